@@ -1,0 +1,51 @@
+# Every target sets up what it needs, once; `make help` lists them.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench soak lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(READY) ## create .venv and install the locked dependencies
+
+# One stamp for the whole environment: it goes stale when the lock or the package metadata does.
+$(READY): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "penstock needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "no venv module: install your system's python3-venv package"; exit 1; }
+	@echo "installing into $(VENV) (once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY) ## see it work: filters, covering and encoding on a stock ticker
+	@$(BIN)/penstock demo
+
+test: check ## every test (what CI runs)
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "not soak"
+
+check: $(READY) ## ruff, mypy strict, import layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(READY) ## side-by-side benchmarks, with the change since the last run
+	@$(BIN)/penstock bench
+
+soak: $(READY) ## the long seeded loops
+	@$(BIN)/python -m pytest -n $(WORKERS) -m soak
+
+lock: $(READY) ## refresh requirements/dev.lock from pyproject.toml
+	@$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/uv pip compile pyproject.toml --extra dev --generate-hashes --upgrade \
+	  --no-emit-index-url --no-header --python-version 3.11 -o requirements/dev.lock
+
+clean: ## remove the environment and everything generated
+	rm -rf $(VENV) .cache out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

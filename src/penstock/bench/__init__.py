@@ -1,0 +1,13 @@
+"""Benchmarks that compare alternatives in one run, because machines are noisy.
+
+Each module listed in `BENCHES` has a `run(note)` that returns a `Result`;
+`note` takes a line of progress.
+"""
+
+from typing import Final
+
+BENCHES: Final = {
+    "match": "messages matched per second: the index against its naive twin",
+    "bloom": "subset tests and message encoding",
+    "wire": "encoding and decoding a DATA frame",
+}

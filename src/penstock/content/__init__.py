@@ -1,0 +1,1 @@
+"""Messages, interests, and how they are matched, compared and summarised."""

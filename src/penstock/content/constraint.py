@@ -1,0 +1,194 @@
+"""One constraint: a rule about one attribute.
+
+A constraint holds of a value or it does not; there is no third answer. Negation
+is another constraint, which holds of the *values of the same kind* that the
+first rejects (`NEGATION`), so that neither holds when the attribute is missing.
+Every test is linear in the sizes of its operands: there are no regular
+expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from sys import intern
+from typing import Any, Final, TypeAlias
+
+from penstock.content.limits import CHOICES_MAX
+from penstock.content.message import Message
+from penstock.content.value import (
+    Key,
+    Value,
+    canonical,
+    check_name,
+    check_value,
+    equal,
+    is_finite,
+    key_of,
+    kind_of,
+    shorten,
+)
+from penstock.kernel.errors import UsageError
+
+
+class Op(Enum):
+    """The operators; the value is how each is written."""
+
+    EXISTS = "exists"
+    ABSENT = "not exists"
+    EQ = "="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    IN = "in"
+    PREFIX = "prefix"
+    SUFFIX = "suffix"
+    CONTAINS = "contains"
+    NOT_PREFIX = "not prefix"
+    NOT_SUFFIX = "not suffix"
+    NOT_CONTAINS = "not contains"
+
+
+# A single value, the choices of `in`, or nothing for `exists`.
+Operand: TypeAlias = Value | tuple[Value, ...] | None
+
+PRESENCE: Final = frozenset({Op.EXISTS, Op.ABSENT})
+ORDERED: Final = frozenset({Op.LT, Op.LE, Op.GT, Op.GE})
+TEXTUAL: Final = frozenset(
+    {Op.PREFIX, Op.SUFFIX, Op.CONTAINS, Op.NOT_PREFIX, Op.NOT_SUFFIX, Op.NOT_CONTAINS}
+)
+
+# `in` has no single opposite: not being among several is a conjunction of `!=`.
+NEGATION: Final = {
+    Op.EXISTS: Op.ABSENT,
+    Op.EQ: Op.NE,
+    Op.LT: Op.GE,
+    Op.LE: Op.GT,
+    Op.PREFIX: Op.NOT_PREFIX,
+    Op.SUFFIX: Op.NOT_SUFFIX,
+    Op.CONTAINS: Op.NOT_CONTAINS,
+}
+NEGATION.update({opposite: op for op, opposite in list(NEGATION.items())})
+
+
+def _same_order(value: Value, operand: Value) -> bool:
+    return type(value) is not bool and (type(value) is str) is (type(operand) is str)
+
+
+_TESTS: Final[dict[Op, Callable[[Any, Any], bool]]] = {
+    Op.EXISTS: lambda _value, _operand: True,
+    Op.ABSENT: lambda _value, _operand: False,
+    Op.EQ: equal,
+    Op.NE: lambda value, operand: not equal(value, operand),
+    Op.LT: lambda value, operand: _same_order(value, operand) and value < operand,
+    Op.LE: lambda value, operand: _same_order(value, operand) and value <= operand,
+    Op.GT: lambda value, operand: _same_order(value, operand) and value > operand,
+    Op.GE: lambda value, operand: _same_order(value, operand) and value >= operand,
+    Op.IN: lambda value, operand: any(equal(value, choice) for choice in operand),
+    Op.PREFIX: lambda value, operand: type(value) is str and value.startswith(operand),
+    Op.SUFFIX: lambda value, operand: type(value) is str and value.endswith(operand),
+    Op.CONTAINS: lambda value, operand: type(value) is str and operand in value,
+    Op.NOT_PREFIX: lambda value, operand: type(value) is str and not value.startswith(operand),
+    Op.NOT_SUFFIX: lambda value, operand: type(value) is str and not value.endswith(operand),
+    Op.NOT_CONTAINS: lambda value, operand: type(value) is str and operand not in value,
+}
+_RANK: Final = {op: rank for rank, op in enumerate(Op)}
+
+
+class Constraint:
+    """Immutable, canonical (whole floats are integers, choices are sorted), hashable."""
+
+    __slots__ = ("_identity", "_test", "attribute", "op", "operand")
+
+    attribute: str
+    op: Op
+    operand: Operand
+
+    def __init__(self, attribute: str, op: Op, operand: Operand = None) -> None:
+        self.attribute = intern(check_name(attribute))
+        self.op = op
+        self.operand = _check_operand(op, operand)
+        self._test = _TESTS[op]
+        self._identity = (self.attribute, _RANK[op], _order_of(self.operand))
+
+    def holds(self, value: Value) -> bool:
+        """Whether a message whose attribute has this value satisfies the constraint."""
+        return self._test(value, self.operand)
+
+    def matches(self, message: Message) -> bool:
+        """Whether the message satisfies the constraint."""
+        value = message.attributes.get(self.attribute)
+        if value is None:
+            return self.op is Op.ABSENT
+        return self._test(value, self.operand)
+
+    @property
+    def choices(self) -> tuple[Value, ...]:
+        """The only values allowed, for `=` and `in`."""
+        assert self.op is Op.EQ or self.op is Op.IN
+        return self.operand if isinstance(self.operand, tuple) else (self.operand,)  # type: ignore[return-value]
+
+    @property
+    def choice_keys(self) -> tuple[Key, ...]:
+        """The choices as dictionary keys."""
+        return tuple(key_of(choice) for choice in self.choices)
+
+    def __lt__(self, other: Constraint) -> bool:
+        return self._identity < other._identity
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constraint) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __repr__(self) -> str:
+        return f"Constraint({self.attribute!r}, {self.op}, {self.operand!r})"
+
+    def __reduce__(self) -> tuple[type[Constraint], tuple[str, Op, Operand]]:
+        return Constraint, (self.attribute, self.op, self.operand)
+
+
+def _check_operand(op: Op, operand: object) -> Operand:
+    if op in PRESENCE:
+        if operand is not None:
+            raise UsageError(f"'{op.value}' takes no value")
+        return None
+    if op is Op.IN:
+        return _check_choices(operand)
+    value = _check_single(operand)
+    if op in ORDERED and type(value) is bool:
+        raise UsageError(f"booleans have no order: write = or != instead of {op.value}")
+    if op in TEXTUAL:
+        if type(value) is not str:
+            raise UsageError(f"'{op.value}' takes a string, not {shorten(operand)}")
+        if not value:
+            raise UsageError(f"'{op.value}' of the empty string says nothing: write exists instead")
+    return value
+
+
+def _check_choices(operand: object) -> tuple[Value, ...]:
+    if not isinstance(operand, (tuple, list)):
+        raise UsageError(f"'in' takes several values, not {shorten(operand)}")
+    if not 0 < len(operand) <= CHOICES_MAX:
+        raise UsageError(f"'in' takes 1 to {CHOICES_MAX} values, not {len(operand)}")
+    distinct = {_order_of(value): value for value in map(_check_single, operand)}
+    return tuple(distinct[order] for order in sorted(distinct))
+
+
+def _check_single(operand: object) -> Value:
+    value = check_value(operand)
+    if not is_finite(value):
+        raise UsageError(f"a filter cannot name {value}: leave the bound out, or write exists")
+    return canonical(value)
+
+
+def _order_of(operand: Operand) -> tuple[Any, ...]:
+    """Sorts operands of any kind, and tells True from 1."""
+    if operand is None:
+        return ()
+    if isinstance(operand, tuple):
+        return tuple(_order_of(value) for value in operand)
+    return (kind_of(operand), operand)

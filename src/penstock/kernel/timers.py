@@ -1,0 +1,75 @@
+"""Many named deadlines, one next wake-up.
+
+Setting a timer again moves it; cancelled entries stay in the heap until they
+surface or outnumber the live ones, so every operation is O(log n) amortised
+and memory stays within twice the number of live timers.
+"""
+
+from collections.abc import Hashable, Iterator
+from heapq import heapify, heappop, heappush
+from typing import Generic, TypeVar
+
+from penstock.kernel.instant import Instant
+
+Key = TypeVar("Key", bound=Hashable)
+
+# Below this size a rebuild costs more than the stale entries it would remove.
+_REBUILD_MIN = 64
+
+
+class Timers(Generic[Key]):
+    """Deadlines by key; ties fire in the order in which they were set."""
+
+    __slots__ = ("_heap", "_live", "_serial")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[Instant, int, Key]] = []
+        self._live: dict[Key, tuple[Instant, int]] = {}
+        self._serial = 0
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._live
+
+    def set(self, key: Key, at: Instant) -> None:
+        """Arms `key`, or moves it if it is armed already."""
+        self._serial += 1
+        self._live[key] = (at, self._serial)
+        heappush(self._heap, (at, self._serial, key))
+        if len(self._heap) > _REBUILD_MIN and len(self._heap) > 2 * len(self._live):
+            self._rebuild()
+
+    def cancel(self, key: Key) -> None:
+        """Disarms `key`; cancelling what is not armed is no error."""
+        self._live.pop(key, None)
+
+    def deadline(self, key: Key) -> Instant | None:
+        """When `key` will fire, if it is armed."""
+        armed = self._live.get(key)
+        return None if armed is None else armed[0]
+
+    def next_wakeup(self) -> Instant | None:
+        """The earliest deadline."""
+        self._drop_stale()
+        return self._heap[0][0] if self._heap else None
+
+    def due(self, now: Instant) -> Iterator[Key]:
+        """Disarms and yields every key whose deadline is not after `now`, earliest first.
+
+        Timers set while iterating fire in the same pass if they are due too.
+        """
+        while (at := self.next_wakeup()) is not None and at <= now:
+            key = heappop(self._heap)[2]
+            del self._live[key]
+            yield key
+
+    def _drop_stale(self) -> None:
+        heap, live = self._heap, self._live
+        while heap and live.get(heap[0][2]) != heap[0][:2]:
+            heappop(heap)
+
+    def _rebuild(self) -> None:
+        self._heap = [(at, serial, key) for key, (at, serial) in self._live.items()]
+        heapify(self._heap)
