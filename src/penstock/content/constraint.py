@@ -100,29 +100,30 @@ _RANK: Final = {op: rank for rank, op in enumerate(Op)}
 class Constraint:
     """Immutable, canonical (whole floats are integers, choices are sorted), hashable."""
 
-    __slots__ = ("_identity", "_test", "attribute", "op", "operand")
+    __slots__ = ("_identity", "attribute", "op", "operand", "test")
 
     attribute: str
     op: Op
     operand: Operand
+    test: Callable[[Any, Any], bool]
 
     def __init__(self, attribute: str, op: Op, operand: Operand = None) -> None:
         self.attribute = intern(check_name(attribute))
         self.op = op
         self.operand = _check_operand(op, operand)
-        self._test = _TESTS[op]
+        self.test = _TESTS[op]
         self._identity = (self.attribute, _RANK[op], _order_of(self.operand))
 
     def holds(self, value: Value) -> bool:
         """Whether a message whose attribute has this value satisfies the constraint."""
-        return self._test(value, self.operand)
+        return self.test(value, self.operand)
 
     def matches(self, message: Message) -> bool:
         """Whether the message satisfies the constraint."""
         value = message.attributes.get(self.attribute)
         if value is None:
             return self.op is Op.ABSENT
-        return self._test(value, self.operand)
+        return self.test(value, self.operand)
 
     @property
     def choices(self) -> tuple[Value, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.content.constraint import Constraint
+from penstock.content.constraint import Constraint, Op
 from penstock.content.limits import CONSTRAINTS_MAX, FILTERS_MAX
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
@@ -33,8 +33,14 @@ class Filter:
 
     def matches(self, message: Message) -> bool:
         """Whether every constraint holds."""
-        for constraint in self.constraints:  # a plain loop: half the time of all(...)
-            if not constraint.matches(message):
+        # Constraint.matches spelt out in a plain loop: this is the twin the index is measured by.
+        attributes = message.attributes
+        for constraint in self.constraints:
+            value = attributes.get(constraint.attribute)
+            if value is None:
+                if constraint.op is not Op.ABSENT:
+                    return False
+            elif not constraint.test(value, constraint.operand):
                 return False
         return True
 
