@@ -50,6 +50,9 @@ class Op(Enum):
     NOT_SUFFIX = "not suffix"
     NOT_CONTAINS = "not contains"
 
+    # Members are singletons: hashing them by identity spares a Python call in every look-up.
+    __hash__ = object.__hash__
+
 
 # A single value, the choices of `in`, or nothing for `exists`.
 Operand: TypeAlias = Value | tuple[Value, ...] | None
@@ -73,26 +76,32 @@ NEGATION: Final = {
 NEGATION.update({opposite: op for op, opposite in list(NEGATION.items())})
 
 
-def _same_order(value: Value, operand: Value) -> bool:
-    return type(value) is not bool and (type(value) is str) is (type(operand) is str)
-
-
-_TESTS: Final[dict[Op, Callable[[Any, Any], bool]]] = {
-    Op.EXISTS: lambda _value, _operand: True,
-    Op.ABSENT: lambda _value, _operand: False,
-    Op.EQ: equal,
-    Op.NE: lambda value, operand: not equal(value, operand),
-    Op.LT: lambda value, operand: _same_order(value, operand) and value < operand,
-    Op.LE: lambda value, operand: _same_order(value, operand) and value <= operand,
-    Op.GT: lambda value, operand: _same_order(value, operand) and value > operand,
-    Op.GE: lambda value, operand: _same_order(value, operand) and value >= operand,
-    Op.IN: lambda value, operand: any(equal(value, choice) for choice in operand),
-    Op.PREFIX: lambda value, operand: type(value) is str and value.startswith(operand),
-    Op.SUFFIX: lambda value, operand: type(value) is str and value.endswith(operand),
-    Op.CONTAINS: lambda value, operand: type(value) is str and operand in value,
-    Op.NOT_PREFIX: lambda value, operand: type(value) is str and not value.startswith(operand),
-    Op.NOT_SUFFIX: lambda value, operand: type(value) is str and not value.endswith(operand),
-    Op.NOT_CONTAINS: lambda value, operand: type(value) is str and operand not in value,
+# One test for each operator and, where it matters, each kind of operand: matching calls nothing
+# else, so these are spelt out rather than built from `equal` and `kind_of`.
+_TESTS: Final[dict[tuple[Op, str], Callable[[Any, Any], bool]]] = {
+    (Op.EXISTS, ""): lambda _value, _none: True,
+    (Op.ABSENT, ""): lambda _value, _none: False,
+    (Op.EQ, "number"): lambda value, number: value == number and type(value) is not bool,
+    (Op.EQ, "boolean"): lambda value, boolean: value is boolean,
+    (Op.EQ, "string"): lambda value, string: value == string,
+    (Op.NE, "number"): lambda value, number: value != number or type(value) is bool,
+    (Op.NE, "boolean"): lambda value, boolean: value is not boolean,
+    (Op.NE, "string"): lambda value, string: value != string,
+    (Op.LT, "number"): lambda v, number: (type(v) is float or type(v) is int) and v < number,
+    (Op.LE, "number"): lambda v, number: (type(v) is float or type(v) is int) and v <= number,
+    (Op.GT, "number"): lambda v, number: (type(v) is float or type(v) is int) and v > number,
+    (Op.GE, "number"): lambda v, number: (type(v) is float or type(v) is int) and v >= number,
+    (Op.LT, "string"): lambda value, string: type(value) is str and value < string,
+    (Op.LE, "string"): lambda value, string: type(value) is str and value <= string,
+    (Op.GT, "string"): lambda value, string: type(value) is str and value > string,
+    (Op.GE, "string"): lambda value, string: type(value) is str and value >= string,
+    (Op.IN, ""): lambda value, choices: any(equal(value, choice) for choice in choices),
+    (Op.PREFIX, "string"): lambda value, part: type(value) is str and value.startswith(part),
+    (Op.SUFFIX, "string"): lambda value, part: type(value) is str and value.endswith(part),
+    (Op.CONTAINS, "string"): lambda value, part: type(value) is str and part in value,
+    (Op.NOT_PREFIX, "string"): lambda v, part: type(v) is str and not v.startswith(part),
+    (Op.NOT_SUFFIX, "string"): lambda v, part: type(v) is str and not v.endswith(part),
+    (Op.NOT_CONTAINS, "string"): lambda value, part: type(value) is str and part not in value,
 }
 _RANK: Final = {op: rank for rank, op in enumerate(Op)}
 
@@ -111,7 +120,7 @@ class Constraint:
         self.attribute = intern(check_name(attribute))
         self.op = op
         self.operand = _check_operand(op, operand)
-        self.test = _TESTS[op]
+        self.test = _test_for(op, self.operand)
         self._identity = (self.attribute, _RANK[op], _order_of(self.operand))
 
     def holds(self, value: Value) -> bool:
@@ -150,6 +159,11 @@ class Constraint:
 
     def __reduce__(self) -> tuple[type[Constraint], tuple[str, Op, Operand]]:
         return Constraint, (self.attribute, self.op, self.operand)
+
+
+def _test_for(op: Op, operand: Operand) -> Callable[[Any, Any], bool]:
+    has_kind = operand is not None and not isinstance(operand, tuple)
+    return _TESTS[op, kind_of(operand) if has_kind else ""]  # type: ignore[arg-type]
 
 
 def _check_operand(op: Op, operand: object) -> Operand:

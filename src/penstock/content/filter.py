@@ -84,7 +84,10 @@ class Predicate:
 
     def matches(self, message: Message) -> bool:
         """Whether any filter holds."""
-        return any(f.matches(message) for f in self.filters)
+        for f in self.filters:
+            if f.matches(message):
+                return True
+        return False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Predicate) and self.filters == other.filters

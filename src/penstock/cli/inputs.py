@@ -1,0 +1,139 @@
+"""What users hand to commands: filters, messages, lines of standard input.
+
+Every mistake is a `UsageError` that says where it is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from penstock.kernel.errors import UsageError
+
+if TYPE_CHECKING:
+    from penstock.content.filter import Predicate
+    from penstock.content.message import Message
+
+FILE_BYTES_MAX: Final = 1 << 20
+LINE_BYTES_MAX: Final = 1 << 20
+# More digits than any 64-bit integer; Python's own conversion is quadratic.
+_DIGITS_MAX: Final = 20
+
+
+def read_filter(text: str) -> Predicate:
+    """A predicate from its text, from its JSON form, or from the file that `@path` names."""
+    from penstock.content.syntax import from_json, parse
+
+    if text.startswith("@"):
+        text = _read_file(text[1:])
+    if text.lstrip().startswith("{"):
+        return from_json(load_json(text))
+    return parse(text)
+
+
+def read_message(text: str) -> Message:
+    """A message from a JSON object."""
+    from penstock.content.message import Message
+    from penstock.content.syntax.json_form import describe, json_value
+
+    document = load_json(text)
+    if not isinstance(document, dict):
+        raise UsageError(
+            f'a message is a JSON object such as {{"price": 120}}, not {describe(document)}'
+        )
+    attributes = {}
+    for name, value in document.items():
+        try:
+            attributes[name] = json_value(value)
+        except UsageError as error:
+            raise UsageError(f"attribute {name!r}: {error}") from None
+    return Message(attributes)
+
+
+def load_json(text: str) -> object:
+    """JSON as the standard has it: no NaN, no infinity, no name twice in an object."""
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+        )
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if "\n" in text.strip() else ""
+        raise UsageError(f"not JSON: {line}column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise UsageError("this JSON nests too deeply") from None
+
+
+def stdin_is_piped() -> bool:
+    """Whether standard input comes from anything but a keyboard."""
+    return sys.stdin is not None and not sys.stdin.isatty()
+
+
+def stdin_lines() -> Iterator[tuple[int, bytes]]:
+    """The lines of standard input that are not blank, numbered from 1."""
+    stream, number = sys.stdin.buffer, 0
+    while line := stream.readline(LINE_BYTES_MAX + 1):
+        number += 1
+        part = line
+        while len(part) > LINE_BYTES_MAX and not part.endswith(b"\n"):
+            part = stream.readline(LINE_BYTES_MAX + 1)
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if line.strip():
+            yield number, line
+
+
+def decode_line(line: bytes) -> str:
+    """The text of a line of standard input, without its end."""
+    if len(line) > LINE_BYTES_MAX:
+        raise UsageError(f"a line has at most {LINE_BYTES_MAX} bytes")
+    try:
+        return line.decode().strip()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"not UTF-8 at byte {error.start + 1}") from None
+
+
+def _read_file(path: str) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+        if len(content) > FILE_BYTES_MAX:
+            raise UsageError(f"{path} is larger than {FILE_BYTES_MAX} bytes")
+        return content.decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"cannot read {path!r}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 at byte {error.start + 1}") from None
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"the name {twice!r} appears twice in one JSON object")
+    return members
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _DIGITS_MAX:
+        raise UsageError(f"integers must fit 64 bits: {digits[:_DIGITS_MAX]}…")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise UsageError(f"{digits[:_DIGITS_MAX]} is too large for a number")
+    return number
+
+
+def _constant(name: str) -> NoReturn:
+    raise UsageError(f"JSON has no {name}")

@@ -1,0 +1,138 @@
+"""The entry point: finds the command, and turns every error into one line and an exit code.
+
+    0  done
+    1  a check failed, or nothing matched
+    2  wrong use: the line says what to write instead
+    3  our own fault: the line says how to report it
+
+To add a command: write a module with an `app` (see `cli.new_app`) that has one
+command, or several, and name it in `COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from importlib import import_module
+from io import TextIOWrapper
+from typing import Annotated, Any, Final
+
+import typer
+import typer.core
+import typer.main
+
+from penstock import __version__
+from penstock.kernel.errors import PenstockError
+
+COMMANDS: Final = {
+    "filter": "penstock.cli.filter",
+}
+
+_WRONG_USE: Final = 2
+_OUR_FAULT: Final = 3
+
+
+class _Lazy(Mapping[str, Any]):
+    """The commands by name, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        command = typer.main.get_command(import_module(COMMANDS[name]).app)
+        command.name = name
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _Shell(typer.core.TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands: Any = _Lazy()
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Typer's own, with our way of ending."""
+        standalone = extra.pop("standalone_mode", True)
+        extra["standalone_mode"] = False
+        call = partial(super().main, *args, **extra)
+        if not standalone:
+            return call()
+        sys.exit(_exit_code(call))
+
+
+app = typer.Typer(
+    cls=_Shell, rich_markup_mode=None, invoke_without_command=True, pretty_exceptions_enable=False
+)
+
+
+@app.callback()
+def shell(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Ordered, recovered, fairly shared message streams over best-effort publish/subscribe.
+
+    \b
+    Example:
+      penstock filter match 'price < 120' '{"price": 101.5}'
+    """
+    if version:
+        typer.echo(f"penstock {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def run() -> None:
+    """The `penstock` command."""
+    # A terminal that cannot show a character gets its escape rather than a crash.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    app(prog_name="penstock")
+
+
+def _exit_code(call: Callable[[], Any]) -> int:
+    try:
+        result = call()
+    except PenstockError as error:
+        return _complain(str(error), picture=getattr(error, "picture", None))
+    except typer.Abort:
+        return _complain("stopped")
+    except Exception as error:
+        # Typer has moved its exceptions about between releases; this method they all have.
+        if hasattr(error, "format_message"):
+            return _complain(_usage(error))
+        return _confess(error)
+    # An exit raised inside a command comes back as its code.
+    return result if isinstance(result, int) else 0
+
+
+def _usage(error: Any) -> str:
+    message = str(error.format_message())
+    context = getattr(error, "ctx", None)
+    return f"{message} Try '{context.command_path} --help'." if context else message
+
+
+def _complain(message: str, picture: Callable[[], str] | None = None) -> int:
+    typer.echo(f"penstock: {' '.join(message.split())}", err=True)
+    if picture is not None:
+        typer.echo("\n".join(f"  {line}" for line in picture().split("\n")), err=True)
+    return _WRONG_USE
+
+
+def _confess(error: Exception) -> int:
+    if os.environ.get("PENSTOCK_DEBUG"):
+        traceback.print_exception(error)
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    typer.echo(
+        f"penstock: internal error, {what} (this is a bug: please report it, with the command"
+        " and the traceback that PENSTOCK_DEBUG=1 shows)",
+        err=True,
+    )
+    return _OUR_FAULT

@@ -1,0 +1,187 @@
+"""Bloom sets as integers, what to expect of them, and a table to search many at once.
+
+A set is an integer of m bits. A filter's set within a message's means that the
+message may match; anything else that it does not. Nothing here knows what a tag
+is: elements come as fingerprints, from which all bits are computed, so that a
+set can be rebuilt from fingerprints alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.kernel.errors import UsageError
+
+Handle = TypeVar("Handle", bound=Hashable)
+
+M_MAX: Final = 4_096
+K_MAX: Final = 32
+
+_WORD_BITS: Final = 64
+_WORD_MASK: Final = (1 << 64) - 1
+# SplitMix64 (Steele, Lea and Flood 2014): neighbouring states give unrelated words.
+_GAMMA: Final = 0x9E3779B97F4A7C15
+_FIRST_MULTIPLIER: Final = 0xBF58476D1CE4E5B9
+_SECOND_MULTIPLIER: Final = 0x94D049BB133111EB
+
+
+def subset(inner: int, outer: int) -> bool:
+    """Whether every bit of `inner` is in `outer`."""
+    return inner & outer == inner
+
+
+@dataclass(frozen=True, slots=True)
+class BloomParams:
+    """The size of a set, `m` bits, and how many of them, `k`, stand for one element."""
+
+    m: int = 256
+    k: int = 5
+    # How many positions one 64-bit word yields.
+    _digits: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 8 <= self.m <= M_MAX:
+            raise UsageError(f"a Bloom set has 8 to {M_MAX} bits, not {self.m}")
+        if not 1 <= self.k <= min(K_MAX, self.m // 2):
+            raise UsageError(
+                f"k must be 1 to {min(K_MAX, self.m // 2)} for {self.m} bits, not {self.k}"
+            )
+        object.__setattr__(self, "_digits", _WORD_BITS // (self.m - 1).bit_length())
+
+    @classmethod
+    def for_tags(cls, tags: int) -> BloomParams:
+        """What suits messages of so many tags; ten attributes give twenty."""
+        return cls(256, 5) if tags <= 10 else cls(512, 7)  # [F17]
+
+    def fill(self, tags: int) -> float:
+        """The expected share of bits set by so many tags."""
+        return -math.expm1(self.k * tags * math.log1p(-1 / self.m))
+
+    def false_positive_rate(self, tags: int) -> float:
+        """How often a message of so many tags seems to hold one more."""
+        return float(self.fill(tags) ** self.k)
+
+    def bits_of_fingerprint(self, fingerprint: int) -> int:
+        """The `k` distinct bits that stand for one fingerprint.
+
+        Positions are digits, in base m, of a 64-bit word mixed from it; those that
+        repeat are replaced from another word. Double hashing would know only m·m/4
+        patterns: of 256 bits too few to keep the false-positive rate predicted.
+        """
+        m, k, digits = self.m, self.k, self._digits
+        bits, state, left = 0, fingerprint, k
+        while left:
+            state = (state + _GAMMA) & _WORD_MASK
+            word = (state ^ (state >> 30)) * _FIRST_MULTIPLIER & _WORD_MASK
+            word = (word ^ (word >> 27)) * _SECOND_MULTIPLIER & _WORD_MASK
+            word ^= word >> 31
+            for _ in range(left if left < digits else digits):
+                bits |= 1 << word % m
+                word //= m
+            left = k - bits.bit_count()
+        return bits
+
+    def bits_of_fingerprints(self, fingerprints: Iterable[int]) -> int:
+        """The set that holds all of them."""
+        bits = 0
+        for fingerprint in fingerprints:
+            bits |= self.bits_of_fingerprint(fingerprint)
+        return bits
+
+
+# A table smaller than this is searched quicker without numpy.
+_SMALL_TABLE: Final = 192
+_ROWS_MIN: Final = 256
+_GONE: Final = object()
+_Words = npt.NDArray[np.uint64]
+
+
+class FilterTable(Generic[Handle]):
+    """Many filters' sets, searched for those within a message's.
+
+    Rows stand in the order in which they were added. A removed row is marked and
+    stays until marks outnumber rows, so adding and removing are O(1) amortised.
+    """
+
+    __slots__ = ("_bits", "_columns", "_handles", "_rows", "_scratch", "m")
+
+    def __init__(self, m: int = 256) -> None:
+        self.m = m
+        self._bits: dict[Handle, int] = {}
+        self._rows: dict[Handle, int] = {}
+        self._handles: list[Any] = []
+        self._rebuild(np.empty((-(-m // _WORD_BITS), 0), dtype=np.uint64), _ROWS_MIN)
+
+    def __len__(self) -> int:
+        return len(self._bits)
+
+    def __contains__(self, handle: object) -> bool:
+        return handle in self._bits
+
+    def add(self, handle: Handle, bits: int) -> None:
+        """Files a set; a handle that is there already keeps its place and changes its bits."""
+        assert 0 <= bits < 1 << self.m, "the set does not fit the table"
+        row = self._rows.get(handle)
+        if row is None:
+            row = len(self._handles)
+            if row == self._columns.shape[1]:
+                self._rebuild(self._columns, 2 * row)
+            self._handles.append(handle)
+            self._rows[handle] = row
+        self._bits[handle] = bits
+        self._columns[:, row] = self._words(bits)
+
+    def remove(self, handle: Handle) -> None:
+        """Forgets a set; what is not there is a KeyError."""
+        row = self._rows.pop(handle)
+        del self._bits[handle]
+        self._handles[row] = _GONE
+        if len(self._handles) > 2 * max(len(self._bits), _ROWS_MIN):
+            self._compact()
+
+    def matching(self, bits: int) -> list[Handle]:
+        """The handles whose sets lie within `bits`, in the order in which they were added."""
+        if len(self._bits) < _SMALL_TABLE:
+            missing = ~bits
+            return [handle for handle, own in self._bits.items() if not own & missing]
+        handles = self._handles
+        found = [handles[row] for row in self._matching_rows(bits).tolist()]
+        if len(handles) == len(self._bits):
+            return found
+        return [handle for handle in found if handle is not _GONE]
+
+    def _matching_rows(self, bits: int) -> npt.NDArray[np.intp]:
+        """Narrows word by word, beginning with the word where the message has fewest bits."""
+        words = self._words(bits)
+        missing = ~words
+        order = np.argsort(np.bitwise_count(words), kind="stable")
+        count = len(self._handles)
+        first = order[0]
+        scratch = self._scratch[:count]
+        np.bitwise_and(self._columns[first, :count], missing[first], out=scratch)
+        rows = np.flatnonzero(scratch == 0)
+        for word in order[1:]:
+            if not rows.size:
+                break
+            rows = rows[self._columns[word, rows] & missing[word] == 0]
+        return rows
+
+    def _words(self, bits: int) -> _Words:
+        return np.frombuffer(bits.to_bytes(8 * len(self._columns), "little"), dtype="<u8")
+
+    def _compact(self) -> None:
+        alive = [row for row, handle in enumerate(self._handles) if handle is not _GONE]
+        self._handles = [self._handles[row] for row in alive]
+        self._rows = {handle: row for row, handle in enumerate(self._handles)}
+        self._rebuild(self._columns[:, alive], max(_ROWS_MIN, 2 * len(alive)))
+
+    def _rebuild(self, kept: _Words, rows: int) -> None:
+        self._columns: _Words = np.zeros((len(kept), rows), dtype=np.uint64)
+        self._columns[:, : kept.shape[1]] = kept
+        self._scratch: _Words = np.empty(rows, dtype=np.uint64)

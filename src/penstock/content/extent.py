@@ -1,0 +1,190 @@
+"""What one filter says about one attribute, all its constraints taken together.
+
+An extent is the common ground of covering and encoding: both read the same
+normal form, so whatever the one takes for wider the other encodes in fewer
+tags. It knows nothing of other attributes, nor of how values are encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from penstock.content.constraint import Constraint, Op
+from penstock.content.filter import Filter
+from penstock.content.interval import (
+    BOTTOM,
+    NUMBERS,
+    STRINGS,
+    TOP,
+    Interval,
+    after,
+    before,
+    prefixed,
+    single,
+)
+from penstock.content.value import Value
+
+_EXTENTS_CACHED_MAX = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The values allowed, in the sharpest form known.
+
+    `points` lists them if they are finitely many. Otherwise every one of them
+    lies in `interval` (None: any kind of value may do), ends with `suffix`,
+    holds each of `contains`, and satisfies all of `constraints`. A
+    contradictory extent allows nothing; what else it says then is void.
+    """
+
+    constraints: tuple[Constraint, ...]
+    absent: bool = False
+    contradictory: bool = False
+    points: tuple[Value, ...] | None = None
+    interval: Interval | None = None
+    suffix: str = ""
+    contains: tuple[str, ...] = ()
+
+    def holds(self, value: Value) -> bool:
+        """Whether a value satisfies every constraint."""
+        return all(constraint.holds(value) for constraint in self.constraints)
+
+    def operands(self, op: Op) -> list[Any]:
+        """What the constraints with this operator name."""
+        return [c.operand for c in self.constraints if c.op is op]
+
+    def common_prefix(self) -> str:
+        """What every value starts with, if all are strings."""
+        interval = self.interval
+        return interval.common_prefix() if interval and interval.kind == "string" else ""
+
+    @property
+    def says_presence_at_most(self) -> bool:
+        """Whether no encoding, under any schema, can say more of it than that it is there."""
+        if self.points is not None or self.suffix or self.common_prefix():
+            return False
+        interval = self.interval
+        return (
+            interval is None
+            or interval.kind == "string"
+            or interval.low == BOTTOM
+            or interval.high == TOP
+        )
+
+
+@lru_cache(maxsize=_EXTENTS_CACHED_MAX)
+def extents_of(interest: Filter) -> Mapping[str, Extent]:
+    """The extent of every attribute that the filter names, by name in order."""
+    groups = interest.by_attribute()
+    return MappingProxyType({name: collate(group) for name, group in groups.items()})
+
+
+def collate(constraints: Sequence[Constraint]) -> Extent:
+    """What several constraints on one attribute say together.
+
+    1. Absence goes with nothing else.
+    2. `=` and `in` name points; a point stays if every other constraint holds of it.
+    3. Ranges and prefixes are narrowed to one interval. Any constraint on
+       strings makes it an interval of strings; two kinds contradict each other.
+    4. What is excluded at an end of the interval moves the end, until nothing
+       moves. An interval of one value is a point, and goes back to 2.
+    5. The longest suffix must end with all others; what must be contained must
+       not be excluded.
+    """
+    own = tuple(constraints)
+    void = Extent(own, contradictory=True)
+    if any(c.op is Op.ABSENT for c in own):
+        return Extent(own, absent=True) if all(c.op is Op.ABSENT for c in own) else void
+    for constraint in own:
+        if constraint.op is Op.EQ or constraint.op is Op.IN:
+            return _finite(own, constraint.choices)
+    intervals = [run for run in map(_interval_of, own) if run is not None]
+    if not intervals:
+        return Extent(own)
+    interval = intervals[0]
+    for other in intervals[1:]:
+        if other.kind != interval.kind:
+            return void
+        interval = interval.narrowed(other)
+    interval = _trimmed(interval, [hole for hole in map(_hole_of, own) if hole is not None])
+    if interval.is_empty:
+        return void
+    points = interval.points()
+    if points is not None:
+        return _finite(own, points)
+    if interval.kind == "number":
+        return Extent(own, interval=interval)
+    return _textual(own, interval)
+
+
+def _finite(own: tuple[Constraint, ...], choices: tuple[Value, ...]) -> Extent:
+    points = tuple(point for point in choices if all(c.holds(point) for c in own))
+    return Extent(own, points=points, contradictory=not points)
+
+
+def _textual(own: tuple[Constraint, ...], interval: Interval) -> Extent:
+    extent = Extent(own, interval=interval)
+    suffixes: list[str] = extent.operands(Op.SUFFIX)
+    suffix = max(suffixes, key=len, default="")
+    extent = Extent(
+        own, interval=interval, suffix=suffix, contains=tuple(extent.operands(Op.CONTAINS))
+    )
+    held = (extent.common_prefix(), suffix, *extent.contains)
+    if (
+        not all(suffix.endswith(other) for other in suffixes)
+        or any(suffix.endswith(end) for end in extent.operands(Op.NOT_SUFFIX))
+        or any(part in whole for part in extent.operands(Op.NOT_CONTAINS) for whole in held)
+    ):
+        return Extent(own, contradictory=True)
+    return extent
+
+
+def _interval_of(constraint: Constraint) -> Interval | None:
+    """The smallest interval that holds whatever the constraint allows; None for any kind."""
+    op = constraint.op
+    operand: Any = constraint.operand
+    match op:
+        case Op.EXISTS | Op.ABSENT | Op.EQ | Op.NE | Op.IN:
+            return None
+        case Op.PREFIX:
+            return prefixed(operand)
+        case Op.SUFFIX | Op.CONTAINS:
+            # No string of that length or more comes before so many NULs.
+            return Interval("string", before("\0" * len(operand)), TOP)
+        case Op.NOT_PREFIX | Op.NOT_SUFFIX | Op.NOT_CONTAINS:
+            return STRINGS
+    whole = STRINGS if isinstance(operand, str) else NUMBERS
+    match op:
+        case Op.LT:
+            return Interval(whole.kind, whole.low, before(operand))
+        case Op.LE:
+            return Interval(whole.kind, whole.low, after(operand))
+        case Op.GT:
+            return Interval(whole.kind, after(operand), TOP)
+        case Op.GE:
+            return Interval(whole.kind, before(operand), TOP)
+
+
+def _hole_of(constraint: Constraint) -> Interval | None:
+    """An interval that the constraint excludes, if it excludes one."""
+    operand: Any = constraint.operand
+    match constraint.op:
+        case Op.NE:
+            return None if isinstance(operand, bool) else single(operand)
+        case Op.NOT_PREFIX | Op.NOT_CONTAINS:
+            return prefixed(operand)
+    return None
+
+
+def _trimmed(interval: Interval, holes: list[Interval]) -> Interval:
+    moved = True
+    while moved and not interval.is_empty:
+        before_pass = interval
+        for hole in holes:
+            interval = interval.without(hole)
+        moved = interval != before_pass
+    return interval

@@ -1,0 +1,93 @@
+"""Many text patterns, found in one string at once.
+
+Prefixes and suffixes are looked up by length. A substring is filed under one of
+its own pieces of at most three characters, the one least used so far, and
+looked for only in strings that have that piece.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Generic, TypeVar
+
+from penstock.content.constraint import Op
+
+Entry = TypeVar("Entry")
+
+_GRAM: Final = 3
+
+
+class Patterns(Generic[Entry]):
+    """Entries by pattern; `found_in` gives those whose pattern a string has."""
+
+    __slots__ = ("_count", "_gram_of", "_grams", "_prefixes", "_suffixes")
+
+    def __init__(self) -> None:
+        # By length first, so that only lengths in use are tried.
+        self._prefixes: dict[int, dict[str, Entry]] = {}
+        self._suffixes: dict[int, dict[str, Entry]] = {}
+        self._grams: dict[int, dict[str, dict[str, Entry]]] = {}
+        self._gram_of: dict[str, str] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def get(self, op: Op, pattern: str) -> Entry | None:
+        """The entry of a pattern."""
+        home = self._home(op, pattern)
+        return None if home is None else home.get(pattern)
+
+    def add(self, op: Op, pattern: str, entry: Entry) -> None:
+        """Enters a new pattern."""
+        self._count += 1
+        if op is Op.CONTAINS:
+            gram = self._gram_of[pattern] = self._rarest_gram(pattern)
+            home = self._grams.setdefault(len(gram), {}).setdefault(gram, {})
+        else:
+            ends = self._prefixes if op is Op.PREFIX else self._suffixes
+            home = ends.setdefault(len(pattern), {})
+        assert pattern not in home
+        home[pattern] = entry
+
+    def remove(self, op: Op, pattern: str) -> None:
+        """Forgets a pattern."""
+        self._count -= 1
+        home = self._home(op, pattern)
+        assert home is not None
+        del home[pattern]
+        if op is Op.CONTAINS:
+            gram = self._gram_of.pop(pattern)
+            grams = self._grams[len(gram)]
+            if not home:
+                del grams[gram]
+            if not grams:
+                del self._grams[len(gram)]
+        elif not home:
+            del (self._prefixes if op is Op.PREFIX else self._suffixes)[len(pattern)]
+
+    def found_in(self, text: str) -> list[Entry]:
+        """The entries whose pattern `text` has, each once."""
+        found = []
+        for size, prefixes in self._prefixes.items():
+            if (entry := prefixes.get(text[:size])) is not None:
+                found.append(entry)
+        for size, suffixes in self._suffixes.items():
+            if (entry := suffixes.get(text[-size:])) is not None:
+                found.append(entry)
+        for size, grams in self._grams.items():
+            for gram in {text[i : i + size]: None for i in range(len(text) - size + 1)}:
+                if (patterns := grams.get(gram)) is not None:
+                    found += [entry for pattern, entry in patterns.items() if pattern in text]
+        return found
+
+    def _home(self, op: Op, pattern: str) -> dict[str, Entry] | None:
+        if op is Op.CONTAINS:
+            gram = self._gram_of.get(pattern)
+            return None if gram is None else self._grams[len(gram)][gram]
+        return (self._prefixes if op is Op.PREFIX else self._suffixes).get(len(pattern))
+
+    def _rarest_gram(self, pattern: str) -> str:
+        size = min(_GRAM, len(pattern))
+        used = self._grams.get(size, {})
+        grams = [pattern[i : i + size] for i in range(len(pattern) - size + 1)]
+        return min(grams, key=lambda gram: len(used.get(gram, ())))

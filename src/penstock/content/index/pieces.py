@@ -1,0 +1,192 @@
+"""A filter taken apart into what the index can look up and test quickly.
+
+Constraints on one attribute are merged where that is exact: numeric bounds into
+one closed interval, an interval of one number into an equality. What has no
+quick form stays as it is, in `Other`, and is tested one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from math import frexp, inf, isfinite, isinf, ldexp, nextafter
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+
+from penstock.content.constraint import ORDERED, Constraint, Op
+from penstock.content.filter import Filter
+from penstock.content.value import Key
+
+# Below this magnitude every integer is also a float, so `< 5` can be written `<= 4.999…` exactly.
+EXACT_BELOW: Final = 2.0**53
+# A cell is between 1/8 and 1/2 as wide as the intervals that are filed under it.
+CELLS_MAX: Final = 10
+
+
+class Equal(Struct, frozen=True):
+    """The value is one of `keys`."""
+
+    attribute: str
+    constraints: tuple[Constraint, ...]
+    keys: tuple[Key, ...]
+
+
+class Within(Struct, frozen=True):
+    """The value is a number with `low <= value <= high`; one of them may be infinite."""
+
+    attribute: str
+    constraints: tuple[Constraint, ...]
+    low: float
+    high: float
+    cells: Cells | None
+
+
+class Text(Struct, frozen=True):
+    """The value is a string with `pattern` at its start, at its end or anywhere, as `op` says."""
+
+    attribute: str
+    constraints: tuple[Constraint, ...]
+    op: Op
+    pattern: str
+
+
+class Present(Struct, frozen=True):
+    """The attribute is there."""
+
+    attribute: str
+    constraints: tuple[Constraint, ...]
+
+
+class Other(Struct, frozen=True):
+    """Anything else."""
+
+    attribute: str
+    constraints: tuple[Constraint, ...]
+
+    @property
+    def needs_value(self) -> bool:
+        """False if it holds of a missing attribute."""
+        return self.constraints[0].op is not Op.ABSENT
+
+
+class Cells(Struct, frozen=True):
+    """Cells that a bounded interval touches: x is in cell `x * scale // 1`.
+
+    Scales are powers of four, so the product is exact and the floor monotone: no
+    number of the interval lies in another cell.
+    """
+
+    scale: float
+    first: float
+    last: float
+
+    def __iter__(self) -> Iterator[float]:
+        cell = self.first
+        while cell <= self.last:
+            yield cell
+            cell += 1.0
+
+
+Piece: TypeAlias = Equal | Within | Text | Present | Other
+
+# Attribute, test and operand.
+Test: TypeAlias = tuple[str, Callable[[Any, Any], bool], Any]
+
+_TELLING: Final[dict[Any, int]] = {Equal: 0, Within: 1, Text: 2, Other: 3, Present: 4}
+
+
+def pieces_of(f: Filter) -> list[Piece]:
+    """The filter as pieces that all have to hold."""
+    pieces: list[Piece] = []
+    bounds: dict[str, list[Constraint]] = {}
+    for constraint in f.constraints:
+        if constraint.op is Op.EQ:
+            pieces.append(Equal(constraint.attribute, (constraint,), constraint.choice_keys))
+        elif _is_plain_bound(constraint):
+            bounds.setdefault(constraint.attribute, []).append(constraint)
+        else:
+            pieces.append(_single(constraint))
+    for attribute, constraints in bounds.items():
+        pieces.append(_merged(attribute, constraints))
+    return pieces
+
+
+def tests_of(piece: Piece) -> tuple[Test, ...]:
+    """What to test of a message for this piece, one constraint or merged interval at a time."""
+    if type(piece) is Within:
+        return ((piece.attribute, _is_within, (piece.low, piece.high)),)
+    return tuple((c.attribute, c.test, c.operand) for c in piece.constraints)
+
+
+def settles(pivot: Piece) -> bool:
+    """Whether being found under this piece proves that it holds."""
+    if type(pivot) is Within:  # bounded intervals are found by cells, which reach beyond them
+        return isinf(pivot.low) or isinf(pivot.high)
+    return type(pivot) is not Other
+
+
+def has_check(piece: Piece) -> bool:
+    """Whether a test of one interval decides the piece."""
+    if type(piece) is Equal:
+        return len(piece.keys) == 1
+    return type(piece) is Within or type(piece) is Present
+
+
+def telling_first(pieces: Iterable[Piece]) -> list[Piece]:
+    """The pieces that most messages fail come first."""
+    return sorted(pieces, key=lambda piece: _TELLING[type(piece)])
+
+
+def _single(constraint: Constraint) -> Piece:
+    attribute, own = constraint.attribute, (constraint,)
+    if constraint.op is Op.IN:
+        return Equal(attribute, own, constraint.choice_keys)
+    if constraint.op in (Op.PREFIX, Op.SUFFIX, Op.CONTAINS):
+        assert isinstance(constraint.operand, str)
+        return Text(attribute, own, constraint.op, constraint.operand)
+    if constraint.op is Op.EXISTS:
+        return Present(attribute, own)
+    return Other(attribute, own)
+
+
+def _is_plain_bound(constraint: Constraint) -> bool:
+    return (
+        constraint.op in ORDERED
+        and isinstance(constraint.operand, (int, float))
+        and abs(constraint.operand) < EXACT_BELOW
+    )
+
+
+def _merged(attribute: str, bounds: list[Constraint]) -> Piece:
+    low, high = -inf, inf
+    for constraint in bounds:
+        bound = float(constraint.operand)  # type: ignore[arg-type]
+        if constraint.op is Op.GE:
+            low = max(low, bound)
+        elif constraint.op is Op.GT:
+            low = max(low, nextafter(bound, inf))
+        elif constraint.op is Op.LE:
+            high = min(high, bound)
+        else:
+            high = min(high, nextafter(bound, -inf))
+    if low == high:
+        return Equal(attribute, tuple(bounds), (low,))
+    return Within(attribute, tuple(bounds), low, high, _cells(low, high))
+
+
+def _cells(low: float, high: float) -> Cells | None:
+    width = high - low
+    if not isfinite(width) or width <= 0:
+        return None
+    exponent = frexp(width)[1] - 2
+    exponent -= exponent & 1
+    if not -900 < exponent < 900:
+        return None
+    scale = ldexp(1.0, -exponent)
+    first, last = low * scale // 1, high * scale // 1
+    is_exact = first > -(2.0**52) and last < 2.0**52
+    return Cells(scale, first, last) if is_exact and last - first < CELLS_MAX else None
+
+
+def _is_within(value: Any, ends: tuple[float, float]) -> bool:
+    return (type(value) is float or type(value) is int) and ends[0] <= value <= ends[1]

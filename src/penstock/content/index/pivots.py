@@ -1,0 +1,162 @@
+"""Where filters wait to become candidates, by the value of one attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import Final
+
+from penstock.content.index.bucket import Bucket, Candidates, HalfLines
+from penstock.content.index.patterns import Patterns
+from penstock.content.index.pieces import Equal, Piece, Text, Within
+from penstock.content.value import Key
+
+# A string is met by several patterns, so one of many is still met more often than one of many keys.
+_TEXT_ODDS: Final = 4.0
+_LINE_ODDS: Final = 0.5
+
+
+class Pivots:
+    """Buckets by value, cell, pattern and bound; and one for whoever asks only for presence."""
+
+    __slots__ = (
+        "_cells",
+        "_falling",
+        "_has_lines",
+        "_has_texts",
+        "_present",
+        "_rising",
+        "_texts",
+        "equal",
+        "has_more",
+    )
+
+    def __init__(self) -> None:
+        self.equal: dict[Key, Bucket] = {}
+        self._cells: dict[float, dict[float, Bucket]] = {}
+        self._texts: Patterns[Bucket] = Patterns()
+        self._rising = HalfLines()
+        self._falling = HalfLines()
+        self._present = Bucket()
+        self._note_more()
+
+    def is_empty(self) -> bool:
+        """Whether nothing waits here."""
+        return not self.equal and not self.has_more
+
+    def burden(self, piece: Piece) -> float:
+        """What one more filter under this piece would cost a message, in candidates, roughly.
+
+        The more different values of a kind are waited for, the less often each is met.
+        """
+        if type(piece) is Equal:
+            found = [self.equal.get(key) for key in piece.keys]
+            load = len(found) + sum(len(bucket) for bucket in found if bucket)
+            return 1e-9 * load / (2 + len(self.equal))
+        if type(piece) is Within and piece.cells is not None:
+            cells = self._cells.get(piece.cells.scale, {})
+            bucket = cells.get(piece.cells.first)
+            return (1 + (len(bucket) if bucket else 0)) / (2 + len(cells))
+        if type(piece) is Text:
+            bucket = self._texts.get(piece.op, piece.pattern)
+            load = 1 + (len(bucket) if bucket else 0)
+            return 1e-4 * _TEXT_ODDS * load / (2 + len(self._texts))
+        if type(piece) is Within:
+            return _LINE_ODDS * (1 + len(self._line_of(piece)[0]))
+        return 1.0 + len(self._present)
+
+    def bucket_for(self, piece: Piece) -> Bucket | None:
+        """The one bucket that a filter under this piece would go to, if it is one and exists."""
+        if type(piece) is Equal and len(piece.keys) == 1:
+            return self.equal.get(piece.keys[0])
+        if type(piece) is Text:
+            return self._texts.get(piece.op, piece.pattern)
+        return None
+
+    def file(self, piece: Piece, slot: int) -> int:
+        """Makes `slot` a candidate of every message that satisfies the piece; in how many places."""
+        places = 1
+        if type(piece) is Within and piece.cells is None:
+            line, bound = self._line_of(piece)
+            line.add(bound, slot)
+        else:
+            places = 0
+            for bucket in self._buckets(piece):
+                bucket.add(slot)
+                places += 1
+        self._note_more()
+        return places
+
+    def withdraw(self, piece: Piece, is_dead: Callable[[int], bool]) -> list[int]:
+        """Undoes `file`; the slots that left one of their places by the way."""
+        if type(piece) is Within and piece.cells is None:
+            swept = self._line_of(piece)[0].remove_one(is_dead)
+        else:
+            swept = [slot for b in list(self._buckets(piece)) for slot in b.remove_one(is_dead)]
+            self.drop_empty(piece)
+        self._note_more()
+        return swept
+
+    def collect_more(self, key: Key, found: list[Candidates]) -> None:
+        """Adds the candidates that a value makes other than by equality."""
+        if self._present.slots:
+            found.append(self._present)
+        if type(key) is str:
+            if self._has_texts:
+                found += self._texts.found_in(key)
+        elif type(key) is float or type(key) is int:
+            for scale, cells in self._cells.items():
+                if (bucket := cells.get(key * scale // 1)) is not None:
+                    found.append(bucket)
+            if self._has_lines:
+                found += self._rising.reached_by(key)
+                found += self._falling.reached_by(-key)
+
+    def drop_empty(self, piece: Piece) -> None:
+        """Forgets the buckets of this piece that hold nothing any more."""
+        if type(piece) is Equal:
+            for key in piece.keys:
+                if self.equal[key].is_empty():
+                    del self.equal[key]
+        elif type(piece) is Text:
+            if next(self._buckets(piece)).is_empty():
+                self._texts.remove(piece.op, piece.pattern)
+        elif type(piece) is Within and piece.cells is not None:
+            cells = self._cells[piece.cells.scale]
+            for cell in piece.cells:
+                if cells[cell].is_empty():
+                    del cells[cell]
+            if not cells:
+                del self._cells[piece.cells.scale]
+
+    def _note_more(self) -> None:
+        self._has_texts = len(self._texts) > 0
+        self._has_lines = len(self._rising) > 0 or len(self._falling) > 0
+        self.has_more = bool(
+            self._cells or self._has_texts or self._has_lines or self._present.slots
+        )
+
+    def _line_of(self, piece: Within) -> tuple[HalfLines, float]:
+        if piece.low == -inf:
+            return self._falling, -piece.high
+        return self._rising, piece.low
+
+    def _buckets(self, piece: Piece) -> Iterator[Bucket]:
+        if type(piece) is Equal:
+            for key in piece.keys:
+                if (bucket := self.equal.get(key)) is None:
+                    bucket = self.equal[key] = Bucket()
+                yield bucket
+        elif type(piece) is Text:
+            if (found := self._texts.get(piece.op, piece.pattern)) is None:
+                found = Bucket()
+                self._texts.add(piece.op, piece.pattern, found)
+            yield found
+        elif type(piece) is Within and piece.cells is not None:
+            cells = self._cells.setdefault(piece.cells.scale, {})
+            for cell in piece.cells:
+                if (bucket := cells.get(cell)) is None:
+                    bucket = cells[cell] = Bucket()
+                yield bucket
+        else:
+            yield self._present

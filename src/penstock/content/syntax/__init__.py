@@ -1,0 +1,48 @@
+"""The text and JSON forms of filters: what people and programs write.
+
+    parse('symbol = "IBM" and price < 120 or volume >= 1e6')
+
+Negation is pushed to the constraints and `and` is distributed over `or`, so the
+result is a `Predicate`; `format_predicate` writes it back in one canonical way.
+Knows nothing of where a text comes from.
+"""
+
+from penstock.content.filter import Predicate
+from penstock.content.limits import TEXT_CHARS_MAX
+from penstock.content.syntax.errors import FilterSyntaxError
+from penstock.content.syntax.json_form import from_json, to_json
+from penstock.content.syntax.normal import to_predicate
+from penstock.content.syntax.parser import Parser
+from penstock.content.syntax.writer import (
+    format_constraint,
+    format_filter,
+    format_name,
+    format_predicate,
+    format_value,
+)
+from penstock.kernel.errors import UsageError
+
+__all__ = [
+    "FilterSyntaxError",
+    "format_constraint",
+    "format_filter",
+    "format_name",
+    "format_predicate",
+    "format_value",
+    "from_json",
+    "parse",
+    "to_json",
+]
+
+
+def parse(text: str) -> Predicate:
+    """The predicate that `text` describes; raises `FilterSyntaxError`."""
+    if not isinstance(text, str):
+        raise UsageError(f"a filter's text must be a string, not {type(text).__name__}")
+    if len(text) > TEXT_CHARS_MAX:
+        raise FilterSyntaxError(
+            f"a filter's text has at most {TEXT_CHARS_MAX} characters, not {len(text)}",
+            text[: TEXT_CHARS_MAX + 1],
+            TEXT_CHARS_MAX,
+        )
+    return to_predicate(Parser(text).tree(), text)

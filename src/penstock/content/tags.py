@@ -1,0 +1,291 @@
+"""Tags: what an encoding can say of a message, and what of a filter.
+
+A message's attribute gives a tag for its presence, one for its value and, if
+the schema asks for them, its dyadic cells, prefixes and suffixes. A filter gives
+the tags that every value it allows would give (its closure). Hence
+
+- a message that matches a filter has all the filter's tags, and
+- a filter covered by another has all the other's tags.
+
+A tag is bytes that no other tag shares; nodes of one network, who share a salt,
+know it by its fingerprint, and a set of them by the Bloom bits of those.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from penstock.content.bloom import BloomParams
+from penstock.content.constraint import ORDERED, Op
+from penstock.content.extent import Extent, extents_of
+from penstock.content.filter import Filter
+from penstock.content.interval import BOTTOM, TOP, Interval, prefixed
+from penstock.content.message import Message
+from penstock.content.schema import EXACT_MAX, Encoding, Schema
+from penstock.content.value import FALSE_KEY, TRUE_KEY, Key, Value, canonical
+from penstock.kernel.errors import UsageError
+
+_SALT_BYTES_MAX: Final = 64
+_ITEMS_CACHED_MAX: Final = 32_768
+_NAMES_CACHED_MAX: Final = 4_096
+
+_PLAIN: Final = Encoding()
+_ENCODABLE: Final = ORDERED | {Op.EXISTS, Op.PREFIX, Op.SUFFIX}
+
+
+def presence_tag(name: str) -> bytes:
+    """Says that the attribute is there."""
+    return b"?" + _label(name)
+
+
+def value_tags(name: str, value: Value, encoding: Encoding = _PLAIN) -> list[bytes]:
+    """Whatever else is said of an attribute with this value."""
+    label = _label(name)
+    tags = [b"=" + label + _canonical_bytes(value)]
+    if encoding is _PLAIN:
+        return tags
+    if isinstance(value, str):
+        tags += _affix_tags(label, value, value, encoding)
+    elif encoding.width is not None and not isinstance(value, bool) and math.isfinite(value):
+        for level in range(encoding.levels):
+            cell = encoding.cell(value, level)
+            if cell is not None:
+                tags.append(_cell_tag(label, level, cell))
+    return tags
+
+
+def message_tags(message: Message, schema: Schema) -> list[bytes]:
+    """All tags of a message."""
+    tags = []
+    for name, value in message.attributes.items():
+        tags.append(presence_tag(name))
+        tags += value_tags(name, value, schema.attributes.get(name, _PLAIN))
+    return tags
+
+
+def filter_tags(interest: Filter, schema: Schema) -> list[bytes]:
+    """The tags that every message that matches the filter has."""
+    presence, others = _split_filter_tags(interest, schema)
+    return presence + others
+
+
+def is_exactly_encodable(interest: Filter, schema: Schema) -> bool:
+    """Whether only messages that match have all the filter's tags, collisions aside.
+
+    [F17] Only of such filters may a record of past messages be asked what was lost.
+    """
+    return all(
+        _is_exact(extent, schema.attributes.get(name, _PLAIN))
+        for name, extent in extents_of(interest).items()
+    )
+
+
+def _split_filter_tags(interest: Filter, schema: Schema) -> tuple[list[bytes], list[bytes]]:
+    presence: list[bytes] = []
+    others: list[bytes] = []
+    for name, extent in extents_of(interest).items():
+        if not extent.absent:
+            presence.append(presence_tag(name))
+            others += _closure(name, extent, schema.attributes.get(name, _PLAIN))
+    return presence, others
+
+
+def _closure(name: str, extent: Extent, encoding: Encoding) -> list[bytes]:
+    """What is said, beyond presence, of every value that the extent allows."""
+    if extent.points:
+        first, *rest = (value_tags(name, point, encoding) for point in extent.points)
+        return [tag for tag in first if all(tag in tags for tags in rest)]
+    label = _label(name)
+    interval = extent.interval
+    if interval is None:
+        return []
+    if interval.kind == "string":
+        return _affix_tags(label, extent.common_prefix(), extent.suffix, encoding)
+    if encoding.width is None or interval.low == BOTTOM or interval.high == TOP:
+        return []
+    cells = (_common_cell(interval, level, encoding) for level in range(encoding.levels))
+    return [_cell_tag(label, level, cell) for level, cell in enumerate(cells) if cell is not None]
+
+
+def _common_cell(interval: Interval, level: int, encoding: Encoding) -> int | None:
+    """The cell that holds all of a bounded interval of numbers, if one does."""
+    (_, low, _), (_, high, closed) = interval.low, interval.high
+    last = encoding.cell(high, level) if closed else encoding.cell_below(high, level)
+    return last if last == encoding.cell(low, level) else None
+
+
+def _is_exact(extent: Extent, encoding: Encoding) -> bool:
+    if extent.contradictory or extent.absent:
+        return False
+    if extent.points is not None:
+        return len(extent.points) == 1
+    ops = {constraint.op for constraint in extent.constraints}
+    if not ops <= _ENCODABLE:
+        return False
+    if Op.SUFFIX in ops and len(extent.suffix) not in encoding.suffixes:
+        return False
+    interval = extent.interval
+    if interval is None or ops <= {Op.EXISTS, Op.SUFFIX}:
+        return True
+    if interval.kind == "string":
+        prefix = extent.common_prefix()
+        return len(prefix) in encoding.prefixes and interval == prefixed(prefix)
+    return _is_aligned(interval, encoding)
+
+
+def _is_aligned(interval: Interval, encoding: Encoding) -> bool:
+    """Whether the interval is one whole cell, as floats round."""
+    if encoding.width is None or interval.low == BOTTOM or interval.high == TOP:
+        return False
+    (_, low, low_is_open), (_, high, high_is_closed) = interval.low, interval.high
+    if low_is_open or high_is_closed or max(abs(low), abs(high)) >= EXACT_MAX:
+        return False
+    for level in range(encoding.levels):
+        cell = encoding.cell(low, level)
+        if cell is None:
+            continue
+        at_both_ends = [encoding.cell_below(low, level), encoding.cell_below(high, level)]
+        if [*at_both_ends, encoding.cell(high, level)] == [cell - 1, cell, cell + 1]:
+            return True
+    return False
+
+
+def _label(name: str) -> bytes:
+    encoded = name.encode()
+    return bytes((len(encoded),)) + encoded
+
+
+def _canonical_bytes(value: Value) -> bytes:
+    """Equal values, and only those, give equal bytes; all NaNs count as one."""
+    if isinstance(value, str):
+        return b"s" + value.encode()
+    if isinstance(value, bool):
+        return b"b1" if value else b"b0"
+    number = canonical(value)
+    if isinstance(number, int):
+        return b"i" + number.to_bytes(8, "big", signed=True)
+    return b"f" + struct.pack(">d", number) if number == number else b"nan"  # noqa: PLR0124
+
+
+def _affix_tags(label: bytes, start: str, end: str, encoding: Encoding) -> list[bytes]:
+    tags = [b"<" + label + start[:n].encode() for n in encoding.prefixes if n <= len(start)]
+    tags += [b">" + label + end[-n:].encode() for n in encoding.suffixes if n <= len(end)]
+    return tags
+
+
+def _cell_tag(label: bytes, level: int, cell: int) -> bytes:
+    return b"#" + label + f"{level}:{cell}".encode()
+
+
+class Fingerprints(NamedTuple):
+    """Of the tags of a message or filter, sorted; `others` are all that say more than presence."""
+
+    presence: tuple[int, ...]
+    others: tuple[int, ...]
+
+
+class _Item(NamedTuple):
+    """What is kept of one attribute with one value; `bits` are those of all its tags."""
+
+    bits: int
+    presence: int
+    others: tuple[int, ...]
+
+
+class Encoder:
+    """Fingerprints and Bloom sets, for one network's salt and schema.
+
+    Attributes with their values are remembered in two generations: when the
+    young one is full it becomes the old, and what is used again returns from
+    there. Memory is so bounded, and what is in use stays.
+    """
+
+    __slots__ = ("_keyed", "_mask", "_old", "_presence", "_young", "params", "schema")
+
+    def __init__(
+        self,
+        salt: bytes,
+        schema: Schema | None = None,
+        *,
+        fingerprint_bits: int = 20,
+        params: BloomParams | None = None,
+    ) -> None:
+        if len(salt) > _SALT_BYTES_MAX:
+            raise UsageError(f"a salt has at most {_SALT_BYTES_MAX} bytes, not {len(salt)}")
+        if not 8 <= fingerprint_bits <= 64:
+            raise UsageError(f"fingerprints have 8 to 64 bits, not {fingerprint_bits}")
+        self.schema = schema or Schema()
+        self.params = params or BloomParams()
+        self._keyed = blake2b(digest_size=8, key=salt)
+        self._mask = (1 << fingerprint_bits) - 1
+        self._young: dict[tuple[str, Key], _Item] = {}
+        self._old: dict[tuple[str, Key], _Item] = {}
+        self._presence: dict[str, tuple[int, int]] = {}
+
+    def fingerprint(self, tag: bytes) -> int:
+        """The low bits of the tag's keyed hash."""
+        hashing = self._keyed.copy()  # a third quicker than to take the key in again
+        hashing.update(tag)
+        return int.from_bytes(hashing.digest(), "little") & self._mask
+
+    def bits_of_fingerprint(self, fingerprint: int) -> int:
+        """The Bloom bits of one tag."""
+        return self.params.bits_of_fingerprint(fingerprint)
+
+    def bits_of_fingerprints(self, fingerprints: Fingerprints) -> int:
+        """The Bloom set of a message or filter known by its fingerprints alone."""
+        return self.params.bits_of_fingerprints(fingerprints.presence + fingerprints.others)
+
+    def message_bits(self, message: Message) -> int:
+        """The Bloom set of a message."""
+        young = self._young
+        bits = 0
+        for item in message.keys.items():
+            known = young.get(item) or self._recall(item)
+            bits |= known[0]
+        return bits
+
+    def message_fingerprints(self, message: Message) -> Fingerprints:
+        """The fingerprints of a message's tags."""
+        items = [self._recall(item) for item in message.keys.items()]
+        return _sorted((i.presence for i in items), (tag for i in items for tag in i.others))
+
+    def filter_bits(self, interest: Filter) -> int:
+        """The Bloom set of a filter."""
+        return self.bits_of_fingerprints(self.filter_fingerprints(interest))
+
+    def filter_fingerprints(self, interest: Filter) -> Fingerprints:
+        """The fingerprints of a filter's tags."""
+        presence, others = _split_filter_tags(interest, self.schema)
+        return _sorted(map(self.fingerprint, presence), map(self.fingerprint, others))
+
+    def _recall(self, item: tuple[str, Key]) -> _Item:
+        known = self._young.get(item)
+        if known is None:
+            known = self._old.get(item) or self._encode(*item)
+            if len(self._young) >= _ITEMS_CACHED_MAX:
+                self._old, self._young = self._young, {}
+            self._young[item] = known
+        return known
+
+    def _encode(self, name: str, key: Key) -> _Item:
+        value: Value = key is TRUE_KEY if key is TRUE_KEY or key is FALSE_KEY else key  # type: ignore[assignment]
+        tags = value_tags(name, value, self.schema.attributes.get(name, _PLAIN))
+        others = tuple(map(self.fingerprint, tags))
+        presence, bits = self._presence.get(name) or self._encode_presence(name)
+        return _Item(bits | self.params.bits_of_fingerprints(others), presence, others)
+
+    def _encode_presence(self, name: str) -> tuple[int, int]:
+        fingerprint = self.fingerprint(presence_tag(name))
+        if len(self._presence) >= _NAMES_CACHED_MAX:
+            self._presence.clear()
+        self._presence[name] = fingerprint, self.params.bits_of_fingerprint(fingerprint)
+        return self._presence[name]
+
+
+def _sorted(presence: Iterable[int], others: Iterable[int]) -> Fingerprints:
+    return Fingerprints(tuple(sorted(set(presence))), tuple(sorted(set(others))))

@@ -1,0 +1,24 @@
+"""What machines say to one another, and how it is written.
+
+`frames` says what there is to say, `codec` how each frame looks in bytes. A
+simulator needs only the first and `size_of`; a socket needs all three
+functions. Knows no socket, no clock and no protocol: what a frame means is the
+business of whoever receives it.
+"""
+
+from typing import Final, TypeAlias
+
+from penstock.wire.codec.overlay import OVERLAY
+from penstock.wire.codec.table import Table
+from penstock.wire.codec.transport import TRANSPORT
+from penstock.wire.frames.base import OverlayFrame, TransportFrame
+
+Frame: TypeAlias = TransportFrame | OverlayFrame
+
+FRAMES: Final[Table[Frame]] = Table((*TRANSPORT.rows, *OVERLAY.rows))
+
+encode = FRAMES.encode
+decode = FRAMES.decode
+size_of = FRAMES.size_of
+
+__all__ = ["FRAMES", "Frame", "OverlayFrame", "TransportFrame", "decode", "encode", "size_of"]

@@ -1,0 +1,113 @@
+"""PACKET on the wire.
+
+    +---------+------+-------+-----+--------+-------+---------+
+    | version | type | class | ttl | origin | epoch | counter |
+    +---------+------+-------+-----+--------+-------+---------+
+      1         1      1       1     4        2       4
+    +---+------+------------------------------------+
+    | B | size | if B: base 4, bitmap of size bytes |
+    |   |      | else: size brokers of 4 bytes each |
+    +---+------+------------------------------------+
+      1b  7b
+    +-----------------------+
+    | transport frame ...   |
+    +-----------------------+
+
+Bit i of the bitmap, counted from the lowest bit of its last byte, stands for
+broker base + i; base is a multiple of 8, and neither end of the bitmap has a
+zero byte. The bitmap is used just when it is shorter than the list.
+"""
+
+from struct import Struct
+from typing import Final
+
+from penstock.kernel.errors import PeerError, UsageError
+from penstock.wire.codec.parcel import read_parcel, size_parcel, write_parcel
+from penstock.wire.codec.reader import one_of
+from penstock.wire.codec.table import BODY
+from penstock.wire.frames.base import TrafficClass
+from penstock.wire.frames.packet import Packet, PacketId
+
+_HEAD: Final = Struct(">BBIHIB")
+_BROKER: Final = Struct(">I")
+_BITMAP: Final = 0x80
+_SIZE_MAX: Final = 0x7F
+_LISTS: Final = tuple(Struct(f">{count}I") for count in range(_SIZE_MAX + 1))
+
+
+def size(frame: Packet) -> int:
+    """Bytes of the body."""
+    return _HEAD.size + size_destinations(frame.destinations) + size_parcel(frame.parcel)
+
+
+def size_destinations(destinations: tuple[int, ...]) -> int:
+    """Bytes that a sorted set of brokers takes; who has too many sends several packets."""
+    count = len(destinations)
+    bitmap_bytes = _bitmap_bytes(destinations)
+    if 4 + bitmap_bytes < 4 * count and bitmap_bytes <= _SIZE_MAX:
+        return 4 + bitmap_bytes
+    if count > _SIZE_MAX:
+        raise UsageError(f"{count} scattered destinations do not fit a packet: split them")
+    return 4 * count
+
+
+def write(frame: Packet) -> bytes:
+    """The body."""
+    destinations = frame.destinations
+    origin, epoch, counter = frame.id
+    size_bytes = size_destinations(destinations)
+    if size_bytes == 4 * len(destinations):
+        mark = len(destinations)
+        listed = _LISTS[mark].pack(*destinations)
+    else:
+        mark = _BITMAP | size_bytes - 4
+        listed = _write_bitmap(destinations, size_bytes - 4)
+    head = _HEAD.pack(frame.traffic, frame.ttl, origin, epoch, counter, mark)
+    return b"".join((head, listed, write_parcel(frame.parcel)))
+
+
+def read(data: bytes) -> Packet:
+    """The frame, from all its bytes."""
+    traffic, ttl, origin, epoch, counter, mark = _HEAD.unpack_from(data, BODY)
+    position = BODY + _HEAD.size
+    if mark & _BITMAP:
+        end = position + 4 + (mark & _SIZE_MAX)
+        destinations = _read_bitmap(data[position:end], mark & _SIZE_MAX)
+    else:
+        end = position + 4 * mark
+        destinations = _LISTS[mark].unpack_from(data, position)
+    frame = Packet(
+        id=PacketId(origin, epoch, counter),
+        traffic=one_of(TrafficClass, traffic),
+        destinations=destinations,
+        parcel=read_parcel(data, end),
+        ttl=ttl,
+    )
+    if size_destinations(destinations) != end - position:
+        raise PeerError("its destinations can be written shorter")
+    return frame
+
+
+def _bitmap_bytes(destinations: tuple[int, ...]) -> int:
+    return (destinations[-1] >> 3) - (destinations[0] >> 3) + 1
+
+
+def _write_bitmap(destinations: tuple[int, ...], size_bytes: int) -> bytes:
+    base = destinations[0] & ~7
+    bitmap = 0
+    for broker in destinations:
+        bitmap |= 1 << broker - base
+    return _BROKER.pack(base) + bitmap.to_bytes(size_bytes, "big")
+
+
+def _read_bitmap(data: bytes, size_bytes: int) -> tuple[int, ...]:
+    (base,) = _BROKER.unpack_from(data)
+    if len(data) != 4 + size_bytes or size_bytes == 0 or not data[4] or not data[-1] or base & 7:
+        raise PeerError("its destinations are no bitmap")
+    bitmap = int.from_bytes(data[4:], "big")
+    brokers = []
+    while bitmap:
+        lowest = bitmap & -bitmap
+        brokers.append(base + lowest.bit_length() - 1)
+        bitmap ^= lowest
+    return tuple(brokers)

@@ -1,0 +1,72 @@
+"""A cursor over the bytes of one frame, for codecs that are not in a hurry."""
+
+from enum import IntEnum
+from struct import Struct
+from typing import Final, TypeVar
+
+from penstock.kernel.errors import PeerError
+from penstock.wire.codec.table import BODY
+
+E = TypeVar("E", bound=IntEnum)
+
+U8: Final = Struct(">B")
+U16: Final = Struct(">H")
+U32: Final = Struct(">I")
+
+
+class Reader:
+    """Starts at the body; reading past the end is a `PeerError` or `struct.error`."""
+
+    __slots__ = ("data", "position")
+
+    def __init__(self, data: bytes, position: int = BODY) -> None:
+        self.data = data
+        self.position = position
+
+    def unpack(self, layout: Struct) -> tuple[int, ...]:
+        """The fields of a fixed layout."""
+        fields = layout.unpack_from(self.data, self.position)
+        self.position += layout.size
+        return fields
+
+    def number(self, layout: Struct) -> int:
+        """The only field of a layout."""
+        return self.unpack(layout)[0]
+
+    def take(self, size_bytes: int) -> bytes:
+        """So many bytes."""
+        end = self.position + size_bytes
+        if end > len(self.data):
+            raise PeerError("the frame ends in the middle of a field")
+        taken = self.data[self.position : end]
+        self.position = end
+        return taken
+
+    def text(self, size_bytes: int) -> str:
+        """So many bytes of UTF-8."""
+        try:
+            return self.take(size_bytes).decode()
+        except UnicodeDecodeError:
+            raise PeerError("a string is not UTF-8") from None
+
+    def end(self) -> None:
+        """Refuses bytes that nobody has read."""
+        left = len(self.data) - self.position
+        if left:
+            raise PeerError(f"{left} bytes follow the end of the frame")
+
+
+def flag(name: str, value: int) -> bool:
+    """A byte that says yes or no."""
+    if value > 1:
+        raise PeerError(f"{name} must be 0 or 1, not {value}")
+    return value == 1
+
+
+def one_of(kind: type[E], value: int) -> E:
+    """A byte that names one of several things."""
+    # Calling an enumeration takes ten times as long as looking into it.
+    member = kind._value2member_map_.get(value)
+    if member is None:
+        raise PeerError(f"{value} names no {kind.__name__}")
+    return member  # type: ignore[return-value]

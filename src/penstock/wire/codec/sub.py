@@ -1,0 +1,38 @@
+"""SUB on the wire.
+
++---------+------+--------------+-------+-----------+
+| version | type | subscription | class | predicate |
++---------+------+--------------+-------+-----------+
+  1         1      4              1       see filter.py
+"""
+
+from struct import Struct
+from typing import Final
+
+from penstock.wire.codec.filter import read_predicate, write_predicate
+from penstock.wire.codec.reader import Reader, one_of
+from penstock.wire.frames.base import TrafficClass
+from penstock.wire.frames.sub import Sub
+
+_HEAD: Final = Struct(">IB")
+
+
+def size(frame: Sub) -> int:
+    """Bytes of the body."""
+    return _HEAD.size + len(write_predicate(frame.predicate))
+
+
+def write(frame: Sub) -> bytes:
+    """The body."""
+    return _HEAD.pack(frame.subscription, frame.traffic) + write_predicate(frame.predicate)
+
+
+def read(data: bytes) -> Sub:
+    """The frame, from all its bytes."""
+    reader = Reader(data)
+    subscription, traffic = reader.unpack(_HEAD)
+    predicate = read_predicate(reader)
+    reader.end()
+    return Sub(
+        subscription=subscription, traffic=one_of(TrafficClass, traffic), predicate=predicate
+    )

@@ -1,0 +1,36 @@
+"""SUMMARY on the wire.
+
++---------+------+----------+-------+------+-------+          +--------+-----+
+| version | type | database | first | last | count | count of | origin | seq |
++---------+------+----------+-------+------+-------+          +--------+-----+
+  1         1      1          4       4      1                  4        4
+"""
+
+from struct import Struct
+from typing import Final
+
+from penstock.wire.codec.reader import Reader, one_of
+from penstock.wire.frames.summary import Database, Summary, SummaryRow
+
+_HEAD: Final = Struct(">BIIB")
+_ROW: Final = Struct(">II")
+
+
+def size(frame: Summary) -> int:
+    """Bytes of the body."""
+    return _HEAD.size + _ROW.size * len(frame.rows)
+
+
+def write(frame: Summary) -> bytes:
+    """The body."""
+    head = _HEAD.pack(frame.database, frame.first, frame.last, len(frame.rows))
+    return b"".join([head, *(_ROW.pack(row.origin, row.seq) for row in frame.rows)])
+
+
+def read(data: bytes) -> Summary:
+    """The frame, from all its bytes."""
+    reader = Reader(data)
+    database, first, last, count = reader.unpack(_HEAD)
+    rows = tuple([SummaryRow(*reader.unpack(_ROW)) for _ in range(count)])
+    reader.end()
+    return Summary(database=one_of(Database, database), first=first, last=last, rows=rows)

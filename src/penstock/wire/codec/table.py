@@ -1,0 +1,103 @@
+"""From frames to bytes and back, through a table of codecs.
+
+    +---------+--------+----------------
+    | version |  type  | body ...
+    +---------+--------+----------------
+      1         1
+
+A codec writes and reads bodies; the table knows the two bytes before them, the
+bounds, and whose fault an error is. A new frame is one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from struct import error as struct_error
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+from penstock.kernel.errors import PeerError, UsageError
+
+VERSION: Final = 1
+BODY: Final = 2
+
+F = TypeVar("F")
+
+
+class Codec(Protocol):
+    """What a codec module offers for its frame."""
+
+    def write(self, frame: Any, /) -> bytes:
+        """The body."""
+
+    def read(self, data: bytes, /) -> Any:
+        """The frame, from all its bytes, of which the body starts at `BODY`."""
+
+    def size(self, frame: Any, /) -> int:
+        """Bytes of the body."""
+
+
+class Row(NamedTuple):
+    """One kind of frame."""
+
+    number: int
+    name: str
+    frame: type
+    codec: Codec
+    bytes_max: int
+
+
+class Table(Generic[F]):
+    """The codecs of some family of frames."""
+
+    __slots__ = ("_readers", "_writers", "rows")
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows = tuple(rows)
+        self._writers = {
+            row.frame: (bytes((VERSION, row.number)), row.codec.write, row.bytes_max, row)
+            for row in self.rows
+        }
+        self._readers = {row.number: (row.codec.read, row.bytes_max, row) for row in self.rows}
+        assert len(self._writers) == len(self._readers) == len(self.rows), "a row is repeated"
+
+    def encode(self, frame: F) -> bytes:
+        """The bytes of a frame; `UsageError` when it is larger than its kind may be."""
+        prefix, write, bytes_max, row = self._writers[type(frame)]
+        data = prefix + write(frame)
+        if len(data) > bytes_max:
+            raise _too_large(row, len(data))
+        return data
+
+    def size_of(self, frame: F) -> int:
+        """What `len(encode(frame))` would be."""
+        _, _, bytes_max, row = self._writers[type(frame)]
+        size_bytes = BODY + row.codec.size(frame)
+        if size_bytes > bytes_max:
+            raise _too_large(row, size_bytes)
+        return size_bytes
+
+    def decode(self, data: bytes) -> F:
+        """The frame in `data`, all of it; `PeerError` for anything else."""
+        if len(data) < BODY:
+            raise PeerError(f"a frame has {BODY} bytes at least, this one {len(data)}")
+        if data[0] != VERSION:
+            raise PeerError(f"version {data[0]} of the wire format is not known, only {VERSION}")
+        reader = self._readers.get(data[1])
+        if reader is None:
+            raise PeerError(f"frames of type {data[1]:#04x} are not known here")
+        read, bytes_max, row = reader
+        if len(data) > bytes_max:
+            raise PeerError(f"{row.name}: {len(data)} bytes are more than {bytes_max}")
+        try:
+            return read(data)  # type: ignore[no-any-return]
+        except struct_error:
+            raise PeerError(f"{row.name}: the frame ends in the middle of a field") from None
+        except (PeerError, UsageError) as error:
+            # What we may not build, others may not send: those rules are in `frames`.
+            raise PeerError(f"{row.name}: {error}") from None
+
+
+def _too_large(row: Row, size_bytes: int) -> UsageError:
+    return UsageError(
+        f"{row.name} of {size_bytes} bytes: at most {row.bytes_max} fit, send less at once"
+    )

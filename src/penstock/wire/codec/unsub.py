@@ -1,0 +1,28 @@
+"""UNSUB on the wire.
+
++---------+------+--------------+
+| version | type | subscription |
++---------+------+--------------+
+  1         1      4
+"""
+
+from penstock.wire.codec.reader import U32, Reader
+from penstock.wire.frames.unsub import Unsub
+
+
+def size(_frame: Unsub) -> int:
+    """Bytes of the body."""
+    return U32.size
+
+
+def write(frame: Unsub) -> bytes:
+    """The body."""
+    return U32.pack(frame.subscription)
+
+
+def read(data: bytes) -> Unsub:
+    """The frame, from all its bytes."""
+    reader = Reader(data)
+    frame = Unsub(subscription=reader.number(U32))
+    reader.end()
+    return frame

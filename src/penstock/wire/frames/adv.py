@@ -1,0 +1,44 @@
+"""ADV: the Bloom filters by which packets find a broker, flooded to all."""
+
+from penstock.kernel.errors import UsageError
+from penstock.wire.frames.base import (
+    OverlayFrame,
+    TrafficClass,
+    check_ascending,
+    check_blooms,
+    check_count,
+    check_unsigned,
+)
+from penstock.wire.limits import ADVERT_FILTERS_MAX, BLOOM_BYTES_MAX
+
+
+class Adv(OverlayFrame, frozen=True, kw_only=True, gc=False):
+    """What `origin` wants of one class; `seq` counts per origin and class.
+
+    A full advert replaces all that was said before and may come in parts, which
+    share its `seq`. A delta holds only if the advert before it is known. Filters
+    are sorted, m/8 bytes each, highest bit first.
+    """
+
+    origin: int
+    seq: int
+    traffic: TrafficClass
+    full: bool
+    added: tuple[bytes, ...] = ()
+    removed: tuple[bytes, ...] = ()
+    part: int = 0
+    parts: int = 1
+
+    def __post_init__(self) -> None:
+        check_unsigned(32, origin=self.origin, seq=self.seq)
+        check_unsigned(16, part=self.part, parts=self.parts)
+        if self.part >= self.parts:
+            raise UsageError(f"part {self.part} of {self.parts}: parts count from 0")
+        if self.full and self.removed:
+            raise UsageError("a full advert removes nothing: it replaces everything")
+        if not self.full and self.parts != 1:
+            raise UsageError("a delta has one part: send several deltas instead")
+        for what, filters in (("added filters", self.added), ("removed filters", self.removed)):
+            check_count(what, filters, ADVERT_FILTERS_MAX)
+            check_ascending(what, filters)
+        check_blooms("an advert's filters", self.added + self.removed, BLOOM_BYTES_MAX)

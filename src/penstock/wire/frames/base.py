@@ -1,0 +1,56 @@
+"""The two families of frames, and the checks they share.
+
+Transport frames are what endpoints tell one another; overlay frames are what
+brokers and their clients do, and some of them carry a transport frame.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from operator import ge
+from typing import Any
+
+import msgspec
+
+from penstock.kernel.errors import UsageError
+
+
+# Frames hold no cycles, so the collector need not look at them.
+class TransportFrame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Anything an endpoint says to another."""
+
+
+class OverlayFrame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Anything said between a broker and its neighbours or clients."""
+
+
+class TrafficClass(IntEnum):
+    """What a packet is matched against: subscriptions, or who can answer a request."""
+
+    DATA = 0
+    REQUEST = 1
+
+
+def check_unsigned(bits: int, **fields: int) -> None:
+    """Refuses what does not fit an unsigned field of so many bits."""
+    for name, value in fields.items():
+        if value >> bits:
+            raise UsageError(f"{name} must be 0 to 2^{bits} - 1, not {value}")
+
+
+def check_count(what: str, items: Sequence[object], most: int) -> None:
+    """Refuses what no frame has room for."""
+    if len(items) > most:
+        raise UsageError(f"at most {most} {what} fit a frame, not {len(items)}")
+
+
+def check_ascending(what: str, keys: Sequence[Any]) -> None:
+    """Sets travel sorted and without repetition, so that equal ones are written equally."""
+    if any(map(ge, keys, keys[1:])):
+        raise UsageError(f"{what} must be sorted and distinct")
+
+
+def check_blooms(what: str, filters: Sequence[bytes], bytes_max: int) -> None:
+    """Filters of one frame have one length."""
+    for bloom in filters:
+        if not 0 < len(bloom) <= bytes_max or len(bloom) != len(filters[0]):
+            raise UsageError(f"{what} must be Bloom filters of one length, 1 to {bytes_max} bytes")

@@ -1,0 +1,134 @@
+"""DATA: one message from its publisher, with what receivers need to order and pace it (§3.0)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from penstock.content.message import Message
+from penstock.kernel.errors import UsageError
+from penstock.wire.frames.base import TransportFrame, check_blooms, check_count, check_unsigned
+from penstock.wire.frames.record import EMPTY_RECORD, Record
+from penstock.wire.limits import BLOOM_BYTES_MAX, FLOW_ID_BITS, FLOWS_MAX
+from penstock.wire.quantise import (
+    DELTA_BITS,
+    ECHO_STAMP_BITS,
+    HOLD_BITS,
+    RATE_MAX_MPS,
+    STAMP_BITS,
+    is_rate,
+)
+
+
+class MessageId(NamedTuple):
+    """Names a message in the whole network; `epoch` is new whenever its publisher restarts."""
+
+    pub: int
+    epoch: int
+    seq: int
+
+
+class FlowDetail(msgspec.Struct, frozen=True, gc=False):
+    """What lets receivers of a flow suppress their feedback: who limits it, and what it is."""
+
+    clr: int
+    bloom: bytes
+
+    def __post_init__(self) -> None:
+        check_unsigned(32, clr=self.clr)
+        check_blooms("a flow's encoding", [self.bloom], BLOOM_BYTES_MAX)
+
+
+class Flow(msgspec.Struct, frozen=True, gc=False):
+    """A flow that the message matches; `detail` on the first such message of a feedback round."""
+
+    flow_id: int
+    quota_mps: float
+    flow_seq: int
+    detail: FlowDetail | None = None
+
+    def __post_init__(self) -> None:
+        check_unsigned(FLOW_ID_BITS, flow_id=self.flow_id)
+        check_unsigned(32, flow_seq=self.flow_seq)
+        check_rate(quota_mps=self.quota_mps)
+
+
+class Echo(msgspec.Struct, frozen=True, gc=False):
+    """Gives a receiver its own stamp back, and how long it was held, so that it learns its RTT."""
+
+    receiver: int
+    echo_ts_us: int
+    hold_100us: int
+
+    def __post_init__(self) -> None:
+        check_unsigned(64, receiver=self.receiver)
+        check_unsigned(ECHO_STAMP_BITS, echo_ts_us=self.echo_ts_us)
+        check_unsigned(HOLD_BITS, hold_100us=self.hold_100us)
+
+
+class Data(TransportFrame, frozen=True, kw_only=True, gc=False):
+    """One message and its transport header.
+
+    Alone among the frames it is not checked when it is built, which happens for
+    every message received, but when it is measured or written: see `check`.
+    """
+
+    pub: int
+    epoch: int
+    seq: int
+    # When it left, after any waiting for tokens; and how long after the one before it.
+    send_ts_us: int
+    prev_delta_100us: int
+    # λ: what the publisher really sends, all flows together.
+    send_rate_mps: float
+    # See quantise.r_max_ns.
+    r_max_code: int
+    fb_round: int
+    message: Message
+    flows: tuple[Flow, ...] = ()
+    echo: Echo | None = None
+    record: Record = EMPTY_RECORD
+    # Whether record entries are Bloom filters instead of fingerprints.
+    literal: bool = False
+
+    @property
+    def id(self) -> MessageId:
+        """What this message is called everywhere."""
+        return MessageId(self.pub, self.epoch, self.seq)
+
+    def check(self) -> None:
+        """Refuses what the header has no room for."""
+        # One expression for the usual case: every message sent comes by here.
+        if (
+            self.pub >> 64
+            or self.epoch >> 16
+            or self.seq >> 32
+            or self.send_ts_us >> STAMP_BITS
+            or self.prev_delta_100us >> DELTA_BITS
+            or self.r_max_code >> 8
+            or self.fb_round >> 8
+            or len(self.flows) > FLOWS_MAX
+            or not is_rate(self.send_rate_mps)
+        ):
+            self._complain()
+
+    def _complain(self) -> None:
+        check_unsigned(64, pub=self.pub)
+        check_unsigned(16, epoch=self.epoch)
+        check_unsigned(32, seq=self.seq)
+        check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)
+        check_unsigned(DELTA_BITS, prev_delta_100us=self.prev_delta_100us)
+        check_unsigned(8, r_max_code=self.r_max_code, fb_round=self.fb_round)
+        check_count("flows", self.flows, FLOWS_MAX)
+        check_rate(send_rate_mps=self.send_rate_mps)
+
+
+def check_rate(**fields: float) -> None:
+    """Refuses a rate that two bytes cannot say."""
+    for name, rate_mps in fields.items():
+        if not is_rate(rate_mps):
+            raise UsageError(
+                f"{name} must be a half-precision number from 0 to {RATE_MAX_MPS:.0f},"
+                f" as quantise_rate makes them, not {rate_mps}"
+            )

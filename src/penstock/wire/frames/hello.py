@@ -1,0 +1,17 @@
+"""HELLO: a broker telling a neighbour, every second, that it is there."""
+
+from penstock.wire.frames.base import OverlayFrame, check_unsigned
+
+
+class Hello(OverlayFrame, frozen=True, kw_only=True, gc=False):
+    """`epoch` is new after a restart; `network` names the tag encoding both ends must share."""
+
+    broker: int
+    epoch: int
+    network: int
+    # Whether the sender hears the neighbour too: a link is up when it works both ways.
+    heard: bool
+
+    def __post_init__(self) -> None:
+        check_unsigned(32, broker=self.broker, network=self.network)
+        check_unsigned(16, epoch=self.epoch)

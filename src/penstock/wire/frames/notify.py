@@ -1,0 +1,10 @@
+"""NOTIFY: a transport frame for one client."""
+
+from penstock.wire.frames.base import OverlayFrame
+from penstock.wire.frames.parcel import Parcel
+
+
+class Notify(OverlayFrame, frozen=True, kw_only=True, gc=False):
+    """Brings a client what one of its subscriptions asked for."""
+
+    parcel: Parcel

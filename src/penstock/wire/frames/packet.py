@@ -1,0 +1,59 @@
+"""PACKET: a transport frame on its way between brokers."""
+
+from operator import ge
+from typing import NamedTuple
+
+from penstock.kernel.errors import UsageError
+from penstock.wire.frames.base import (
+    OverlayFrame,
+    TrafficClass,
+    check_ascending,
+    check_count,
+    check_unsigned,
+)
+from penstock.wire.frames.parcel import Parcel
+from penstock.wire.limits import DESTINATIONS_MAX, TTL_DEFAULT
+
+
+class PacketId(NamedTuple):
+    """Given by the first broker; `epoch` is new whenever it restarts. Never a message's id."""
+
+    origin: int
+    epoch: int
+    counter: int
+
+
+class Packet(OverlayFrame, frozen=True, kw_only=True, gc=False):
+    """One copy, for those of the destinations that lie behind one next hop."""
+
+    id: PacketId
+    traffic: TrafficClass
+    destinations: tuple[int, ...]
+    parcel: Parcel
+    ttl: int = TTL_DEFAULT
+
+    def __post_init__(self) -> None:
+        origin, epoch, counter = self.id
+        destinations = self.destinations
+        # One expression for the usual case: this runs at every hop.
+        if (
+            origin >> 32
+            or epoch >> 16
+            or counter >> 32
+            or self.ttl >> 8
+            or not 0 < len(destinations) <= DESTINATIONS_MAX
+            or destinations[0] < 0
+            or destinations[-1] >> 32
+            or any(map(ge, destinations, destinations[1:]))
+        ):
+            self._complain()
+
+    def _complain(self) -> None:
+        check_unsigned(32, origin=self.id.origin, counter=self.id.counter)
+        check_unsigned(16, epoch=self.id.epoch)
+        check_unsigned(8, ttl=self.ttl)
+        if not self.destinations:
+            raise UsageError("a packet without destinations goes nowhere: do not build it")
+        check_count("destinations", self.destinations, DESTINATIONS_MAX)
+        check_ascending("destinations", self.destinations)
+        check_unsigned(32, first=self.destinations[0], last=self.destinations[-1])

@@ -1,0 +1,34 @@
+"""A transport frame while the overlay carries it.
+
+The simulator hands parcels from broker to broker as they are. Once a codec has
+written or measured one, the parcel remembers: a broker with twenty matching
+clients writes their message once, and a relay writes back the bytes it read.
+"""
+
+from __future__ import annotations
+
+from penstock.wire.frames.base import TransportFrame
+
+
+class Parcel:
+    """Equal to any parcel of an equal frame; only the codec sets the other two slots."""
+
+    __slots__ = ("frame", "size_bytes", "written")
+
+    frame: TransportFrame
+    size_bytes: int | None
+    written: bytes | None
+
+    def __init__(self, frame: TransportFrame) -> None:
+        self.frame = frame
+        self.size_bytes = None
+        self.written = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Parcel) and self.frame == other.frame
+
+    def __hash__(self) -> int:
+        return hash(self.frame)
+
+    def __repr__(self) -> str:
+        return f"Parcel({self.frame!r})"

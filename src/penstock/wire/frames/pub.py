@@ -1,0 +1,11 @@
+"""PUB: a client's transport frame for the network."""
+
+from penstock.wire.frames.base import OverlayFrame, TrafficClass
+from penstock.wire.frames.parcel import Parcel
+
+
+class Pub(OverlayFrame, frozen=True, kw_only=True, gc=False):
+    """Asks the broker to route what it carries."""
+
+    traffic: TrafficClass
+    parcel: Parcel

@@ -1,0 +1,51 @@
+"""SUMMARY: what a broker knows, told to a neighbour when their link comes up.
+
+The neighbour answers with what is missing or older. A summary speaks for a
+range of origins, so that a large network takes several and an origin left out
+of its range is one the sender does not know.
+"""
+
+from enum import IntEnum
+
+import msgspec
+
+from penstock.kernel.errors import UsageError
+from penstock.wire.frames.base import OverlayFrame, check_ascending, check_count, check_unsigned
+from penstock.wire.limits import SUMMARY_ROWS_MAX
+
+
+class Database(IntEnum):
+    """Which of a broker's tables a summary is about."""
+
+    LINKS = 0
+    DATA_ADVERTS = 1
+    REQUEST_ADVERTS = 2
+
+
+class SummaryRow(msgspec.Struct, frozen=True, gc=False):
+    """The latest number known from one origin."""
+
+    origin: int
+    seq: int
+
+    def __post_init__(self) -> None:
+        check_unsigned(32, origin=self.origin, seq=self.seq)
+
+
+class Summary(OverlayFrame, frozen=True, kw_only=True, gc=False):
+    """All that is known of the origins `first` to `last`, both included; sorted by origin."""
+
+    database: Database
+    first: int
+    last: int
+    rows: tuple[SummaryRow, ...]
+
+    def __post_init__(self) -> None:
+        check_unsigned(32, first=self.first, last=self.last)
+        check_count("summary rows", self.rows, SUMMARY_ROWS_MAX)
+        origins = [row.origin for row in self.rows]
+        check_ascending("summary rows", origins)
+        if self.first > self.last or (
+            origins and not self.first <= origins[0] <= origins[-1] <= self.last
+        ):
+            raise UsageError(f"a summary of origins {self.first} to {self.last} has others in it")

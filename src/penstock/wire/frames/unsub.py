@@ -1,0 +1,12 @@
+"""UNSUB: a client that has enough."""
+
+from penstock.wire.frames.base import OverlayFrame, check_unsigned
+
+
+class Unsub(OverlayFrame, frozen=True, kw_only=True, gc=False):
+    """Takes a subscription back."""
+
+    subscription: int
+
+    def __post_init__(self) -> None:
+        check_unsigned(32, subscription=self.subscription)

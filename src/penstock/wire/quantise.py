@@ -1,0 +1,88 @@
+"""From the program's units to the wire's, and back.
+
+Whoever builds a frame passes every time and rate through here first, so that a
+run with the codec in the path equals one without. Knows nothing of frames.
+"""
+
+from bisect import bisect_left
+from math import copysign, inf, isnan
+from struct import Struct
+from typing import Final
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import MICROSECOND, Duration, Instant
+
+STAMP_BITS: Final = 48
+ECHO_STAMP_BITS: Final = 32
+DELTA_BITS: Final = 24
+HOLD_BITS: Final = 16
+RATE_MAX_MPS: Final = 65_504.0
+# A half-precision number is finite and has no minus sign just when its first byte is below this.
+RATE_FIRST_BYTE_END: Final = 0x7C
+
+_DELTA_NS: Final = 100 * MICROSECOND
+_HALF: Final = Struct(">e")
+
+# Twelve codes to the octave from 100 µs up: neighbours differ by 6 %, the last is 249 s.
+R_MAX_US: Final = tuple(round(100 * 2 ** (code / 12)) for code in range(256))
+
+
+def stamp_us(now: Instant, bits: int = STAMP_BITS) -> int:
+    """The whole microseconds of `now`; wraps, after nine years in 48 bits."""
+    return now // MICROSECOND & (1 << bits) - 1
+
+
+def delta_100us(duration: Duration, bits: int = DELTA_BITS) -> int:
+    """The nearest tenth of a millisecond; what is below zero or too long goes to the edge."""
+    return min(max((duration + _DELTA_NS // 2) // _DELTA_NS, 0), (1 << bits) - 1)
+
+
+def hold_100us(duration: Duration) -> int:
+    """How long an echo was held back, in the two bytes it has."""
+    return delta_100us(duration, HOLD_BITS)
+
+
+def delta_ns(delta_100us: int) -> Duration:
+    """The duration that a delta or a hold stands for."""
+    return delta_100us * _DELTA_NS
+
+
+def r_max_code(duration: Duration) -> int:
+    """The smallest code that is not below `duration`: R_max must never be understated."""
+    return min(bisect_left(R_MAX_US, -(-duration // MICROSECOND)), len(R_MAX_US) - 1)
+
+
+def r_max_ns(code: int) -> Duration:
+    """The round-trip time that a code stands for."""
+    return R_MAX_US[code] * MICROSECOND
+
+
+def quantise_float16(value: float) -> float:
+    """The nearest half-precision number; beyond ±65 504 an infinity."""
+    if isnan(value):
+        raise UsageError("NaN has no place on the wire: leave the value out")
+    try:
+        return float(_HALF.unpack(_HALF.pack(value))[0])
+    except OverflowError:
+        return copysign(inf, value)
+
+
+def quantise_rate(rate_mps: float) -> float:
+    """The nearest rate, in messages per second, that two bytes can say; 65 504 is the highest."""
+    if not rate_mps >= 0:
+        raise UsageError(f"a rate is zero or more messages per second, not {rate_mps}")
+    return quantise_float16(min(rate_mps, RATE_MAX_MPS) + 0.0)
+
+
+def is_float16(value: float) -> bool:
+    """Whether the value survives the wire unchanged."""
+    return not isnan(value) and quantise_float16(value) == value
+
+
+def is_rate(rate_mps: float) -> bool:
+    """Whether a rate survives the wire unchanged."""
+    try:
+        written = _HALF.pack(rate_mps)
+    except OverflowError:
+        return False
+    return written[0] < RATE_FIRST_BYTE_END and bool(_HALF.unpack(written)[0] == rate_mps)

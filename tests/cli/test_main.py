@@ -1,0 +1,109 @@
+"""The shell around the commands: help, versions, errors, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import NoReturn
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from penstock import __version__
+from penstock.cli import filter as filter_command
+from penstock.cli.main import COMMANDS, app
+
+RUN = [sys.executable, "-c", "from penstock.cli.main import run; run()"]
+
+
+def penstock(*arguments: str, debug: str | None = None) -> Result:
+    runner = CliRunner(env={"PENSTOCK_DEBUG": debug})
+    return runner.invoke(app, arguments, prog_name="penstock")
+
+
+def test_the_version_is_printed() -> None:
+    result = penstock("--version")
+    assert (result.exit_code, result.stdout) == (0, f"penstock {__version__}\n")
+
+
+def test_without_a_command_the_help_is_printed() -> None:
+    bare, asked = penstock(), penstock("--help")
+    assert bare.exit_code == asked.exit_code == 0
+    assert bare.stdout == asked.stdout
+    assert "Example:" in asked.stdout
+    for name in COMMANDS:
+        assert f"\n  {name} " in asked.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_loads(name: str) -> None:
+    result = penstock(name, "--help")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: penstock {name} ")
+    assert "Example" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["filtr"], "No such command 'filtr'. Did you mean 'filter'? Try 'penstock --help'."),
+        (["filter"], "Missing command. Try 'penstock filter --help'."),
+        (["filter", "check"], "Missing argument 'FILTER'. Try 'penstock filter check --help'."),
+        (["--nonsense"], "No such option: --nonsense"),
+    ],
+)
+def test_wrong_use_is_one_line_and_exits_with_2(arguments: list[str], complaint: str) -> None:
+    result = penstock(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"penstock: {complaint}")
+    assert result.stderr.count("\n") == 1
+
+
+def _fail(text: str) -> NoReturn:
+    raise KeyError("lost\nkey")
+
+
+def test_our_own_fault_is_one_line_and_exits_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filter_command, "read_filter", _fail)
+    result = penstock("filter", "check", "a = 1")
+    assert result.exit_code == 3
+    assert result.stderr.startswith("penstock: internal error, KeyError: ")
+    assert "please report it" in result.stderr
+    assert "PENSTOCK_DEBUG=1" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" in penstock("filter", "check", "a = 1", debug="1").stderr
+
+
+def test_an_abort_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def abort(text: str) -> NoReturn:
+        raise typer.Abort
+
+    monkeypatch.setattr(filter_command, "read_filter", abort)
+    result = penstock("filter", "check", "a = 1")
+    assert (result.exit_code, result.stderr) == (2, "penstock: stopped\n")
+
+
+def test_the_real_command_reads_a_pipe() -> None:
+    done = subprocess.run(
+        [*RUN, "filter", "match", "--json", "name contains 'é'"],
+        input='{"name": "café"}\n{"name": "tea"}\n'.encode(),
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout) == {"matched": [{"name": "café"}], "total": 2, "bad": []}
+
+
+def test_help_loads_nothing_heavy() -> None:
+    script = """if True:
+        import sys
+        from penstock.cli.main import app
+        app(["--help"], standalone_mode=False)
+        sys.exit(bool({"numpy", "rich", "msgspec", "penstock.content"} & set(sys.modules)))
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
