@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.content.constraint import Constraint, Op
@@ -153,6 +153,7 @@ def test_attributes_are_told_apart() -> None:
     st.lists(constraints(attributes=st.just("x")), min_size=1, max_size=4),
     st.lists(values(), max_size=8),
 )
+@settings(deadline=None)
 def test_what_an_extent_says_holds_of_every_value_allowed(
     rules: list[Constraint], drawn: list[Value]
 ) -> None:
@@ -174,6 +175,7 @@ def test_what_an_extent_says_holds_of_every_value_allowed(
 
 
 @given(st.text(max_size=4), st.text(max_size=4), st.text(max_size=6))
+@settings(deadline=None)
 def test_a_prefix_interval_is_the_prefix(prefix: str, shorter: str, value: str) -> None:
     for text in (value, prefix + value, prefix[:1] + value, shorter):
         assert prefixed(prefix).holds(text) is text.startswith(prefix)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.content import tags as tags_module
 from penstock.content.bloom import BloomParams, subset
 from penstock.content.constraint import PRESENCE, TEXTUAL, Constraint, Op
 from penstock.content.covering import covers
@@ -19,7 +18,6 @@ from penstock.content.message import Message
 from penstock.content.schema import LENGTHS, Encoding, Schema
 from penstock.content.tags import (
     Encoder,
-    Fingerprints,
     filter_tags,
     is_exactly_encodable,
     message_tags,
@@ -27,7 +25,6 @@ from penstock.content.tags import (
     value_tags,
 )
 from penstock.content.value import Value
-from penstock.kernel.errors import UsageError
 from penstock.kernel.seeds import Seeds
 from tests.content.strategies import filters, finite_numbers, messages, messages_near, values
 
@@ -82,7 +79,7 @@ def small_messages() -> list[Message]:
 
 
 @given(filters(), SCHEMAS, st.data())
-@settings(max_examples=250)
+@settings(max_examples=250, deadline=None)
 def test_what_matches_has_the_filters_tags_and_bits(
     interest: Filter, schema: Schema, data: st.DataObject
 ) -> None:
@@ -94,7 +91,7 @@ def test_what_matches_has_the_filters_tags_and_bits(
 
 
 @given(GRIDS, st.lists(st.sampled_from(AWKWARD) | finite_numbers(), min_size=2), st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_a_cell_that_holds_both_ends_holds_all_between(
     grid: Encoding, numbers: list[float], closed: bool
 ) -> None:
@@ -108,7 +105,18 @@ def test_a_cell_that_holds_both_ends_holds_all_between(
             assert said <= set(message_tags(message, schema))
 
 
+def test_an_integer_that_rounds_up_to_an_open_end_is_not_missed() -> None:
+    """2**54 - 1 has no float of its own: as a float it is the end of the range."""
+    schema = Schema({"x": Encoding(width=2.0**53)})
+    interest = Filter([c(Op.GE, 2**53), c(Op.LT, 2**54)])
+    message = Message({"x": 2**54 - 1})
+    assert interest.matches(message)
+    assert set(filter_tags(interest, schema)) <= set(message_tags(message, schema))
+    assert not is_exactly_encodable(interest, schema)
+
+
 @given(GRIDS, st.sampled_from(AWKWARD) | finite_numbers(), st.sampled_from(AWKWARD), st.data())
+@settings(deadline=None)
 def test_cells_never_decrease(
     grid: Encoding, one: float, other: float, data: st.DataObject
 ) -> None:
@@ -140,7 +148,7 @@ def test_matching_and_covering_are_kept_by_tags() -> None:
 
 
 @given(filters(max_constraints=3), filters(max_constraints=3), SCHEMAS, st.data())
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_covering_is_kept_by_tags_of_awkward_values(
     one: Filter, other: Filter, schema: Schema, data: st.DataObject
 ) -> None:
@@ -161,14 +169,14 @@ def test_what_a_filter_says() -> None:
     assert said(c(Op.EXISTS)) == said(c(Op.NE, 1)) == said(c(Op.CONTAINS, "a")) == here
     assert said(c(Op.ABSENT)) == []
     assert said(c(Op.EQ, 12)) == here + value_tags("x", 12, grid)
-    assert said(c(Op.IN, [12, 17])) == here + [b"#\x01x0:1", b"#\x01x1:0", b"#\x01x2:0"]
+    assert said(c(Op.IN, [12, 17])) == [*here, b"#\x01x0:1", b"#\x01x1:0", b"#\x01x2:0"]
     assert said(c(Op.IN, [12, "a"])) == here
     assert said(c(Op.GE, 10), c(Op.LT, 20)) == said(c(Op.IN, [12, 17]))
-    assert said(c(Op.GE, 10), c(Op.LE, 20)) == here + [b"#\x01x2:0"]
+    assert said(c(Op.GE, 10), c(Op.LE, 20)) == [*here, b"#\x01x2:0"]
     assert said(c(Op.GE, 10)) == said(c(Op.LT, 20)) == here
-    assert said(c(Op.PREFIX, "abc")) == here + [b"<\x01xa", b"<\x01xab"]
+    assert said(c(Op.PREFIX, "abc")) == [*here, b"<\x01xa", b"<\x01xab"]
     assert said(c(Op.GE, "abc"), c(Op.LT, "abd")) == said(c(Op.PREFIX, "abc"))
-    assert said(c(Op.SUFFIX, "abc")) == here + [b">\x01xbc"]
+    assert said(c(Op.SUFFIX, "abc")) == [*here, b">\x01xbc"]
     assert said(c(Op.EQ, 1), c(Op.EQ, 2)) == here
 
 
@@ -251,7 +259,7 @@ def test_what_has_the_tags_of_an_exact_filter_matches_it() -> None:
 
 @pytest.mark.spec("F17")
 @given(GRIDS, st.integers(-40, 40), st.integers(0, 8), st.lists(values(), max_size=8))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_a_range_said_to_be_aligned_is_one_cell(
     grid: Encoding, index: int, level: int, drawn: list[Value]
 ) -> None:
@@ -274,105 +282,3 @@ def test_cells_of_the_usual_widths_are_aligned(width: float) -> None:
     for level, index in itertools.product(range(6), (-3, -1, 0, 1, 7)):
         low, high = index * width * 2**level, (index + 1) * width * 2**level
         assert is_exactly_encodable(Filter([c(Op.GE, low), c(Op.LT, high)]), schema)
-
-
-@given(st.lists(messages(), max_size=6), SCHEMAS, st.sampled_from([8, 20, 64]))
-def test_sets_are_rebuilt_from_fingerprints(
-    sent: list[Message], schema: Schema, fingerprint_bits: int
-) -> None:
-    encoder = Encoder(SALT, schema, fingerprint_bits=fingerprint_bits)
-    for message in sent + sent:
-        known = encoder.message_fingerprints(message)
-        tags = message_tags(message, schema)
-        assert encoder.bits_of_fingerprints(known) == encoder.message_bits(message)
-        assert {*known.presence, *known.others} == set(map(encoder.fingerprint, tags))
-        assert list(known.others) == sorted(set(known.others))
-        assert all(fingerprint < 1 << fingerprint_bits for fingerprint in known.others)
-
-
-@given(filters(), SCHEMAS)
-def test_a_filters_set_is_rebuilt_from_fingerprints(interest: Filter, schema: Schema) -> None:
-    encoder = Encoder(SALT, schema)
-    known = encoder.filter_fingerprints(interest)
-    assert encoder.bits_of_fingerprints(known) == encoder.filter_bits(interest)
-    assert {*known.presence, *known.others} == set(
-        map(encoder.fingerprint, filter_tags(interest, schema))
-    )
-
-
-def test_the_encoding_never_changes_unnoticed() -> None:
-    """Nodes of different versions must agree on these: a change needs a new protocol version."""
-    encoder = Encoder(b"golden", Schema({"price": Encoding(width=0.5, levels=2, prefixes=(1,))}))
-    message = Message({"price": 101.25, "symbol": "IBM", "open": True, "size": 7})
-    assert encoder.message_fingerprints(message) == Fingerprints(presence=(0,), others=(0,))
-    assert encoder.message_bits(message) == 0
-    interest = Filter([c(Op.PREFIX, "IB", "symbol"), c(Op.EQ, 7.0, "size")])
-    assert encoder.filter_fingerprints(interest) == Fingerprints(presence=(0,), others=(0,))
-    assert encoder.bits_of_fingerprint(0xBEEF) == 0
-    assert BloomParams(248, 5).bits_of_fingerprint(0xBEEF) == 0
-    assert BloomParams(512, 7).bits_of_fingerprint(0xBEEF) == 0
-
-
-def test_another_salt_gives_other_fingerprints() -> None:
-    message = Message({"a": 1, "b": 2})
-    one, other = (Encoder(salt).message_fingerprints(message) for salt in (b"one", b"other"))
-    assert not {*one.presence, *one.others} & {*other.presence, *other.others}
-
-
-def test_true_and_one_are_remembered_apart() -> None:
-    encoder = Encoder(SALT)
-    sets = [encoder.message_bits(Message({"x": value})) for value in (1, True, 0, False, 1.0)]
-    assert len(set(sets)) == 4
-    assert sets[0] == sets[4]
-
-
-def test_memory_is_bounded_and_forgetting_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tags_module, "_ITEMS_CACHED_MAX", 8)
-    monkeypatch.setattr(tags_module, "_NAMES_CACHED_MAX", 4)
-    encoder = Encoder(SALT)
-    rng = Seeds(9).rng("cache")
-    for _ in range(400):
-        message = Message({f"a{rng.randrange(8)}": rng.randrange(8) for _ in range(3)})
-        assert encoder.message_bits(message) == Encoder(SALT).message_bits(message)
-        assert len(encoder._young) + len(encoder._old) <= 16
-        assert len(encoder._presence) <= 4
-
-
-def test_a_schema_is_read_from_plain_data() -> None:
-    schema = Schema.from_dict(
-        {"price": {"origin": 0, "width": 0.25, "levels": 8}, "symbol": {"prefixes": [1, 2]}}
-    )
-    assert schema.attributes["price"] == Encoding(origin=0.0, width=0.25, levels=8)
-    assert schema.attributes["symbol"] == Encoding(prefixes=(1, 2))
-    assert Schema.from_dict({}) == Schema()
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ([], "maps attribute names to options"),
-        ({"": {}}, "name must be 1 to"),
-        ({1: {}}, "name must be a string"),
-        ({"price": 5}, "schema of attribute 'price'"),
-        ({"price": {"width": "x"}}, "'price': width: Expected"),
-        ({"price": {"size": 1}}, "unknown field `size`"),
-        ({"price": {"width": 0}}, "'price': width must be above 0"),
-        ({"price": {"width": math.nan}}, "width must be above 0"),
-        ({"price": {"width": 1e308, "levels": 6}}, "doubled 5 times"),
-        ({"price": {"origin": math.inf}}, "origin must be a finite number"),
-        ({"price": {"levels": 0}}, "levels must be 1 to 32"),
-        ({"symbol": {"prefixes": [0]}}, "prefixes must be at most 8 lengths"),
-        ({"symbol": {"suffixes": [1, 1]}}, "suffixes must differ"),
-        ({f"a{i}": {} for i in range(65)}, "at most 64 attributes"),
-    ],
-)
-def test_a_wrong_schema_says_what_is_wrong(options: object, text: str) -> None:
-    with pytest.raises(UsageError, match=text):
-        Schema.from_dict(options)
-
-
-def test_an_encoder_refuses_what_cannot_be() -> None:
-    with pytest.raises(UsageError, match="at most 64 bytes"):
-        Encoder(b"s" * 65)
-    with pytest.raises(UsageError, match="8 to 64 bits"):
-        Encoder(SALT, fingerprint_bits=4)

@@ -29,6 +29,8 @@ from penstock.kernel.errors import PenstockError
 
 COMMANDS: Final = {
     "filter": "penstock.cli.filter",
+    "bench": "penstock.cli.bench",
+    "demo": "penstock.cli.demo",
 }
 
 _WRONG_USE: Final = 2

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ K_MAX: Final = 32
 
 _WORD_BITS: Final = 64
 _WORD_MASK: Final = (1 << 64) - 1
-# SplitMix64 (Steele, Lea and Flood 2014): neighbouring states give unrelated words.
+# SplitMix64 (Steele, Lea and Flood 2014): related states give unrelated words.
 _GAMMA: Final = 0x9E3779B97F4A7C15
 _FIRST_MULTIPLIER: Final = 0xBF58476D1CE4E5B9
 _SECOND_MULTIPLIER: Final = 0x94D049BB133111EB
@@ -36,14 +37,20 @@ def subset(inner: int, outer: int) -> bool:
     return inner & outer == inner
 
 
+@lru_cache(maxsize=16)
+def _singles(m: int) -> tuple[int, ...]:
+    return tuple(1 << position for position in range(m))
+
+
 @dataclass(frozen=True, slots=True)
 class BloomParams:
     """The size of a set, `m` bits, and how many of them, `k`, stand for one element."""
 
     m: int = 256
     k: int = 5
-    # How many positions one 64-bit word yields.
+    # How many positions one 64-bit word yields, and the set of each position alone.
     _digits: int = field(init=False, repr=False, compare=False)
+    _singles: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 8 <= self.m <= M_MAX:
@@ -53,6 +60,7 @@ class BloomParams:
                 f"k must be 1 to {min(K_MAX, self.m // 2)} for {self.m} bits, not {self.k}"
             )
         object.__setattr__(self, "_digits", _WORD_BITS // (self.m - 1).bit_length())
+        object.__setattr__(self, "_singles", _singles(self.m))
 
     @classmethod
     def for_tags(cls, tags: int) -> BloomParams:
@@ -74,18 +82,19 @@ class BloomParams:
         repeat are replaced from another word. Double hashing would know only m·m/4
         patterns: of 256 bits too few to keep the false-positive rate predicted.
         """
-        m, k, digits = self.m, self.k, self._digits
+        m, k, singles = self.m, self.k, self._singles
         bits, state, left = 0, fingerprint, k
-        while left:
-            state = (state + _GAMMA) & _WORD_MASK
+        while True:
             word = (state ^ (state >> 30)) * _FIRST_MULTIPLIER & _WORD_MASK
             word = (word ^ (word >> 27)) * _SECOND_MULTIPLIER & _WORD_MASK
             word ^= word >> 31
-            for _ in range(left if left < digits else digits):
-                bits |= 1 << word % m
+            for _ in range(left if left < self._digits else self._digits):
+                bits |= singles[word % m]
                 word //= m
             left = k - bits.bit_count()
-        return bits
+            if not left:
+                return bits
+            state = (state + _GAMMA) & _WORD_MASK
 
     def bits_of_fingerprints(self, fingerprints: Iterable[int]) -> int:
         """The set that holds all of them."""
@@ -169,7 +178,8 @@ class FilterTable(Generic[Handle]):
         for word in order[1:]:
             if not rows.size:
                 break
-            rows = rows[self._columns[word, rows] & missing[word] == 0]
+            narrowed = self._columns[word].take(rows) & missing[word]
+            rows = rows.compress(narrowed == 0)
         return rows
 
     def _words(self, bits: int) -> _Words:

@@ -65,7 +65,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         assert self.width is not None
         distance = float(number) - self.origin
         cells = distance / (self.width * 2**level)
-        if not math.isfinite(cells):
+        if not abs(cells) < EXACT_MAX:
             return None
         index = math.floor(cells)
         # A tiny distance below the origin may vanish in the division.

@@ -17,7 +17,7 @@ import math
 import struct
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from penstock.content.bloom import BloomParams
 from penstock.content.constraint import ORDERED, Op
@@ -25,12 +25,12 @@ from penstock.content.extent import Extent, extents_of
 from penstock.content.filter import Filter
 from penstock.content.interval import BOTTOM, TOP, Interval, prefixed
 from penstock.content.message import Message
-from penstock.content.schema import EXACT_MAX, Encoding, Schema
+from penstock.content.schema import Encoding, Schema
 from penstock.content.value import FALSE_KEY, TRUE_KEY, Key, Value, canonical
 from penstock.kernel.errors import UsageError
 
 _SALT_BYTES_MAX: Final = 64
-_ITEMS_CACHED_MAX: Final = 32_768
+_ITEMS_CACHED_MAX: Final = 16_384
 _NAMES_CACHED_MAX: Final = 4_096
 
 _PLAIN: Final = Encoding()
@@ -44,18 +44,7 @@ def presence_tag(name: str) -> bytes:
 
 def value_tags(name: str, value: Value, encoding: Encoding = _PLAIN) -> list[bytes]:
     """Whatever else is said of an attribute with this value."""
-    label = _label(name)
-    tags = [b"=" + label + _canonical_bytes(value)]
-    if encoding is _PLAIN:
-        return tags
-    if isinstance(value, str):
-        tags += _affix_tags(label, value, value, encoding)
-    elif encoding.width is not None and not isinstance(value, bool) and math.isfinite(value):
-        for level in range(encoding.levels):
-            cell = encoding.cell(value, level)
-            if cell is not None:
-                tags.append(_cell_tag(label, level, cell))
-    return tags
+    return _labelled_value_tags(_label(name), value, encoding)
 
 
 def message_tags(message: Message, schema: Schema) -> list[bytes]:
@@ -69,8 +58,8 @@ def message_tags(message: Message, schema: Schema) -> list[bytes]:
 
 def filter_tags(interest: Filter, schema: Schema) -> list[bytes]:
     """The tags that every message that matches the filter has."""
-    presence, others = _split_filter_tags(interest, schema)
-    return presence + others
+    presence, values = _split_filter_tags(interest, schema)
+    return presence + values
 
 
 def is_exactly_encodable(interest: Filter, schema: Schema) -> bool:
@@ -84,14 +73,28 @@ def is_exactly_encodable(interest: Filter, schema: Schema) -> bool:
     )
 
 
+def _labelled_value_tags(label: bytes, value: Value, encoding: Encoding) -> list[bytes]:
+    tags = [b"=" + label + _canonical_bytes(value)]
+    if encoding is _PLAIN:
+        return tags
+    if isinstance(value, str):
+        tags += _affix_tags(label, value, value, encoding)
+    elif encoding.width is not None and not isinstance(value, bool) and math.isfinite(value):
+        for level in range(encoding.levels):
+            cell = encoding.cell(value, level)
+            if cell is not None:
+                tags.append(_cell_tag(label, level, cell))
+    return tags
+
+
 def _split_filter_tags(interest: Filter, schema: Schema) -> tuple[list[bytes], list[bytes]]:
     presence: list[bytes] = []
-    others: list[bytes] = []
+    values: list[bytes] = []
     for name, extent in extents_of(interest).items():
         if not extent.absent:
             presence.append(presence_tag(name))
-            others += _closure(name, extent, schema.attributes.get(name, _PLAIN))
-    return presence, others
+            values += _closure(name, extent, schema.attributes.get(name, _PLAIN))
+    return presence, values
 
 
 def _closure(name: str, extent: Extent, encoding: Encoding) -> list[bytes]:
@@ -142,7 +145,7 @@ def _is_aligned(interval: Interval, encoding: Encoding) -> bool:
     if encoding.width is None or interval.low == BOTTOM or interval.high == TOP:
         return False
     (_, low, low_is_open), (_, high, high_is_closed) = interval.low, interval.high
-    if low_is_open or high_is_closed or max(abs(low), abs(high)) >= EXACT_MAX:
+    if low_is_open or high_is_closed:
         return False
     for level in range(encoding.levels):
         cell = encoding.cell(low, level)
@@ -182,18 +185,16 @@ def _cell_tag(label: bytes, level: int, cell: int) -> bytes:
 
 
 class Fingerprints(NamedTuple):
-    """Of the tags of a message or filter, sorted; `others` are all that say more than presence."""
+    """Of a message's or filter's tags, sorted; `values` are of all that say more than presence."""
 
     presence: tuple[int, ...]
-    others: tuple[int, ...]
+    values: tuple[int, ...]
 
 
-class _Item(NamedTuple):
-    """What is kept of one attribute with one value; `bits` are those of all its tags."""
-
-    bits: int
-    presence: int
-    others: tuple[int, ...]
+# What is kept of an attribute's name: the bits of its presence tag, its fingerprint, its label.
+_Name: TypeAlias = tuple[int, int, bytes]
+# And of one with a value: the bits of all its tags, and their fingerprints, presence first.
+_Item: TypeAlias = tuple[int, int, list[int]]
 
 
 class Encoder:
@@ -204,7 +205,7 @@ class Encoder:
     there. Memory is so bounded, and what is in use stays.
     """
 
-    __slots__ = ("_keyed", "_mask", "_old", "_presence", "_young", "params", "schema")
+    __slots__ = ("_keyed", "_mask", "_names", "_old", "_young", "params", "schema")
 
     def __init__(
         self,
@@ -224,7 +225,7 @@ class Encoder:
         self._mask = (1 << fingerprint_bits) - 1
         self._young: dict[tuple[str, Key], _Item] = {}
         self._old: dict[tuple[str, Key], _Item] = {}
-        self._presence: dict[str, tuple[int, int]] = {}
+        self._names: dict[str, _Name] = {}
 
     def fingerprint(self, tag: bytes) -> int:
         """The low bits of the tag's keyed hash."""
@@ -238,7 +239,7 @@ class Encoder:
 
     def bits_of_fingerprints(self, fingerprints: Fingerprints) -> int:
         """The Bloom set of a message or filter known by its fingerprints alone."""
-        return self.params.bits_of_fingerprints(fingerprints.presence + fingerprints.others)
+        return self.params.bits_of_fingerprints(fingerprints.presence + fingerprints.values)
 
     def message_bits(self, message: Message) -> int:
         """The Bloom set of a message."""
@@ -252,7 +253,7 @@ class Encoder:
     def message_fingerprints(self, message: Message) -> Fingerprints:
         """The fingerprints of a message's tags."""
         items = [self._recall(item) for item in message.keys.items()]
-        return _sorted((i.presence for i in items), (tag for i in items for tag in i.others))
+        return _sorted((item[1] for item in items), (tag for item in items for tag in item[2]))
 
     def filter_bits(self, interest: Filter) -> int:
         """The Bloom set of a filter."""
@@ -260,8 +261,8 @@ class Encoder:
 
     def filter_fingerprints(self, interest: Filter) -> Fingerprints:
         """The fingerprints of a filter's tags."""
-        presence, others = _split_filter_tags(interest, self.schema)
-        return _sorted(map(self.fingerprint, presence), map(self.fingerprint, others))
+        presence, values = _split_filter_tags(interest, self.schema)
+        return _sorted(map(self.fingerprint, presence), map(self.fingerprint, values))
 
     def _recall(self, item: tuple[str, Key]) -> _Item:
         known = self._young.get(item)
@@ -274,18 +275,23 @@ class Encoder:
 
     def _encode(self, name: str, key: Key) -> _Item:
         value: Value = key is TRUE_KEY if key is TRUE_KEY or key is FALSE_KEY else key  # type: ignore[assignment]
-        tags = value_tags(name, value, self.schema.attributes.get(name, _PLAIN))
-        others = tuple(map(self.fingerprint, tags))
-        presence, bits = self._presence.get(name) or self._encode_presence(name)
-        return _Item(bits | self.params.bits_of_fingerprints(others), presence, others)
+        bits, presence, label = self._names.get(name) or self._encode_name(name)
+        values = []
+        for tag in _labelled_value_tags(label, value, self.schema.attributes.get(name, _PLAIN)):
+            fingerprint = self.fingerprint(tag)
+            values.append(fingerprint)
+            bits |= self.params.bits_of_fingerprint(fingerprint)
+        return bits, presence, values
 
-    def _encode_presence(self, name: str) -> tuple[int, int]:
-        fingerprint = self.fingerprint(presence_tag(name))
-        if len(self._presence) >= _NAMES_CACHED_MAX:
-            self._presence.clear()
-        self._presence[name] = fingerprint, self.params.bits_of_fingerprint(fingerprint)
-        return self._presence[name]
+    def _encode_name(self, name: str) -> _Name:
+        label = _label(name)
+        fingerprint = self.fingerprint(b"?" + label)
+        if len(self._names) >= _NAMES_CACHED_MAX:
+            self._names.clear()
+        known = self.params.bits_of_fingerprint(fingerprint), fingerprint, label
+        self._names[name] = known
+        return known
 
 
-def _sorted(presence: Iterable[int], others: Iterable[int]) -> Fingerprints:
-    return Fingerprints(tuple(sorted(set(presence))), tuple(sorted(set(others))))
+def _sorted(presence: Iterable[int], values: Iterable[int]) -> Fingerprints:
+    return Fingerprints(tuple(sorted(set(presence))), tuple(sorted(set(values))))

@@ -8,6 +8,7 @@ business of whoever receives it.
 
 from typing import Final, TypeAlias
 
+from penstock.wire.codec.data import fit
 from penstock.wire.codec.overlay import OVERLAY
 from penstock.wire.codec.table import Table
 from penstock.wire.codec.transport import TRANSPORT
@@ -21,4 +22,13 @@ encode = FRAMES.encode
 decode = FRAMES.decode
 size_of = FRAMES.size_of
 
-__all__ = ["FRAMES", "Frame", "OverlayFrame", "TransportFrame", "decode", "encode", "size_of"]
+__all__ = [
+    "FRAMES",
+    "Frame",
+    "OverlayFrame",
+    "TransportFrame",
+    "decode",
+    "encode",
+    "fit",
+    "size_of",
+]

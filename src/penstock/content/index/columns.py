@@ -1,37 +1,31 @@
 """What is left to check of each filter, in columns, for thousands of candidates at once.
 
 Every check is an interval test on one entry of a vector `x` that describes the
-message: `low <= x[column] <= high`. Entries are numbers as they are, codes for
-strings and booleans that some filter compares with, and marks for attributes
-and text patterns that are present; whatever a message lacks is NaN and fails.
+message: `low <= x[column] <= high`. Whatever a message lacks is NaN in `x` and
+fails. How the candidates are gone through is in `narrow`.
 
 Knows nothing of messages or filters, only of columns, bounds and slots.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from msgspec import Struct
 
-Slots: TypeAlias = NDArray[np.int32]
+from penstock.content.index.narrow import best_narrow
+from penstock.content.index.pool import Slots, Spans
 
-# Checks held in columns for each filter; what does not fit is verified one by one.
+# Checks held in columns for each filter; what does not fit is tested one by one.
 DEPTH: Final = 4
-
-# So few that narrowing further costs more than testing them one by one.
-FEW: Final = 24
 
 _ALWAYS: Final = 0
 _NEVER: Final = 1
-_GROWTH: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """`low <= x[column] <= high`."""
 
     column: int
@@ -39,26 +33,21 @@ class Check:
     high: float
 
 
-ALWAYS: Final = Check(_ALWAYS, 0.0, 0.0)
-NEVER: Final = Check(_NEVER, 0.0, 0.0)
+_PASS: Final = (_ALWAYS, 0.0, 0.0)
 
 
 class Columns:
-    """Checks by slot, and the vector they are tested on."""
+    """Checks by slot, and the vector they are made on."""
 
     def __init__(self) -> None:
-        self._x = np.full(_GROWTH, np.nan)
+        self._x = np.full(256, np.nan)
         self._x[_ALWAYS] = 0.0
         self._columns_used = 2
         self._columns_free: list[int] = []
-        self._column = np.zeros((DEPTH, _GROWTH), np.int32)
-        self._low = np.zeros((DEPTH, _GROWTH))
-        self._high = np.zeros((DEPTH, _GROWTH))
-
-    @property
-    def nbytes(self) -> int:
-        """Memory held by the arrays."""
-        return self._x.nbytes + self._column.nbytes + self._low.nbytes + self._high.nbytes
+        # All of a slot's checks lie together: most candidates fail the first and are done.
+        self._checks = np.zeros((256, 3 * DEPTH))
+        self._unsure = np.zeros(256, np.bool_)
+        self._narrow = best_narrow()
 
     def take_column(self) -> int:
         """A column of `x` for a new kind of entry."""
@@ -73,39 +62,28 @@ class Columns:
         """Takes back columns that no check names any more."""
         self._columns_free.extend(columns)
 
-    def put(self, slot: int, checks: list[Check]) -> None:
-        """Stores the checks of one filter."""
+    def put(self, slot: int, checks: Sequence[Check], *, unsure: bool) -> None:
+        """Stores the checks of one filter; `unsure` if they do not decide all of it."""
         assert len(checks) <= DEPTH
-        if slot >= self._column.shape[1]:
-            self._grow()
-        for depth in range(DEPTH):
-            check = checks[depth] if depth < len(checks) else ALWAYS
-            self._column[depth, slot] = check.column
-            self._low[depth, slot] = check.low
-            self._high[depth, slot] = check.high
+        if slot == len(self._checks):
+            self._checks = np.concatenate([self._checks, np.zeros_like(self._checks)])
+            self._unsure = np.concatenate([self._unsure, np.zeros_like(self._unsure)])
+        row = [part for check in checks for part in (check.column, check.low, check.high)]
+        for _ in range(DEPTH - len(checks)):
+            row += _PASS
+        self._checks[slot] = row
+        self._unsure[slot] = unsure
 
     def kill(self, slot: int) -> None:
-        """Makes every test of this slot fail, until it is put anew."""
-        self._column[0, slot] = _NEVER
+        """Makes the checks of this slot fail, until others are put."""
+        self._checks[slot, 0] = _NEVER
 
-    def select(self, slots: Slots, columns: list[int], values: list[Any]) -> Slots:
-        """Those of `slots` whose checks hold for a message with these entries.
-
-        Stops early when only `FEW` are left, whose later checks were then not made.
-        """
+    def select(
+        self, pool: Slots, spans: Spans, columns: list[int], values: list[Any]
+    ) -> tuple[Slots, Slots]:
+        """The candidates whose checks all hold for such a message: the sure and the unsure."""
         x = self._x
         x[columns] = values
-        for column, low, high in zip(self._column, self._low, self._high, strict=True):
-            entry = x.take(column.take(slots))
-            holds = entry >= low.take(slots)
-            holds &= entry <= high.take(slots)
-            slots = slots.compress(holds)
-            if len(slots) <= FEW:
-                break
+        chosen = self._narrow(pool, np.array(spans, np.int32), x, self._checks, self._unsure)
         x[columns] = np.nan
-        return slots
-
-    def _grow(self) -> None:
-        for name in ("_column", "_low", "_high"):
-            old = getattr(self, name)
-            setattr(self, name, np.concatenate([old, np.zeros_like(old)], axis=1))
+        return chosen

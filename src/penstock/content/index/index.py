@@ -17,15 +17,12 @@ one filter, so they cost the same while matching goes on.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any, Final, Generic, TypeAlias, TypeVar
-
-import numpy as np
 
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter, Predicate
-from penstock.content.index.bucket import Candidates
-from penstock.content.index.columns import DEPTH, FEW, Columns, Slots
+from penstock.content.index.columns import DEPTH, Columns
 from penstock.content.index.entries import Entries
 from penstock.content.index.level import Level
 from penstock.content.index.pieces import (
@@ -37,18 +34,20 @@ from penstock.content.index.pieces import (
     telling_first,
     tests_of,
 )
+from penstock.content.index.pool import Pool, Slots, Spans
 from penstock.content.message import Message
 
 Id = TypeVar("Id", bound=Hashable)
 
-# From this many candidates on, arrays are quicker than a loop (measured by `penstock bench match`).
-ARRAYS_FROM: Final = 150
+# With so few filters, trying them all is quicker than looking anything up.
+SCAN_UPTO: Final = 16
+# From this many candidates on, arrays are quicker than a loop.
+ARRAYS_FROM: Final = 24
 
-# What being a candidate leaves to test of a filter.
-Rest: TypeAlias = tuple[Test, ...]
+Tests: TypeAlias = tuple[Test, ...]
 _is_absent: Final = Constraint("any", Op.ABSENT).test
 # No attribute has an empty name, so this holds of no message.
-_DEAD: Final[Rest] = (("", Constraint("any", Op.EXISTS).test, None),)
+_DEAD: Final[Tests] = (("", Constraint("any", Op.EXISTS).test, None),)
 
 
 class MatchingIndex(Generic[Id]):
@@ -57,16 +56,17 @@ class MatchingIndex(Generic[Id]):
     def __init__(self) -> None:
         self._columns = Columns()
         self._entries: dict[str, Entries] = {}
-        self._top = Level()
+        self._pool = Pool()
+        self._top = Level(self._pool)
         self._slots_of: dict[Id, list[int]] = {}
         self._shared_ids = 0
         # By slot:
         self._ids: list[Any] = []
         self._filters: list[Filter | None] = []
         self._paths: list[tuple[int, ...]] = []  # which pieces it waits under
-        self._rests: list[Rest] = []
+        self._rests: list[Tests] = []  # what being a candidate does not settle
+        self._unchecked: list[Tests] = []  # what the columns do not decide either
         self._places: list[int] = []
-        self._unsure = np.zeros(1024, np.bool_)
         self._free: list[int] = []
 
     def __len__(self) -> int:
@@ -94,32 +94,39 @@ class MatchingIndex(Generic[Id]):
 
         Their order depends only on what was added and removed before.
         """
-        found: list[Candidates] = []
-        self._top.collect(message.keys, found)
-        if sum(map(len, found)) < ARRAYS_FROM:
-            matched: list[Id] = []
-            for candidates in found:
-                self._test(candidates.slots, message, matched)
+        if len(self._ids) - len(self._free) <= SCAN_UPTO:
+            return self._scan(message)
+        spans: Spans = []
+        self._top.collect(message.keys, spans)
+        matched: list[Id] = []
+        if sum(spans[1::2]) < ARRAYS_FROM:
+            pool = self._pool.array
+            slots: list[int] = []
+            for i in range(0, len(spans), 2):
+                slots += pool[spans[i] : spans[i] + spans[i + 1]].tolist()
+            self._test(slots, self._rests, message, matched)
         else:
-            matched = self._match_many(message, found)
+            sure, unsure = self._narrow(message, spans)
+            ids = self._ids
+            matched += [ids[slot] for slot in sure.tolist()]
+            self._test(unsure.tolist(), self._unchecked, message, matched)
         return list(dict.fromkeys(matched)) if self._shared_ids else matched
 
-    def _match_many(self, message: Message, found: list[Candidates]) -> list[Id]:
-        slots = self._narrow(message, found)
-        if len(slots) <= FEW:
-            matched: list[Id] = []
-            self._test(slots.tolist(), message, matched)
-            return matched
-        unsure = self._unsure.take(slots)
-        matched = [self._ids[slot] for slot in slots[~unsure].tolist()]
-        self._test(slots[unsure].tolist(), message, matched)
-        return matched
+    def _scan(self, message: Message) -> list[Id]:
+        filters = self._filters
+        return [
+            id_
+            for id_, slots in self._slots_of.items()
+            if any(filters[slot].matches(message) for slot in slots)  # type: ignore[union-attr]
+        ]
 
-    def _test(self, slots: list[int], message: Message, matched: list[Id]) -> None:
-        """Adds the ids of those whose remaining constraints hold."""
-        rests, get = self._rests, message.attributes.get
+    def _test(
+        self, slots: list[int], tests: list[Tests], message: Message, matched: list[Id]
+    ) -> None:
+        """Adds the ids of those slots whose tests all hold."""
+        get = message.attributes.get
         for slot in slots:
-            for name, test, operand in rests[slot]:
+            for name, test, operand in tests[slot]:
                 value = get(name)
                 if value is None:
                     if test is not _is_absent:
@@ -129,20 +136,14 @@ class MatchingIndex(Generic[Id]):
             else:
                 matched.append(self._ids[slot])
 
-    def _narrow(self, message: Message, found: list[Candidates]) -> Slots:
-        """The candidates whose column checks hold; if only few are left, not all were made."""
-        arrays: list[Slots] = []
-        loose: list[int] = []
-        for candidates in found:
-            candidates.gather(arrays, loose)
-        if loose:
-            arrays.append(np.array(loose, np.int32))
+    def _narrow(self, message: Message, spans: Spans) -> tuple[Slots, Slots]:
+        """The candidates whose column checks hold: those that match, and those that may."""
         columns: list[int] = []
         values: list[Any] = []
         for name, key in message.keys.items():
             if (entries := self._entries.get(name)) is not None:
                 entries.describe(key, columns, values)
-        return self._columns.select(np.concatenate(arrays), columns, values)
+        return self._columns.select(self._pool.array, spans, columns, values)
 
     # Filing ---------------------------------------------------------------------------------
 
@@ -152,12 +153,13 @@ class MatchingIndex(Generic[Id]):
         path, self._places[slot] = self._top.file(pieces, slot)
         rest = _left_to_check(pieces, path)
         checked = _checked(rest)
-        self._columns.put(slot, [self._entries_of(piece).check_for(piece) for piece in checked])
-        self._unsure[slot] = len(checked) < len(rest)
         self._ids[slot] = id_
         self._filters[slot] = f
         self._paths[slot] = tuple(pieces.index(piece) for piece in path)
-        self._rests[slot] = tuple(test for piece in rest for test in tests_of(piece))
+        self._rests[slot] = _tests(rest)
+        self._unchecked[slot] = _tests(piece for piece in rest if piece not in checked)
+        checks = [self._entries_of(piece).check_for(piece) for piece in checked]
+        self._columns.put(slot, checks, unsure=bool(self._unchecked[slot]))
         return slot
 
     def _remove_filter(self, slot: int) -> None:
@@ -168,6 +170,7 @@ class MatchingIndex(Generic[Id]):
         self._ids[slot] = None
         self._filters[slot] = None
         self._rests[slot] = _DEAD
+        self._unchecked[slot] = _DEAD
         self._columns.kill(slot)
         for piece in _checked(_left_to_check(pieces, path)):
             self._release(piece)
@@ -200,9 +203,8 @@ class MatchingIndex(Generic[Id]):
         self._filters.append(None)
         self._paths.append(())
         self._rests.append(_DEAD)
+        self._unchecked.append(_DEAD)
         self._places.append(0)
-        if slot == len(self._unsure):
-            self._unsure = np.concatenate([self._unsure, np.zeros_like(self._unsure)])
         return slot
 
 
@@ -215,3 +217,7 @@ def _left_to_check(pieces: list[Piece], path: list[Piece]) -> list[Piece]:
 def _checked(rest: list[Piece]) -> list[Piece]:
     """Those of the rest that the columns decide."""
     return [piece for piece in rest if has_check(piece)][:DEPTH]
+
+
+def _tests(pieces: Iterable[Piece]) -> Tests:
+    return tuple(test for piece in pieces for test in tests_of(piece))

@@ -10,46 +10,44 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from penstock.content.index.bucket import Bucket, Candidates
 from penstock.content.index.pieces import Equal, Other, Piece, Text, Within
 from penstock.content.index.pivots import Pivots
+from penstock.content.index.pool import Bucket, Pool, Spans
 from penstock.content.value import Key
 
 # A visit to a level costs about as much as testing this many candidates.
-CROWDED: Final = 16
+CROWDED: Final = 256
 
 
 class Level:
     """Filters under one of their pieces each."""
 
-    __slots__ = ("_anyhow", "_pivots")
+    __slots__ = ("_anyhow", "_pivots", "_pool")
 
-    def __init__(self) -> None:
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
         self._pivots: dict[str, Pivots] = {}
-        self._anyhow = Bucket()  # filters that need no attribute to be there
+        self._anyhow = Bucket(pool)  # filters that need no attribute to be there
 
     def is_empty(self) -> bool:
         """Whether nothing waits here or below."""
-        return not self._pivots and not self._anyhow.slots
+        return not self._pivots and not self._anyhow.count
 
-    def collect(self, keys: Mapping[str, Key], found: list[Candidates]) -> None:
+    def collect(self, keys: Mapping[str, Key], spans: Spans) -> None:
         """Adds the candidates that a message with these values makes."""
-        if self._anyhow.slots:
-            found.append(self._anyhow)
+        if self._anyhow.count:
+            spans += self._anyhow.span
         all_pivots = self._pivots
         for name, key in keys.items():
             if (pivots := all_pivots.get(name)) is None:
                 continue
             if (bucket := pivots.equal.get(key)) is not None:
-                found.append(bucket)
+                spans += bucket.span
                 if bucket.below is not None:
-                    bucket.below.collect(keys, found)
+                    bucket.below.collect(keys, spans)
             if pivots.has_more:
-                upto = len(found)
-                pivots.collect_more(key, found)
-                for candidates in found[upto:]:
-                    if candidates.below is not None:
-                        candidates.below.collect(keys, found)
+                for met in pivots.collect_more(key, spans):
+                    met.below.collect(keys, spans)  # type: ignore[union-attr]
 
     def file(self, pieces: list[Piece], slot: int) -> tuple[list[Piece], int]:
         """Lets `slot` wait; under which pieces, from the top, and in how many places."""
@@ -59,13 +57,13 @@ class Level:
             return [], 1
         pivots = self._pivots.get(pivot.attribute)
         if pivots is None:
-            pivots = self._pivots[pivot.attribute] = Pivots()
+            pivots = self._pivots[pivot.attribute] = Pivots(self._pool)
         bucket = pivots.bucket_for(pivot)
-        if bucket is not None and len(bucket.slots) >= CROWDED:
+        if bucket is not None and bucket.count >= CROWDED:
             others = [piece for piece in pieces if piece is not pivot]
             if any(type(piece) in (Equal, Text, Within) for piece in others):
                 if bucket.below is None:
-                    bucket.below = Level()
+                    bucket.below = Level(self._pool)
                 path, places = bucket.below.file(others, slot)
                 return [pivot, *path], places
         return [pivot], pivots.file(pivot, slot)
@@ -91,15 +89,11 @@ class Level:
         return swept
 
     def _choose(self, pieces: list[Piece]) -> Piece | None:
-        chosen, least = None, 0.0
-        for piece in pieces:
-            if type(piece) is Other and not piece.needs_value:
-                continue
-            pivots = self._pivots.get(piece.attribute)
-            burden = (pivots or _NO_PIVOTS).burden(piece)
-            if chosen is None or burden < least:
-                chosen, least = piece, burden
-        return chosen
+        choices = [piece for piece in pieces if type(piece) is not Other or piece.needs_value]
+        if len(choices) < 2:
+            return choices[0] if choices else None
+        known = self._pivots.get
+        return min(choices, key=lambda piece: known(piece.attribute, _NO_PIVOTS).burden(piece))
 
 
-_NO_PIVOTS: Final = Pivots()
+_NO_PIVOTS: Final = Pivots(Pool())

@@ -2,7 +2,8 @@
 
 Prefixes and suffixes are looked up by length. A substring is filed under one of
 its own pieces of at most three characters, the one least used so far, and
-looked for only in strings that have that piece.
+looked for only in strings that have that piece. What was found in a string is
+remembered until the patterns change: attributes tend to repeat their values.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from penstock.content.constraint import Op
 Entry = TypeVar("Entry")
 
 _GRAM: Final = 3
+_REMEMBERED_MAX: Final = 4096
 
 
 class Patterns(Generic[Entry]):
     """Entries by pattern; `found_in` gives those whose pattern a string has."""
 
-    __slots__ = ("_count", "_gram_of", "_grams", "_prefixes", "_suffixes")
+    __slots__ = ("_count", "_gram_of", "_grams", "_prefixes", "_remembered", "_suffixes")
 
     def __init__(self) -> None:
         # By length first, so that only lengths in use are tried.
@@ -28,6 +30,7 @@ class Patterns(Generic[Entry]):
         self._grams: dict[int, dict[str, dict[str, Entry]]] = {}
         self._gram_of: dict[str, str] = {}
         self._count = 0
+        self._remembered: dict[str, list[Entry]] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -37,8 +40,15 @@ class Patterns(Generic[Entry]):
         home = self._home(op, pattern)
         return None if home is None else home.get(pattern)
 
+    def has_kind(self, op: Op, pattern: str) -> bool:
+        """Whether strings are searched for such patterns anyway."""
+        if op is Op.CONTAINS:
+            return min(_GRAM, len(pattern)) in self._grams
+        return len(pattern) in (self._prefixes if op is Op.PREFIX else self._suffixes)
+
     def add(self, op: Op, pattern: str, entry: Entry) -> None:
         """Enters a new pattern."""
+        self._remembered = {}
         self._count += 1
         if op is Op.CONTAINS:
             gram = self._gram_of[pattern] = self._rarest_gram(pattern)
@@ -51,6 +61,7 @@ class Patterns(Generic[Entry]):
 
     def remove(self, op: Op, pattern: str) -> None:
         """Forgets a pattern."""
+        self._remembered = {}
         self._count -= 1
         home = self._home(op, pattern)
         assert home is not None
@@ -67,6 +78,15 @@ class Patterns(Generic[Entry]):
 
     def found_in(self, text: str) -> list[Entry]:
         """The entries whose pattern `text` has, each once."""
+        found = self._remembered.get(text)
+        if found is None:
+            found = self._look_into(text)
+            if len(self._remembered) >= _REMEMBERED_MAX:
+                self._remembered = {}
+            self._remembered[text] = found
+        return found
+
+    def _look_into(self, text: str) -> list[Entry]:
         found = []
         for size, prefixes in self._prefixes.items():
             if (entry := prefixes.get(text[:size])) is not None:

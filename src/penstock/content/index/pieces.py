@@ -8,7 +8,7 @@ quick form stays as it is, in `Other`, and is tested one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from math import frexp, inf, isfinite, isinf, ldexp, nextafter
+from math import frexp, inf, isfinite, ldexp, nextafter
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
@@ -119,10 +119,11 @@ def tests_of(piece: Piece) -> tuple[Test, ...]:
 
 
 def settles(pivot: Piece) -> bool:
-    """Whether being found under this piece proves that it holds."""
-    if type(pivot) is Within:  # bounded intervals are found by cells, which reach beyond them
-        return isinf(pivot.low) or isinf(pivot.high)
-    return type(pivot) is not Other
+    """Whether being found under this piece proves that it holds.
+
+    Intervals are found by cells that reach beyond them, or with others not yet sorted.
+    """
+    return type(pivot) is not Within and type(pivot) is not Other
 
 
 def has_check(piece: Piece) -> bool:

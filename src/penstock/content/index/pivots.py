@@ -6,13 +6,18 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import Final
 
-from penstock.content.index.bucket import Bucket, Candidates, HalfLines
 from penstock.content.index.patterns import Patterns
 from penstock.content.index.pieces import Equal, Piece, Text, Within
+from penstock.content.index.pool import Bucket, HalfLines, Pool, Spans
 from penstock.content.value import Key
 
-# A string is met by several patterns, so one of many is still met more often than one of many keys.
-_TEXT_ODDS: Final = 4.0
+# How often a string has a given character in a given place.
+_CHARACTER_ODDS: Final = 0.3
+# What looking for one more kind of pattern costs, in candidates.
+_LOOKING: Final = 30.0
+# A value is in some cell of every width that is waited for.
+_CELL_ODDS: Final = 2.0
+# Nothing is known of where a half-line lies.
 _LINE_ODDS: Final = 0.5
 
 
@@ -24,6 +29,7 @@ class Pivots:
         "_falling",
         "_has_lines",
         "_has_texts",
+        "_pool",
         "_present",
         "_rising",
         "_texts",
@@ -31,13 +37,14 @@ class Pivots:
         "has_more",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
         self.equal: dict[Key, Bucket] = {}
         self._cells: dict[float, dict[float, Bucket]] = {}
         self._texts: Patterns[Bucket] = Patterns()
-        self._rising = HalfLines()
-        self._falling = HalfLines()
-        self._present = Bucket()
+        self._rising = HalfLines(pool)
+        self._falling = HalfLines(pool)
+        self._present = Bucket(pool)
         self._note_more()
 
     def is_empty(self) -> bool:
@@ -45,25 +52,25 @@ class Pivots:
         return not self.equal and not self.has_more
 
     def burden(self, piece: Piece) -> float:
-        """What one more filter under this piece would cost a message, in candidates, roughly.
+        """How dear the bucket of this piece is to messages: how many wait in it, times the odds.
 
-        The more different values of a kind are waited for, the less often each is met.
+        The odds that a message meets a bucket are guessed from how many others of its kind
+        there are: the more values are waited for, the less often each is met. Text has to be
+        looked for all over, which is as dear as many candidates the first time.
         """
         if type(piece) is Equal:
-            found = [self.equal.get(key) for key in piece.keys]
-            load = len(found) + sum(len(bucket) for bucket in found if bucket)
-            return 1e-9 * load / (2 + len(self.equal))
+            load = sum(_load(self.equal.get(key)) for key in piece.keys)
+            return load / (1 + len(self.equal))
+        if type(piece) is Text:
+            odds = _CHARACTER_ODDS ** len(piece.pattern)
+            burden = odds * _load(self._texts.get(piece.op, piece.pattern))
+            return burden if self._texts.has_kind(piece.op, piece.pattern) else burden + _LOOKING
         if type(piece) is Within and piece.cells is not None:
             cells = self._cells.get(piece.cells.scale, {})
-            bucket = cells.get(piece.cells.first)
-            return (1 + (len(bucket) if bucket else 0)) / (2 + len(cells))
-        if type(piece) is Text:
-            bucket = self._texts.get(piece.op, piece.pattern)
-            load = 1 + (len(bucket) if bucket else 0)
-            return 1e-4 * _TEXT_ODDS * load / (2 + len(self._texts))
+            return _CELL_ODDS * _load(cells.get(piece.cells.first)) / (1 + len(cells))
         if type(piece) is Within:
             return _LINE_ODDS * (1 + len(self._line_of(piece)[0]))
-        return 1.0 + len(self._present)
+        return 1.0 + self._present.count
 
     def bucket_for(self, piece: Piece) -> Bucket | None:
         """The one bucket that a filter under this piece would go to, if it is one and exists."""
@@ -74,7 +81,7 @@ class Pivots:
         return None
 
     def file(self, piece: Piece, slot: int) -> int:
-        """Makes `slot` a candidate of every message that satisfies the piece; in how many places."""
+        """Makes `slot` a candidate of messages that satisfy the piece; in how many places."""
         places = 1
         if type(piece) is Within and piece.cells is None:
             line, bound = self._line_of(piece)
@@ -97,20 +104,25 @@ class Pivots:
         self._note_more()
         return swept
 
-    def collect_more(self, key: Key, found: list[Candidates]) -> None:
-        """Adds the candidates that a value makes other than by equality."""
-        if self._present.slots:
-            found.append(self._present)
+    def collect_more(self, key: Key, spans: Spans) -> list[Bucket]:
+        """Adds the candidates that a value makes other than by equality; met buckets with more."""
+        below = []
+        if self._present.count:
+            spans += self._present.span
         if type(key) is str:
             if self._has_texts:
-                found += self._texts.found_in(key)
+                for bucket in self._texts.found_in(key):
+                    spans += bucket.span
+                    if bucket.below is not None:
+                        below.append(bucket)
         elif type(key) is float or type(key) is int:
             for scale, cells in self._cells.items():
-                if (bucket := cells.get(key * scale // 1)) is not None:
-                    found.append(bucket)
+                if (cell := cells.get(key * scale // 1)) is not None:
+                    spans += cell.span
             if self._has_lines:
-                found += self._rising.reached_by(key)
-                found += self._falling.reached_by(-key)
+                self._rising.collect(key, spans)
+                self._falling.collect(-key, spans)
+        return below
 
     def drop_empty(self, piece: Piece) -> None:
         """Forgets the buckets of this piece that hold nothing any more."""
@@ -133,7 +145,7 @@ class Pivots:
         self._has_texts = len(self._texts) > 0
         self._has_lines = len(self._rising) > 0 or len(self._falling) > 0
         self.has_more = bool(
-            self._cells or self._has_texts or self._has_lines or self._present.slots
+            self._cells or self._has_texts or self._has_lines or self._present.count
         )
 
     def _line_of(self, piece: Within) -> tuple[HalfLines, float]:
@@ -145,18 +157,23 @@ class Pivots:
         if type(piece) is Equal:
             for key in piece.keys:
                 if (bucket := self.equal.get(key)) is None:
-                    bucket = self.equal[key] = Bucket()
+                    bucket = self.equal[key] = Bucket(self._pool)
                 yield bucket
         elif type(piece) is Text:
             if (found := self._texts.get(piece.op, piece.pattern)) is None:
-                found = Bucket()
+                found = Bucket(self._pool)
                 self._texts.add(piece.op, piece.pattern, found)
             yield found
         elif type(piece) is Within and piece.cells is not None:
             cells = self._cells.setdefault(piece.cells.scale, {})
             for cell in piece.cells:
                 if (bucket := cells.get(cell)) is None:
-                    bucket = cells[cell] = Bucket()
+                    bucket = cells[cell] = Bucket(self._pool)
                 yield bucket
         else:
             yield self._present
+
+
+def _load(bucket: Bucket | None) -> int:
+    """How many candidates a bucket makes; a crowded one sends the next elsewhere."""
+    return 1 if bucket is None or bucket.below is not None else 1 + bucket.count

@@ -9,13 +9,12 @@
     +-------+-------+---------+-----------------+-------------------+
       1       1       1         bytes each        bytes each
 
-`bytes` is m/8, and 0 when there is no filter at all.
+A filter of m bits takes m/8 bytes, highest bit first.
 """
 
 from struct import Struct
 from typing import Final
 
-from penstock.kernel.errors import PeerError
 from penstock.wire.codec.reader import Reader, flag, one_of
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
@@ -25,12 +24,12 @@ _HEAD: Final = Struct(">IIBBHHBBB")
 
 def size(frame: Adv) -> int:
     """Bytes of the body."""
-    return _HEAD.size + sum(map(len, frame.added)) + sum(map(len, frame.removed))
+    return _HEAD.size + frame.bloom_bytes * (len(frame.added) + len(frame.removed))
 
 
 def write(frame: Adv) -> bytes:
     """The body."""
-    filters = frame.added + frame.removed
+    bloom_bytes = frame.bloom_bytes
     head = _HEAD.pack(
         frame.origin,
         frame.seq,
@@ -38,28 +37,32 @@ def write(frame: Adv) -> bytes:
         frame.full,
         frame.part,
         frame.parts,
-        len(filters[0]) if filters else 0,
+        bloom_bytes,
         len(frame.added),
         len(frame.removed),
     )
+    filters = [bloom.to_bytes(bloom_bytes, "big") for bloom in frame.added + frame.removed]
     return b"".join((head, *filters))
 
 
 def read(data: bytes) -> Adv:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    origin, seq, traffic, full, part, parts, size_bytes, added, removed = reader.unpack(_HEAD)
-    if (size_bytes == 0) is not (added + removed == 0):
-        raise PeerError(f"{added + removed} filters of {size_bytes} bytes")
+    origin, seq, traffic, full, part, parts, bloom_bytes, added, removed = reader.unpack(_HEAD)
     frame = Adv(
         origin=origin,
         seq=seq,
         traffic=one_of(TrafficClass, traffic),
         full=flag("full", full),
-        added=tuple([reader.take(size_bytes) for _ in range(added)]),
-        removed=tuple([reader.take(size_bytes) for _ in range(removed)]),
+        bloom_bytes=bloom_bytes,
+        added=_read_filters(reader, added, bloom_bytes),
+        removed=_read_filters(reader, removed, bloom_bytes),
         part=part,
         parts=parts,
     )
     reader.end()
     return frame
+
+
+def _read_filters(reader: Reader, count: int, bloom_bytes: int) -> tuple[int, ...]:
+    return tuple([int.from_bytes(reader.take(bloom_bytes), "big") for _ in range(count)])

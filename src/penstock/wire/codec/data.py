@@ -60,14 +60,15 @@ _FLOW: Final = Struct(">HeI")
 _DETAIL_HEAD: Final = Struct(">IB")
 _ECHO: Final = Struct(">QIH")
 _LENGTH: Final = Struct(">H")
-_FIXED_BYTES: Final = _HEADER.size + _LENGTH.size
+_HEADER_END: Final = BODY + _HEADER.size
+_LENGTH_BYTES: Final = _LENGTH.size
 
 
 def size(frame: Data) -> int:
     """Bytes of the body."""
     frame.check()
     message = frame.message
-    total = _FIXED_BYTES + len(frame.record.data) + len(message.payload)
+    total = _HEADER.size + _LENGTH_BYTES + len(frame.record.data) + len(message.payload)
     if frame.flows:
         total += sum(map(_flow_size, frame.flows))
     if frame.echo is not None:
@@ -130,7 +131,7 @@ def read(data: bytes) -> Data:
         raise PeerError(f"{send_rate_mps} is no send rate")
     if flow_count > FLOWS_MAX:
         raise PeerError(f"{flow_count} flows are more than {FLOWS_MAX}")
-    position = BODY + _HEADER.size
+    position = _HEADER_END
     flows: tuple[Flow, ...] = ()
     if flow_count:
         flows, position = _read_flows(data, position, flow_count)
@@ -146,7 +147,7 @@ def read(data: bytes) -> Data:
         record = Record(entry_count, data[position:end])
         position = end
     (attribute_bytes,) = _LENGTH.unpack_from(data, position)
-    position += _LENGTH.size
+    position += _LENGTH_BYTES
     end = position + attribute_bytes
     if end > len(data):
         raise PeerError("the frame ends in its attributes")
@@ -182,7 +183,7 @@ def fit(frame: Data) -> Data:
 
 def _flow_size(flow: Flow) -> int:
     detail = flow.detail
-    return _FLOW.size if detail is None else _FLOW.size + _DETAIL_HEAD.size + len(detail.bloom)
+    return _FLOW.size if detail is None else _FLOW.size + _DETAIL_HEAD.size + detail.bloom_bytes
 
 
 def _write_flow(flow: Flow) -> bytes:
@@ -191,8 +192,8 @@ def _write_flow(flow: Flow) -> bytes:
         return _FLOW.pack(flow.flow_id, flow.quota_mps, flow.flow_seq)
     return (
         _FLOW.pack(_DETAIL | flow.flow_id, flow.quota_mps, flow.flow_seq)
-        + _DETAIL_HEAD.pack(detail.clr, len(detail.bloom))
-        + detail.bloom
+        + _DETAIL_HEAD.pack(detail.clr, detail.bloom_bytes)
+        + detail.bloom.to_bytes(detail.bloom_bytes, "big")
     )
 
 
@@ -203,9 +204,10 @@ def _read_flows(data: bytes, position: int, count: int) -> tuple[tuple[Flow, ...
         detail = None
         position += _FLOW.size
         if flow_id & _DETAIL:
-            clr, size_bytes = _DETAIL_HEAD.unpack_from(data, position)
+            clr, bloom_bytes = _DETAIL_HEAD.unpack_from(data, position)
             position += _DETAIL_HEAD.size
-            detail = FlowDetail(clr, data[position : position + size_bytes])
-            position += size_bytes
+            end = position + bloom_bytes
+            detail = FlowDetail(clr, int.from_bytes(data[position:end], "big"), bloom_bytes)
+            position = end
         flows.append(Flow(flow_id & ~_DETAIL, quota_mps, flow_seq, detail))
     return tuple(flows), position

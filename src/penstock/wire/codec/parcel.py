@@ -24,7 +24,4 @@ def write_parcel(parcel: Parcel) -> bytes:
 def read_parcel(data: bytes, position: int) -> Parcel:
     """Everything from `position` on, as a carried frame that need not be written again."""
     written = data[position:]
-    parcel = Parcel(TRANSPORT.decode(written))
-    parcel.size_bytes = len(written)
-    parcel.written = written
-    return parcel
+    return Parcel(TRANSPORT.decode(written), written)

@@ -53,7 +53,7 @@ class Reader:
         """Refuses bytes that nobody has read."""
         left = len(self.data) - self.position
         if left:
-            raise PeerError(f"{left} bytes follow the end of the frame")
+            raise PeerError(f"the frame has ended and there are bytes left: {left}")
 
 
 def flag(name: str, value: int) -> bool:

@@ -9,7 +9,7 @@ from penstock.wire.frames.base import (
     check_count,
     check_unsigned,
 )
-from penstock.wire.limits import ADVERT_FILTERS_MAX, BLOOM_BYTES_MAX
+from penstock.wire.limits import ADVERT_FILTERS_MAX
 
 
 class Adv(OverlayFrame, frozen=True, kw_only=True, gc=False):
@@ -17,15 +17,16 @@ class Adv(OverlayFrame, frozen=True, kw_only=True, gc=False):
 
     A full advert replaces all that was said before and may come in parts, which
     share its `seq`. A delta holds only if the advert before it is known. Filters
-    are sorted, m/8 bytes each, highest bit first.
+    are Bloom sets in ascending order.
     """
 
     origin: int
     seq: int
     traffic: TrafficClass
     full: bool
-    added: tuple[bytes, ...] = ()
-    removed: tuple[bytes, ...] = ()
+    bloom_bytes: int
+    added: tuple[int, ...] = ()
+    removed: tuple[int, ...] = ()
     part: int = 0
     parts: int = 1
 
@@ -41,4 +42,4 @@ class Adv(OverlayFrame, frozen=True, kw_only=True, gc=False):
         for what, filters in (("added filters", self.added), ("removed filters", self.removed)):
             check_count(what, filters, ADVERT_FILTERS_MAX)
             check_ascending(what, filters)
-        check_blooms("an advert's filters", self.added + self.removed, BLOOM_BYTES_MAX)
+        check_blooms(self.bloom_bytes, *self.added, *self.removed)

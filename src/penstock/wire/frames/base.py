@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from penstock.kernel.errors import UsageError
+from penstock.wire.limits import BLOOM_BYTES_MAX
 
 
 # Frames hold no cycles, so the collector need not look at them.
@@ -49,8 +50,9 @@ def check_ascending(what: str, keys: Sequence[Any]) -> None:
         raise UsageError(f"{what} must be sorted and distinct")
 
 
-def check_blooms(what: str, filters: Sequence[bytes], bytes_max: int) -> None:
-    """Filters of one frame have one length."""
-    for bloom in filters:
-        if not 0 < len(bloom) <= bytes_max or len(bloom) != len(filters[0]):
-            raise UsageError(f"{what} must be Bloom filters of one length, 1 to {bytes_max} bytes")
+def check_blooms(bloom_bytes: int, *blooms: int) -> None:
+    """Bloom sets are integers, as everywhere; the frame says how many bytes each takes."""
+    if not 0 < bloom_bytes <= BLOOM_BYTES_MAX:
+        raise UsageError(f"a Bloom set takes 1 to {BLOOM_BYTES_MAX} bytes, not {bloom_bytes}")
+    for bloom in blooms:
+        check_unsigned(8 * bloom_bytes, bloom=bloom)

@@ -10,7 +10,7 @@ from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import TransportFrame, check_blooms, check_count, check_unsigned
 from penstock.wire.frames.record import EMPTY_RECORD, Record
-from penstock.wire.limits import BLOOM_BYTES_MAX, FLOW_ID_BITS, FLOWS_MAX
+from penstock.wire.limits import FLOW_ID_BITS, FLOWS_MAX
 from penstock.wire.quantise import (
     DELTA_BITS,
     ECHO_STAMP_BITS,
@@ -19,6 +19,7 @@ from penstock.wire.quantise import (
     STAMP_BITS,
     is_rate,
 )
+from penstock.wire.serial import EPOCH_BITS, SEQ_BITS
 
 
 class MessageId(NamedTuple):
@@ -33,11 +34,12 @@ class FlowDetail(msgspec.Struct, frozen=True, gc=False):
     """What lets receivers of a flow suppress their feedback: who limits it, and what it is."""
 
     clr: int
-    bloom: bytes
+    bloom: int
+    bloom_bytes: int
 
     def __post_init__(self) -> None:
         check_unsigned(32, clr=self.clr)
-        check_blooms("a flow's encoding", [self.bloom], BLOOM_BYTES_MAX)
+        check_blooms(self.bloom_bytes, self.bloom)
 
 
 class Flow(msgspec.Struct, frozen=True, gc=False):
@@ -102,8 +104,8 @@ class Data(TransportFrame, frozen=True, kw_only=True, gc=False):
         # One expression for the usual case: every message sent comes by here.
         if (
             self.pub >> 64
-            or self.epoch >> 16
-            or self.seq >> 32
+            or self.epoch >> EPOCH_BITS
+            or self.seq >> SEQ_BITS
             or self.send_ts_us >> STAMP_BITS
             or self.prev_delta_100us >> DELTA_BITS
             or self.r_max_code >> 8
@@ -115,8 +117,8 @@ class Data(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     def _complain(self) -> None:
         check_unsigned(64, pub=self.pub)
-        check_unsigned(16, epoch=self.epoch)
-        check_unsigned(32, seq=self.seq)
+        check_unsigned(EPOCH_BITS, epoch=self.epoch)
+        check_unsigned(SEQ_BITS, seq=self.seq)
         check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)
         check_unsigned(DELTA_BITS, prev_delta_100us=self.prev_delta_100us)
         check_unsigned(8, r_max_code=self.r_max_code, fb_round=self.fb_round)

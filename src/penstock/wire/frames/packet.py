@@ -53,7 +53,7 @@ class Packet(OverlayFrame, frozen=True, kw_only=True, gc=False):
         check_unsigned(16, epoch=self.id.epoch)
         check_unsigned(8, ttl=self.ttl)
         if not self.destinations:
-            raise UsageError("a packet without destinations goes nowhere: do not build it")
+            raise UsageError("a packet needs a destination")
         check_count("destinations", self.destinations, DESTINATIONS_MAX)
         check_ascending("destinations", self.destinations)
         check_unsigned(32, first=self.destinations[0], last=self.destinations[-1])

@@ -11,7 +11,7 @@ from penstock.wire.frames.base import TransportFrame
 
 
 class Parcel:
-    """Equal to any parcel of an equal frame; only the codec sets the other two slots."""
+    """Equal to any parcel of an equal frame; only the codec sets and changes the other two."""
 
     __slots__ = ("frame", "size_bytes", "written")
 
@@ -19,10 +19,10 @@ class Parcel:
     size_bytes: int | None
     written: bytes | None
 
-    def __init__(self, frame: TransportFrame) -> None:
+    def __init__(self, frame: TransportFrame, written: bytes | None = None) -> None:
         self.frame = frame
-        self.size_bytes = None
-        self.written = None
+        self.size_bytes = None if written is None else len(written)
+        self.written = written
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Parcel) and self.frame == other.frame

@@ -16,13 +16,11 @@ from typing import Final
 import msgspec
 
 from penstock.kernel.errors import UsageError
-from penstock.wire.frames.base import check_ascending, check_count, check_unsigned
+from penstock.wire.frames.base import check_ascending, check_blooms, check_count, check_unsigned
 from penstock.wire.limits import (
-    BLOOM_BYTES_MAX,
     ENTRY_BYTES_MAX,
     FINGERPRINT_BITS_MAX,
     RECORD_ENTRIES_MAX,
-    TAGS_MAX,
 )
 from penstock.wire.quantise import DELTA_BITS, is_float16
 
@@ -38,11 +36,6 @@ class RecordEntry(msgspec.Struct, frozen=True, gc=False):
     departure_delta_100us: int
     packed: bytes
 
-    def __post_init__(self) -> None:
-        if self.departure_delta_100us >> DELTA_BITS or len(self.packed) > ENTRY_BYTES_MAX:
-            check_unsigned(DELTA_BITS, departure_delta_100us=self.departure_delta_100us)
-            raise UsageError(f"a record entry has at most {ENTRY_BYTES_MAX} bytes")
-
 
 class Record(msgspec.Struct, frozen=True, gc=False):
     """Entries as they travel: all their sizes, then all their deltas, then all their bytes.
@@ -57,11 +50,15 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, entries: Iterable[RecordEntry]) -> Record:
         """The record of these entries, newest first."""
-        listed = list(entries)
-        check_count("record entries", listed, RECORD_ENTRIES_MAX)
-        sizes = bytes([len(entry.packed) for entry in listed])
-        deltas = [entry.departure_delta_100us.to_bytes(_DELTA_BYTES, "big") for entry in listed]
-        return cls(len(listed), b"".join([sizes, *deltas, *(entry.packed for entry in listed)]))
+        deltas = []
+        packed = []
+        for entry in entries:
+            if entry.departure_delta_100us >> DELTA_BITS or len(entry.packed) > ENTRY_BYTES_MAX:
+                raise UsageError(f"a record entry has a size or delta out of range: {entry}")
+            deltas.append(entry.departure_delta_100us.to_bytes(_DELTA_BYTES, "big"))
+            packed.append(entry.packed)
+        check_count("record entries", packed, RECORD_ENTRIES_MAX)
+        return cls(len(packed), b"".join([bytes(map(len, packed)), *deltas, *packed]))
 
     def __len__(self) -> int:
         return self.count
@@ -101,41 +98,42 @@ EMPTY_RECORD: Final = Record(0, b"")
 class FingerprintEntry(msgspec.Struct, frozen=True, gc=False):
     """The tags of one message, opened. The carrying message's own tags have this form too.
 
-    `values` and `names` are the sorted fingerprints of its value and presence
-    tags. `numbers` pairs the presence fingerprint of an attribute that the
-    publisher chose with its value as a half-precision number. Build one with
-    `of`; the codec, which can only read what is in order, does without.
+    `presence` and `values` are sorted fingerprints, as `content.tags` gives them.
+    `numbers` pairs the presence fingerprint of an attribute that the publisher
+    chose with its value as a half-precision number. `of` puts in order and
+    checks; the codec, which cannot read what is not in order, does without.
     """
 
+    presence: tuple[int, ...]
     values: tuple[int, ...]
-    names: tuple[int, ...]
     numbers: tuple[tuple[int, float], ...] = ()
 
     @classmethod
     def of(
         cls,
+        presence: Iterable[int],
         values: Iterable[int],
-        names: Iterable[int],
         numbers: Iterable[tuple[int, float]] = (),
     ) -> FingerprintEntry:
         """An entry of fingerprints in any order; tags that share a fingerprint become one."""
-        entry = cls(tuple(sorted(set(values))), tuple(sorted(set(names))), tuple(sorted(numbers)))
-        for prints in (entry.values, entry.names):
-            check_count("tags", prints, TAGS_MAX)
+        entry = cls(
+            tuple(sorted(set(presence))), tuple(sorted(set(values))), tuple(sorted(numbers))
+        )
+        for prints in (entry.presence, entry.values):
             if prints:
                 check_unsigned(FINGERPRINT_BITS_MAX, lowest=prints[0], highest=prints[-1])
         check_ascending("numbers", [name for name, _ in entry.numbers])
         for name, value in entry.numbers:
-            if name not in entry.names or not is_float16(value):
+            if name not in entry.presence or not is_float16(value):
                 raise UsageError(f"number {value} needs a presence tag, and quantise_float16")
         return entry
 
 
 class BloomEntry(msgspec.Struct, frozen=True, gc=False):
-    """The Bloom filter of one message, as in the papers: m/8 bytes, highest bit first."""
+    """The Bloom set of one message, as in the papers."""
 
-    bloom: bytes
+    bloom: int
+    bloom_bytes: int
 
     def __post_init__(self) -> None:
-        if not 0 < len(self.bloom) <= BLOOM_BYTES_MAX:
-            raise UsageError(f"a Bloom filter has 1 to {BLOOM_BYTES_MAX} bytes")
+        check_blooms(self.bloom_bytes, self.bloom)

@@ -48,4 +48,4 @@ class Summary(OverlayFrame, frozen=True, kw_only=True, gc=False):
         if self.first > self.last or (
             origins and not self.first <= origins[0] <= origins[-1] <= self.last
         ):
-            raise UsageError(f"a summary of origins {self.first} to {self.last} has others in it")
+            raise UsageError(f"a summary's rows must lie in its range, {self.first} to {self.last}")

@@ -1,0 +1,265 @@
+"""`penstock demo`: interests at work on a generated stock ticker.
+
+Shows who would get what, which interests make others superfluous, and how often
+a summary of a message is wrong about it, beside how often it should be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from penstock.cli import new_app
+from penstock.cli.output import AsJson, print_json, print_table
+from penstock.kernel.errors import UsageError
+
+if TYPE_CHECKING:
+    from penstock.content.filter import Predicate
+    from penstock.content.message import Message
+
+app = new_app("Interests at work on a generated stock ticker.")
+
+SUBSCRIBERS: Final = {
+    "desk": 'symbol = "IBM" and price < 120',
+    "chips": 'symbol in ("AMD", "ARM", "INTC", "NVDA")',
+    "chips, large": 'symbol in ("AMD", "NVDA") and volume >= 5000',
+    "nyse": 'market = "NYSE"',
+    "nyse, cheap": 'market = "NYSE" and price < 50 and currency = "USD"',
+    "a to b": 'symbol prefix "A" or symbol prefix "B"',
+    "halts": "halted = true",
+    "odd lots": 'not volume >= 100 and not side = "auction"',
+}
+# fmt: off
+SYMBOLS: Final = (
+    "AAPL", "AMD", "AMZN", "ARM", "AXP", "BA", "BAC", "C", "CAT", "CRM", "CSCO", "CVX", "DIS",
+    "GE", "GM", "GOOG", "GS", "HD", "HON", "HPQ", "IBM", "INTC", "JNJ", "JPM", "KO", "LMT", "MCD",
+    "META", "MMM", "MRK", "MSFT", "NFLX", "NKE", "NVDA", "ORCL", "PEP", "PFE", "PG", "QCOM", "SAP",
+    "T", "TSM", "UNH", "V", "VZ", "WMT", "XOM",
+)
+# fmt: on
+SIZES: Final = ((128, 3), (256, 3), (256, 5), (512, 7))
+MESSAGES_MAX: Final = 1_000_000
+CROWD: Final = 5_000
+NAIVE_TICKS: Final = 100
+SALTS: Final = 40
+
+
+@app.command()
+def demo(
+    messages: Annotated[int, typer.Option(help="How many ticks to generate.")] = 20_000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same ticks.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Match, compare and summarise interests on a generated stock ticker.
+
+    \b
+    Example:
+      penstock demo
+      penstock demo --messages 100000 --seed 7
+    """
+    if not 1 <= messages <= MESSAGES_MAX:
+        raise UsageError(f"--messages must be 1 to {MESSAGES_MAX:,}, not {messages:,}")
+    from penstock.content.syntax import parse
+    from penstock.kernel.seeds import Seeds
+
+    interests = {name: parse(text) for name, text in SUBSCRIBERS.items()}
+    ticks = list(_ticks(Seeds(seed).rng("ticker"), messages))
+    matched, index_rate, naive_rate = _match(interests, ticks, Seeds(seed).rng("crowd"))
+    summary = Summary(
+        messages=messages,
+        seed=seed,
+        matched=matched,
+        index_rate=index_rate,
+        naive_rate=naive_rate,
+        covered_by=_coverings(interests),
+        encoding=_encodings(ticks, Seeds(seed).rng("encoding")),
+        false_negatives=_false_negatives(interests, ticks),
+    )
+    if as_json:
+        print_json(asdict(summary))
+    else:
+        _show(summary, ticks[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the demonstration found; rates are messages per second."""
+
+    messages: int
+    seed: int
+    matched: dict[str, int]
+    index_rate: float
+    naive_rate: float
+    covered_by: dict[str, list[str]]
+    encoding: list[dict[str, float]]
+    false_negatives: int
+
+
+def _ticks(rng: Random, count: int) -> Iterator[Message]:
+    """Each symbol's price is a random walk of its own; popular symbols trade more often."""
+    from penstock.content.message import Message
+
+    prices = {symbol: rng.uniform(20, 400) for symbol in SYMBOLS} | {"IBM": 120.0}
+    weights = [1 / (rank + 1) for rank in range(len(SYMBOLS))]
+    popular = rng.sample(SYMBOLS, len(SYMBOLS))
+    for number in range(count):
+        symbol = rng.choices(popular, weights)[0]
+        prices[symbol] *= rng.uniform(0.995, 1.005)
+        yield Message(
+            {
+                "symbol": symbol,
+                "price": round(prices[symbol], 2),
+                "volume": int(10 ** rng.uniform(0, 5)),
+                "market": "NYSE" if len(symbol) < 4 else "NASDAQ",
+                "currency": "USD" if rng.random() < 0.9 else "EUR",
+                "side": rng.choice(("buy", "sell", "auction")),
+                "venue": rng.randrange(40),
+                "broker": f"b{rng.randrange(500)}",
+                "halted": rng.random() < 0.01,
+                "tick": number,
+            }
+        )
+
+
+def _match(
+    interests: dict[str, Predicate], ticks: list[Message], rng: Random
+) -> tuple[dict[str, int], float, float]:
+    """How many ticks each gets, and how fast that is found out among `CROWD` more interests."""
+    from time import perf_counter
+
+    from penstock.content.index import MatchingIndex, NaiveIndex
+
+    index: MatchingIndex[str] = MatchingIndex()
+    naive: NaiveIndex[str] = NaiveIndex()
+    for name, interest in (interests | _crowd(rng)).items():
+        index.add(name, interest)
+        naive.add(name, interest)
+    index.match(ticks[0])  # the first one compiles
+    start = perf_counter()
+    answers = [index.match(tick) for tick in ticks]
+    index_rate = len(ticks) / (perf_counter() - start)
+    counts = {name: sum(name in found for found in answers) for name in interests}
+    some = ticks[:NAIVE_TICKS]
+    start = perf_counter()
+    for tick, answer in zip(some, answers, strict=False):
+        assert sorted(answer) == sorted(naive.match(tick)), "the index and its twin differ"
+    return counts, index_rate, len(some) / (perf_counter() - start)
+
+
+def _crowd(rng: Random) -> dict[str, Predicate]:
+    """Many more subscribers, each after one symbol in one range of prices."""
+    from penstock.content.constraint import Constraint, Op
+    from penstock.content.filter import Filter, Predicate
+
+    crowd = {}
+    for number in range(CROWD):
+        low = rng.uniform(0, 400)
+        wanted = [
+            Constraint("symbol", Op.EQ, rng.choice(SYMBOLS)),
+            Constraint("price", Op.GE, round(low, 2)),
+            Constraint("price", Op.LT, round(low + rng.uniform(1, 20), 2)),
+        ]
+        crowd[f"crowd {number}"] = Predicate([Filter(wanted)])
+    return crowd
+
+
+def _coverings(interests: dict[str, Predicate]) -> dict[str, list[str]]:
+    from penstock.content.covering import covers
+
+    wider = {
+        name: [other for other, wide in interests.items() if other != name and covers(wide, own)]
+        for name, own in interests.items()
+    }
+    return {name: others for name, others in wider.items() if others}
+
+
+def _encodings(ticks: list[Message], rng: Random) -> list[dict[str, float]]:
+    """How often a random equality that does not hold seems to, by size of the summary."""
+    from penstock.content.bloom import BloomParams, subset
+    from penstock.content.constraint import Constraint, Op
+    from penstock.content.filter import Filter
+    from penstock.content.tags import Encoder
+
+    asked = [Filter([Constraint("broker", Op.EQ, f"c{rng.randrange(10**9)}")]) for _ in range(200)]
+    rows = []
+    for params in (BloomParams(m, k) for m, k in SIZES):
+        wrong = tests = tags = 0
+        # Ticks share their attributes' names, so that one salt's luck would decide for all.
+        for salt in range(SALTS):
+            encoder = Encoder(salt.to_bytes(), params=params)
+            wanted = [encoder.filter_bits(f) for f in asked]
+            for tick in ticks[salt :: len(ticks) // 50 + 1]:
+                bits = encoder.message_bits(tick)
+                wrong += sum(subset(own, bits) for own in wanted)
+                tests += len(wanted)
+                tags += 2 * len(tick.attributes) * len(wanted)
+        predicted = params.false_positive_rate(round(tags / tests))
+        rows.append(
+            {
+                "bits": params.m,
+                "bits_per_tag": params.k,
+                "predicted": predicted,
+                "measured": wrong / tests,
+            }
+        )
+    return rows
+
+
+def _false_negatives(interests: dict[str, Predicate], ticks: list[Message]) -> int:
+    """Matches that a summary would miss: there are none, whatever its size."""
+    from penstock.content.bloom import subset
+    from penstock.content.tags import Encoder
+
+    encoder = Encoder(b"demo")
+    filters = [(f, encoder.filter_bits(f)) for own in interests.values() for f in own.filters]
+    return sum(
+        not subset(bits, encoder.message_bits(tick))
+        for tick in ticks[:2_000]
+        for f, bits in filters
+        if f.matches(tick)
+    )
+
+
+def _show(summary: Summary, first: Message) -> None:
+    from penstock.content.explain import explain, render
+    from penstock.content.syntax import format_predicate, parse
+
+    count = summary.messages
+    typer.echo(f"A ticker of {count:,} messages (seed {summary.seed}); the first one:\n")
+    typer.echo("  " + ", ".join(f"{k}={v!r}" for k, v in first.attributes.items()) + "\n")
+    typer.echo("Who gets what\n")
+    rows = [
+        (name, SUBSCRIBERS[name], f"{n:,}", f"{n / count:.2%}")
+        for name, n in summary.matched.items()
+    ]
+    print_table(("subscriber", "interest", "matches", "share"), rows)
+    ratio = summary.index_rate / summary.naive_rate
+    typer.echo(
+        f"\nAmong {CROWD:,} other interests, {summary.index_rate:,.0f} messages/s find theirs"
+        f" through the index, {summary.naive_rate:,.0f} by trying every filter"
+        f" ({ratio:.0f}×), with the same answers.\n"
+    )
+    typer.echo("What a broker need not advertise: interests that others cover\n")
+    print_table(
+        ("interest of", "in canonical form", "is covered by"),
+        [
+            (name, format_predicate(parse(SUBSCRIBERS[name])), ", ".join(others))
+            for name, others in summary.covered_by.items()
+        ],
+    )
+    typer.echo("\nWhy the first message is not for 'desk'\n")
+    typer.echo("  " + render(explain(parse(SUBSCRIBERS["desk"]), first)).replace("\n", "\n  "))
+    typer.echo("\nHow often a message's Bloom summary wrongly says 'may match'\n")
+    print_table(
+        ("bits", "bytes", "bits per tag", "predicted", "measured"),
+        [
+            (str(r["bits"]), str(r["bits"] // 8), str(r["bits_per_tag"]), f"{r['predicted']:.5f}",
+             f"{r['measured']:.5f}")
+            for r in summary.encoding
+        ],
+    )  # fmt: skip
+    typer.echo(f"\nMatches that a summary missed: {summary.false_negatives}")

@@ -1,0 +1,84 @@
+"""Narrowing candidates down: the one loop that is worth compiling.
+
+Two forms of the same function. `narrow_arrays` needs numpy alone; where numba
+is installed (`pip install penstock[fast]`), the loop is compiled on first use.
+Both split what is left in two: those all of whose constraints the checks
+decide, and those that still have to be tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.content.index.pool import Slots
+
+Floats: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
+# Column, low and high of each check, one row of several checks for each slot.
+Checks: TypeAlias = NDArray[np.float64]
+Narrow: TypeAlias = Callable[[Slots, Slots, Floats, Checks, Flags], tuple[Slots, Slots]]
+
+
+def narrow_arrays(
+    pool: Slots, spans: Slots, x: Floats, checks: Checks, unsure: Flags
+) -> tuple[Slots, Slots]:
+    """The slots of `pool` within `spans` of which all checks hold on `x`: the sure, the unsure."""
+    pairs = spans.reshape(-1, 2).tolist()
+    slots = np.concatenate([pool[start : start + count] for start, count in pairs])
+    for depth in range(0, checks.shape[1], 3):
+        entry = x.take(checks[:, depth].take(slots).astype(np.intp))
+        holds = entry >= checks[:, depth + 1].take(slots)
+        holds &= entry <= checks[:, depth + 2].take(slots)
+        slots = slots.compress(holds)
+        if not len(slots):
+            break
+    doubt = unsure.take(slots)
+    return slots.compress(~doubt), slots.compress(doubt)
+
+
+def _narrow_loop(
+    pool: Slots, spans: Slots, x: Floats, checks: Checks, unsure: Flags
+) -> tuple[Slots, Slots]:
+    candidates = 0
+    for run in range(1, len(spans), 2):
+        candidates += spans[run]
+    # The sure fill one array from the front, the unsure from the back.
+    kept = np.empty(candidates, np.int32)
+    front, back = 0, candidates
+    for run in range(0, len(spans), 2):
+        for place in range(spans[run], spans[run] + spans[run + 1]):
+            slot = pool[place]
+            holds = True
+            for depth in range(0, checks.shape[1], 3):
+                entry = x[int(checks[slot, depth])]
+                if not checks[slot, depth + 1] <= entry <= checks[slot, depth + 2]:
+                    holds = False
+                    break
+            if holds and unsure[slot]:
+                back -= 1
+                kept[back] = slot
+            elif holds:
+                kept[front] = slot
+                front += 1
+    return kept[:front], kept[back:][::-1]
+
+
+@cache
+def compiled_narrow() -> Narrow | None:
+    """The loop, compiled; None where numba is not installed."""
+    try:
+        import numba
+    except ImportError:
+        return None
+    compiled: Any = numba.njit(_narrow_loop)
+    return compiled  # type: ignore[no-any-return]
+
+
+def best_narrow() -> Narrow:
+    """The quickest form there is."""
+    return compiled_narrow() or narrow_arrays

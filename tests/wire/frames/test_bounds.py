@@ -1,0 +1,149 @@
+"""What could not be written cannot be built; DATA alone is looked at when it is measured."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.kernel.errors import UsageError
+from penstock.wire import encode, size_of
+from penstock.wire.frames.adv import Adv
+from penstock.wire.frames.base import TrafficClass
+from penstock.wire.frames.data import Echo, Flow, FlowDetail
+from penstock.wire.frames.hello import Hello
+from penstock.wire.frames.lsa import Lsa, Neighbour
+from penstock.wire.frames.packet import Packet, PacketId
+from penstock.wire.frames.parcel import Parcel
+from penstock.wire.frames.record import BloomEntry, FingerprintEntry, Record, RecordEntry
+from penstock.wire.frames.sub import Sub
+from penstock.wire.frames.summary import Database, Summary, SummaryRow
+from penstock.wire.frames.unsub import Unsub
+from tests.wire.codec.test_overlay import DATA
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("pub", 2**64),
+        ("pub", -1),
+        ("epoch", 2**16),
+        ("seq", 2**32),
+        ("seq", -1),
+        ("send_ts_us", 2**48),
+        ("prev_delta_100us", 2**24),
+        ("send_rate_mps", 0.1),
+        ("send_rate_mps", float("nan")),
+        ("send_rate_mps", 1e9),
+        ("r_max_code", 256),
+        ("fb_round", 256),
+    ],
+)
+def test_data_with_a_field_out_of_range_is_neither_measured_nor_written(
+    field: str, value: float
+) -> None:
+    frame = msgspec.structs.replace(DATA, **{field: value})
+    for ask in (size_of, encode):
+        with pytest.raises(UsageError, match=field):
+            ask(frame)
+
+
+def _packet(**changed: Any) -> Packet:
+    fields: dict[str, Any] = {
+        "id": PacketId(1, 2, 3),
+        "traffic": TrafficClass.DATA,
+        "destinations": (1,),
+        "parcel": Parcel(DATA),
+    }
+    return Packet(**{**fields, **changed})
+
+
+def _adv(**changed: Any) -> Adv:
+    fields: dict[str, Any] = {
+        "origin": 1,
+        "seq": 1,
+        "traffic": TrafficClass.DATA,
+        "full": True,
+        "bloom_bytes": 2,
+    }
+    return Adv(**{**fields, **changed})
+
+
+def _summary(**changed: Any) -> Summary:
+    fields: dict[str, Any] = {"database": Database.LINKS, "first": 1, "last": 9, "rows": ()}
+    return Summary(**{**fields, **changed})
+
+
+IMPOSSIBLE: dict[str, Callable[[], object]] = {
+    "flow id of 16 bits": lambda: Flow(2**15, 1.0, 1),
+    "flow_seq of 33 bits": lambda: Flow(1, 1.0, 2**32),
+    "quota not quantised": lambda: Flow(1, 0.1, 1),
+    "clr of 33 bits": lambda: FlowDetail(2**32, 1, 1),
+    "encoding wider than said": lambda: FlowDetail(1, 2**16, 2),
+    "encoding of no bytes": lambda: FlowDetail(1, 0, 0),
+    "encoding of 256 bytes": lambda: FlowDetail(1, 0, 256),
+    "receiver of 65 bits": lambda: Echo(2**64, 1, 1),
+    "echo of 33 bits": lambda: Echo(1, 2**32, 1),
+    "hold of 17 bits": lambda: Echo(1, 1, 2**16),
+    "departure of 25 bits": lambda: Record.of([RecordEntry(2**24, b"")]),
+    "departure before": lambda: Record.of([RecordEntry(-1, b"")]),
+    "entry of 256 bytes": lambda: Record.of([RecordEntry(0, bytes(256))]),
+    "record of 256 entries": lambda: Record.of([RecordEntry(0, b"")] * 256),
+    "bloom entry wider than said": lambda: BloomEntry(256, 1),
+    "fingerprint of 65 bits": lambda: FingerprintEntry.of([], [2**64]),
+    "negative fingerprint": lambda: FingerprintEntry.of([-1], []),
+    "number without a presence tag": lambda: FingerprintEntry.of([1], [], [(2, 1.0)]),
+    "number not quantised": lambda: FingerprintEntry.of([1], [], [(1, 0.1)]),
+    "two numbers of one name": lambda: FingerprintEntry.of([1], [], [(1, 1.0), (1, 2.0)]),
+    "broker of 33 bits": lambda: Hello(broker=2**32, epoch=1, network=1, heard=True),
+    "epoch of 17 bits": lambda: Hello(broker=1, epoch=2**16, network=1, heard=True),
+    "cost of 17 bits": lambda: Neighbour(1, 2**16),
+    "lsa out of order": lambda: Lsa(origin=1, seq=1, neighbours=(Neighbour(2, 1), Neighbour(1, 1))),
+    "lsa of 201 neighbours": lambda: Lsa(
+        origin=1, seq=1, neighbours=tuple(Neighbour(i, 1) for i in range(201))
+    ),
+    "advert out of order": lambda: _adv(added=(2, 1)),
+    "advert wider than said": lambda: _adv(added=(2**16,)),
+    "advert of 256 filters": lambda: _adv(added=tuple(range(256))),
+    "full advert that removes": lambda: _adv(removed=(1,)),
+    "delta in parts": lambda: _adv(full=False, parts=2),
+    "part after the last": lambda: _adv(part=1),
+    "summary out of order": lambda: _summary(rows=(SummaryRow(2, 1), SummaryRow(1, 1))),
+    "summary row out of range": lambda: _summary(rows=(SummaryRow(10, 1),)),
+    "summary of a range backwards": lambda: _summary(first=9, last=1),
+    "summary of 161 rows": lambda: _summary(
+        last=999, rows=tuple(SummaryRow(i, 1) for i in range(1, 162))
+    ),
+    "packet to nobody": lambda: _packet(destinations=()),
+    "packet to one twice": lambda: _packet(destinations=(1, 1)),
+    "packet out of order": lambda: _packet(destinations=(2, 1)),
+    "packet to 33 bits": lambda: _packet(destinations=(1, 2**32)),
+    "packet to below zero": lambda: _packet(destinations=(-1, 1)),
+    "packet to 1017": lambda: _packet(destinations=tuple(range(1017))),
+    "packet from 33 bits": lambda: _packet(id=PacketId(2**32, 1, 1)),
+    "packet of epoch 2^16": lambda: _packet(id=PacketId(1, 2**16, 1)),
+    "packet number 2^32": lambda: _packet(id=PacketId(1, 1, 2**32)),
+    "packet with a ttl of 256": lambda: _packet(ttl=256),
+    "subscription of 33 bits": lambda: Sub(
+        subscription=2**32,
+        traffic=TrafficClass.DATA,
+        predicate=None,  # type: ignore[arg-type]
+    ),
+    "unsubscription of 33 bits": lambda: Unsub(subscription=2**32),
+}
+
+
+@pytest.mark.parametrize("build", [pytest.param(b, id=name) for name, b in IMPOSSIBLE.items()])
+def test_refused_when_built(build: Callable[[], object]) -> None:
+    with pytest.raises(UsageError, match=r"^[^\n]+$"):
+        build()
+
+
+def test_the_largest_frames_of_every_kind_fit_a_datagram() -> None:
+    top = 2**32 - 1
+    neighbours = tuple(Neighbour(top - i, 1) for i in reversed(range(200)))
+    rows = tuple(SummaryRow(top - i, top) for i in reversed(range(160)))
+    assert size_of(Lsa(origin=top, seq=top, neighbours=neighbours)) <= 1444
+    assert size_of(_summary(last=top, rows=rows)) <= 1444
+    # Forty-four filters of 256 bits make a part of an advert.
+    assert size_of(_adv(bloom_bytes=32, added=tuple(range(44)))) <= 1444

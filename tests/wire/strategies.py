@@ -1,0 +1,228 @@
+"""Hypothesis strategies, one per frame; `STRATEGIES` is what new frames must be added to."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from hypothesis import strategies as st
+
+from penstock.content.limits import INT_MAX, INT_MIN
+from penstock.content.message import Message
+from penstock.kernel.errors import UsageError
+from penstock.wire import Frame, size_of
+from penstock.wire.frames.adv import Adv
+from penstock.wire.frames.base import TrafficClass
+from penstock.wire.frames.data import Data, Echo, Flow, FlowDetail
+from penstock.wire.frames.hello import Hello
+from penstock.wire.frames.lsa import Lsa, Neighbour
+from penstock.wire.frames.notify import Notify
+from penstock.wire.frames.packet import Packet, PacketId
+from penstock.wire.frames.parcel import Parcel
+from penstock.wire.frames.pub import Pub
+from penstock.wire.frames.record import FingerprintEntry, Record, RecordEntry
+from penstock.wire.frames.sub import Sub
+from penstock.wire.frames.summary import Database, Summary, SummaryRow
+from penstock.wire.frames.unsub import Unsub
+from tests.content.strategies import predicates
+
+TRAFFIC = st.sampled_from(TrafficClass)
+
+
+def fits(frame: Frame) -> bool:
+    """Whether the frame is small enough to be written."""
+    try:
+        return size_of(frame) > 0
+    except UsageError:
+        return False
+
+
+def unsigned(bits: int) -> st.SearchStrategy[int]:
+    """Numbers of so many bits, their edges more often than the rest."""
+    top = (1 << bits) - 1
+    return st.one_of(st.sampled_from([0, 1, top - 1, top]), st.integers(0, top))
+
+
+def halves(last: int) -> st.SearchStrategy[float]:
+    """Half-precision numbers whose bits, read as an integer, go up to `last`."""
+    return st.integers(0, last).map(
+        lambda bits: float(struct.unpack(">e", bits.to_bytes(2, "big"))[0])
+    )
+
+
+def rates() -> st.SearchStrategy[float]:
+    """Everything from 0 to 65 504 that two bytes can say."""
+    return halves(0x7BFF)
+
+
+def ascending(
+    member: st.SearchStrategy[int], *, least: int = 0, most: int = 12
+) -> st.SearchStrategy[tuple[int, ...]]:
+    """Sorted tuples of distinct members."""
+    return st.sets(member, min_size=least, max_size=most).map(lambda drawn: tuple(sorted(drawn)))
+
+
+def messages() -> st.SearchStrategy[Message]:
+    """Messages without NaN, which no two messages have in common."""
+    text = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+    value = st.one_of(
+        st.integers(INT_MIN, INT_MAX),
+        st.sampled_from([INT_MIN, INT_MAX, 127, 128, -32, -33, 2**32]),
+        st.floats(allow_nan=False),
+        st.booleans(),
+        text,
+    )
+    name = st.one_of(st.sampled_from("abc"), text.filter(bool).map(lambda n: n[:16]))
+    return st.builds(Message, st.dictionaries(name, value, max_size=8), st.binary(max_size=80))
+
+
+def records() -> st.SearchStrategy[Record]:
+    """Records of any bytes: in a frame they are not opened."""
+    entry = st.builds(RecordEntry, unsigned(24), st.binary(max_size=40))
+    return st.lists(entry, max_size=6).map(Record.of)
+
+
+def flows() -> st.SearchStrategy[Flow]:
+    """Flows with and without their detail."""
+    detail = st.integers(1, 64).flatmap(
+        lambda size: st.builds(FlowDetail, unsigned(32), unsigned(8 * size), st.just(size))
+    )
+    return st.builds(Flow, unsigned(15), rates(), unsigned(32), st.none() | detail)
+
+
+def data_frames() -> st.SearchStrategy[Data]:
+    """DATA."""
+    return st.builds(
+        Data,
+        pub=unsigned(64),
+        epoch=unsigned(16),
+        seq=unsigned(32),
+        send_ts_us=unsigned(48),
+        prev_delta_100us=unsigned(24),
+        send_rate_mps=rates(),
+        r_max_code=unsigned(8),
+        fb_round=unsigned(8),
+        message=messages(),
+        flows=st.lists(flows(), max_size=4).map(tuple),
+        echo=st.none() | st.builds(Echo, unsigned(64), unsigned(32), unsigned(16)),
+        record=records(),
+        literal=st.booleans(),
+    ).filter(fits)
+
+
+def parcels() -> st.SearchStrategy[Parcel]:
+    """Any transport frame, carried."""
+    return data_frames().map(Parcel)
+
+
+def hellos() -> st.SearchStrategy[Hello]:
+    """HELLO."""
+    return st.builds(
+        Hello, broker=unsigned(32), epoch=unsigned(16), network=unsigned(32), heard=st.booleans()
+    )
+
+
+def lsas() -> st.SearchStrategy[Lsa]:
+    """LSA."""
+    brokers = ascending(unsigned(32))
+    return st.builds(
+        Lsa,
+        origin=unsigned(32),
+        seq=unsigned(32),
+        neighbours=brokers.flatmap(
+            lambda ids: st.tuples(*(st.builds(Neighbour, st.just(i), unsigned(16)) for i in ids))
+        ),
+    )
+
+
+@st.composite
+def advs(draw: st.DrawFn) -> Adv:
+    """ADV, full in parts or delta."""
+    full = draw(st.booleans())
+    bloom_bytes = draw(st.integers(1, 64))
+    bloom = unsigned(8 * bloom_bytes)
+    parts = draw(st.integers(1, 2**16 - 1)) if full else 1
+    return Adv(
+        origin=draw(unsigned(32)),
+        seq=draw(unsigned(32)),
+        traffic=draw(TRAFFIC),
+        full=full,
+        bloom_bytes=bloom_bytes,
+        added=draw(ascending(bloom, most=8)),
+        removed=() if full else draw(ascending(bloom, most=8)),
+        part=draw(st.integers(0, parts - 1)),
+        parts=parts,
+    )
+
+
+@st.composite
+def summaries(draw: st.DrawFn) -> Summary:
+    """SUMMARY."""
+    first, last = sorted((draw(unsigned(32)), draw(unsigned(32))))
+    origins = draw(ascending(st.integers(first, last)))
+    return Summary(
+        database=draw(st.sampled_from(Database)),
+        first=first,
+        last=last,
+        rows=tuple([SummaryRow(origin, draw(unsigned(32))) for origin in origins]),
+    )
+
+
+def packets() -> st.SearchStrategy[Packet]:
+    """PACKET to brokers near one another and far apart."""
+    near = ascending(st.integers(1000, 1060), least=1, most=40)
+    far = ascending(unsigned(32), least=1, most=7)
+    return st.builds(
+        Packet,
+        id=st.builds(PacketId, unsigned(32), unsigned(16), unsigned(32)),
+        traffic=TRAFFIC,
+        destinations=near | far,
+        parcel=parcels(),
+        ttl=unsigned(8),
+    ).filter(fits)
+
+
+def subs() -> st.SearchStrategy[Sub]:
+    """SUB."""
+    return st.builds(
+        Sub, subscription=unsigned(32), traffic=TRAFFIC, predicate=predicates()
+    ).filter(fits)
+
+
+STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
+    Data: data_frames(),
+    Hello: hellos(),
+    Lsa: lsas(),
+    Adv: advs(),
+    Summary: summaries(),
+    Packet: packets(),
+    Sub: subs(),
+    Unsub: st.builds(Unsub, subscription=unsigned(32)),
+    Pub: st.builds(Pub, traffic=TRAFFIC, parcel=parcels()),
+    Notify: st.builds(Notify, parcel=parcels()),
+}
+
+
+@st.composite
+def entries(draw: st.DrawFn, width_bits: int, carrier: FingerprintEntry) -> FingerprintEntry:
+    """Record entries that share much, little or nothing with their carrier."""
+    fresh = ascending(unsigned(width_bits), most=min(12, 1 << width_bits))
+    alike = draw(st.booleans())
+    presence = carrier.presence if alike else _some(draw, carrier.presence) + draw(fresh)
+    values = _some(draw, carrier.values) + draw(fresh)
+    if alike and draw(st.booleans()):
+        values = values[: len(carrier.values)]
+    numbered = _some(draw, tuple(sorted(set(presence))))
+    signs = st.sampled_from([1.0, -1.0])
+    numbers = [(name, draw(signs) * draw(halves(0x7C00))) for name in numbered]
+    return FingerprintEntry.of(presence, values, numbers)
+
+
+def carriers(width_bits: int) -> st.SearchStrategy[FingerprintEntry]:
+    """The tags of a carrying message."""
+    prints = ascending(unsigned(width_bits), most=min(12, 1 << width_bits))
+    return st.builds(FingerprintEntry.of, prints, prints)
+
+
+def _some(draw: st.DrawFn, members: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([member for member in members if draw(st.booleans())])
