@@ -143,7 +143,9 @@ class Constraint:
     @property
     def choice_keys(self) -> tuple[Key, ...]:
         """The choices as dictionary keys."""
-        return tuple(key_of(choice) for choice in self.choices)
+        if isinstance(self.operand, tuple):
+            return tuple(map(key_of, self.operand))
+        return (key_of(self.operand),)  # type: ignore[arg-type]
 
     def __lt__(self, other: Constraint) -> bool:
         return self._identity < other._identity

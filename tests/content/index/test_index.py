@@ -225,5 +225,7 @@ def test_both_forms_of_narrowing_agree() -> None:
         low, high = rng.random((64, 4)) * 0.3, 0.5 + rng.random((64, 4))
         checks = np.stack([column, low, high], axis=2).reshape(64, 12)
         unsure = rng.random(64) < 0.5
-        slow, fast = (f(pool, spans, x, checks, unsure) for f in (narrow.narrow_arrays, compiled))
+        where, entries = np.array([2, 5], np.int32), np.array([0.4, 0.6])
+        rest = (where, entries, checks, unsure)
+        slow, fast = (f(pool, spans, x.copy(), *rest) for f in (narrow.narrow_arrays, compiled))
         assert [side.tolist() for side in slow] == [side.tolist() for side in fast]

@@ -82,8 +82,6 @@ class Columns:
         self, pool: Slots, spans: Spans, columns: list[int], values: list[Any]
     ) -> tuple[Slots, Slots]:
         """The candidates whose checks all hold for such a message: the sure and the unsure."""
-        x = self._x
-        x[columns] = values
-        chosen = self._narrow(pool, np.array(spans, np.int32), x, self._checks, self._unsure)
-        x[columns] = np.nan
-        return chosen
+        where, entries = np.array(columns, np.int32), np.array(values, np.float64)
+        runs = np.array(spans, np.int32)
+        return self._narrow(pool, runs, self._x, where, entries, self._checks, self._unsure)

@@ -16,7 +16,16 @@ from penstock.content.value import Key
 class Entries:
     """The column entries of one attribute."""
 
-    __slots__ = ("_code_uses", "_codes", "_codes_made", "_number", "_present", "_text", "checks")
+    __slots__ = (
+        "_code_uses",
+        "_codes",
+        "_codes_made",
+        "_number",
+        "_present",
+        "_present_checks",
+        "_text",
+        "checks",
+    )
 
     def __init__(self, columns: Columns) -> None:
         self.checks = 0
@@ -26,6 +35,7 @@ class Entries:
         self._codes: dict[Key, int] = {}
         self._code_uses: dict[Key, int] = {}
         self._codes_made = 0
+        self._present_checks = 0
 
     def columns(self) -> tuple[int, int, int]:
         """The columns in use, to be freed with the last check."""
@@ -37,6 +47,7 @@ class Entries:
         if type(piece) is Within:
             return Check(self._number, piece.low, piece.high)
         if type(piece) is Present:
+            self._present_checks += 1
             return Check(self._present, 1.0, 1.0)
         assert type(piece) is Equal
         (key,) = piece.keys
@@ -51,7 +62,9 @@ class Entries:
     def release(self, piece: Piece) -> None:
         """Undoes `check_for`."""
         self.checks -= 1
-        if type(piece) is Equal and not isinstance(piece.keys[0], (int, float)):
+        if type(piece) is Present:
+            self._present_checks -= 1
+        elif type(piece) is Equal and not isinstance(piece.keys[0], (int, float)):
             (key,) = piece.keys
             self._code_uses[key] -= 1
             if not self._code_uses[key]:
@@ -59,8 +72,9 @@ class Entries:
 
     def describe(self, key: Key, columns: list[int], values: list[Any]) -> None:
         """Says in columns what value the message has."""
-        columns.append(self._present)
-        values.append(1.0)
+        if self._present_checks:
+            columns.append(self._present)
+            values.append(1.0)
         if type(key) is float or type(key) is int:
             columns.append(self._number)
             values.append(key)

@@ -17,7 +17,7 @@ one filter, so they cost the same while matching goes on.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from penstock.content.constraint import Constraint, Op
@@ -31,7 +31,6 @@ from penstock.content.index.pieces import (
     has_check,
     pieces_of,
     settles,
-    telling_first,
     tests_of,
 )
 from penstock.content.index.pool import Pool, Slots, Spans
@@ -152,14 +151,14 @@ class MatchingIndex(Generic[Id]):
         pieces = pieces_of(f)
         path, self._places[slot] = self._top.file(pieces, slot)
         rest = _left_to_check(pieces, path)
-        checked = _checked(rest)
+        checked, others = _split(rest)
+        checks = [self._entries_of(piece).check_for(piece) for piece in checked]
+        self._columns.put(slot, checks, unsure=bool(others))
         self._ids[slot] = id_
         self._filters[slot] = f
-        self._paths[slot] = tuple(pieces.index(piece) for piece in path)
+        self._paths[slot] = tuple([pieces.index(piece) for piece in path])
         self._rests[slot] = _tests(rest)
-        self._unchecked[slot] = _tests(piece for piece in rest if piece not in checked)
-        checks = [self._entries_of(piece).check_for(piece) for piece in checked]
-        self._columns.put(slot, checks, unsure=bool(self._unchecked[slot]))
+        self._unchecked[slot] = _tests(others)
         return slot
 
     def _remove_filter(self, slot: int) -> None:
@@ -172,7 +171,8 @@ class MatchingIndex(Generic[Id]):
         self._rests[slot] = _DEAD
         self._unchecked[slot] = _DEAD
         self._columns.kill(slot)
-        for piece in _checked(_left_to_check(pieces, path)):
+        checked, _others = _split(_left_to_check(pieces, path))
+        for piece in checked:
             self._release(piece)
         for gone in self._top.withdraw(path, self._is_dead):
             self._places[gone] -= 1
@@ -209,15 +209,19 @@ class MatchingIndex(Generic[Id]):
 
 
 def _left_to_check(pieces: list[Piece], path: list[Piece]) -> list[Piece]:
-    """What being a candidate does not settle, the most telling first."""
-    settled = [piece for piece in path if settles(piece)]
-    return telling_first(piece for piece in pieces if piece not in settled)
+    """What being a candidate does not settle, in the same order."""
+    settled = [id(piece) for piece in path if settles(piece)]
+    return [piece for piece in pieces if id(piece) not in settled]
 
 
-def _checked(rest: list[Piece]) -> list[Piece]:
-    """Those of the rest that the columns decide."""
-    return [piece for piece in rest if has_check(piece)][:DEPTH]
+def _split(rest: list[Piece]) -> tuple[list[Piece], list[Piece]]:
+    """Those of the rest that the columns decide, and the others."""
+    checked: list[Piece] = []
+    others: list[Piece] = []
+    for piece in rest:
+        (checked if len(checked) < DEPTH and has_check(piece) else others).append(piece)
+    return checked, others
 
 
-def _tests(pieces: Iterable[Piece]) -> Tests:
-    return tuple(test for piece in pieces for test in tests_of(piece))
+def _tests(pieces: list[Piece]) -> Tests:
+    return tuple([test for piece in pieces for test in tests_of(piece)])

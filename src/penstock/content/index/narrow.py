@@ -21,13 +21,25 @@ Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 # Column, low and high of each check, one row of several checks for each slot.
 Checks: TypeAlias = NDArray[np.float64]
-Narrow: TypeAlias = Callable[[Slots, Slots, Floats, Checks, Flags], tuple[Slots, Slots]]
+Narrow: TypeAlias = Callable[
+    [Slots, Slots, Floats, Slots, Floats, Checks, Flags], tuple[Slots, Slots]
+]
 
 
 def narrow_arrays(
-    pool: Slots, spans: Slots, x: Floats, checks: Checks, unsure: Flags
+    pool: Slots,
+    spans: Slots,
+    x: Floats,
+    where: Slots,
+    entries: Floats,
+    checks: Checks,
+    unsure: Flags,
 ) -> tuple[Slots, Slots]:
-    """The slots of `pool` within `spans` of which all checks hold on `x`: the sure, the unsure."""
+    """The slots of `pool` within `spans` of which all checks hold: the sure, and the unsure.
+
+    They are made on `x` with `entries` put in `where`, and taken out again afterwards.
+    """
+    x[where] = entries
     pairs = spans.reshape(-1, 2).tolist()
     slots = np.concatenate([pool[start : start + count] for start, count in pairs])
     for depth in range(0, checks.shape[1], 3):
@@ -37,13 +49,22 @@ def narrow_arrays(
         slots = slots.compress(holds)
         if not len(slots):
             break
+    x[where] = np.nan
     doubt = unsure.take(slots)
     return slots.compress(~doubt), slots.compress(doubt)
 
 
 def _narrow_loop(
-    pool: Slots, spans: Slots, x: Floats, checks: Checks, unsure: Flags
+    pool: Slots,
+    spans: Slots,
+    x: Floats,
+    where: Slots,
+    entries: Floats,
+    checks: Checks,
+    unsure: Flags,
 ) -> tuple[Slots, Slots]:
+    for place in range(len(where)):
+        x[where[place]] = entries[place]
     candidates = 0
     for run in range(1, len(spans), 2):
         candidates += spans[run]
@@ -65,6 +86,8 @@ def _narrow_loop(
             elif holds:
                 kept[front] = slot
                 front += 1
+    for place in range(len(where)):
+        x[where[place]] = np.nan
     return kept[:front], kept[back:][::-1]
 
 

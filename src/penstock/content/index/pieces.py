@@ -7,7 +7,7 @@ quick form stays as it is, in `Other`, and is tested one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from math import frexp, inf, isfinite, ldexp, nextafter
 from typing import Any, Final, TypeAlias
 
@@ -92,23 +92,28 @@ Piece: TypeAlias = Equal | Within | Text | Present | Other
 # Attribute, test and operand.
 Test: TypeAlias = tuple[str, Callable[[Any, Any], bool], Any]
 
-_TELLING: Final[dict[Any, int]] = {Equal: 0, Within: 1, Text: 2, Other: 3, Present: 4}
-
 
 def pieces_of(f: Filter) -> list[Piece]:
-    """The filter as pieces that all have to hold."""
-    pieces: list[Piece] = []
+    """The filter as pieces that all have to hold, those that most messages fail first."""
+    equal: list[Piece] = []
     bounds: dict[str, list[Constraint]] = {}
+    texts: list[Piece] = []
+    others: list[Piece] = []
     for constraint in f.constraints:
-        if constraint.op is Op.EQ:
-            pieces.append(Equal(constraint.attribute, (constraint,), constraint.choice_keys))
-        elif _is_plain_bound(constraint):
-            bounds.setdefault(constraint.attribute, []).append(constraint)
+        op, attribute, own = constraint.op, constraint.attribute, (constraint,)
+        if op is Op.EQ or op is Op.IN:
+            equal.append(Equal(attribute, own, constraint.choice_keys))
+        elif op in ORDERED and _is_plain_bound(constraint.operand):
+            bounds.setdefault(attribute, []).append(constraint)
+        elif op is Op.PREFIX or op is Op.SUFFIX or op is Op.CONTAINS:
+            texts.append(Text(attribute, own, op, constraint.operand))  # type: ignore[arg-type]
+        elif op is Op.EXISTS:
+            others.append(Present(attribute, own))
         else:
-            pieces.append(_single(constraint))
-    for attribute, constraints in bounds.items():
-        pieces.append(_merged(attribute, constraints))
-    return pieces
+            others.append(Other(attribute, own))
+    if bounds:
+        equal += [_merged(attribute, constraints) for attribute, constraints in bounds.items()]
+    return equal + texts + others
 
 
 def tests_of(piece: Piece) -> tuple[Test, ...]:
@@ -133,29 +138,8 @@ def has_check(piece: Piece) -> bool:
     return type(piece) is Within or type(piece) is Present
 
 
-def telling_first(pieces: Iterable[Piece]) -> list[Piece]:
-    """The pieces that most messages fail come first."""
-    return sorted(pieces, key=lambda piece: _TELLING[type(piece)])
-
-
-def _single(constraint: Constraint) -> Piece:
-    attribute, own = constraint.attribute, (constraint,)
-    if constraint.op is Op.IN:
-        return Equal(attribute, own, constraint.choice_keys)
-    if constraint.op in (Op.PREFIX, Op.SUFFIX, Op.CONTAINS):
-        assert isinstance(constraint.operand, str)
-        return Text(attribute, own, constraint.op, constraint.operand)
-    if constraint.op is Op.EXISTS:
-        return Present(attribute, own)
-    return Other(attribute, own)
-
-
-def _is_plain_bound(constraint: Constraint) -> bool:
-    return (
-        constraint.op in ORDERED
-        and isinstance(constraint.operand, (int, float))
-        and abs(constraint.operand) < EXACT_BELOW
-    )
+def _is_plain_bound(operand: Any) -> bool:
+    return type(operand) is not str and -EXACT_BELOW < operand < EXACT_BELOW
 
 
 def _merged(attribute: str, bounds: list[Constraint]) -> Piece:
