@@ -276,9 +276,12 @@ def test_a_range_said_to_be_aligned_is_one_cell(
             assert interest.matches(message) is (said <= set(message_tags(message, schema)))
 
 
-@pytest.mark.parametrize("width", [0.25, 1.0, 10.0, 2.0**-1074])
-def test_cells_of_the_usual_widths_are_aligned(width: float) -> None:
-    schema = Schema({"x": Encoding(width=width)})
-    for level, index in itertools.product(range(6), (-3, -1, 0, 1, 7)):
-        low, high = index * width * 2**level, (index + 1) * width * 2**level
+@pytest.mark.spec("F17")
+@pytest.mark.parametrize("origin", [0.0, 5.0, 0.3])
+@pytest.mark.parametrize("width", [0.1, 0.25, 1.0, 7.0, 2.0**-40])
+def test_every_whole_cell_is_aligned(width: float, origin: float) -> None:
+    """Ends are as floats compute them, so that no quotient can round across one."""
+    schema = Schema({"x": Encoding(origin=origin, width=width)})
+    for level, index in itertools.product(range(6), (-50, -3, -1, 0, 1, 7, 100)):
+        low, high = (origin + i * width * 2**level for i in (index, index + 1))
         assert is_exactly_encodable(Filter([c(Op.GE, low), c(Op.LT, high)]), schema)

@@ -63,13 +63,15 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         a cell that holds both ends of a range hold all of it.
         """
         assert self.width is not None
-        distance = float(number) - self.origin
-        cells = distance / (self.width * 2**level)
+        value, width = float(number), math.ldexp(self.width, level)
+        cells = (value - self.origin) / width
         if not abs(cells) < EXACT_MAX:
             return None
         index = math.floor(cells)
-        # A tiny distance below the origin may vanish in the division.
-        return -1 if index == 0 and distance < 0 else index
+        # The quotient may have been rounded across an end: the ends themselves decide.
+        if value < self.origin + index * width:
+            return index - 1
+        return index + 1 if value >= self.origin + (index + 1) * width else index
 
     def cell_below(self, number: float, level: int) -> int | None:
         """The cell of the greatest value below `number`."""
