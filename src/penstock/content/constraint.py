@@ -54,11 +54,15 @@ class Op(Enum):
     __hash__ = object.__hash__
 
 
+# Looking a member up in its class takes longer than the comparison it is wanted for.
+ABSENT: Final = Op.ABSENT
+
 # A single value, the choices of `in`, or nothing for `exists`.
 Operand: TypeAlias = Value | tuple[Value, ...] | None
 
 PRESENCE: Final = frozenset({Op.EXISTS, Op.ABSENT})
 ORDERED: Final = frozenset({Op.LT, Op.LE, Op.GT, Op.GE})
+CHOOSING: Final = frozenset({Op.EQ, Op.IN})
 TEXTUAL: Final = frozenset(
     {Op.PREFIX, Op.SUFFIX, Op.CONTAINS, Op.NOT_PREFIX, Op.NOT_SUFFIX, Op.NOT_CONTAINS}
 )
@@ -131,13 +135,13 @@ class Constraint:
         """Whether the message satisfies the constraint."""
         value = message.attributes.get(self.attribute)
         if value is None:
-            return self.op is Op.ABSENT
+            return self.op is ABSENT
         return self.test(value, self.operand)
 
     @property
     def choices(self) -> tuple[Value, ...]:
         """The only values allowed, for `=` and `in`."""
-        assert self.op is Op.EQ or self.op is Op.IN
+        assert self.op in CHOOSING
         return self.operand if isinstance(self.operand, tuple) else (self.operand,)  # type: ignore[return-value]
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.content.constraint import Constraint, Op
+from penstock.content.constraint import ABSENT, Constraint
 from penstock.content.limits import CONSTRAINTS_MAX, FILTERS_MAX
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
@@ -38,7 +38,7 @@ class Filter:
         for constraint in self.constraints:
             value = attributes.get(constraint.attribute)
             if value is None:
-                if constraint.op is not Op.ABSENT:
+                if constraint.op is not ABSENT:
                     return False
             elif not constraint.test(value, constraint.operand):
                 return False

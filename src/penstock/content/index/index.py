@@ -17,7 +17,7 @@ one filter, so they cost the same while matching goes on.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from penstock.content.constraint import Constraint, Op
@@ -63,7 +63,7 @@ class MatchingIndex(Generic[Id]):
         self._ids: list[Any] = []
         self._filters: list[Filter | None] = []
         self._paths: list[tuple[int, ...]] = []  # which pieces it waits under
-        self._rests: list[Tests] = []  # what being a candidate does not settle
+        self._rests: list[Tests | None] = []  # what being a candidate does not settle; see _rest_of
         self._unchecked: list[Tests] = []  # what the columns do not decide either
         self._places: list[int] = []
         self._free: list[int] = []
@@ -99,10 +99,10 @@ class MatchingIndex(Generic[Id]):
         self._top.collect(message.keys, spans)
         matched: list[Id] = []
         if sum(spans[1::2]) < ARRAYS_FROM:
-            pool = self._pool.array
+            items = self._pool.items
             slots: list[int] = []
             for i in range(0, len(spans), 2):
-                slots += pool[spans[i] : spans[i] + spans[i + 1]].tolist()
+                slots += items[spans[i] : spans[i] + spans[i + 1]].tolist()
             self._test(slots, self._rests, message, matched)
         else:
             sure, unsure = self._narrow(message, spans)
@@ -120,12 +120,12 @@ class MatchingIndex(Generic[Id]):
         ]
 
     def _test(
-        self, slots: list[int], tests: list[Tests], message: Message, matched: list[Id]
+        self, slots: list[int], tests: Sequence[Tests | None], message: Message, matched: list[Id]
     ) -> None:
         """Adds the ids of those slots whose tests all hold."""
         get = message.attributes.get
         for slot in slots:
-            for name, test, operand in tests[slot]:
+            for name, test, operand in tests[slot] or self._rest_of(slot):
                 value = get(name)
                 if value is None:
                     if test is not _is_absent:
@@ -134,6 +134,15 @@ class MatchingIndex(Generic[Id]):
                     break
             else:
                 matched.append(self._ids[slot])
+
+    def _rest_of(self, slot: int) -> Tests:
+        """Worked out when first wanted: in a large index it hardly ever is."""
+        rest = self._rests[slot]
+        if rest is None:
+            pieces = pieces_of(self._filters[slot])  # type: ignore[arg-type]
+            path = [pieces[i] for i in self._paths[slot]]
+            rest = self._rests[slot] = _tests(_left_to_check(pieces, path))
+        return rest
 
     def _narrow(self, message: Message, spans: Spans) -> tuple[Slots, Slots]:
         """The candidates whose column checks hold: those that match, and those that may."""
@@ -157,7 +166,7 @@ class MatchingIndex(Generic[Id]):
         self._ids[slot] = id_
         self._filters[slot] = f
         self._paths[slot] = tuple([pieces.index(piece) for piece in path])
-        self._rests[slot] = _tests(rest)
+        self._rests[slot] = None
         self._unchecked[slot] = _tests(others)
         return slot
 

@@ -14,6 +14,7 @@ from penstock.content.constraint import Op
 
 Entry = TypeVar("Entry")
 
+_CONTAINS: Final = Op.CONTAINS
 _GRAM: Final = 3
 _REMEMBERED_MAX: Final = 4096
 
@@ -21,12 +22,13 @@ _REMEMBERED_MAX: Final = 4096
 class Patterns(Generic[Entry]):
     """Entries by pattern; `found_in` gives those whose pattern a string has."""
 
-    __slots__ = ("_count", "_gram_of", "_grams", "_prefixes", "_remembered", "_suffixes")
+    __slots__ = ("_count", "_ends", "_gram_of", "_grams", "_prefixes", "_remembered", "_suffixes")
 
     def __init__(self) -> None:
         # By length first, so that only lengths in use are tried.
         self._prefixes: dict[int, dict[str, Entry]] = {}
         self._suffixes: dict[int, dict[str, Entry]] = {}
+        self._ends = {Op.PREFIX: self._prefixes, Op.SUFFIX: self._suffixes}
         self._grams: dict[int, dict[str, dict[str, Entry]]] = {}
         self._gram_of: dict[str, str] = {}
         self._count = 0
@@ -42,20 +44,19 @@ class Patterns(Generic[Entry]):
 
     def has_kind(self, op: Op, pattern: str) -> bool:
         """Whether strings are searched for such patterns anyway."""
-        if op is Op.CONTAINS:
+        if op is _CONTAINS:
             return min(_GRAM, len(pattern)) in self._grams
-        return len(pattern) in (self._prefixes if op is Op.PREFIX else self._suffixes)
+        return len(pattern) in self._ends[op]
 
     def add(self, op: Op, pattern: str, entry: Entry) -> None:
         """Enters a new pattern."""
         self._remembered = {}
         self._count += 1
-        if op is Op.CONTAINS:
+        if op is _CONTAINS:
             gram = self._gram_of[pattern] = self._rarest_gram(pattern)
             home = self._grams.setdefault(len(gram), {}).setdefault(gram, {})
         else:
-            ends = self._prefixes if op is Op.PREFIX else self._suffixes
-            home = ends.setdefault(len(pattern), {})
+            home = self._ends[op].setdefault(len(pattern), {})
         assert pattern not in home
         home[pattern] = entry
 
@@ -66,7 +67,7 @@ class Patterns(Generic[Entry]):
         home = self._home(op, pattern)
         assert home is not None
         del home[pattern]
-        if op is Op.CONTAINS:
+        if op is _CONTAINS:
             gram = self._gram_of.pop(pattern)
             grams = self._grams[len(gram)]
             if not home:
@@ -74,7 +75,7 @@ class Patterns(Generic[Entry]):
             if not grams:
                 del self._grams[len(gram)]
         elif not home:
-            del (self._prefixes if op is Op.PREFIX else self._suffixes)[len(pattern)]
+            del self._ends[op][len(pattern)]
 
     def found_in(self, text: str) -> list[Entry]:
         """The entries whose pattern `text` has, each once."""
@@ -101,10 +102,10 @@ class Patterns(Generic[Entry]):
         return found
 
     def _home(self, op: Op, pattern: str) -> dict[str, Entry] | None:
-        if op is Op.CONTAINS:
+        if op is _CONTAINS:
             gram = self._gram_of.get(pattern)
             return None if gram is None else self._grams[len(gram)][gram]
-        return (self._prefixes if op is Op.PREFIX else self._suffixes).get(len(pattern))
+        return self._ends[op].get(len(pattern))
 
     def _rarest_gram(self, pattern: str) -> str:
         size = min(_GRAM, len(pattern))

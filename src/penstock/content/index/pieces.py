@@ -13,12 +13,21 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from penstock.content.constraint import ORDERED, Constraint, Op
+from penstock.content.constraint import ABSENT, CHOOSING, ORDERED, Constraint, Op
 from penstock.content.filter import Filter
 from penstock.content.value import Key
 
 # Below this magnitude every integer is also a float, so `< 5` can be written `<= 4.999…` exactly.
 EXACT_BELOW: Final = 2.0**53
+# Whether an operator bounds from below, and which way an open bound is closed.
+_ENDS: Final = {
+    Op.GE: (True, 0.0),
+    Op.GT: (True, inf),
+    Op.LE: (False, 0.0),
+    Op.LT: (False, -inf),
+}
+_SOUGHT: Final = frozenset({Op.PREFIX, Op.SUFFIX, Op.CONTAINS})
+_EXISTS: Final = Op.EXISTS
 # A cell is between 1/8 and 1/2 as wide as the intervals that are filed under it.
 CELLS_MAX: Final = 10
 
@@ -66,7 +75,7 @@ class Other(Struct, frozen=True):
     @property
     def needs_value(self) -> bool:
         """False if it holds of a missing attribute."""
-        return self.constraints[0].op is not Op.ABSENT
+        return self.constraints[0].op is not ABSENT
 
 
 class Cells(Struct, frozen=True):
@@ -101,13 +110,13 @@ def pieces_of(f: Filter) -> list[Piece]:
     others: list[Piece] = []
     for constraint in f.constraints:
         op, attribute, own = constraint.op, constraint.attribute, (constraint,)
-        if op is Op.EQ or op is Op.IN:
+        if op in CHOOSING:
             equal.append(Equal(attribute, own, constraint.choice_keys))
         elif op in ORDERED and _is_plain_bound(constraint.operand):
             bounds.setdefault(attribute, []).append(constraint)
-        elif op is Op.PREFIX or op is Op.SUFFIX or op is Op.CONTAINS:
+        elif op in _SOUGHT:
             texts.append(Text(attribute, own, op, constraint.operand))  # type: ignore[arg-type]
-        elif op is Op.EXISTS:
+        elif op is _EXISTS:
             others.append(Present(attribute, own))
         else:
             others.append(Other(attribute, own))
@@ -145,15 +154,14 @@ def _is_plain_bound(operand: Any) -> bool:
 def _merged(attribute: str, bounds: list[Constraint]) -> Piece:
     low, high = -inf, inf
     for constraint in bounds:
+        is_low, beyond = _ENDS[constraint.op]
         bound = float(constraint.operand)  # type: ignore[arg-type]
-        if constraint.op is Op.GE:
+        if beyond:
+            bound = nextafter(bound, beyond)
+        if is_low:
             low = max(low, bound)
-        elif constraint.op is Op.GT:
-            low = max(low, nextafter(bound, inf))
-        elif constraint.op is Op.LE:
-            high = min(high, bound)
         else:
-            high = min(high, nextafter(bound, -inf))
+            high = min(high, bound)
     if low == high:
         return Equal(attribute, tuple(bounds), (low,))
     return Within(attribute, tuple(bounds), low, high, _cells(low, high))

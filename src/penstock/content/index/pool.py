@@ -29,12 +29,16 @@ _SLACK: Final = 32
 
 
 class Pool:
-    """Regions of 4, 8, 16 … slots of one growing array."""
+    """Regions of 4, 8, 16 … slots of one growing array.
 
-    __slots__ = ("_free", "_used", "array")
+    It has two views of the same memory: `items` is quick for a few slots at a time, `array` for
+    whole spans.
+    """
+
+    __slots__ = ("_free", "_used", "array", "items")
 
     def __init__(self) -> None:
-        self.array: Slots = np.zeros(4096, np.int32)
+        self._set_array(np.zeros(4096, np.int32))
         self._used = 0
         self._free: dict[int, list[int]] = {}
 
@@ -42,14 +46,18 @@ class Pool:
         """The start of a region of this capacity, which must be a power of two."""
         if free := self._free.get(capacity):
             return free.pop()
-        while self._used + capacity > len(self.array):
-            self.array = np.concatenate([self.array, np.zeros_like(self.array)])
+        while self._used + capacity > len(self.items):
+            self._set_array(np.concatenate([self.array, np.zeros_like(self.array)]))
         self._used += capacity
         return self._used - capacity
 
     def give(self, start: int, capacity: int) -> None:
         """Gives a region back."""
         self._free.setdefault(capacity, []).append(start)
+
+    def _set_array(self, array: Slots) -> None:
+        self.array = array
+        self.items = array.data
 
 
 class Bucket:
@@ -74,7 +82,7 @@ class Bucket:
         """Makes `slot` a candidate."""
         if self.count == self._capacity:
             self._resize(max(_SMALLEST, 2 * self._capacity))
-        self._pool.array[self._start + self.count] = slot
+        self._pool.items[self._start + self.count] = slot
         self.count += 1
         self.span = (self._start, self.count)
 
@@ -89,8 +97,7 @@ class Bucket:
 
     def slots(self) -> list[int]:
         """All of them, the dead included."""
-        slots: list[int] = self._pool.array[self._start : self._start + self.count].tolist()
-        return slots
+        return self._pool.items[self._start : self._start + self.count].tolist()
 
     def replace(self, slots: list[int]) -> None:
         """Holds just these from now on, in this order."""
