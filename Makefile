@@ -27,7 +27,7 @@ $(READY): requirements/dev.lock pyproject.toml
 demo: $(READY) ## see it work: filters, covering and encoding on a stock ticker
 	@$(BIN)/penstock demo
 
-test: check ## every test (what CI runs)
+test: check ## checks and every test but the long ones (what CI runs)
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not soak"
 
 check: $(READY) ## ruff, mypy strict, import layers
@@ -36,7 +36,7 @@ check: $(READY) ## ruff, mypy strict, import layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(READY) ## side-by-side benchmarks, with the change since the last run
+bench: $(READY) ## side-by-side benchmarks (minutes), with the change since the last run
 	@$(BIN)/penstock bench
 
 soak: $(READY) ## the long seeded loops
@@ -48,4 +48,4 @@ lock: $(READY) ## refresh requirements/dev.lock from pyproject.toml
 	  --no-emit-index-url --no-header --python-version 3.11 -o requirements/dev.lock
 
 clean: ## remove the environment and everything generated
-	rm -rf $(VENV) .cache out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .cache out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -30,7 +30,7 @@ def answer(result: Result) -> Any:
 def test_check_prints_the_canonical_text_and_its_size() -> None:
     result = penstock("check", 'not (symbol = "IBM" or 120 <= price)')
     assert result.exit_code == 0
-    assert result.stdout == 'price < 120 and symbol != "IBM"\n1 filter, 2 constraints\n'
+    assert result.stdout == 'price < 120 and symbol != "IBM"\n1 alternative, 2 constraints\n'
 
 
 def test_check_prints_the_json_form() -> None:
@@ -49,7 +49,7 @@ def test_a_filter_may_be_given_as_json_or_in_a_file(tmp_path: Path) -> None:
     text_file.write_text("# cheap ones\nprice < 120\n", encoding="utf-8-sig")
     json_file.write_text(f"  {form}\n")
     for given in (form, f" {form}", f"@{text_file}", f"@{json_file}"):
-        assert penstock("check", given).stdout == "price < 120\n1 filter, 1 constraint\n"
+        assert penstock("check", given).stdout == "price < 120\n1 alternative, 1 constraint\n"
 
 
 def test_a_syntax_error_is_one_line_and_a_picture() -> None:
@@ -196,7 +196,7 @@ def test_explain_says_why() -> None:
 def test_cover_compares_two_filters() -> None:
     result = penstock("cover", "price < 120", 'price < 100 and symbol = "IBM"')
     assert result.exit_code == 0
-    assert result.stdout == "A covers B: yes\nB covers A: no\nA and B overlap: yes\n"
+    assert result.stdout == "A covers B: yes\nB covers A: not shown\nA and B overlap: perhaps\n"
     assert answer(penstock("cover", "--json", "price < 120", "price > 120")) == {
         "a_covers_b": False,
         "b_covers_a": False,
@@ -226,3 +226,18 @@ def test_every_command_has_an_example_that_works(command: str) -> None:
     assert example.startswith(f"penstock filter {command} ")
     ran = CliRunner().invoke(app, example.removeprefix("penstock "))
     assert ran.exit_code == 0
+
+
+def test_messages_come_from_files_too(tmp_path: Path) -> None:
+    ticks = tmp_path / "ticks.jsonl"
+    ticks.write_text('{"price": 1}\n{"price": 9}\nnot json\n')
+    result = penstock("match", "price < 5", f"@{ticks}")
+    assert result.stdout == '{"price": 1}\n'
+    assert f"{ticks}: line 3: not JSON" in result.stderr
+    assert result.exit_code == 2
+    one = tmp_path / "one.json"
+    one.write_text('{"price": 9}')
+    assert "which is not < 5" in penstock("explain", "price < 5", f"@{one}").stdout
+    missing = penstock("match", "price < 5", "@nowhere.jsonl")
+    assert missing.exit_code == 2
+    assert "cannot read 'nowhere.jsonl'" in missing.stderr

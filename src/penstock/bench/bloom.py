@@ -71,11 +71,11 @@ def _encoding(messages: list[Message], note: Note) -> Iterator[Case]:
     for message in messages:
         warm.message_bits(message)
     spent = _timed(lambda: warm.message_bits(_fresh(next(turn))))
-    yield Case("10 attributes, all seen before", "encoding", spent * 1e6, "us", "<= 15")
+    yield Case("10 attributes, all seen before", "encoding", spent * 1e6, "µs", "<= 15")
     spent = _timed(lambda: Encoder(SALT).message_bits(_fresh(next(turn))))
-    yield Case("10 attributes, none seen before", "encoding", spent * 1e6, "us", "<= 80")
+    yield Case("10 attributes, none seen before", "encoding", spent * 1e6, "µs", "<= 80")
     spent = _timed(lambda: warm.message_fingerprints(_fresh(next(turn))))
-    yield Case("10 attributes, all seen before", "fingerprints", spent * 1e6, "us")
+    yield Case("10 attributes, all seen before", "fingerprints", spent * 1e6, "µs")
 
 
 def _fresh(message: Message) -> Message:
@@ -98,9 +98,9 @@ def _tables(messages: list[Message], rng: Random, note: Note) -> tuple[list[Case
             table.add(len(table), plain[-1])
         spent = _timed(lambda: table.matching(next(turn)))
         goal = "<= 500" if size == TABLE_SIZES[-1] else ""
-        cases.append(Case(f"{size} filters, table", "scan", spent * 1e6, "us", goal))
+        cases.append(Case(f"{size} filters, table", "scan", spent * 1e6, "µs", goal))
     naive = _timed(lambda: _naive_scan(plain, next(turn)))
-    cases.append(Case(f"{len(plain)} filters, naive", "scan", naive * 1e6, "us"))
+    cases.append(Case(f"{len(plain)} filters, naive", "scan", naive * 1e6, "µs"))
     return cases, naive / spent
 
 

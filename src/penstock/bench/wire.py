@@ -46,9 +46,9 @@ def run(note: Note) -> Result:
     decoding = _timed(lambda: decode(written)) * 1e6
     measuring = _timed(lambda: size_of(frame)) * 1e6
     cases = [
-        Case("DATA", "encode", encoding, "us", "<= 4"),
-        Case("DATA", "decode", decoding, "us", "<= 4"),
-        Case("DATA", "size_of", measuring, "us"),
+        Case("DATA", "encode", encoding, "µs", "<= 4"),
+        Case("DATA", "decode", decoding, "µs", "<= 4"),
+        Case("DATA", "size_of", measuring, "µs"),
         Case("DATA", "size", len(written), "bytes"),
     ]
     note("record entries")
@@ -115,10 +115,12 @@ def _entries(tags: list[FingerprintEntry]) -> list[Case]:
     return [
         Case("record entry, none of 10 values shared", "mean size", alone, "bytes", "<= 23.5"),
         Case("record entry, 3 of 10 values shared", "size", len(packed), "bytes", "<= 23"),
-        Case("the same, first time", "pack", _timed(lambda: _pack_anew(codec, entry)) * 1e6, "us"),
-        Case("the same, again", "pack", _timed(lambda: codec.pack(entry)) * 1e6, "us"),
-        Case("the same", "unpack", _timed(lambda: codec.unpack(packed)) * 1e6, "us"),
-        Case("record of 5 in a stream", "pack", _timed(_next_record(tags)) * 1e6, "us"),
+        Case(
+            "record entry, first time", "pack", _timed(lambda: _pack_anew(codec, entry)) * 1e6, "µs"
+        ),
+        Case("record entry, again", "pack", _timed(lambda: codec.pack(entry)) * 1e6, "µs"),
+        Case("record entry", "unpack", _timed(lambda: codec.unpack(packed)) * 1e6, "µs"),
+        Case("record of 5 in a stream", "pack", _timed(_next_record(tags)) * 1e6, "µs"),
     ]
 
 
@@ -150,9 +152,9 @@ def _packet(frame: Data) -> list[Case]:
     written = encode(packet)
     relayed = decode(written)
     return [
-        Case("PACKET of it, 3 destinations", "decode", _timed(lambda: decode(written)) * 1e6, "us"),
-        Case("the same, relayed", "encode", _timed(lambda: encode(relayed)) * 1e6, "us"),
-        Case("the same, relayed", "size_of", _timed(lambda: size_of(relayed)) * 1e6, "us"),
+        Case("PACKET of it, 3 destinations", "decode", _timed(lambda: decode(written)) * 1e6, "µs"),
+        Case("PACKET relayed", "encode", _timed(lambda: encode(relayed)) * 1e6, "µs"),
+        Case("PACKET relayed", "size_of", _timed(lambda: size_of(relayed)) * 1e6, "µs"),
         Case("PACKET of it, 3 destinations", "size", len(written), "bytes"),
     ]
 

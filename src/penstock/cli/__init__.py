@@ -9,4 +9,9 @@ import typer
 
 def new_app(help_text: str) -> typer.Typer:
     """An application with the settings all commands share; text after `\\b` keeps its lines."""
-    return typer.Typer(help=help_text, add_completion=False, rich_markup_mode=None)
+    return typer.Typer(
+        help=help_text,
+        add_completion=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )

@@ -31,6 +31,7 @@ def bench(
     \b
     Benchmarks: match, bloom, wire.
     Results are kept for each machine, under the user's state directory.
+    'match' builds a million filters and takes five minutes.
 
     \b
     Example:

@@ -6,6 +6,8 @@ a summary of a message is wrong about it, beside how often it should be.
 
 from __future__ import annotations
 
+import json
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from random import Random
@@ -63,6 +65,7 @@ def demo(
     """
     if not 1 <= messages <= MESSAGES_MAX:
         raise UsageError(f"--messages must be 1 to {MESSAGES_MAX:,}, not {messages:,}")
+    from penstock.content.index.narrow import compiled_narrow
     from penstock.content.syntax import parse
     from penstock.kernel.seeds import Seeds
 
@@ -73,6 +76,7 @@ def demo(
         messages=messages,
         seed=seed,
         matched=matched,
+        compiled=compiled_narrow() is not None,
         index_rate=index_rate,
         naive_rate=naive_rate,
         covered_by=_coverings(interests),
@@ -92,6 +96,7 @@ class Summary:
     messages: int
     seed: int
     matched: dict[str, int]
+    compiled: bool
     index_rate: float
     naive_rate: float
     covered_by: dict[str, list[str]]
@@ -229,21 +234,22 @@ def _show(summary: Summary, first: Message) -> None:
     from penstock.content.syntax import format_predicate, parse
 
     count = summary.messages
-    typer.echo(f"A ticker of {count:,} messages (seed {summary.seed}); the first one:\n")
-    typer.echo("  " + ", ".join(f"{k}={v!r}" for k, v in first.attributes.items()) + "\n")
-    typer.echo("Who gets what\n")
+    _say(f"A ticker of {count:,} messages (seed {summary.seed}); the first one:")
+    _say(json.dumps(dict(first.attributes)), indent="  ")
+    _say("Who gets what")
     rows = [
         (name, SUBSCRIBERS[name], f"{n:,}", f"{n / count:.2%}")
         for name, n in summary.matched.items()
     ]
     print_table(("subscriber", "interest", "matches", "share"), rows)
     ratio = summary.index_rate / summary.naive_rate
-    typer.echo(
+    _say(
         f"\nAmong {CROWD:,} other interests, {summary.index_rate:,.0f} messages/s find theirs"
-        f" through the index, {summary.naive_rate:,.0f} by trying every filter"
-        f" ({ratio:.0f}×), with the same answers.\n"
+        f" through the index, {summary.naive_rate:,.0f} by trying every filter ({ratio:.0f}×), with"
+        f" the same answers."
+        + ("" if summary.compiled else " Several times more with 'pip install penstock[fast]'.")
     )
-    typer.echo("What a broker need not advertise: interests that others cover\n")
+    _say("What a broker need not advertise: interests that others cover")
     print_table(
         ("interest of", "in canonical form", "is covered by"),
         [
@@ -251,9 +257,9 @@ def _show(summary: Summary, first: Message) -> None:
             for name, others in summary.covered_by.items()
         ],
     )
-    typer.echo("\nWhy the first message is not for 'desk'\n")
+    _say("\nWhy the first message is not for 'desk'")
     typer.echo("  " + render(explain(parse(SUBSCRIBERS["desk"]), first)).replace("\n", "\n  "))
-    typer.echo("\nHow often a message's Bloom summary wrongly says 'may match'\n")
+    _say("\nHow often a message's Bloom summary wrongly says 'may match'")
     print_table(
         ("bits", "bytes", "bits per tag", "predicted", "measured"),
         [
@@ -263,3 +269,12 @@ def _show(summary: Summary, first: Message) -> None:
         ],
     )  # fmt: skip
     typer.echo(f"\nMatches that a summary missed: {summary.false_negatives}")
+
+
+def _say(text: str, indent: str = "") -> None:
+    """A paragraph that fits the narrowest usual terminal."""
+    lead = "\n" if text.startswith("\n") else ""
+    typer.echo(
+        lead + textwrap.fill(text.strip(), 80, initial_indent=indent, subsequent_indent=indent)
+    )
+    typer.echo()

@@ -8,7 +8,15 @@ from typing import Annotated, TypeAlias
 import typer
 
 from penstock.cli import new_app
-from penstock.cli.inputs import decode_line, read_filter, read_message, stdin_is_piped, stdin_lines
+from penstock.cli.inputs import (
+    decode_line,
+    file_lines,
+    read_argument,
+    read_filter,
+    read_message,
+    stdin_is_piped,
+    stdin_lines,
+)
 from penstock.cli.output import AsJson, on_terminal, print_json, print_table
 from penstock.kernel.errors import UsageError
 
@@ -51,7 +59,9 @@ def check(text: FilterText, as_json: AsJson = False) -> None:
         )
         return
     typer.echo(format_predicate(predicate))
-    typer.echo(f"{_count(len(predicate.filters), 'filter')}, {_count(constraints, 'constraint')}")
+    typer.echo(
+        f"{_count(len(predicate.filters), 'alternative')}, {_count(constraints, 'constraint')}"
+    )
 
 
 @app.command()
@@ -59,7 +69,9 @@ def match(
     text: FilterText,
     messages: Annotated[
         list[str] | None,
-        typer.Argument(metavar="MESSAGE", help="JSON objects; - or none for lines of stdin."),
+        typer.Argument(
+            metavar="MESSAGE", help="JSON objects, or @FILE of lines; - or none for stdin."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -103,7 +115,9 @@ def match(
 @app.command()
 def explain(
     text: FilterText,
-    message: Annotated[str, typer.Argument(metavar="MESSAGE", help="A JSON object.")],
+    message: Annotated[
+        str, typer.Argument(metavar="MESSAGE", help="A JSON object, @FILE, or - for stdin.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Say why a message matches, or which constraints it fails.
@@ -116,7 +130,7 @@ def explain(
     from penstock.content.explain import render
     from penstock.content.syntax import format_constraint, format_filter
 
-    explanation = judge(read_filter(text), read_message(message))
+    explanation = judge(read_filter(text), read_message(read_argument(message)))
     if as_json:
         print_json(
             {
@@ -143,7 +157,8 @@ def explain(
             )
             for verdict in explanation.verdicts
         ]
-        print_table(("filter", "matches", "because"), rows)
+        typer.echo("match" if explanation.matched else "no match")
+        print_table(("alternative", "matches", "why not"), rows)
     else:
         typer.echo(render(explanation))
 
@@ -157,8 +172,8 @@ def cover(
     """Compare two filters: does one cover the other, and do they overlap?
 
     A covers B if A matches whatever B matches; they overlap if some message matches
-    both. A yes to the first and a no to the second are certain; the opposite answers
-    may also mean that nothing could be proved.
+    both. Answers are certain unless they say otherwise: 'not shown' and 'perhaps'
+    (false and true in JSON) mean that nothing could be proved.
 
     \b
     Example:
@@ -176,10 +191,9 @@ def cover(
         print_json(answers)
         return
     rows = [
-        (words, _yes(answer))
-        for words, answer in zip(
-            ("A covers B", "B covers A", "A and B overlap"), answers.values(), strict=True
-        )
+        ("A covers B", "yes" if answers["a_covers_b"] else "not shown"),
+        ("B covers A", "yes" if answers["b_covers_a"] else "not shown"),
+        ("A and B overlap", "perhaps" if answers["overlap"] else "no"),
     ]
     if on_terminal():
         print_table(("question", "answer"), rows)
@@ -197,6 +211,8 @@ def _candidates(arguments: list[str]) -> Iterator[tuple[str, str | bytes]]:
     for number, argument in enumerate(arguments or ["-"], start=1):
         if argument == "-":
             yield from ((f"line {number}", line) for number, line in stdin_lines())
+        elif argument.startswith("@"):
+            yield from ((f"{argument[1:]}: line {n}", line) for n, line in file_lines(argument[1:]))
         else:
             yield f"message {number}", argument
 

@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, Final, NoReturn
 
 from penstock.kernel.errors import UsageError
 
@@ -28,11 +28,17 @@ def read_filter(text: str) -> Predicate:
     """A predicate from its text, from its JSON form, or from the file that `@path` names."""
     from penstock.content.syntax import from_json, parse
 
-    if text.startswith("@"):
-        text = _read_file(text[1:])
+    text = read_argument(text)
     if text.lstrip().startswith("{"):
         return from_json(load_json(text))
     return parse(text)
+
+
+def read_argument(text: str) -> str:
+    """The text itself, that of the file `@path` names, or of standard input for `-`."""
+    if text == "-":
+        return _decode(sys.stdin.buffer.read(FILE_BYTES_MAX + 1), "standard input")
+    return _read_file(text[1:]) if text.startswith("@") else text
 
 
 def read_message(text: str) -> Message:
@@ -78,7 +84,20 @@ def stdin_is_piped() -> bool:
 
 def stdin_lines() -> Iterator[tuple[int, bytes]]:
     """The lines of standard input that are not blank, numbered from 1."""
-    stream, number = sys.stdin.buffer, 0
+    return _lines(sys.stdin.buffer)
+
+
+def file_lines(path: str) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, numbered from 1."""
+    try:
+        with Path(path).open("rb") as file:
+            yield from _lines(file)
+    except OSError as error:
+        raise UsageError(f"cannot read {path!r}: {error.strerror or error}") from None
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    number = 0
     while line := stream.readline(LINE_BYTES_MAX + 1):
         number += 1
         part = line
@@ -103,14 +122,18 @@ def decode_line(line: bytes) -> str:
 def _read_file(path: str) -> str:
     try:
         with Path(path).open("rb") as file:
-            content = file.read(FILE_BYTES_MAX + 1)
-        if len(content) > FILE_BYTES_MAX:
-            raise UsageError(f"{path} is larger than {FILE_BYTES_MAX} bytes")
-        return content.decode("utf-8-sig")
+            return _decode(file.read(FILE_BYTES_MAX + 1), path)
     except OSError as error:
         raise UsageError(f"cannot read {path!r}: {error.strerror or error}") from None
+
+
+def _decode(content: bytes, where: str) -> str:
+    if len(content) > FILE_BYTES_MAX:
+        raise UsageError(f"{where} is larger than {FILE_BYTES_MAX} bytes")
+    try:
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 at byte {error.start + 1}") from None
+        raise UsageError(f"{where} is not UTF-8 at byte {error.start + 1}") from None
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

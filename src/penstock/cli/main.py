@@ -12,6 +12,7 @@ command, or several, and name it in `COMMANDS`.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -92,6 +93,8 @@ def shell(
 
 def run() -> None:
     """The `penstock` command."""
+    # End as other tools do when the reader of a pipe has had enough.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     # A terminal that cannot show a character gets its escape rather than a crash.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -117,6 +120,7 @@ def _exit_code(call: Callable[[], Any]) -> int:
 
 def _usage(error: Any) -> str:
     message = str(error.format_message())
+    message += "" if message.endswith((".", "?")) else "."
     context = getattr(error, "ctx", None)
     return f"{message} Try '{context.command_path} --help'." if context else message
 

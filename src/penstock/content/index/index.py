@@ -35,6 +35,8 @@ from penstock.content.index.pieces import (
 )
 from penstock.content.index.pool import Pool, Slots, Spans
 from penstock.content.message import Message
+from penstock.content.value import shorten
+from penstock.kernel.errors import UsageError
 
 Id = TypeVar("Id", bound=Hashable)
 
@@ -76,6 +78,8 @@ class MatchingIndex(Generic[Id]):
 
     def add(self, id_: Id, predicate: Predicate) -> None:
         """Enters a predicate; an id that is known already gets the new one."""
+        if not isinstance(predicate, Predicate):
+            raise UsageError(f"an interest must be a Predicate, not {shorten(predicate)}: parse it")
         if id_ in self._slots_of:
             self.remove(id_)
         self._slots_of[id_] = [self._add_filter(id_, f) for f in predicate.filters]
@@ -93,6 +97,8 @@ class MatchingIndex(Generic[Id]):
 
         Their order depends only on what was added and removed before.
         """
+        if type(message) is not Message:
+            raise UsageError(f"only a Message can be matched, not {shorten(message)}")
         if len(self._ids) - len(self._free) <= SCAN_UPTO:
             return self._scan(message)
         spans: Spans = []

@@ -15,7 +15,7 @@ _OPERATORS: Final = {
     **dict.fromkeys(("endswith", "ends_with", "ends"), "write suffix"),
     **dict.fromkeys(("has", "includes"), "write contains"),
     "between": "write 1 <= {name} <= 2",
-    "is": "write =, or exists {name}",
+    "is": "write =, exists {name} or not exists {name}",
 }
 _VALUES: Final = {
     **dict.fromkeys(("null", "none", "nil"), "there is no null, write exists or not exists"),
