@@ -70,11 +70,12 @@ class IndexAndTwin(RuleBasedStateMachine):
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Every test runs with each of the four ways of checking candidates forced."""
     monkeypatch.setattr(index, "SCAN_UPTO", 10**9 if request.param == "scan" else 0)
-    monkeypatch.setattr(index, "ARRAYS_FROM", 10**9 if request.param == "loop" else 1)
+    for start in ("ARRAYS_FROM", "COMPILED_FROM"):
+        monkeypatch.setattr(index, start, 10**9 if request.param == "loop" else 1)
     if request.param == "compiled" and narrow.compiled_narrow() is None:
         pytest.skip("numba is not installed")
     if request.param == "arrays":
-        monkeypatch.setattr("penstock.content.index.columns.best_narrow", _arrays_only)
+        monkeypatch.setattr(index, "best_narrow", _arrays_only)
     monkeypatch.setattr(level, "CROWDED", 3)
     return str(request.param)
 

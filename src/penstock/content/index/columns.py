@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
-from penstock.content.index.narrow import best_narrow
+from penstock.content.index.narrow import Narrow
 from penstock.content.index.pool import Slots, Spans
 
 # Checks held in columns for each filter; what does not fit is tested one by one.
@@ -39,7 +39,7 @@ _PASS: Final = (_ALWAYS, 0.0, 0.0)
 class Columns:
     """Checks by slot, and the vector they are made on."""
 
-    def __init__(self) -> None:
+    def __init__(self, narrow: Narrow) -> None:
         self._x = np.full(256, np.nan)
         self._x[_ALWAYS] = 0.0
         self._columns_used = 2
@@ -47,7 +47,7 @@ class Columns:
         # All of a slot's checks lie together: most candidates fail the first and are done.
         self._checks = np.zeros((256, 3 * DEPTH))
         self._unsure = np.zeros(256, np.bool_)
-        self._narrow = best_narrow()
+        self._narrow = narrow
 
     def take_column(self) -> int:
         """A column of `x` for a new kind of entry."""

@@ -25,6 +25,7 @@ from penstock.content.filter import Filter, Predicate
 from penstock.content.index.columns import DEPTH, Columns
 from penstock.content.index.entries import Entries
 from penstock.content.index.level import Level
+from penstock.content.index.narrow import best_narrow, narrow_arrays
 from penstock.content.index.pieces import (
     Piece,
     Test,
@@ -42,8 +43,9 @@ Id = TypeVar("Id", bound=Hashable)
 
 # With so few filters, trying them all is quicker than looking anything up.
 SCAN_UPTO: Final = 16
-# From this many candidates on, arrays are quicker than a loop.
-ARRAYS_FROM: Final = 24
+# From this many candidates on, columns are quicker than a loop: compiled, and in numpy alone.
+COMPILED_FROM: Final = 24
+ARRAYS_FROM: Final = 150
 
 Tests: TypeAlias = tuple[Test, ...]
 _is_absent: Final = Constraint("any", Op.ABSENT).test
@@ -55,7 +57,9 @@ class MatchingIndex(Generic[Id]):
     """Predicates by id; `match` finds those a message satisfies."""
 
     def __init__(self) -> None:
-        self._columns = Columns()
+        narrow = best_narrow()
+        self._columns = Columns(narrow)
+        self._columns_from = ARRAYS_FROM if narrow is narrow_arrays else COMPILED_FROM
         self._entries: dict[str, Entries] = {}
         self._pool = Pool()
         self._top = Level(self._pool)
@@ -104,7 +108,7 @@ class MatchingIndex(Generic[Id]):
         spans: Spans = []
         self._top.collect(message.keys, spans)
         matched: list[Id] = []
-        if sum(spans[1::2]) < ARRAYS_FROM:
+        if sum(spans[1::2]) < self._columns_from:
             items = self._pool.items
             slots: list[int] = []
             for i in range(0, len(spans), 2):
