@@ -1,0 +1,95 @@
+"""What simulated publishers say and subscribers ask for.
+
+Messages are about topics. A few hot topics make up a given share of all
+messages and are what most subscribers ask for; the many cold ones interest
+hardly anybody. A subscriber asks for hot topics until a match probability
+of its own is reached, drawn evenly up to a given maximum, and for a little of
+the cold ones. So there are many messages with few receivers beside few with
+many, and no pair matches often: the workload that recovery finds hardest.
+
+Knows nothing of time: when messages leave is for `schedule` to say.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
+
+from penstock.content.constraint import Constraint, Op
+from penstock.content.filter import Filter, Predicate
+from penstock.content.message import Message
+from penstock.kernel.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics:
+    """A market of topics; shares are of all messages, interests are match probabilities."""
+
+    hot: int = 60
+    cold: int = 600
+    hot_share: float = 0.5
+    interest_max: float = 0.1
+    cold_interest: float = 0.0015
+    attributes: int = 10
+
+    def __post_init__(self) -> None:
+        if min(self.hot, self.cold) < 1:
+            raise UsageError("a market needs at least one hot and one cold topic")
+        if not 0 < self.hot_share < 1:
+            raise UsageError(f"hot_share must lie between 0 and 1, not be {self.hot_share}")
+        if not 0 < self.cold_interest <= self.interest_max <= self.hot_share:
+            raise UsageError(
+                "cold_interest must be positive, interest_max at least as much,"
+                f" and hot_share at least that: {self.cold_interest}, {self.interest_max},"
+                f" {self.hot_share}"
+            )
+        if not 1 <= self.attributes <= 64:
+            raise UsageError(f"a message has 1 to 64 attributes, not {self.attributes}")
+
+    def shares(self) -> list[float]:
+        """The share of each topic: hot ones first, the first of them most."""
+        weights = [1 / (rank + 10) for rank in range(self.hot)]
+        hot = [self.hot_share * weight / sum(weights) for weight in weights]
+        return hot + [(1 - self.hot_share) / self.cold] * self.cold
+
+    def message(self, rng: Random, cumulative: Sequence[float] | None = None) -> Message:
+        """One message; pass `cumulative()` when making many."""
+        topic = bisect_left(cumulative or self.cumulative(), rng.random() * (1 - 1e-12))
+        details = {f"detail{i}": rng.randrange(1000) for i in range(1, self.attributes)}
+        return Message.trusted({"topic": _name(topic), **details})
+
+    def cumulative(self) -> list[float]:
+        """Shares summed up, to draw topics by."""
+        return list(accumulate(self.shares()))
+
+    def interest(self, rng: Random) -> Predicate:
+        """What one subscriber asks for."""
+        shares = self.shares()
+        left = rng.uniform(0, self.interest_max)
+        cold_left = min(left, rng.uniform(0, 2 * self.cold_interest))
+        chosen = []
+        for topic in rng.sample(range(self.hot), self.hot):
+            if shares[topic] <= left - cold_left:
+                chosen.append(topic)
+                left -= shares[topic]
+        for topic in rng.sample(range(self.hot, self.hot + self.cold), self.cold):
+            if shares[topic] > cold_left:
+                break
+            chosen.append(topic)
+            cold_left -= shares[topic]
+        # Whoever wants less than any topic offers still wants the least of them.
+        chosen = chosen or [rng.randrange(self.hot, self.hot + self.cold)]
+        return Predicate(Filter([Constraint("topic", Op.EQ, _name(t))]) for t in chosen)
+
+    def odds(self, interest: Predicate) -> float:
+        """How probable it is that a message matches."""
+        shares = self.shares()
+        wanted = [c.operand for f in interest.filters for c in f.constraints]
+        return sum(shares[int(str(name)[1:])] for name in wanted)
+
+
+def _name(topic: int) -> str:
+    return f"t{topic}"

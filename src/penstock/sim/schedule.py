@@ -1,0 +1,136 @@
+"""When simulated publishers send: rates that change over time, as values.
+
+A rate is a function of seconds since the start; `departures` turns one into
+instants, evenly spaced or at random. Knows nothing of what is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite
+from random import Random
+from typing import Protocol
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import SECOND, Instant, seconds
+
+
+class Rate(Protocol):
+    """Messages a second, at any time; never more than `peak`."""
+
+    @property
+    def peak(self) -> float:
+        """The highest rate there ever is."""
+
+    def at(self, time_s: float) -> float:
+        """The rate at this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same rate for ever."""
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        _check(self.rate)
+
+    @property
+    def peak(self) -> float:
+        """The rate."""
+        return self.rate
+
+    def at(self, time_s: float) -> float:  # noqa: ARG002
+        """The rate."""
+        return self.rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ramp:
+    """From one rate to another within `over_s`, which then stays."""
+
+    start: float
+    stop: float
+    over_s: float
+
+    def __post_init__(self) -> None:
+        _check(self.start, self.stop)
+        if not self.over_s > 0:
+            raise UsageError(f"a ramp must last longer than 0 s, not {self.over_s}")
+
+    @property
+    def peak(self) -> float:
+        """The higher end."""
+        return max(self.start, self.stop)
+
+    def at(self, time_s: float) -> float:
+        """The rate on the way."""
+        done = min(max(time_s / self.over_s, 0.0), 1.0)
+        return self.start + (self.stop - self.start) * done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bursts:
+    """A base rate, and a higher one for the first `burst_s` of every `every_s`."""
+
+    base: float
+    burst: float
+    burst_s: float
+    every_s: float
+    shift_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(self.base, self.burst)
+        if not 0 < self.burst_s <= self.every_s:
+            raise UsageError(
+                f"a burst must last longer than 0 s and at most every_s ({self.every_s}),"
+                f" not {self.burst_s}"
+            )
+
+    @property
+    def peak(self) -> float:
+        """The higher of the two."""
+        return max(self.base, self.burst)
+
+    def at(self, time_s: float) -> float:
+        """The rate of the burst or of the base."""
+        is_burst = (time_s - self.shift_s) % self.every_s < self.burst_s
+        return self.burst if is_burst else self.base
+
+
+def departures(
+    rate: Rate, *, start: Instant, stop: Instant, rng: Random, poisson: bool = True
+) -> Iterator[Instant]:
+    """The instants of all departures from `start` until before `stop`, in order.
+
+    At random they are an inhomogeneous Poisson process, drawn at the peak rate and
+    thinned. Otherwise each follows the last by the inverse of the rate at that time,
+    and only the first is random, so that publishers do not march in step.
+    """
+    if rate.peak <= 0:
+        return
+    if poisson:
+        at = start + _gap(rng.expovariate(rate.peak))
+        while at < stop:
+            if rng.random() * rate.peak < rate.at((at - start) / SECOND):
+                yield at
+            at += _gap(rng.expovariate(rate.peak))
+        return
+    at = start + _gap(rng.random() / rate.peak)
+    while at < stop:
+        now_rate = rate.at((at - start) / SECOND)
+        if now_rate > 0:
+            yield at
+        # A publisher that is silent now looks again as often as it would send at its peak.
+        at += _gap(1 / (now_rate if now_rate > 0 else rate.peak))
+
+
+def _gap(gap_s: float) -> int:
+    return max(1, seconds(gap_s))
+
+
+def _check(*rates: float) -> None:
+    for rate in rates:
+        if not (isfinite(rate) and rate >= 0):
+            raise UsageError(f"a rate must be 0 or more messages a second, not {rate}")
