@@ -44,7 +44,7 @@ soak: $(READY) ## the long seeded loops
 
 lock: $(READY) ## refresh requirements/dev.lock from pyproject.toml
 	@$(BIN)/python -m pip install --quiet uv
-	@$(BIN)/uv pip compile pyproject.toml --extra dev --extra fast --generate-hashes --upgrade \
+	@$(BIN)/uv pip compile pyproject.toml --extra dev --extra fast --extra bench --generate-hashes --upgrade \
 	  --no-emit-index-url --no-header --python-version 3.11 -o requirements/dev.lock
 
 clean: ## remove the environment and everything generated

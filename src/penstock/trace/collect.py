@@ -1,0 +1,72 @@
+"""Takes records one by one, hands them on in batches of columns.
+
+The hot path of tracing: one call, one dictionary look-up and one append a
+record. What a batch is good for (files, metrics) is its consumers' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+from penstock.kernel.errors import UsageError
+from penstock.trace.hash import TraceHash
+from penstock.trace.order import OrderWatch
+from penstock.trace.pack import Batch, Packer
+from penstock.trace.records import Row
+from penstock.trace.schema import EVENTS, Table
+
+Consumer: TypeAlias = Callable[[Batch], None]
+
+# Small enough that records are still in the processor's cache when they are packed.
+BATCH_ROWS: Final = 2048
+
+
+class Collector:
+    """The trace of one run in the making."""
+
+    __slots__ = ("_batch_rows", "_consumers", "_hash", "_packers", "_rows", "_watches")
+
+    def __init__(
+        self,
+        consumers: Sequence[Consumer] = (),
+        *,
+        tables: Iterable[Table] = EVENTS,
+        batch_rows: int = BATCH_ROWS,
+    ) -> None:
+        if batch_rows < 1:
+            raise UsageError(f"a batch needs at least 1 row, not {batch_rows}")
+        chosen = {table.record: table for table in tables}
+        self._rows: dict[type[Row], list[Row]] = {record: [] for record in chosen}
+        self._packers = {record: Packer(table) for record, table in chosen.items()}
+        self._watches = {record: OrderWatch(table) for record, table in chosen.items()}
+        self._hash = TraceHash()
+        self._consumers = (self._hash.add, *consumers)
+        self._batch_rows = batch_rows
+
+    def wants(self, record: type[Row]) -> bool:
+        """Whether such records are collected: ask once, and make none that are not."""
+        return record in self._rows
+
+    def add(self, row: Row) -> None:
+        """Takes a record of a table that is wanted."""
+        rows = self._rows[type(row)]
+        rows.append(row)
+        if len(rows) >= self._batch_rows:
+            self._flush(type(row))
+
+    def close(self) -> str:
+        """Hands on what is left; returns the trace hash."""
+        for record in self._rows:
+            self._flush(record)
+        return self._hash.hexdigest()
+
+    def _flush(self, record: type[Row]) -> None:
+        rows = self._rows[record]
+        if not rows:
+            return
+        batch = self._packers[record].pack(rows)
+        rows.clear()
+        assert self._watches[record].is_ordered(batch), f"{batch.table.name} are out of order"
+        for consume in self._consumers:
+            consume(batch)

@@ -1,0 +1,291 @@
+"""The records of a trace, one class per table: the one place that defines them.
+
+A field says its type and, in words, its meaning; its unit is the end of its
+name; a field that may be None is a column that may be null; a default is what
+a reader takes when an older file lacks the column. `schema` derives everything
+else from here. The run a record belongs to is not a field: it is where the
+record is written.
+
+Times are nanoseconds of one clock per run (the simulator's own, not that of a
+simulated host). Records are made in the order of events.
+"""
+
+from typing import Annotated, ClassVar, TypeAlias
+
+import msgspec
+
+from penstock.kernel.instant import Duration, Instant
+from penstock.trace.fates import (
+    DropReason,
+    HopDecision,
+    Life,
+    MissingState,
+    PublisherFate,
+    ReceiverFate,
+)
+
+Publisher: TypeAlias = Annotated[str, "name of the publisher"]
+Subscriber: TypeAlias = Annotated[str, "name of the subscriber"]
+Epoch: TypeAlias = Annotated[int, "how often the publisher had restarted"]
+Seq: TypeAlias = Annotated[int, "number given by the publisher, within its epoch"]
+SizeBytes: TypeAlias = Annotated[int, "size on the wire"]
+Published: TypeAlias = Annotated[Instant, "when the message left its publisher"]
+Ordering: TypeAlias = Annotated[str, "name of the ordering variant, of several on one arrival"]
+Sampled: TypeAlias = Annotated[Instant, "when the sample was taken"]
+
+
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """A record; names its table, the column its rows are in order of, and within what."""
+
+    TABLE: ClassVar[str]
+    TIME: ClassVar[str | None] = None
+    WITHIN: ClassVar[str | None] = None
+
+
+class Run(Row, frozen=True, gc=False, kw_only=True):
+    """One run of one variant; written last, and not part of the trace hash."""
+
+    TABLE: ClassVar[str] = "runs"
+
+    experiment: Annotated[str, "id of the experiment"]
+    profile: Annotated[str, "its profile: quick, paper"]
+    variant: Annotated[str, "what is compared: off, literal, default"]
+    seed: Annotated[int, "root of the seed tree"]
+    parameters: Annotated[str, "all parameters as a JSON object"]
+    duration_ns: Annotated[Duration, "length of the run"]
+    code_version: Annotated[str, "version of the program"]
+    schema_version: Annotated[str, "version of these tables; filled in by the writer"] = ""
+    trace_hash: Annotated[str, "hash of all other rows; filled in by the writer"] = ""
+
+
+class Publication(Row, frozen=True, gc=False):
+    """A message that an application gave to its publisher, sent or not."""
+
+    TABLE: ClassVar[str] = "publications"
+    TIME: ClassVar[str | None] = "published_ns"
+
+    publisher: Publisher
+    epoch: Epoch
+    seq: Annotated[int | None, "number within the epoch; null when it never left"]
+    offered_ns: Annotated[Instant, "when the application gave it"]
+    published_ns: Annotated[Instant | None, "when it left; null when it never did"]
+    size_bytes: SizeBytes
+    fate: Annotated[PublisherFate, "what became of it"]
+    traffic_class: Annotated[str, "class of the message: data, request, …"]
+
+
+class Expected(Row, frozen=True, gc=False):
+    """Ground truth: this subscriber's exact predicate matches this message."""
+
+    TABLE: ClassVar[str] = "expected"
+
+    publisher: Publisher
+    epoch: Epoch
+    seq: Seq
+    subscriber: Subscriber
+
+
+class Arrival(Row, frozen=True, gc=False):
+    """A message came to an endpoint, before any ordering."""
+
+    TABLE: ClassVar[str] = "arrivals"
+    TIME: ClassVar[str | None] = "arrived_ns"
+
+    subscriber: Subscriber
+    publisher: Publisher
+    epoch: Epoch
+    seq: Seq
+    published_ns: Published
+    arrived_ns: Annotated[Instant, "when it came"]
+    brokers: Annotated[int, "how many brokers it crossed"]
+    is_repair: Annotated[bool, "whether it is a repair, not the original"]
+
+
+class Delivery(Row, frozen=True, gc=False):
+    """The fate of a message at a receiver. Violations are counted in row order."""
+
+    TABLE: ClassVar[str] = "deliveries"
+    TIME: ClassVar[str | None] = "delivered_ns"
+    WITHIN: ClassVar[str | None] = "ordering"
+
+    ordering: Ordering
+    subscriber: Subscriber
+    publisher: Publisher
+    epoch: Epoch
+    seq: Seq
+    published_ns: Published
+    arrived_ns: Annotated[Instant | None, "when it came to the endpoint; null when it never did"]
+    delivered_ns: Annotated[Instant | None, "when the application got it; null when it did not"]
+    latch_ns: Annotated[Duration | None, "the latch it waited under; null when it did not wait"]
+    fate: Annotated[ReceiverFate, "what became of it"]
+
+
+class Loss(Row, frozen=True, gc=False):
+    """The whole life of a missing number, written when it ends or the run does."""
+
+    TABLE: ClassVar[str] = "losses"
+    TIME: ClassVar[str | None] = "resolved_ns"
+    WITHIN: ClassVar[str | None] = "ordering"
+
+    ordering: Ordering
+    subscriber: Subscriber
+    publisher: Publisher
+    epoch: Epoch
+    seq: Seq
+    detected_ns: Annotated[Instant, "when it was first known to be missing"]
+    found_by: Annotated[str, "what told: gap, record, digest, flow_seq"]
+    lost_ns: Annotated[Instant | None, "when it was declared lost; null when it never was"]
+    state: Annotated[MissingState, "the last state before its end"]
+    resolved_ns: Annotated[Instant | None, "when it ended; null when the run ended first"]
+    resolution: Annotated[Life, "the fate it ended in"]
+
+
+class Request(Row, frozen=True, gc=False):
+    """A receiver asked for a lost message."""
+
+    TABLE: ClassVar[str] = "requests"
+    TIME: ClassVar[str | None] = "sent_ns"
+
+    requester: Annotated[str, "name of who asked"]
+    publisher: Publisher
+    epoch: Epoch
+    seq: Seq
+    sent_ns: Annotated[Instant, "when the request left"]
+    round: Annotated[int, "how often this requester had asked for it before"]
+    size_bytes: SizeBytes
+
+
+class Repair(Row, frozen=True, gc=False):
+    """Someone answered a request."""
+
+    TABLE: ClassVar[str] = "repairs"
+    TIME: ClassVar[str | None] = "sent_ns"
+
+    repairer: Annotated[str, "name of who answered"]
+    requester: Annotated[str, "name of who asked first"]
+    publisher: Publisher
+    epoch: Epoch
+    seq: Seq
+    requested_ns: Annotated[Instant, "when the request came to the repairer"]
+    sent_ns: Annotated[Instant, "when the repair left"]
+    is_unicast: Annotated[bool, "whether it went to the requester alone"]
+    size_bytes: SizeBytes
+
+
+class Feedback(Row, frozen=True, gc=False):
+    """A receiver told a publisher what it can take of one flow."""
+
+    TABLE: ClassVar[str] = "feedback"
+    TIME: ClassVar[str | None] = "sent_ns"
+
+    subscriber: Subscriber
+    publisher: Publisher
+    flow: Annotated[str, "name of the flow"]
+    sent_ns: Annotated[Instant, "when it left"]
+    rtt_ns: Annotated[Duration, "round-trip time as the receiver knows it"]
+    loss_event_rate: Annotated[float, "loss events per message, 0 before the first"]
+    received_mps: Annotated[float, "rate of reception"]
+    allowed_mps: Annotated[float, "rate the receiver allows"]
+    quota_mps: Annotated[float, "the flow's share of it"]
+    is_limiting: Annotated[bool, "whether this receiver limits the flow"]
+    size_bytes: SizeBytes
+
+
+class FlowSample(Row, frozen=True, gc=False):
+    """One entry of a publisher's flow table."""
+
+    TABLE: ClassVar[str] = "flows"
+    TIME: ClassVar[str | None] = "sampled_ns"
+
+    sampled_ns: Sampled
+    publisher: Publisher
+    flow: Annotated[str, "name of the flow"]
+    limited_by: Annotated[str | None, "the receiver that limits it; null for an orphan"]
+    quota_mps: Annotated[float, "rate allowed"]
+    sent_mps: Annotated[float, "rate sent since the sample before"]
+    queued_messages: Annotated[int, "messages that wait for its tokens"]
+
+
+class CacheSample(Row, frozen=True, gc=False):
+    """One repair cache; counts are since the sample before."""
+
+    TABLE: ClassVar[str] = "caches"
+    TIME: ClassVar[str | None] = "sampled_ns"
+
+    sampled_ns: Sampled
+    node: Annotated[str, "whose cache"]
+    publisher: Publisher
+    held_messages: Annotated[int, "messages in it"]
+    limit_messages: Annotated[int, "messages it may hold now"]
+    held_bytes: Annotated[int, "bytes in it"]
+    hits: Annotated[int, "requests it could answer"]
+    misses: Annotated[int, "requests it could not"]
+
+
+class LinkSample(Row, frozen=True, gc=False):
+    """One direction of one link; counts are since the sample before."""
+
+    TABLE: ClassVar[str] = "links"
+    TIME: ClassVar[str | None] = "sampled_ns"
+
+    sampled_ns: Sampled
+    link: Annotated[str, "name of the link, with its direction"]
+    period_ns: Annotated[Duration, "time since the sample before"]
+    capacity_bps: Annotated[int | None, "rate of the link; null when unlimited"]
+    sent_bytes: Annotated[int, "bytes put on the link"]
+    sent_packets: Annotated[int, "packets put on the link"]
+    queue_full_packets: Annotated[int, "dropped: no room in the queue"]
+    loss_packets: Annotated[int, "dropped: lost on the way"]
+    down_packets: Annotated[int, "dropped: the link was down"]
+    corrupt_packets: Annotated[int, "dropped: arrived and could not be read"]
+
+
+class QueueSample(Row, frozen=True, gc=False):
+    """One queue."""
+
+    TABLE: ClassVar[str] = "queues"
+    TIME: ClassVar[str | None] = "sampled_ns"
+
+    sampled_ns: Sampled
+    queue: Annotated[str, "name of the queue"]
+    held_packets: Annotated[int, "packets in it"]
+    held_bytes: Annotated[int, "bytes in it"]
+    peak_bytes: Annotated[int, "most bytes in it since the sample before"]
+
+
+class Drop(Row, frozen=True, gc=False):
+    """The network dropped a packet; whose message it was, when that is known."""
+
+    TABLE: ClassVar[str] = "drops"
+    TIME: ClassVar[str | None] = "dropped_ns"
+
+    dropped_ns: Annotated[Instant, "when"]
+    where: Annotated[str, "link, queue or broker"]
+    reason: Annotated[DropReason, "why"]
+    traffic_class: Annotated[str, "class of the packet"]
+    size_bytes: SizeBytes
+    packet_origin: Annotated[int | None, "packet id: first broker"] = None
+    packet_epoch: Annotated[int | None, "packet id: restarts of that broker"] = None
+    packet_counter: Annotated[int | None, "packet id: number"] = None
+    publisher: Annotated[str | None, "name of the publisher"] = None
+    epoch: Annotated[int | None, "epoch of the message"] = None
+    seq: Annotated[int | None, "number of the message"] = None
+
+
+class Hop(Row, frozen=True, gc=False):
+    """What one broker decided about one message."""
+
+    TABLE: ClassVar[str] = "hops"
+    TIME: ClassVar[str | None] = "decided_ns"
+
+    decided_ns: Annotated[Instant, "when"]
+    broker: Annotated[str, "name of the broker"]
+    publisher: Publisher
+    epoch: Epoch
+    seq: Seq
+    decision: Annotated[HopDecision, "what it did"]
+    towards: Annotated[str | None, "the neighbour or client concerned"] = None
+    reason: Annotated[DropReason | None, "why it was dropped"] = None
+    packet_origin: Annotated[int | None, "packet id: first broker"] = None
+    packet_epoch: Annotated[int | None, "packet id: restarts of that broker"] = None
+    packet_counter: Annotated[int | None, "packet id: number"] = None

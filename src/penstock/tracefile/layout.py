@@ -1,0 +1,82 @@
+"""Where a trace lies: one directory per run, one file per table.
+
+    DIR/run=<run>/<table>.parquet     a finished run
+    DIR/.run=<run>.unfinished/        one that is being written, or was killed
+
+A run appears by the rename of its directory, all tables at once or none. The
+run comes first in the path, so that finding, resuming and deleting runs needs
+no look into tables; Spark still sees a partition column `run`, and skips what
+begins with a dot.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Final
+
+from penstock.kernel.errors import UsageError
+
+# A letter first keeps Spark and others from taking the partition for a number or a date.
+_RUN_ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9._+-]{0,119}")
+_PREFIX: Final = "run="
+_UNFINISHED: Final = ".unfinished"
+_REMOVED: Final = ".removed"
+
+
+def check_run_id(run: str) -> str:
+    """Refuses a name that would not be one plain directory."""
+    if not _RUN_ID.fullmatch(run):
+        raise UsageError(
+            f"a run is named by a letter, then up to 119 letters, digits and . _ + -, not {run!r}"
+        )
+    return run
+
+
+def run_directory(directory: Path, run: str) -> Path:
+    """Where a finished run lies."""
+    return directory / f"{_PREFIX}{check_run_id(run)}"
+
+
+def unfinished_directory(directory: Path, run: str) -> Path:
+    """Where a run lies until it is finished."""
+    return directory / f".{_PREFIX}{check_run_id(run)}{_UNFINISHED}"
+
+
+def table_path(run_path: Path, table: str) -> Path:
+    """The file of a table."""
+    return run_path / f"{table}.parquet"
+
+
+def finished_runs(directory: Path) -> list[str]:
+    """The runs to be found here, by name."""
+    names = (path.name.removeprefix(_PREFIX) for path in directory.glob(f"{_PREFIX}*/"))
+    return sorted(name for name in names if _RUN_ID.fullmatch(name))
+
+
+def unfinished_runs(directory: Path) -> list[str]:
+    """What killed runs, or runs still going on, have left here."""
+    found = directory.glob(f".{_PREFIX}*{_UNFINISHED}")
+    return sorted(p.name.removeprefix(f".{_PREFIX}").removesuffix(_UNFINISHED) for p in found)
+
+
+def remove_run(directory: Path, run: str) -> None:
+    """Deletes a finished run; one that is not there is no error."""
+    final = run_directory(directory, run)
+    if final.exists():
+        # Out of sight first: a run of which half the tables are deleted would look whole.
+        doomed = directory / f".{final.name}{_REMOVED}"
+        shutil.rmtree(doomed, ignore_errors=True)
+        final.rename(doomed)
+        shutil.rmtree(doomed)
+
+
+def clean(directory: Path) -> list[str]:
+    """Deletes what killed runs left, and names them; only for when nobody writes here."""
+    left = unfinished_runs(directory)
+    for run in left:
+        shutil.rmtree(unfinished_directory(directory, run))
+    for doomed in directory.glob(f".{_PREFIX}*{_REMOVED}"):
+        shutil.rmtree(doomed)
+    return left

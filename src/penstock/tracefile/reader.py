@@ -1,0 +1,176 @@
+"""Reads traces back, as Arrow tables or as records.
+
+Only finished runs are seen. A file of another minor version is read: columns
+that we do not know are left out, and `notes` says so; columns that it lacks
+take their defaults. Another major version, a damaged file or a column of
+another type is a `UsageError` that names the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from penstock.kernel.errors import UsageError
+from penstock.trace.hash import TraceHash
+from penstock.trace.pack import Packer
+from penstock.trace.records import Row, Run
+from penstock.trace.schema import EVENTS, SCHEMA_MAJOR, SCHEMA_VERSION, TABLES, Column, Table
+from penstock.tracefile import arrow
+from penstock.tracefile.layout import finished_runs, run_directory, table_path
+from penstock.tracefile.writer import TABLE_KEY, VERSION_KEY
+
+Record = TypeVar("Record", bound=Row)
+
+READ_ROWS: Final = 1 << 16
+_EVERYWHERE: Final[Mapping[str, str | int]] = MappingProxyType({})
+
+
+class TraceReader:
+    """The traces of one directory."""
+
+    __slots__ = ("_directory", "_tables", "notes")
+
+    def __init__(self, directory: Path, *, tables: Mapping[str, Table] = TABLES) -> None:
+        if not directory.is_dir():
+            raise UsageError(f"{directory} is no directory: name one that holds traces (run=…)")
+        self._directory = directory
+        self._tables = tables
+        # What was left out, each said once.
+        self.notes: list[str] = []
+
+    def run_ids(self) -> list[str]:
+        """The names of the finished runs."""
+        return finished_runs(self._directory)
+
+    def run(self, run: str) -> Run:
+        """What a run says of itself."""
+        rows = list(self.records(Run, run))
+        if len(rows) != 1:
+            raise UsageError(f"{self._path(Run.TABLE, run)} has {len(rows)} rows instead of 1")
+        return rows[0]
+
+    def has(self, record: type[Row], run: str) -> bool:
+        """Whether such records were collected in a run."""
+        return self._path(record.TABLE, run).exists()
+
+    def table(
+        self, record: type[Row], run: str, *, where: Mapping[str, str | int] = _EVERYWHERE
+    ) -> arrow.ArrowTable:
+        """All rows that have the values of `where`, as one Arrow table."""
+        pieces = list(self.pieces(record, run, where=where))
+        return arrow.joined(self._tables[record.TABLE], pieces)
+
+    def pieces(
+        self,
+        record: type[Row],
+        run: str,
+        *,
+        where: Mapping[str, str | int] = _EVERYWHERE,
+        rows: int = READ_ROWS,
+    ) -> Iterator[arrow.ArrowTable]:
+        """The rows as Arrow tables of a bounded size, for what does not fit memory."""
+        table = self._tables[record.TABLE]
+        path = self._path(table.name, run)
+        if not path.exists():
+            raise UsageError(self._absent(table, run))
+        try:
+            with arrow.open_parquet(path) as file:
+                columns = self._agree(table, path, file)
+                left = arrow.row_count(file)
+                for piece in arrow.tables_in(file, columns, rows):
+                    left -= piece.num_rows
+                    yield arrow.matching(_conformed(table, path, piece), where)
+                # Checksums cover pages, not the headers that say how many there are.
+                if left:
+                    raise EOFError("rows are missing")
+        except arrow.FileErrors as error:
+            raise UsageError(
+                f"{path} is damaged or no Parquet file ({_first_line(error)}): run it again"
+            ) from error
+
+    def records(
+        self, record: type[Record], run: str, *, where: Mapping[str, str | int] = _EVERYWHERE
+    ) -> Iterator[Record]:
+        """The rows as records; convenient, not quick."""
+        columns = self._tables[record.TABLE].columns
+        names = [column.name for column in columns]
+        words = [(column.name, _words(column)) for column in columns if column.words]
+        for piece in self.pieces(record, run, where=where):
+            for row in arrow.rows_of(piece):
+                values = dict(zip(names, row, strict=True))
+                for name, known in words:
+                    if values[name] not in known:
+                        path = self._path(record.TABLE, run)
+                        raise UsageError(f"{path}: {name} cannot be {values[name]!r}")
+                    values[name] = known[values[name]]
+                yield record(**values)
+
+    def trace_hash(self, run: str) -> str:
+        """The hash computed anew from the rows, to compare with the one that the run states."""
+        whole = TraceHash()
+        for table in EVENTS:
+            if not self.has(table.record, run):
+                continue
+            packer = Packer(table)
+            for piece in self.pieces(table.record, run):
+                if piece.num_rows:
+                    whole.add(packer.pack_columns([c.to_pylist() for c in piece.columns]))
+        return whole.hexdigest()
+
+    def _path(self, table: str, run: str) -> Path:
+        return table_path(run_directory(self._directory, run), table)
+
+    def _absent(self, table: Table, run: str) -> str:
+        runs = self.run_ids()
+        if run in runs:
+            return f"run {run} in {self._directory} did not record {table.name}"
+        known = ", ".join(runs[:5]) + (", …" if len(runs) > 5 else "")
+        return f"no run {run} in {self._directory}; there are: {known or 'none'}"
+
+    def _agree(self, table: Table, path: Path, file: Any) -> list[str]:
+        """Checks version and columns; returns those to read."""
+        says = arrow.metadata_of(file)
+        version = says.get(VERSION_KEY, "")
+        major = version.partition(".")[0]
+        if not major:
+            raise UsageError(f"{path} is no trace of ours: it states no {VERSION_KEY}")
+        if major != str(SCHEMA_MAJOR):
+            raise UsageError(
+                f"{path} has schema version {version} and this program reads {SCHEMA_VERSION}:"
+                f" read it with a program of version {major}.x, or run it again"
+            )
+        if says.get(TABLE_KEY, table.name) != table.name:
+            raise UsageError(f"{path} holds {says[TABLE_KEY]}, not {table.name}: rename it back")
+        present = arrow.column_names(file)
+        lacking = [c.name for c in table.columns if c.required and c.name not in present]
+        if lacking:
+            raise UsageError(f"{path} (schema {version}) lacks column {', '.join(lacking)}")
+        ours = {column.name for column in table.columns}
+        extra = [name for name in present if name not in ours]
+        if extra:
+            note = f"{path} (schema {version}): ignored column {', '.join(extra)}"
+            if note not in self.notes:
+                self.notes.append(note)
+        return [name for name in present if name in ours]
+
+
+def _conformed(table: Table, path: Path, piece: arrow.ArrowTable) -> arrow.ArrowTable:
+    try:
+        conformed = arrow.conform(table, piece)
+    except arrow.CastErrors as error:
+        raise UsageError(f"{path} has a column of another type: {_first_line(error)}") from error
+    if nulls := arrow.null_columns(table, conformed):
+        raise UsageError(f"{path} has no value in some rows of column {', '.join(nulls)}")
+    return conformed
+
+
+def _words(column: Column) -> dict[str | None, Any]:
+    known: dict[str | None, Any] = {word.value: word for words in column.words for word in words}
+    return {**known, None: None} if column.nullable else known
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,106 @@
+"""Writes one run: batches of columns in, one Parquet file per table out.
+
+Batches gather into large row groups, since a group costs the same to open,
+whatever its size. Nothing is to be seen of a run before `commit`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from penstock.kernel.errors import UsageError
+from penstock.trace.pack import Batch, Packer
+from penstock.trace.records import Run
+from penstock.trace.schema import EVENTS, RUNS, SCHEMA_VERSION, Table
+from penstock.tracefile.arrow import ParquetFile
+from penstock.tracefile.layout import (
+    remove_run,
+    run_directory,
+    table_path,
+    unfinished_directory,
+)
+
+ROW_GROUP_ROWS: Final = 1 << 18
+
+VERSION_KEY: Final = "penstock.schema"
+TABLE_KEY: Final = "penstock.table"
+RUN_KEY: Final = "penstock.run"
+
+
+class RunWriter:
+    """The files of one run; a table that is recorded has a file even when it has no rows."""
+
+    __slots__ = ("_directory", "_files", "_pending", "_replace", "_run", "_tables")
+
+    def __init__(
+        self,
+        directory: Path,
+        run: str,
+        *,
+        tables: Iterable[Table] = EVENTS,
+        replace: bool = False,
+    ) -> None:
+        final = run_directory(directory, run)
+        if final.exists() and not replace:
+            raise UsageError(f"{final} exists already: choose another directory, or replace it")
+        self._directory, self._run, self._replace = directory, run, replace
+        self._tables = {table.name: table for table in (*tables, RUNS)}
+        self._pending: dict[str, list[Batch]] = {name: [] for name in self._tables}
+        self._files: dict[str, ParquetFile] = {}
+        # What a killed run of this name left would otherwise mix with ours.
+        staging = unfinished_directory(directory, run)
+        shutil.rmtree(staging, ignore_errors=True)
+        with _disk_trouble(directory):
+            staging.mkdir(parents=True)
+            for name, table in self._tables.items():
+                says = {VERSION_KEY: SCHEMA_VERSION, TABLE_KEY: name, RUN_KEY: run}
+                self._files[name] = ParquetFile(table_path(staging, name), table, says)
+
+    def add(self, batch: Batch) -> None:
+        """Takes the next rows of a table."""
+        name = batch.table.name
+        pending = self._pending[name]
+        pending.append(batch)
+        if sum(each.rows for each in pending) >= ROW_GROUP_ROWS:
+            self._write(name)
+
+    def commit(self, run: Run) -> None:
+        """Finishes the files and makes the run appear."""
+        self.add(Packer(RUNS).pack([run]))
+        for name in self._tables:
+            self._write(name)
+        with _disk_trouble(self._directory):
+            self._close()
+            if self._replace:
+                remove_run(self._directory, self._run)
+            final = run_directory(self._directory, self._run)
+            unfinished_directory(self._directory, self._run).rename(final)
+
+    def abandon(self) -> None:
+        """Leaves nothing behind."""
+        self._close()
+        shutil.rmtree(unfinished_directory(self._directory, self._run), ignore_errors=True)
+
+    def _write(self, name: str) -> None:
+        pending = self._pending[name]
+        if pending:
+            with _disk_trouble(self._directory):
+                self._files[name].write(self._tables[name], pending)
+            pending.clear()
+
+    def _close(self) -> None:
+        while self._files:
+            self._files.popitem()[1].close()
+
+
+@contextmanager
+def _disk_trouble(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError(f"cannot write traces into {directory}: {reason}") from error
