@@ -136,7 +136,7 @@ MISTAKES = [
     ("a not matches 'x'", 7, "no regular expressions"),
     ("a between 1", 3, "write 1 <= a <= 2"),
     ("a startswith 'x'", 3, "write prefix"),
-    ("a is null", 3, "write =, or exists a"),
+    ("a is null", 3, "write =, exists a or not exists a"),
     ("a not = 5", 7, "write not a = ..."),
     ("a exists", 3, "'exists' comes first: write exists a"),
     ("a not exists", 7, "'exists' comes first: write not exists a"),

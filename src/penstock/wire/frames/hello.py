@@ -1,4 +1,4 @@
-"""HELLO: a broker telling a neighbour, every second, that it is there."""
+"""HELLO: a broker telling a neighbour, or a client its broker, that it is there."""
 
 from penstock.wire.frames.base import OverlayFrame, check_unsigned
 
@@ -6,6 +6,7 @@ from penstock.wire.frames.base import OverlayFrame, check_unsigned
 class Hello(OverlayFrame, frozen=True, kw_only=True, gc=False):
     """`epoch` is new after a restart; `network` names the tag encoding both ends must share."""
 
+    # 0 for a client.
     broker: int
     epoch: int
     network: int

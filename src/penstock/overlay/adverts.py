@@ -1,0 +1,204 @@
+"""What the other brokers want of one class, and which of them want a message.
+
+1. A full advert newer than what is known replaces it, once all its parts are here.
+2. A delta holds only on top of the advert numbered just before it. A later one
+   shows that something was missed: it is left alone, and a full advert asked for.
+3. Only what was taken is passed on. So a broker that missed something passes on
+   the full advert that it gets, and those behind it are well again too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from penstock.content.bloom import FilterTable
+from penstock.kernel.errors import PeerError
+from penstock.kernel.instant import Instant
+from penstock.overlay.announcing import Announcer, filters_per_frame
+from penstock.overlay.counters import Count, Counters
+from penstock.overlay.settings import Settings
+from penstock.wire.frames.adv import Adv
+from penstock.wire.serial import SEQ_BITS, after, newer
+
+_ANSWERS_MAX: Final = 4_096
+
+
+@dataclass(slots=True)
+class Advert:
+    """What one origin wants, as of `seq`; sorted."""
+
+    seq: int
+    filters: tuple[int, ...]
+    expires: Instant
+
+
+@dataclass(slots=True)
+class Assembly:
+    """A full advert of which some parts are still on their way."""
+
+    seq: int
+    parts: int
+    expires: Instant
+    got: dict[int, Adv] = field(default_factory=dict)
+
+
+class Adverts:
+    """The adverts of one class by origin. Ours, `own`, is not searched: we match exactly."""
+
+    def __init__(
+        self,
+        own: Announcer,
+        m: int,
+        settings: Settings,
+        counters: Counters,
+        is_reachable: Callable[[int], bool],
+    ) -> None:
+        self.own = own
+        self._m = m
+        self._settings = settings
+        self._counters = counters
+        self._is_reachable = is_reachable
+        self._parts_max = -(-settings.origin_filters_max // filters_per_frame(own.bloom_bytes))
+        self._adverts: dict[int, Advert] = {}
+        self._assemblies: dict[int, Assembly] = {}
+        self._table: FilterTable[tuple[int, int]] = FilterTable(m)
+        # Messages that repeat are the rule, and searching costs five times what forwarding does.
+        self._answers: dict[int, list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._adverts) + len(self._assemblies)
+
+    @property
+    def filter_count(self) -> int:
+        """How many filters there are in all."""
+        return len(self._table)
+
+    def seqs(self) -> dict[int, int]:
+        """The number of each broker's latest, ours included."""
+        known = {origin: advert.seq for origin, advert in self._adverts.items()}
+        return {self.own.origin: self.own.seq, **known}
+
+    def frames(self, origin: int) -> list[Adv]:
+        """What to send someone who lacks what we know of `origin`."""
+        if origin == self.own.origin:
+            return self.own.full()
+        advert = self._adverts[origin]
+        return self.own.full_for(origin, advert.seq, advert.filters)
+
+    def filters(self, origin: int) -> tuple[int, ...]:
+        """What another broker is known to want."""
+        advert = self._adverts.get(origin)
+        return () if advert is None else advert.filters
+
+    def wanted_by(self, bits: int) -> list[int]:
+        """The other brokers that want a message with these bits, lowest first."""
+        origins = self._answers.get(bits)
+        if origins is None:
+            if len(self._answers) >= _ANSWERS_MAX:
+                self._answers.clear()
+            origins = sorted({origin for origin, _ in self._table.matching(bits)})
+            self._answers[bits] = origins
+        return origins
+
+    def accept(self, adv: Adv, *, now: Instant) -> list[Adv]:
+        """Takes another broker's word; the frames to pass on, none if it was no news."""
+        self._check(adv)
+        known = self._adverts.get(adv.origin)
+        if known is not None and not newer(adv.seq, known.seq, SEQ_BITS):
+            return []
+        if not adv.full:
+            if self.missed(adv):
+                return []
+            assert known is not None
+            wanted = set(known.filters).union(adv.added).difference(adv.removed)
+            return [adv] if self._take(adv, wanted, now) else []
+        frames = self._assemble(adv, now)
+        wanted = {bloom for frame in frames for bloom in frame.added}
+        return frames if frames and self._take(adv, wanted, now) else []
+
+    def missed(self, adv: Adv) -> bool:
+        """Whether this is a delta on top of something that never came here."""
+        known = self._adverts.get(adv.origin)
+        if adv.full:
+            return False
+        return known is None or (
+            newer(adv.seq, known.seq, SEQ_BITS) and adv.seq != after(known.seq, SEQ_BITS)
+        )
+
+    def expire(self, *, now: Instant) -> None:
+        """Forgets whoever was not heard of for too long."""
+        for origin in [o for o, advert in self._adverts.items() if advert.expires <= now]:
+            self._forget(origin)
+        for origin in [o for o, parts in self._assemblies.items() if parts.expires <= now]:
+            del self._assemblies[origin]
+
+    def _check(self, adv: Adv) -> None:
+        if adv.bloom_bytes != self.own.bloom_bytes:
+            raise PeerError(f"an advert of {adv.bloom_bytes} bytes a filter is not of this network")
+        if adv.parts > self._parts_max:
+            raise PeerError(f"an advert of {adv.parts} parts: {self._parts_max} hold all there are")
+        if any(bloom >> self._m for bloom in adv.added):
+            raise PeerError(f"a filter has more than {self._m} bits")
+
+    def _assemble(self, adv: Adv, now: Instant) -> list[Adv]:
+        """All parts of a full advert, when this was the last one missing."""
+        if adv.parts == 1:
+            return [adv]
+        assembly = self._assemblies.get(adv.origin)
+        if assembly is None and len(self._assemblies) >= self._settings.origins_max:
+            self._counters[Count.ADVERTS_OVERFLOW] += 1
+            return []
+        if assembly is None or newer(adv.seq, assembly.seq, SEQ_BITS):
+            expires = now + self._settings.compare_ns
+            assembly = self._assemblies[adv.origin] = Assembly(adv.seq, adv.parts, expires)
+        if (adv.seq, adv.parts) != (assembly.seq, assembly.parts):
+            return []
+        assembly.got[adv.part] = adv
+        if len(assembly.got) < assembly.parts:
+            return []
+        return [assembly.got[part] for part in range(assembly.parts)]
+
+    def _take(self, adv: Adv, wanted: set[int], now: Instant) -> bool:
+        """Puts in place what an origin wants now, if there is room for it."""
+        self._assemblies.pop(adv.origin, None)
+        if len(wanted) > self._settings.origin_filters_max:
+            raise PeerError(f"broker {adv.origin} wants {len(wanted)} filters, which is too many")
+        known = self._adverts.get(adv.origin)
+        if known is None and not self._make_room():
+            return False
+        before = () if known is None else known.filters
+        if len(self._table) + len(wanted) - len(before) > self._settings.filters_max:
+            self._counters[Count.FILTERS_OVERFLOW] += 1
+            return False
+        filters = tuple(sorted(wanted))
+        if filters != before:
+            self._replace(adv.origin, before, filters)
+        expires = now + self._settings.expire_ns
+        self._adverts[adv.origin] = Advert(adv.seq, filters, expires)
+        return True
+
+    def _replace(self, origin: int, before: tuple[int, ...], filters: tuple[int, ...]) -> None:
+        self._answers.clear()
+        kept = set(before).intersection(filters)
+        for bloom in before:
+            if bloom not in kept:
+                self._table.remove((origin, bloom))
+        for bloom in filters:
+            if bloom not in kept:
+                self._table.add((origin, bloom), bloom)
+
+    def _make_room(self) -> bool:
+        """Whether there is place for one more, at the cost of one who cannot be reached."""
+        if len(self._adverts) < self._settings.origins_max - 1:
+            return True
+        self._counters[Count.ADVERTS_OVERFLOW] += 1
+        for origin in self._adverts:
+            if not self._is_reachable(origin):
+                self._forget(origin)
+                return True
+        return False
+
+    def _forget(self, origin: int) -> None:
+        self._replace(origin, self._adverts.pop(origin).filters, ())

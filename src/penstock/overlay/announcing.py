@@ -1,0 +1,98 @@
+"""Our own advert of one class: from the filters we want to the frames that say so.
+
+Changes go out as deltas while that is shorter, else all is said anew. A refresh
+is an empty delta: it costs a few bytes, and whoever missed something notices
+by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.wire.codec import adv as codec
+from penstock.wire.codec.table import BODY
+from penstock.wire.frames.adv import Adv
+from penstock.wire.frames.base import TrafficClass
+from penstock.wire.limits import ADVERT_FILTERS_MAX, DATAGRAM_BYTES_MAX
+from penstock.wire.serial import SEQ_BITS, after, newer
+
+
+class Announcer:
+    """What `origin`, this broker, has told the network; `filters` are sorted Bloom sets."""
+
+    def __init__(self, origin: int, seq: int, traffic: TrafficClass, bloom_bytes: int) -> None:
+        self.origin = origin
+        self.seq = seq
+        self.filters: tuple[int, ...] = ()
+        self.traffic = traffic
+        self.bloom_bytes = bloom_bytes
+
+    def announce(self, filters: Sequence[int]) -> list[Adv]:
+        """Frames that take the network from what it was told to `filters`; none if that is it."""
+        wanted, told = set(filters), set(self.filters)
+        added, removed = sorted(wanted - told), sorted(told - wanted)
+        self.filters = tuple(sorted(wanted))
+        if not added and not removed:
+            return []
+        if len(added) + len(removed) > len(wanted):
+            self.seq = after(self.seq, SEQ_BITS)
+            return self.full()
+        # What is added goes first, so that nothing wanted is ever without its filter.
+        most = filters_per_frame(self.bloom_bytes)
+        deltas = [self._delta(added=part) for part in _chunks(added, most)]
+        return deltas + [self._delta(removed=part) for part in _chunks(removed, most)]
+
+    def refresh(self) -> list[Adv]:
+        """Says that nothing has changed."""
+        return [self._delta()]
+
+    def overtake(self, seq: int) -> list[Adv]:
+        """Everything, past `seq`, which others believe to be our latest: we restarted."""
+        if not newer(seq, self.seq, SEQ_BITS):
+            return []
+        self.seq = after(seq, SEQ_BITS)
+        return self.full()
+
+    def full(self) -> list[Adv]:
+        """Everything, under the latest number."""
+        return self.full_for(self.origin, self.seq, self.filters)
+
+    def full_for(self, origin: int, seq: int, filters: Sequence[int]) -> list[Adv]:
+        """What any origin wants, sorted, as a full advert in as many parts as it takes."""
+        chunks = _chunks(filters, filters_per_frame(self.bloom_bytes)) or [()]
+        return [
+            Adv(
+                origin=origin,
+                seq=seq,
+                traffic=self.traffic,
+                full=True,
+                bloom_bytes=self.bloom_bytes,
+                added=tuple(chunk),
+                part=part,
+                parts=len(chunks),
+            )
+            for part, chunk in enumerate(chunks)
+        ]
+
+    def _delta(self, added: Sequence[int] = (), removed: Sequence[int] = ()) -> Adv:
+        self.seq = after(self.seq, SEQ_BITS)
+        return Adv(
+            origin=self.origin,
+            seq=self.seq,
+            traffic=self.traffic,
+            full=False,
+            bloom_bytes=self.bloom_bytes,
+            added=tuple(added),
+            removed=tuple(removed),
+        )
+
+
+def filters_per_frame(bloom_bytes: int) -> int:
+    """How many filters an ADV has room for."""
+    empty = Adv(origin=0, seq=0, traffic=TrafficClass.DATA, full=True, bloom_bytes=bloom_bytes)
+    room_bytes = DATAGRAM_BYTES_MAX - BODY - codec.size(empty)
+    return min(ADVERT_FILTERS_MAX, room_bytes // bloom_bytes)
+
+
+def _chunks(items: Sequence[int], most: int) -> list[Sequence[int]]:
+    return [items[start : start + most] for start in range(0, len(items), most)]

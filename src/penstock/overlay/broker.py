@@ -1,0 +1,276 @@
+"""The best-effort broker of §3.2: hands each frame to the part it concerns, and keeps the time.
+
+    HELLO              greeting, neighbours   who is there
+    LSA  ADV  SUMMARY  knowledge              how to reach whom, who wants what
+    SUB  UNSUB         clients                what our own clients want, exactly
+    PUB  PACKET        delivery               messages on their way
+
+A broker starts empty and learns only from frames. Its number is its name in the
+network, from 1. Its epoch is new whenever it starts, and what it says is numbered
+from there, so that its neighbours hear it over its former self.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from penstock.content.tags import Encoder
+from penstock.kernel.errors import PeerError, UsageError
+from penstock.kernel.instant import Instant
+from penstock.kernel.machine import Port, Send
+from penstock.kernel.timers import Timers
+from penstock.overlay.address import Address
+from penstock.overlay.clients import Clients
+from penstock.overlay.counters import Count, Counters, new_counters
+from penstock.overlay.delivery import Delivery
+from penstock.overlay.greeting import Greeter
+from penstock.overlay.knowledge import Knowledge
+from penstock.overlay.neighbours import Neighbours
+from penstock.overlay.network import CLIENT
+from penstock.overlay.outbox import Outbox
+from penstock.overlay.settings import DEFAULTS, Settings
+from penstock.wire.frames.adv import Adv
+from penstock.wire.frames.base import OverlayFrame, TrafficClass
+from penstock.wire.frames.hello import Hello
+from penstock.wire.frames.lsa import Lsa
+from penstock.wire.frames.packet import Packet
+from penstock.wire.frames.pub import Pub
+from penstock.wire.frames.sub import Sub
+from penstock.wire.frames.summary import Summary
+from penstock.wire.frames.unsub import Unsub
+
+# What a timer is for, and of which port or class.
+_Timer: TypeAlias = tuple[str, str | int]
+_Handler: TypeAlias = Callable[[Any, Port, Instant], None]
+
+# Leaves 65,536 numbers for what is said in one epoch before the next epoch's begin; a
+# broker that says more is put right by what its neighbours remember.
+_EPOCH_SHIFT: Final = 16
+
+
+class Broker:
+    """One broker; `counters` may be read at any time."""
+
+    def __init__(
+        self,
+        broker: int,
+        epoch: int,
+        encoder: Encoder,
+        *,
+        network: int = 0,
+        settings: Settings = DEFAULTS,
+        address: Address | None = None,
+    ) -> None:
+        if broker == CLIENT:
+            raise UsageError("brokers are numbered from 1: 0 stands for a client")
+        self.id = broker
+        self.epoch = epoch
+        self.counters: Counters = new_counters()
+        self._settings = settings
+        self._out = Outbox()
+        self._timers: Timers[_Timer] = Timers()
+        self._neighbours = Neighbours(settings.links_max)
+        self._clients = Clients(encoder, settings, self.counters)
+        self._greeter = Greeter(
+            broker, epoch, network, self._neighbours, self._clients, self.counters, self._out
+        )
+        self._knowledge = Knowledge(
+            broker,
+            epoch << _EPOCH_SHIFT,
+            encoder.params,
+            self._neighbours,
+            settings,
+            self.counters,
+            self._out,
+        )
+        self._delivery = Delivery(
+            broker,
+            epoch,
+            encoder,
+            address or Address(encoder),
+            self._clients,
+            self._knowledge,
+            settings.seen_max,
+            self.counters,
+            self._out,
+        )
+        self._from_neighbour: dict[type, _Handler] = {
+            Lsa: self._knowledge.on_lsa,
+            Adv: self._knowledge.on_adv,
+            Summary: self._knowledge.on_summary,
+            Packet: self._delivery.on_packet,
+        }
+        self._from_client: dict[type, _Handler] = {
+            Hello: self._on_client,
+            Sub: self._on_sub,
+            Unsub: self._on_unsub,
+            Pub: self._delivery.on_pub,
+            # On their way when the link went down.
+            **dict.fromkeys(self._from_neighbour, self._on_stranger),
+        }
+        self._timed: dict[str, Callable[[Any, Instant], None]] = {
+            "hello": self._greet_all,
+            "dead": self._bury,
+            "coalesce": self._announce_filters,
+            "refresh": self._refresh,
+            "compare": self._compare,
+        }
+
+    # A machine ------------------------------------------------------------------------------
+
+    def receive(self, frame: OverlayFrame, *, via: Port, now: Instant) -> None:
+        """Takes a frame; what is wrong with it is counted, and changes nothing."""
+        if not self._timers:
+            self._start(now)
+        try:
+            if via not in self._neighbours:
+                handle = self._from_client.get(type(frame))
+            elif type(frame) is Hello:
+                handle = self._on_neighbour
+            elif self._neighbours.heard(via):
+                handle = self._from_neighbour.get(type(frame))
+            else:
+                handle = self._on_stranger
+            if handle is None:
+                raise PeerError(f"{type(frame).__name__} has no business on {via}")
+            handle(frame, via, now)
+        except (PeerError, UsageError):
+            # What we may not build, others may not make us build.
+            self.counters[Count.MALFORMED] += 1
+
+    def wake(self, *, now: Instant) -> None:
+        """Runs everything that is due."""
+        for what, whose in self._timers.due(now):
+            self._timed[what](whose, now)
+
+    def next_wakeup(self) -> Instant | None:
+        """When `wake` must next be called; None before the first input."""
+        return self._timers.next_wakeup()
+
+    def poll(self) -> Send[OverlayFrame] | None:
+        """The next frame to send."""
+        return self._out.poll()
+
+    # Verbs ----------------------------------------------------------------------------------
+
+    def link_up(self, port: Port, cost: int, *, now: Instant) -> None:
+        """There is a link to another broker, or it has another cost from now on."""
+        self.client_gone(port, now=now)
+        is_new = port not in self._neighbours
+        if self._neighbours.add(port, cost):
+            self._knowledge.announce_links()
+        if is_new:
+            self._greeter.greet(port)
+
+    def link_down(self, port: Port, *, now: Instant) -> None:
+        """The link is known to be gone: no need to wait for silence."""
+        self._start(now)
+        self._timers.cancel(("dead", port))
+        if self._neighbours.remove(port):
+            self._knowledge.announce_links()
+
+    def client_gone(self, port: Port, *, now: Instant) -> None:
+        """The client on this port has disconnected."""
+        self._start(now)
+        self._clients.gone(port)
+        self._coalesce(now)
+
+    # Looking in -----------------------------------------------------------------------------
+
+    def sizes(self) -> dict[str, int]:
+        """How many entries each table has; `Settings` says how many it may have."""
+        data, request = self._knowledge.adverts
+        return {
+            "links": len(self._neighbours),
+            "lsas": len(self._knowledge.links),
+            "data_adverts": len(data),
+            "data_filters": data.filter_count,
+            "request_adverts": len(request),
+            "request_filters": request.filter_count,
+            "clients": len(self._clients),
+            "seen": len(self._delivery.seen),
+        }
+
+    @property
+    def reachable(self) -> list[int]:
+        """The other brokers that can be reached, lowest first."""
+        return sorted(self._knowledge.ports())
+
+    def advertised(self, traffic: TrafficClass = TrafficClass.DATA) -> tuple[int, ...]:
+        """The Bloom sets that this broker has told the network."""
+        return self._knowledge.adverts[traffic].own.filters
+
+    def wanted_by(self, origin: int, traffic: TrafficClass = TrafficClass.DATA) -> tuple[int, ...]:
+        """The Bloom sets that another broker is known to want."""
+        return self._knowledge.adverts[traffic].filters(origin)
+
+    # Neighbours and clients -----------------------------------------------------------------
+
+    def _on_neighbour(self, hello: Hello, via: Port, now: Instant) -> None:
+        change = self._greeter.on_neighbour(hello, via)
+        if change is not None:
+            self._timers.set(("dead", via), now + self._settings.dead_ns)
+            if change.lost or change.gained:
+                self._knowledge.announce_links()
+            if change.gained:
+                self._knowledge.summarise_to(via)
+
+    def _on_stranger(self, frame: OverlayFrame, via: Port, now: Instant) -> None:  # noqa: ARG002
+        self.counters[Count.STRANGER] += 1
+
+    def _on_client(self, hello: Hello, via: Port, now: Instant) -> None:
+        self._greeter.on_client(hello, via, now=now)
+        self._coalesce(now)
+
+    def _on_sub(self, sub: Sub, via: Port, now: Instant) -> None:
+        self._clients.subscribe(via, sub, now=now)
+        self._coalesce(now)
+
+    def _on_unsub(self, unsub: Unsub, via: Port, now: Instant) -> None:
+        self._clients.unsubscribe(via, unsub.subscription, now=now)
+        self._coalesce(now)
+
+    def _coalesce(self, now: Instant) -> None:
+        """What has changed is told soon, together with what else changes until then."""
+        for traffic, interest in enumerate(self._clients.interests):
+            if interest.changed and ("coalesce", traffic) not in self._timers:
+                self._timers.set(("coalesce", traffic), now + self._settings.coalesce_ns)
+
+    # Time -----------------------------------------------------------------------------------
+
+    def _start(self, now: Instant) -> None:
+        if not self._timers:
+            self._timers.set(("hello", ""), now + self._settings.hello_ns)
+            self._timers.set(("refresh", ""), now + self._settings.refresh_ns)
+            # Half a period off: a summary and a refresh that cross would be taken for a loss.
+            self._timers.set(("compare", ""), now + self._settings.compare_ns // 2)
+
+    def _greet_all(self, _: str, now: Instant) -> None:
+        self._timers.set(("hello", ""), now + self._settings.hello_ns)
+        self._greeter.greet_all()
+
+    def _bury(self, port: Port, now: Instant) -> None:  # noqa: ARG002
+        if self._neighbours.silence(port):
+            self._knowledge.announce_links()
+
+    def _announce_filters(self, number: int, now: Instant) -> None:  # noqa: ARG002
+        filters = self._clients.interests[number].to_advertise()
+        if len(filters) > self._settings.origin_filters_max:
+            # Others have no room for them all. The empty set attracts everything:
+            # more than is wanted arrives, and nothing is missed.
+            self.counters[Count.OWN_FILTERS_OVERFLOW] += 1
+            filters = [0]
+        self._knowledge.announce_filters(TrafficClass(number), filters)
+
+    def _refresh(self, _: str, now: Instant) -> None:
+        self._timers.set(("refresh", ""), now + self._settings.refresh_ns)
+        self._knowledge.refresh()
+
+    def _compare(self, _: str, now: Instant) -> None:
+        self._timers.set(("compare", ""), now + self._settings.compare_ns)
+        self._knowledge.expire(now=now)
+        self._clients.expire(now=now)
+        self._coalesce(now)
+        for port in self._neighbours.up():
+            self._knowledge.summarise_to(port)

@@ -1,0 +1,66 @@
+"""HELLO: who we are, said to neighbours and clients, and what they say of themselves."""
+
+from __future__ import annotations
+
+from penstock.kernel.errors import PeerError
+from penstock.kernel.instant import Instant
+from penstock.kernel.machine import Port
+from penstock.overlay.clients import Clients
+from penstock.overlay.counters import Count, Counters
+from penstock.overlay.neighbours import Change, Neighbours
+from penstock.overlay.network import CLIENT
+from penstock.overlay.outbox import Outbox
+from penstock.wire.frames.hello import Hello
+
+
+class Greeter:
+    """Says HELLO for one broker; to a client it is an answer, and `heard` means `known`."""
+
+    def __init__(
+        self,
+        me: int,
+        epoch: int,
+        network: int,
+        neighbours: Neighbours,
+        clients: Clients,
+        counters: Counters,
+        out: Outbox,
+    ) -> None:
+        self._deaf = Hello(broker=me, epoch=epoch, network=network, heard=False)
+        self._hearing = Hello(broker=me, epoch=epoch, network=network, heard=True)
+        self._neighbours = neighbours
+        self._clients = clients
+        self._counters = counters
+        self._out = out
+
+    def greet(self, port: Port) -> None:
+        """To one neighbour."""
+        self._out.send(port, self._hearing if self._neighbours.heard(port) else self._deaf)
+
+    def greet_all(self) -> None:
+        """To every neighbour."""
+        for port in self._neighbours.ports():
+            self.greet(port)
+
+    def on_neighbour(self, hello: Hello, via: Port) -> Change | None:
+        """What a neighbour's word changes; None if it is not of our network."""
+        if hello.network != self._deaf.network:
+            self._counters[Count.FOREIGN] += 1
+            return None
+        if hello.broker in (CLIENT, self._deaf.broker):
+            raise PeerError(f"{hello.broker} is not the number of a neighbour")
+        change = self._neighbours.hear(via, hello)
+        if change.gained or not hello.heard:
+            # It may wait for this; who is answered so, and knew it, does not answer again.
+            self.greet(via)
+        return change
+
+    def on_client(self, hello: Hello, via: Port, *, now: Instant) -> None:
+        """A client is there: it is told whether we know what it wants."""
+        if hello.network != self._deaf.network:
+            self._counters[Count.FOREIGN] += 1
+        elif hello.broker != CLIENT:
+            self._counters[Count.STRANGER] += 1
+        else:
+            is_known = self._clients.hello(via, hello.epoch, now=now)
+            self._out.send(via, self._hearing if is_known else self._deaf)

@@ -1,0 +1,98 @@
+"""The link-state database: who says to have which links.
+
+Knows neither neighbours nor frames other than LSA: told what is new, it says
+whether that is worth passing on, and who is to be reached through whom.
+"""
+
+from __future__ import annotations
+
+from penstock.kernel.instant import Instant
+from penstock.overlay.counters import Count, Counters
+from penstock.overlay.routes import next_hops
+from penstock.overlay.settings import Settings
+from penstock.wire.frames.lsa import Lsa, Neighbour
+from penstock.wire.serial import SEQ_BITS, after, newer
+
+
+class LinkState:
+    """Every broker's latest LSA, our own among them."""
+
+    def __init__(self, me: int, seq: int, settings: Settings, counters: Counters) -> None:
+        self._me = me
+        self._settings = settings
+        self._counters = counters
+        self._lsas: dict[int, Lsa] = {me: Lsa(origin=me, seq=seq, neighbours=())}
+        self._expires: dict[int, Instant] = {}
+        self._hops: dict[int, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._lsas)
+
+    @property
+    def hops(self) -> dict[int, int]:
+        """The neighbour through which to reach each broker that can be reached."""
+        if self._hops is None:
+            self._hops = next_hops(self._me, self._lsas)
+        return self._hops
+
+    def seqs(self) -> dict[int, int]:
+        """The number of each broker's latest."""
+        return {origin: lsa.seq for origin, lsa in self._lsas.items()}
+
+    def frames(self, origin: int) -> list[Lsa]:
+        """What to send someone who lacks what we know of `origin`."""
+        return [self._lsas[origin]]
+
+    def announce(self, neighbours: tuple[Neighbour, ...]) -> Lsa:
+        """Our own links, under the next number."""
+        return self._renew(self._lsas[self._me].seq, neighbours)
+
+    def refresh(self) -> Lsa:
+        """The same links under the next number."""
+        return self.announce(self._lsas[self._me].neighbours)
+
+    def overtake(self, seq: int) -> list[Lsa]:
+        """Our own links past `seq`, which others believe to be our latest: we restarted."""
+        own = self._lsas[self._me]
+        return [] if not newer(seq, own.seq, SEQ_BITS) else [self._renew(seq, own.neighbours)]
+
+    def accept(self, lsa: Lsa, *, now: Instant) -> bool:
+        """Takes another broker's word; whether it was news."""
+        known = self._lsas.get(lsa.origin)
+        if known is None:
+            if not self._make_room():
+                return False
+        elif not newer(lsa.seq, known.seq, SEQ_BITS):
+            return False
+        self._lsas[lsa.origin] = lsa
+        self._expires[lsa.origin] = now + self._settings.expire_ns
+        if known is None or known.neighbours != lsa.neighbours:
+            self._hops = None
+        return True
+
+    def expire(self, *, now: Instant) -> None:
+        """Forgets whoever was not heard of for too long."""
+        for origin in [origin for origin, at in self._expires.items() if at <= now]:
+            self._forget(origin)
+
+    def _renew(self, seq: int, neighbours: tuple[Neighbour, ...]) -> Lsa:
+        lsa = Lsa(origin=self._me, seq=after(seq, SEQ_BITS), neighbours=neighbours)
+        if self._lsas[self._me].neighbours != neighbours:
+            self._hops = None
+        self._lsas[self._me] = lsa
+        return lsa
+
+    def _make_room(self) -> bool:
+        """Whether there is place for one more, at the cost of one who cannot be reached."""
+        if len(self._lsas) < self._settings.origins_max:
+            return True
+        self._counters[Count.LINKS_OVERFLOW] += 1
+        for origin in self._expires:
+            if origin not in self.hops:
+                self._forget(origin)
+                return True
+        return False
+
+    def _forget(self, origin: int) -> None:
+        del self._lsas[origin], self._expires[origin]
+        self._hops = None

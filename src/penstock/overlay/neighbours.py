@@ -1,0 +1,113 @@
+"""Links to other brokers: which of them work, both ways.
+
+A link is up when each end says that it hears the other. Whose turn it is to
+say so, and when silence has lasted too long, is the broker's business.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.machine import Port
+from penstock.wire.frames.hello import Hello
+from penstock.wire.frames.lsa import Neighbour
+
+
+class Link:
+    """One link; `broker` is who was heard on it, None for nobody yet."""
+
+    __slots__ = ("broker", "cost", "epoch", "up")
+
+    def __init__(self, cost: int) -> None:
+        self.cost = cost
+        self.broker: int | None = None
+        self.epoch = 0
+        self.up = False
+
+
+class Change(NamedTuple):
+    """What one HELLO did to a link. A neighbour that restarted is lost and gained at once."""
+
+    lost: bool
+    gained: bool
+
+
+class Neighbours:
+    """The links by port, in the order in which they were added."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._links: dict[Port, Link] = {}
+
+    def __contains__(self, port: Port) -> bool:
+        return port in self._links
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def add(self, port: Port, cost: int) -> bool:
+        """Puts a link under watch, or gives it another cost; whether that one is up."""
+        Neighbour(0, cost)  # checks the cost
+        link = self._links.get(port)
+        if link is not None:
+            link.cost = cost
+            return link.up
+        if len(self._links) >= self._most:
+            raise UsageError(f"a broker has at most {self._most} links: spread them over more")
+        self._links[port] = Link(cost)
+        return False
+
+    def remove(self, port: Port) -> bool:
+        """Takes a link away; whether it was up."""
+        link = self._links.pop(port, None)
+        return link is not None and link.up
+
+    def hear(self, port: Port, hello: Hello) -> Change:
+        """Takes a neighbour's word."""
+        link = self._links[port]
+        is_new = (link.broker, link.epoch) != (hello.broker, hello.epoch)
+        was_up = link.up
+        link.broker, link.epoch, link.up = hello.broker, hello.epoch, hello.heard
+        return Change(
+            lost=was_up and (is_new or not hello.heard),
+            gained=hello.heard and (is_new or not was_up),
+        )
+
+    def silence(self, port: Port) -> bool:
+        """Nobody is heard there any more; whether the link was up."""
+        link = self._links[port]
+        was_up = link.up
+        link.broker, link.up = None, False
+        return was_up
+
+    def heard(self, port: Port) -> bool:
+        """Whether somebody is heard there, be it up or not."""
+        link = self._links.get(port)
+        return link is not None and link.broker is not None
+
+    def ports(self) -> list[Port]:
+        """Every link."""
+        return list(self._links)
+
+    def up(self) -> list[Port]:
+        """The links that work."""
+        return [port for port, link in self._links.items() if link.up]
+
+    def port_of(self) -> dict[int, Port]:
+        """The best port to each neighbour: of several the cheapest, then the first by name."""
+        best: dict[int, tuple[int, Port]] = {}
+        for port, link in self._links.items():
+            if link.up and link.broker is not None:
+                offer = (link.cost, port)
+                best[link.broker] = min(offer, best.get(link.broker, offer))
+        return {broker: port for broker, (_, port) in best.items()}
+
+    def for_lsa(self) -> tuple[Neighbour, ...]:
+        """The neighbours as an LSA names them."""
+        return tuple(
+            [
+                Neighbour(broker, self._links[port].cost)
+                for broker, port in sorted(self.port_of().items())
+            ]
+        )

@@ -1,0 +1,43 @@
+"""Comparing what two neighbours know, by numbers alone.
+
+A summary is also a question: whoever gets one sends what the sender lacks. So
+a broker that missed a change asks with a summary of one origin.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from penstock.wire.frames.summary import Database, Summary, SummaryRow
+from penstock.wire.limits import SUMMARY_ROWS_MAX
+from penstock.wire.serial import SEQ_BITS, newer
+
+_LAST: Final = 2**32 - 1
+
+
+def summarise(database: Database, seqs: Mapping[int, int]) -> Iterator[Summary]:
+    """All that is known, in as many summaries as it takes; together they speak for everyone."""
+    origins = sorted(seqs)
+    first = 0
+    for start in range(0, max(1, len(origins)), SUMMARY_ROWS_MAX):
+        part = origins[start : start + SUMMARY_ROWS_MAX]
+        last = _LAST if start + SUMMARY_ROWS_MAX >= len(origins) else part[-1]
+        rows = tuple([SummaryRow(origin, seqs[origin]) for origin in part])
+        yield Summary(database=database, first=first, last=last, rows=rows)
+        first = last + 1
+
+
+def question(database: Database, origin: int, seq: int | None) -> Summary:
+    """Asks for all there is of one origin, of which we know `seq` or nothing."""
+    rows = () if seq is None else (SummaryRow(origin, seq),)
+    return Summary(database=database, first=origin, last=origin, rows=rows)
+
+
+def lacking(summary: Summary, seqs: Mapping[int, int]) -> list[int]:
+    """The origins of which the sender of a summary knows nothing, or less than we do."""
+    theirs = {row.origin: row.seq for row in summary.rows}
+    return [
+        origin
+        for origin, seq in seqs.items()
+        if summary.first <= origin <= summary.last
+        and (origin not in theirs or newer(seq, theirs[origin], SEQ_BITS))
+    ]

@@ -1,0 +1,221 @@
+"""What goes wrong, as values: when, where, for how long.
+
+A fault is applied to a world before it happens and lifts itself. Two faults may
+hit the same place at once: it is well again when both are over. Drawn faults
+come from the seed and can be printed, so a failing run can be told in words.
+Knows what links, hosts and clocks can be made to do, and no protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import MILLISECOND, Duration, Instant, to_seconds
+from penstock.kernel.seeds import Seeds
+from penstock.sim.link import Link
+from penstock.sim.world import World
+
+
+class Fault(Protocol):
+    """Anything that can be done to a world; its text says what, in one line."""
+
+    def apply(self, world: World[Any]) -> None:
+        """Schedules the fault and its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lasting:
+    """From `start` up to `stop`, in global time."""
+
+    start: Instant
+    stop: Instant
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.stop:
+            raise UsageError(
+                f"a fault from {self.start} to {self.stop} ns lasts no time: stop must come later"
+            )
+
+    def _between(
+        self, world: World[Any], begin: Callable[[], object], end: Callable[[], object]
+    ) -> None:
+        world.events.schedule(self.start, begin)
+        world.events.schedule(self.stop, end)
+
+    def __str__(self) -> str:
+        span = f"{to_seconds(self.start):.6f}-{to_seconds(self.stop):.6f} s"
+        return f"{span} {self._what()}"
+
+    def _what(self) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OnLink(_Lasting):
+    """Between two hosts, both ways."""
+
+    one: str
+    other: str
+
+    def _links(self, world: World[Any]) -> tuple[Link[Any], Link[Any]]:
+        return world.link(self.one, self.other), world.link(self.other, self.one)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkDown(_OnLink):
+    """Nothing passes."""
+
+    def apply(self, world: World[Any]) -> None:
+        """Schedules the fault and its end."""
+        for link in self._links(world):
+            self._between(world, link.cut, link.mend)
+
+    def _what(self) -> str:
+        return f"link {self.one}-{self.other} down"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplication(_OnLink):
+    """Some packets arrive twice."""
+
+    chance: float
+
+    def apply(self, world: World[Any]) -> None:
+        """Schedules the fault and its end."""
+        for link in self._links(world):
+            mishaps, chance = link.mishaps, self.chance
+            world.events.schedule(self.start, mishaps.duplicate, chance)
+            world.events.schedule(self.stop, mishaps.stop_duplicate, chance)
+
+    def _what(self) -> str:
+        return f"link {self.one}-{self.other} duplicates {self.chance:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corruption(_OnLink):
+    """Some packets are garbled: one bit flipped with a codec in the path, unreadable without."""
+
+    chance: float
+
+    def apply(self, world: World[Any]) -> None:
+        """Schedules the fault and its end."""
+        for link in self._links(world):
+            mishaps, chance = link.mishaps, self.chance
+            world.events.schedule(self.start, mishaps.corrupt, chance)
+            world.events.schedule(self.stop, mishaps.stop_corrupt, chance)
+
+    def _what(self) -> str:
+        return f"link {self.one}-{self.other} corrupts {self.chance:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition(_Lasting):
+    """Every link between `island` and the rest is down."""
+
+    island: tuple[str, ...]
+
+    def apply(self, world: World[Any]) -> None:
+        """Schedules the fault and its end."""
+        for name in self.island:
+            world.host(name)
+        for (sender, receiver), link in world.links.items():
+            if (sender in self.island) != (receiver in self.island):
+                self._between(world, link.cut, link.mend)
+
+    def _what(self) -> str:
+        return f"partition {{{', '.join(self.island)}}}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crash(_Lasting):
+    """The host loses its machine and starts again with a new one."""
+
+    host: str
+
+    def apply(self, world: World[Any]) -> None:
+        """Schedules the fault and its end."""
+        host = world.host(self.host)
+        self._between(world, host.crash, host.restart)
+
+    def _what(self) -> str:
+        return f"host {self.host} crashed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockStep:
+    """The host's clock jumps, forwards or backwards, and stays there."""
+
+    at: Instant
+    host: str
+    by_ns: Duration
+
+    def apply(self, world: World[Any]) -> None:
+        """Schedules the step."""
+        world.events.schedule(self.at, world.host(self.host).step_clock, self.by_ns)
+
+    def __str__(self) -> str:
+        step = f"{self.by_ns / MILLISECOND:+g} ms"
+        return f"{to_seconds(self.at):.6f} s clock of {self.host} {step}"
+
+
+# In this order, because a draw picks by position.
+KINDS = ("link_down", "partition", "crash", "duplication", "corruption", "clock_step")
+
+
+def draw_faults(
+    world: World[Any],
+    seeds: Seeds,
+    *,
+    count: int,
+    start: Instant,
+    stop: Instant,
+    kinds: Sequence[str] = KINDS,
+) -> list[Fault]:
+    """`count` faults that begin and end between `start` and `stop`, in order of their beginning."""
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or not kinds:
+        raise UsageError(f"no such fault {unknown}: choose from {', '.join(KINDS)}")
+    if not 0 <= start < stop - 1:
+        raise UsageError(f"no fault fits between {start} and {stop} ns: leave more time")
+    hosts = list(world.hosts)
+    # Each pair once: faults on links hit both ways.
+    pairs = [pair for pair in world.links if hosts.index(pair[0]) < hosts.index(pair[1])]
+    if not pairs:
+        raise UsageError("a world without links has nothing to break: connect its hosts first")
+    rng = seeds.rng("faults")
+    instants = sorted(rng.randrange(start, stop - 1) for _ in range(count))
+    return [_draw_one(rng, rng.choice(kinds), at, stop, hosts, pairs) for at in instants]
+
+
+def _draw_one(
+    rng: Random,
+    kind: str,
+    at: Instant,
+    stop: Instant,
+    hosts: list[str],
+    pairs: list[tuple[str, str]],
+) -> Fault:
+    """One fault; most are short, because a network that is always broken hides bugs."""
+    end = at + 1 + min(int(rng.expovariate(4 / (stop - at))), stop - at - 1)
+    one, other = rng.choice(pairs)
+    host = rng.choice(hosts)
+    chance = round(rng.uniform(0.01, 0.5), 3)
+    match kind:
+        case "link_down":
+            return LinkDown(start=at, stop=end, one=one, other=other)
+        case "partition":
+            island = tuple(sorted(rng.sample(hosts, rng.randint(1, max(1, len(hosts) // 2)))))
+            return Partition(start=at, stop=end, island=island)
+        case "crash":
+            return Crash(start=at, stop=end, host=host)
+        case "duplication":
+            return Duplication(start=at, stop=end, one=one, other=other, chance=chance)
+        case "corruption":
+            return Corruption(start=at, stop=end, one=one, other=other, chance=chance)
+        case _:
+            by_ns = rng.choice((-1, 1)) * rng.randint(1, 2000) * MILLISECOND
+            return ClockStep(at=at, host=host, by_ns=by_ns)

@@ -1,0 +1,273 @@
+"""A host: one machine, its clock, its workers and its ports.
+
+The pump is receive → drain → re-arm one timer. Between the arrival of a frame
+and its processing stand W workers with random service times: two frames that
+arrive one after the other may be processed the other way round, and that is
+where a network of in-order links gets its reordering from. Workers take frames
+in order of arrival, so when one will be free is known on arrival, and a frame
+costs one event, at the end of its service.
+
+Knows no protocol: frames are opaque, and what a machine delivers, records or
+appends goes to whoever was given to take it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from heapq import heapreplace
+from random import Random
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.machine import Append, Deliver, Machine, Port, Record, Send
+from penstock.kernel.seeds import Seeds
+from penstock.sim.clock import Clock
+from penstock.sim.events import EventQueue
+from penstock.sim.link import Link
+from penstock.sim.observe import DropReason, HostSample, Observer
+
+Frame = TypeVar("Frame")
+M = TypeVar("M", bound=Machine[Any])
+
+ServiceTime: TypeAlias = Callable[[Random], Duration]
+
+
+def exponential(mean_ns: Duration) -> ServiceTime:
+    """The usual law of a busy server."""
+    if mean_ns <= 0:
+        raise UsageError(f"a mean service time must be above 0 ns, not {mean_ns}")
+    pace = 1 / mean_ns
+    return lambda rng: round(rng.expovariate(pace))
+
+
+def constant(service_ns: Duration) -> ServiceTime:
+    """Always the same."""
+    if service_ns < 0:
+        raise UsageError(f"a service time cannot be negative: {service_ns} ns")
+    return lambda _rng: service_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """How a host gets through its input; `queue_frames_max` may wait for a worker."""
+
+    count: int
+    time: ServiceTime
+    queue_frames_max: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise UsageError(
+                f"{self.count} workers would never serve: write 1 or more, "
+                "or give the host no workers to process frames at once"
+            )
+        if self.queue_frames_max < 0:
+            raise UsageError(f"a queue cannot hold {self.queue_frames_max} frames: write 0 or more")
+
+
+# No slots: `Framing[int](...)` would fail on them (cpython issue 116669).
+@dataclass(frozen=True, kw_only=True)
+class Framing(Generic[Frame]):
+    """What the simulator must be told about frames.
+
+    With a codec (encode, decode) every frame is written and read again when it
+    is sent, so that a machine sees what it would see over a socket.
+    """
+
+    size_of: Callable[[Frame], int]
+    is_urgent: Callable[[Frame], bool] | None = None
+    codec: tuple[Callable[[Frame], bytes], Callable[[bytes], Frame]] | None = None
+
+
+def _ignore(_host: Host[Any, Any], _output: Any) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlets:
+    """Who takes what a machine puts out, besides frames."""
+
+    deliver: Callable[[Host[Any, Any], Deliver], None] = _ignore
+    record: Callable[[Host[Any, Any], Record], None] = _ignore
+    append: Callable[[Host[Any, Any], Append], None] = _ignore
+
+
+class Host(Generic[Frame, M]):
+    """Drives the machine that `make` makes, anew after each crash."""
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[Instant], M],
+        *,
+        framing: Framing[Frame],
+        events: EventQueue,
+        seeds: Seeds,
+        workers: Workers | None = None,
+        clock: Clock | None = None,
+        outlets: Outlets | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.clock: Final = clock or Clock()
+        self.links: Final[dict[Port, Link[Frame]]] = {}
+        self.received_frames = 0
+        self.dropped: Final[dict[DropReason, int]] = {"queue_full": 0, "down": 0}
+        self.observer: Observer | None = None
+        self._make: Final = make
+        self._framing: Final = framing
+        self._events: Final = events
+        self._outlets: Final = outlets or Outlets()
+        self._workers: Final = workers
+        self._rng: Final = seeds.rng("host", name, "service")
+        # A heap of when each worker is free, and when each frame that waits will be taken up.
+        self._free_at: list[Instant] = []
+        self._starts: deque[Instant] = deque()
+        self._crashes = 0
+        # What was scheduled for one life of the machine means nothing to the next.
+        self._life = 0
+        self._armed_at: Instant | None = None
+        self.machine: M
+        self._begin()
+
+    @property
+    def is_up(self) -> bool:
+        """Whether there is a machine to talk to."""
+        return not self._crashes
+
+    @property
+    def now(self) -> Instant:
+        """The time by this host's own clock."""
+        return self.clock.local(self._events.now)
+
+    def arrive(self, port: Port, frame: Frame) -> None:
+        """Takes a frame from the link at `port`."""
+        if self._crashes:
+            self._drop(frame, "down")
+        elif self._workers is None:
+            self._process(self._life, port, frame)
+        else:
+            now, starts = self._events.now, self._starts
+            while starts and starts[0] <= now:
+                starts.popleft()
+            start = max(now, self._free_at[0])
+            if start > now:
+                if len(starts) >= self._workers.queue_frames_max:
+                    self._drop(frame, "queue_full")
+                    return
+                starts.append(start)
+            done = start + self._workers.time(self._rng)
+            heapreplace(self._free_at, done)
+            self._events.schedule(done, self._process, self._life, port, frame)
+
+    def call(self, verb: Callable[[M, Instant], object]) -> bool:
+        """Says something to the machine that is no frame; False when the host is down."""
+        if self._crashes:
+            return False
+        verb(self.machine, self.now)
+        self._drain()
+        return True
+
+    def crash(self) -> None:
+        """Loses the machine and all it had; a host crashed twice must be restarted twice.
+
+        Frames that wait or are in service are told as dropped when their service would end.
+        """
+        self._crashes += 1
+        self._life += 1
+
+    def restart(self) -> None:
+        """Takes one crash back; the machine starts with nothing."""
+        assert self._crashes, f"{self.name} is not down"
+        self._crashes -= 1
+        if not self._crashes:
+            self._begin()
+
+    def step_clock(self, by_ns: Duration) -> None:
+        """Moves the clock; timers follow it."""
+        self.clock.step(by_ns, at=self._events.now)
+        if not self._crashes:
+            self._arm()
+
+    def sample(self) -> HostSample:
+        """The input as it is now."""
+        now = self._events.now
+        waiting = sum(start > now for start in self._starts)
+        dropped = sum(self.dropped.values())
+        return HostSample(now, self.name, waiting, self.received_frames, dropped)
+
+    def _begin(self) -> None:
+        now = self._events.now
+        self._free_at = [now] * (self._workers.count if self._workers else 0)
+        self._starts.clear()
+        self._armed_at = None
+        self.machine = self._make(self.now)
+        # Not at once: a machine may speak as soon as it exists, and the world may not be complete.
+        self._events.schedule(now, self._first_drain, self._life)
+
+    def _first_drain(self, life: int) -> None:
+        if life == self._life:
+            self._drain()
+
+    def _process(self, life: int, port: Port, frame: Frame) -> None:
+        if life != self._life:
+            self._drop(frame, "down")
+            return
+        self.received_frames += 1
+        self.machine.receive(frame, via=port, now=self.clock.local(self._events.now))
+        self._drain()
+
+    def _drain(self) -> None:
+        poll, outlets = self.machine.poll, self._outlets
+        while (output := poll()) is not None:
+            if type(output) is Send:
+                self._send(output.port, output.frame)
+            elif type(output) is Deliver:
+                outlets.deliver(self, output)
+            elif type(output) is Record:
+                outlets.record(self, output)
+            else:
+                assert type(output) is Append, f"{self.name} put out {output!r}"
+                outlets.append(self, output)
+        self._arm()
+
+    def _send(self, port: Port, frame: Frame) -> None:
+        framing = self._framing
+        size_bytes = framing.size_of(frame)
+        if framing.codec is not None:
+            encode, decode = framing.codec
+            encoded = encode(frame)
+            assert len(encoded) == size_bytes, f"{frame!r}: {len(encoded)} B, not {size_bytes}"
+            frame = decode(encoded)
+        urgent = framing.is_urgent is not None and framing.is_urgent(frame)
+        self.links[port].send(frame, size_bytes, urgent)
+
+    def _arm(self) -> None:
+        """One live timer: an event that comes too early looks again, so only moving up costs."""
+        wakeup = self.machine.next_wakeup()
+        if wakeup is None:
+            return
+        at = max(self._events.now, self.clock.when(wakeup))
+        if self._armed_at is None or at < self._armed_at:
+            self._armed_at = at
+            self._events.schedule(at, self._ring, self._life, at)
+
+    def _ring(self, life: int, at: Instant) -> None:
+        if life != self._life or at != self._armed_at:
+            return
+        self._armed_at = None
+        now = self.now
+        wakeup = self.machine.next_wakeup()
+        if wakeup is None or wakeup > now:
+            self._arm()
+            return
+        self.machine.wake(now=now)
+        self._drain()
+        assert self._armed_at != at, f"{self.name} woke and is still due"
+
+    def _drop(self, frame: Frame, reason: DropReason) -> None:
+        self.dropped[reason] += 1
+        if self.observer is not None:
+            self.observer.on_drop(self.name, frame, reason, now=self._events.now)

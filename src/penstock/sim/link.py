@@ -1,0 +1,297 @@
+"""A one-way link: a drop-tail queue, a transmitter and a wire.
+
+A packet that arrives at a first-in first-out queue already has a departure
+time: when the packets before it are out, plus its own transmission. So the
+link computes it on the spot and keeps one event per packet, its arrival at the
+far end; the packets on their way form one lane of the event queue. This is the
+*plain* path.
+
+Two things change departures that were already computed: an urgent packet,
+which overtakes waiting ordinary ones, and a change of rate. The link then takes
+the packets whose transmission has not begun out of the lane and serves them one
+by one, with an event at each departure, until none waits: the *served* path.
+Both give the same packets the same times; `tests/sim/test_link.py` holds them
+against a twin that knows no short cut.
+
+1. A packet is taken if the unsent rest of the one in transmission, those of its
+   own class that wait, and itself are together at most `queue_bytes_max`;
+   otherwise it is dropped, `queue_full`.
+2. What will happen to a packet on the wire is drawn when it is taken, each kind
+   of chance from its own generator. A lost packet still uses the transmitter.
+3. A transmission is never interrupted. What ends at an instant has left before
+   what arrives at that instant.
+4. Packets arrive in the order in which they were transmitted: a jitter that
+   would let one overtake makes it arrive with the one before.
+5. A link that goes down drops what waits and what is on the wire.
+
+Knows nothing of hosts, ports or what a frame is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from heapq import heappush
+from itertools import chain
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+from penstock.kernel.instant import SECOND, Duration, Instant
+from penstock.kernel.seeds import Seeds
+from penstock.sim.events import EventQueue, Lane
+from penstock.sim.mishap import Mishaps
+from penstock.sim.observe import DROP_REASONS, DropReason, LinkSample, Observer
+from penstock.sim.spec import BYTE_NS_BPS, LinkSpec, TransmitTimes, check_rate
+
+Frame = TypeVar("Frame")
+Receiver: TypeAlias = Callable[[Frame], object]
+# What a corrupted frame reads as at the far end; None when it cannot be read.
+Garble: TypeAlias = Callable[[Frame], Frame | None]
+
+_FOREVER: Final = 1_000_000 * SECOND
+# A lane's entry, after what the event queue needs: what the served path must know to take it back.
+_START, _SIZE, _EXTRA, _URGENT = 5, 6, 7, 8
+
+
+class Link(Generic[Frame]):
+    """From one end to the other; the counters are since the start."""
+
+    __slots__ = (
+        "_actions", "_cuts", "_delay_ns", "_events", "_free_at", "_garble", "_is_served",
+        "_is_special", "_last_at", "_observer", "_queue_bytes_max", "_rate_bps", "_receiver",
+        "_room_ns", "_transmit_ns", "_waiting", "_waiting_ns", "_wire", "dropped", "mishaps",
+        "name", "sent_bytes", "sent_frames",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        spec: LinkSpec,
+        receiver: Receiver[Frame],
+        *,
+        events: EventQueue,
+        seeds: Seeds,
+        garble: Garble[Frame] | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.sent_frames = 0
+        self.sent_bytes = 0
+        self.dropped: Final[dict[DropReason, int]] = dict.fromkeys(DROP_REASONS, 0)
+        self.mishaps: Final = Mishaps(spec, seeds.child("link", name))
+        self._events: Final = events
+        self._receiver: Final = receiver
+        self._garble: Final = garble
+        self._observer: Observer | None = None
+        # By `Mishap`: what is done with a packet at the far end.
+        self._actions = (receiver, self._lose, self._double, self._corrupt)
+
+        self._delay_ns: Final = spec.delay_ns
+        self._queue_bytes_max: Final = spec.queue_bytes_max
+        self._rate_bps = spec.rate_bps
+        self._transmit_ns = TransmitTimes(spec.rate_bps)
+        self._cuts = 0
+        self._room_ns: Duration
+        self._set_room()
+
+        # Packets on their way, on the plain path those that wait too; when the transmitter has
+        # sent all of them; the last arrival so far.
+        self._wire: Lane = deque()
+        self._free_at: Instant = 0
+        self._last_at: Instant = 0
+        # Served path only: those that wait, ordinary and urgent, and the time they will take.
+        self._is_served = False
+        self._waiting: Final[tuple[deque[Any], deque[Any]]] = (deque(), deque())
+        self._waiting_ns: Final = [0, 0]
+        # Served or observed: one question instead of two for each packet.
+        self._is_special = False
+
+    def send(self, frame: Frame, size_bytes: int, urgent: bool = False) -> None:
+        """Takes `frame` or drops it."""
+        events = self._events
+        now = events.now
+        if urgent or self._is_special:
+            if self._observer is not None:
+                self._observer.on_send(self, frame, size_bytes, now=now)
+            if urgent or self._is_served:
+                self._send_served(frame, size_bytes, urgent)
+                return
+        start = self._free_at if self._free_at > now else now
+        free_at = start + self._transmit_ns[size_bytes]
+        if free_at - now > self._room_ns:
+            self._drop(frame, "down" if self._cuts else "queue_full")
+            return
+        self._free_at = free_at
+        self.sent_frames += 1
+        self.sent_bytes += size_bytes
+        at = free_at + self._delay_ns
+        mishap = extra_ns = 0
+        if self.mishaps.are_possible:
+            mishap, extra_ns = self.mishaps.draw()
+            at += extra_ns
+            # Not `max`: this runs for every packet, and a call costs more than the rest of it.
+            self._last_at = at = at if at > self._last_at else self._last_at
+        wire = self._wire
+        entry = (
+            at, events.next_serial(), wire, self._actions[mishap], frame,
+            start, size_bytes, extra_ns, False,
+        )  # fmt: skip
+        if not wire:
+            heappush(events.heap, entry)
+        wire.append(entry)
+
+    # The served path.
+
+    def _send_served(self, frame: Frame, size_bytes: int, urgent: bool) -> None:
+        now = self._events.now
+        if self._is_served:
+            self._serve()
+        if not self._is_served:
+            self._take_back()
+        rest_ns = max(0, self._free_at - now)
+        own_ns = self._transmit_ns[size_bytes]
+        if rest_ns + self._waiting_ns[urgent] + own_ns > self._room_ns:
+            self._drop(frame, "down" if self._cuts else "queue_full")
+            return
+        self.sent_frames += 1
+        self.sent_bytes += size_bytes
+        mishap, extra_ns = self.mishaps.draw()
+        self._waiting[urgent].append((self._actions[mishap], frame, size_bytes, extra_ns, urgent))
+        self._waiting_ns[urgent] += own_ns
+        self._serve()
+
+    def _take_back(self) -> None:
+        """Leaves the plain path: what has not begun to leave waits again."""
+        now, wire = self._events.now, self._wire
+        while wire and wire[-1][_START] > now:
+            entry = wire.pop()
+            self._free_at, size_bytes, urgent = entry[_START], entry[_SIZE], entry[_URGENT]
+            self._waiting[urgent].appendleft((*entry[3:5], size_bytes, entry[_EXTRA], urgent))
+            self._waiting_ns[urgent] += self._transmit_ns[size_bytes]
+        self._last_at = wire[-1][0] if wire else now
+        self._set_served(True)
+        if self._free_at > now:
+            self._events.schedule(self._free_at, self._serve)
+
+    def _serve(self) -> None:
+        """Begins every transmission that is due; called at each departure, and early by senders."""
+        events, wire = self._events, self._wire
+        ordinary, urgents = self._waiting
+        while self._free_at <= events.now and (ordinary or urgents):
+            action, frame, size_bytes, extra_ns, urgent = (urgents or ordinary).popleft()
+            own_ns = self._transmit_ns[size_bytes]
+            self._waiting_ns[urgent] -= own_ns
+            # Only an idle transmitter's time lies before the packet that comes to it.
+            start = events.now
+            self._free_at = start + own_ns
+            at = max(self._last_at, self._free_at + self._delay_ns + extra_ns)
+            self._last_at = at
+            entry = (
+                at, events.next_serial(), wire, action, frame,
+                start, size_bytes, extra_ns, urgent,
+            )  # fmt: skip
+            if not wire:
+                heappush(events.heap, entry)
+            wire.append(entry)
+            if ordinary or urgents:
+                events.schedule(self._free_at, self._serve)
+        self._set_served(bool(ordinary or urgents))
+
+    def _set_served(self, is_served: bool) -> None:
+        self._is_served = is_served
+        self._is_special = is_served or self._observer is not None
+
+    # What may happen on the wire.
+
+    def _lose(self, frame: Frame) -> None:
+        self._drop(frame, "loss")
+
+    def _double(self, frame: Frame) -> None:
+        self._actions[0](frame)
+        self._actions[0](frame)
+
+    def _corrupt(self, frame: Frame) -> None:
+        garbled = None if self._garble is None else self._garble(frame)
+        if garbled is None:
+            self._drop(frame, "corrupt")
+        else:
+            self._actions[0](garbled)
+
+    def _arrive_observed(self, frame: Frame) -> None:
+        assert self._observer is not None
+        self._observer.on_arrive(self, frame, now=self._events.now)
+        self._receiver(frame)
+
+    def _drop(self, frame: Frame, reason: DropReason) -> None:
+        self.dropped[reason] += 1
+        if self._observer is not None:
+            self._observer.on_drop(self.name, frame, reason, now=self._events.now)
+
+    # What a world and its faults may change.
+
+    def observe(self, observer: Observer) -> None:
+        """From the next packet on, tells `observer`."""
+        self._observer = observer
+        self._is_special = True
+        self._actions = (self._arrive_observed, *self._actions[1:])
+
+    @property
+    def is_up(self) -> bool:
+        """Whether packets can pass."""
+        return not self._cuts
+
+    def cut(self) -> None:
+        """Goes down; a link cut twice must be mended twice."""
+        self._cuts += 1
+        self._room_ns = -1
+        lost = [entry[4] for entry in self._wire]
+        lost += [waiting[1] for waiting in chain(*self._waiting)]
+        # The lane's first entry is in the heap, which skips it when it finds the lane empty.
+        self._wire.clear()
+        self._wire = deque()
+        for waiting in self._waiting:
+            waiting.clear()
+        self._waiting_ns[:] = [0, 0]
+        self._set_served(False)
+        self._free_at = self._last_at = self._events.now
+        for frame in lost:
+            self._drop(frame, "down")
+
+    def mend(self) -> None:
+        """Takes one cut back."""
+        assert self._cuts, f"{self.name} is not down"
+        self._cuts -= 1
+        self._set_room()
+
+    def set_rate(self, rate_bps: int | None) -> None:
+        """What is in transmission ends at its old pace; the rest goes at the new."""
+        check_rate(rate_bps)
+        if self._is_served:
+            self._serve()
+        if not self._is_served:
+            self._take_back()
+        self._rate_bps = rate_bps
+        self._transmit_ns = TransmitTimes(rate_bps)
+        for urgent, waiting in enumerate(self._waiting):
+            self._waiting_ns[urgent] = sum(self._transmit_ns[w[2]] for w in waiting)
+        self._set_room()
+        self._serve()
+
+    def _set_room(self) -> None:
+        """Anything fits while there is no rate, nothing while the link is down."""
+        self._room_ns = -1 if self._cuts else self._transmit_ns[self._queue_bytes_max] or _FOREVER
+
+    # What samples show.
+
+    def sample(self) -> LinkSample:
+        """The link as it is now."""
+        now = self._events.now
+        frames = sum(entry[_START] > now for entry in self._wire)
+        unsent_ns = max(0, self._free_at - now) + sum(self._waiting_ns)
+        return LinkSample(
+            now,
+            self.name,
+            -(-unsent_ns * (self._rate_bps or 0) // BYTE_NS_BPS),
+            frames + sum(map(len, self._waiting)),
+            self.sent_frames,
+            self.sent_bytes,
+            sum(self.dropped.values()),
+        )

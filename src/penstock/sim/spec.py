@@ -1,0 +1,70 @@
+"""What a one-way link is like, as a value that can be printed and compared.
+
+Knows nothing of packets, queues or events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import SECOND, Duration
+from penstock.sim.loss import Loss
+
+# A byte takes this many nanoseconds, divided by the rate in bit/s.
+BYTE_NS_BPS: Final = 8 * SECOND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkSpec:
+    """A rate of None is a wire that takes any number of packets at once.
+
+    The delay is drawn for each packet from delay ± jitter, evenly. Each of the
+    two classes of packets may have `queue_bytes_max` waiting.
+    """
+
+    rate_bps: int | None = None
+    delay_ns: Duration = 0
+    jitter_ns: Duration = 0
+    loss: Loss | None = None
+    queue_bytes_max: int = 64_000
+
+    def __post_init__(self) -> None:
+        check_rate(self.rate_bps)
+        if self.delay_ns < 0:
+            raise UsageError(f"a delay cannot be negative: {self.delay_ns} ns")
+        if not 0 <= self.jitter_ns <= self.delay_ns:
+            raise UsageError(
+                f"a jitter of {self.jitter_ns} ns with a delay of {self.delay_ns} ns "
+                "would send packets back in time: write 0 up to the delay"
+            )
+        if self.queue_bytes_max <= 0:
+            raise UsageError(
+                f"a queue of {self.queue_bytes_max} bytes takes no packet: "
+                "write at least the size of the largest frame, 1400"
+            )
+
+
+def check_rate(rate_bps: int | None) -> None:
+    """Refuses what is no rate."""
+    if rate_bps is not None and rate_bps <= 0:
+        raise UsageError(
+            f"a rate must be above 0 bit/s, not {rate_bps}: "
+            "leave it out for a wire without limit, or take the link down"
+        )
+
+
+class TransmitTimes(dict[int, Duration]):
+    """How long a packet takes at one rate, by its size in bytes, rounded down.
+
+    Looking up is quicker than dividing, and sizes are few.
+    """
+
+    def __init__(self, rate_bps: int | None) -> None:
+        self._rate_bps = rate_bps
+
+    def __missing__(self, size_bytes: int) -> Duration:
+        own_ns = 0 if self._rate_bps is None else size_bytes * BYTE_NS_BPS // self._rate_bps
+        self[size_bytes] = own_ns
+        return own_ns

@@ -1,0 +1,187 @@
+"""A world: hosts by name, links between their ports, one time and one seed.
+
+Put together by hand or after a topology. Knows no protocol and no workload;
+`call_at` is how a workload speaks to a machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
+
+from penstock.kernel.errors import PeerError, UsageError
+from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.machine import Machine, Port
+from penstock.kernel.seeds import Seeds
+from penstock.sim.clock import Clock
+from penstock.sim.events import EventQueue
+from penstock.sim.host import Framing, Host, Outlets, Workers
+from penstock.sim.link import Garble, Link
+from penstock.sim.observe import HostSample, LinkSample, Observer, Observers
+from penstock.sim.spec import LinkSpec
+from penstock.sim.topology import Topology
+
+Frame = TypeVar("Frame")
+M = TypeVar("M", bound=Machine[Any])
+
+
+class World(Generic[Frame]):
+    """All there is in one run."""
+
+    def __init__(self, seeds: Seeds, framing: Framing[Frame]) -> None:
+        self.seeds: Final = seeds
+        self.events: Final = EventQueue()
+        self.hosts: Final[dict[str, Host[Frame, Any]]] = {}
+        # By the names of the host that sends and the host that receives.
+        self.links: Final[dict[tuple[str, str], Link[Frame]]] = {}
+        self._framing: Final = framing
+        self._observers: Observers | None = None
+
+    @property
+    def now(self) -> Instant:
+        """Global time, which no host knows."""
+        return self.events.now
+
+    def add_host(
+        self,
+        name: str,
+        make: Callable[[Instant], M],
+        *,
+        workers: Workers | None = None,
+        clock: Clock | None = None,
+        outlets: Outlets | None = None,
+    ) -> Host[Frame, M]:
+        """A host that runs what `make(local time)` makes."""
+        if name in self.hosts:
+            raise UsageError(f"there is a host {name!r} already: give each its own name")
+        host = Host[Frame, M](
+            name,
+            make,
+            framing=self._framing,
+            events=self.events,
+            seeds=self.seeds,
+            workers=workers,
+            clock=clock,
+            outlets=outlets,
+        )
+        host.observer = self._observers
+        self.hosts[name] = host
+        return host
+
+    def connect(
+        self,
+        one: str,
+        other: str,
+        spec: LinkSpec,
+        *,
+        back: LinkSpec | None = None,
+        ports: tuple[Port, Port] | None = None,
+    ) -> None:
+        """A link each way; `back` is the way from `other`, the same as forth unless said.
+
+        Each end's port bears the name of the other end unless `ports` names them.
+        """
+        port_at_one, port_at_other = ports or (other, one)
+        self._link(one, port_at_one, other, port_at_other, spec)
+        self._link(other, port_at_other, one, port_at_one, back or spec)
+
+    def connect_all(self, topology: Topology, default: LinkSpec) -> None:
+        """A link each way for every edge, like `default` where the edge does not say."""
+        for edge in topology.edges:
+            self.connect(edge.one, edge.other, edge.spec or default)
+
+    def _link(
+        self, sender: str, out_port: Port, receiver: str, in_port: Port, spec: LinkSpec
+    ) -> None:
+        for name in (sender, receiver):
+            if name not in self.hosts:
+                raise UsageError(f"there is no host {name!r}: add it before connecting it")
+        if sender == receiver or (sender, receiver) in self.links:
+            raise UsageError(
+                f"{sender} and {receiver} cannot be connected: "
+                "a link joins two different hosts, once"
+            )
+        if out_port in self.hosts[sender].links:
+            raise UsageError(f"port {out_port!r} of {sender} is taken: name another with ports=")
+        name = f"{sender}-{receiver}"
+        link = Link[Frame](
+            name,
+            spec,
+            partial(self.hosts[receiver].arrive, in_port),
+            events=self.events,
+            seeds=self.seeds,
+            garble=self._garble(name),
+        )
+        if self._observers is not None:
+            link.observe(self._observers)
+        self.links[sender, receiver] = link
+        self.hosts[sender].links[out_port] = link
+
+    def _garble(self, link_name: str) -> Garble[Frame] | None:
+        """With a codec a corrupted frame is one with a bit flipped; without, it is unreadable."""
+        if self._framing.codec is None:
+            return None
+        encode, decode = self._framing.codec
+        rng = self.seeds.rng("link", link_name, "garble")
+
+        def garble(frame: Frame) -> Frame | None:
+            encoded = bytearray(encode(frame))
+            bit = rng.randrange(8 * len(encoded))
+            encoded[bit // 8] ^= 1 << bit % 8
+            try:
+                return decode(bytes(encoded))
+            except PeerError:
+                return None
+
+        return garble
+
+    def link(self, sender: str, receiver: str) -> Link[Frame]:
+        """The link one way."""
+        try:
+            return self.links[sender, receiver]
+        except KeyError:
+            raise UsageError(f"there is no link from {sender!r} to {receiver!r}") from None
+
+    def host(self, name: str) -> Host[Frame, Any]:
+        """The host of that name."""
+        try:
+            return self.hosts[name]
+        except KeyError:
+            raise UsageError(f"there is no host {name!r}") from None
+
+    def observe(self, observer: Observer) -> None:
+        """Tells `observer` of every frame sent, arrived or dropped from now on."""
+        if self._observers is None:
+            self._observers = Observers()
+            for link in self.links.values():
+                link.observe(self._observers)
+            for host in self.hosts.values():
+                host.observer = self._observers
+        self._observers.add(observer)
+
+    def sample_every(
+        self,
+        interval_ns: Duration,
+        take: Callable[[LinkSample | HostSample], object],
+    ) -> None:
+        """Hands a sample of every link and host to `take`, first one interval from now."""
+        if interval_ns <= 0:
+            raise UsageError(f"samples need an interval above 0 ns, not {interval_ns}")
+
+        def sample() -> None:
+            for link in self.links.values():
+                take(link.sample())
+            for host in self.hosts.values():
+                take(host.sample())
+            self.events.schedule(self.now + interval_ns, sample)
+
+        self.events.schedule(self.now + interval_ns, sample)
+
+    def call_at(self, at: Instant, name: str, verb: Callable[[Any, Instant], object]) -> None:
+        """At global time `at`, says `verb(machine, local time)` to a host, if it is up."""
+        self.events.schedule(at, self.host(name).call, verb)
+
+    def run(self, until: Instant) -> None:
+        """Lets the world run up to and including `until`."""
+        self.events.run(until)
