@@ -56,3 +56,13 @@ def test_moving_a_timer_often_does_not_grow_memory() -> None:
         timers.set("one", at)
     assert len(timers._heap) <= 65
     assert list(timers.due(10_000)) == ["one"]
+
+
+def test_cancelling_gives_memory_back() -> None:
+    timers: Timers[int] = Timers()
+    for at in range(10_000):
+        timers.set(at, at)
+    for key in range(1, 10_000):
+        timers.cancel(key)
+    assert len(timers._heap) <= 65
+    assert timers.next_wakeup() == 0

@@ -33,19 +33,19 @@ def load_last(bench: str) -> dict[tuple[str, str], float]:
     try:
         document = json.loads(store_path(bench).read_text())
         return {(c["case"], c["metric"]): float(c["value"]) for c in document["cases"]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError):
         return {}
 
 
 def save(result: Result) -> bool:
     """Keeps a result for the next run to compare with; False where that is not possible."""
-    path = store_path(result.bench)
-    fresh = path.with_suffix(".new")
     try:
+        path = store_path(result.bench)
+        fresh = path.with_suffix(".new")
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh.write_text(json.dumps(result.as_json()))
         fresh.replace(path)
-    except OSError:
+    except (OSError, RuntimeError):  # no room, or no home
         return False
     return True
 

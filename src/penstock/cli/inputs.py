@@ -37,7 +37,7 @@ def read_filter(text: str) -> Predicate:
 def read_argument(text: str) -> str:
     """The text itself, that of the file `@path` names, or of standard input for `-`."""
     if text == "-":
-        return _decode(sys.stdin.buffer.read(FILE_BYTES_MAX + 1), "standard input")
+        return _decode(_stdin().read(FILE_BYTES_MAX + 1), "standard input")
     return _read_file(text[1:]) if text.startswith("@") else text
 
 
@@ -84,7 +84,7 @@ def stdin_is_piped() -> bool:
 
 def stdin_lines() -> Iterator[tuple[int, bytes]]:
     """The lines of standard input that are not blank, numbered from 1."""
-    return _lines(sys.stdin.buffer)
+    return _lines(_stdin())
 
 
 def file_lines(path: str) -> Iterator[tuple[int, bytes]]:
@@ -94,6 +94,12 @@ def file_lines(path: str) -> Iterator[tuple[int, bytes]]:
             yield from _lines(file)
     except OSError as error:
         raise UsageError(f"cannot read {path!r}: {error.strerror or error}") from None
+
+
+def _stdin() -> BinaryIO:
+    if sys.stdin is None:
+        raise UsageError("standard input is closed: give the message as an argument")
+    return sys.stdin.buffer
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -139,9 +145,13 @@ def _decode(content: bytes, where: str) -> str:
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(f"the name {twice!r} appears twice in one JSON object")
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                from penstock.content.value import shorten
+
+                raise UsageError(f"the name {shorten(name)} appears twice in one JSON object")
+            seen.add(name)
     return members
 
 

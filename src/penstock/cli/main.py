@@ -107,6 +107,8 @@ def _exit_code(call: Callable[[], Any]) -> int:
         result = call()
     except PenstockError as error:
         return _complain(str(error), picture=getattr(error, "picture", None))
+    except OSError as error:
+        return _complain(f"{error.strerror or error}: check the disk, and where output goes")
     except typer.Abort:
         return _complain("stopped")
     except Exception as error:

@@ -22,7 +22,7 @@ def print_json(document: object) -> None:
 
 def on_terminal() -> bool:
     """Whether a person is looking at standard output."""
-    return sys.stdout.isatty()
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

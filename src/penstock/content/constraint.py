@@ -3,8 +3,8 @@
 A constraint holds of a value or it does not; there is no third answer. Negation
 is another constraint, which holds of the *values of the same kind* that the
 first rejects (`NEGATION`), so that neither holds when the attribute is missing.
-Every test is linear in the sizes of its operands: there are no regular
-expressions.
+There are no regular expressions: the dearest test looks for one string of at
+most a thousand bytes in another.
 """
 
 from __future__ import annotations

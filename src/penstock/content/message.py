@@ -54,6 +54,9 @@ class Message:
             self._keys = keys
         return keys
 
+    def __reduce__(self) -> tuple[object, tuple[dict[str, Value], bytes]]:
+        return Message.trusted, (dict(self.attributes), self.payload)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Message):
             return NotImplemented

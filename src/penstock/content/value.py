@@ -35,6 +35,9 @@ class _BooleanKey:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> str:
+        return f"{self.name.upper()}_KEY"  # a copy is the same object, as of None
+
 
 TRUE_KEY: Final = _BooleanKey("true")
 FALSE_KEY: Final = _BooleanKey("false")
@@ -108,6 +111,8 @@ def is_finite(value: Value) -> bool:
 
 def shorten(value: object, chars: int = 40) -> str:
     """A value for an error message, however long it is."""
+    if isinstance(value, int) and value.bit_length() > 1_000:
+        return f"an integer of {value.bit_length()} bits"  # Python refuses to write the longest
     text = repr(value)
     return text if len(text) <= chars else f"{text[: chars - 1]}…"
 

@@ -2,7 +2,7 @@
 
 Setting a timer again moves it; cancelled entries stay in the heap until they
 surface or outnumber the live ones, so every operation is O(log n) amortised
-and memory stays within twice the number of live timers.
+and memory stays within about twice the number of live timers.
 """
 
 from collections.abc import Hashable, Iterator
@@ -38,12 +38,12 @@ class Timers(Generic[Key]):
         self._serial += 1
         self._live[key] = (at, self._serial)
         heappush(self._heap, (at, self._serial, key))
-        if len(self._heap) > _REBUILD_MIN and len(self._heap) > 2 * len(self._live):
-            self._rebuild()
+        self._shed_stale()
 
     def cancel(self, key: Key) -> None:
         """Disarms `key`; cancelling what is not armed is no error."""
-        self._live.pop(key, None)
+        if self._live.pop(key, None) is not None:
+            self._shed_stale()
 
     def deadline(self, key: Key) -> Instant | None:
         """When `key` will fire, if it is armed."""
@@ -70,6 +70,8 @@ class Timers(Generic[Key]):
         while heap and live.get(heap[0][2]) != heap[0][:2]:
             heappop(heap)
 
-    def _rebuild(self) -> None:
-        self._heap = [(at, serial, key) for key, (at, serial) in self._live.items()]
-        heapify(self._heap)
+    def _shed_stale(self) -> None:
+        """Makes the heap anew when most of it is stale."""
+        if len(self._heap) > _REBUILD_MIN and len(self._heap) > 2 * len(self._live):
+            self._heap = [(at, serial, key) for key, (at, serial) in self._live.items()]
+            heapify(self._heap)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from penstock.content.filter import Filter, Predicate
 from penstock.content.index import MatchingIndex, NaiveIndex, index, level, narrow
 from penstock.content.message import Message
 from penstock.content.syntax import parse
+from penstock.kernel.errors import UsageError
 from penstock.kernel.seeds import Seeds
 from tests.content.strategies import messages, messages_near, predicates
 
@@ -230,3 +233,54 @@ def test_both_forms_of_narrowing_agree() -> None:
         rest = (where, entries, checks, unsure)
         slow, fast = (f(pool, spans, x.copy(), *rest) for f in (narrow.narrow_arrays, compiled))
         assert [side.tolist() for side in slow] == [side.tolist() for side in fast]
+
+
+def test_integers_that_share_a_float_are_told_apart() -> None:
+    fast: MatchingIndex[int] = MatchingIndex()
+    naive: NaiveIndex[int] = NaiveIndex()
+    for i in range(60):
+        interest = parse(f"a = {2**53 + i % 3} and b = {i % 2}")
+        fast.add(i, interest)
+        naive.add(i, interest)
+    for number in (2**53 - 1, 2**53, 2.0**53, 2**53 + 1, 2**53 + 2):
+        agree(fast, naive, Message({"a": number, "b": 0}))
+
+
+def test_a_copied_message_matches_like_the_original() -> None:
+    fast: MatchingIndex[int] = MatchingIndex()
+    fast.add(1, parse("halted = true"))
+    message = Message({"halted": True})
+    assert fast.match(message) == [1]
+    for copied in (copy.deepcopy(message), pickle.loads(pickle.dumps(message))):
+        assert hash(copied) == hash(message)
+        assert copied == message
+        assert fast.match(copied) == [1]
+
+
+def test_a_level_that_empties_first_below_is_forgotten() -> None:
+    fast: MatchingIndex[int] = MatchingIndex()
+    for i in range(4):
+        fast.add(i, parse('name prefix "xxxx"'))
+    fast.add(9, parse('name prefix "xxxx" and other > 5'))
+    for i in (0, 1, 2, 3, 9):
+        fast.remove(i)
+    assert_nothing_is_held(fast)
+
+
+def test_transient_filters_leave_few_dead_ones_behind() -> None:
+    fast: MatchingIndex[str] = MatchingIndex()
+    for i in range(200):
+        fast.add(f"stays {i}", parse(f"symbol = {i}"))
+    for _ in range(30):
+        for i in range(200):
+            fast.add("passes", parse(f"symbol = {i}"))
+            fast.remove("passes")
+    assert len(fast._ids) <= 3 * 200
+
+
+def test_what_is_no_predicate_or_message_is_refused() -> None:
+    fast: MatchingIndex[str] = MatchingIndex()
+    with pytest.raises(UsageError, match="parse it"):
+        fast.add("text", "a = 1")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="only a Message"):
+        fast.match({"a": 1})  # type: ignore[arg-type]

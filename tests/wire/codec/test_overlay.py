@@ -168,6 +168,7 @@ MALFORMED = {
     + "03 00000009 0000000a 00000011"
     + INNER.hex(),
     "packet: a bitmap where a list is shorter": PACKET_HEAD + "81 00000008 02" + INNER.hex(),
+    "packet: a bitmap where a list is as short": PACKET_HEAD + "84 00000000 01000001" + INNER.hex(),
     "packet: a bitmap of no bytes": PACKET_HEAD + "80 00000008" + INNER.hex(),
     "packet: a bitmap with a zero byte first": PACKET_HEAD + "82 00000008 00ff" + INNER.hex(),
     "packet: a bitmap with a zero byte last": PACKET_HEAD + "82 00000008 ff00" + INNER.hex(),

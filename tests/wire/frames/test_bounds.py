@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.wire import encode, size_of
 from penstock.wire.frames.adv import Adv
@@ -15,6 +16,7 @@ from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.lsa import Lsa, Neighbour
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.frames.parcel import Parcel
+from penstock.wire.frames.pub import Pub
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry, Record, RecordEntry
 from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.summary import Database, Summary, SummaryRow
@@ -37,6 +39,7 @@ from tests.wire.codec.test_overlay import DATA
         ("send_rate_mps", 1e9),
         ("r_max_code", 256),
         ("fb_round", 256),
+        ("literal", 2),
     ],
 )
 def test_data_with_a_field_out_of_range_is_neither_measured_nor_written(
@@ -147,3 +150,19 @@ def test_the_largest_frames_of_every_kind_fit_a_datagram() -> None:
     assert size_of(_summary(last=top, rows=rows)) <= 1444
     # Forty-four filters of 256 bits make a part of an advert.
     assert size_of(_adv(bloom_bytes=32, added=tuple(range(44)))) <= 1444
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Pub(traffic=7, parcel=Parcel(DATA)),  # type: ignore[arg-type]
+        lambda: Sub(subscription=1, traffic=300, predicate=parse("true")),  # type: ignore[arg-type]
+        lambda: Summary(database=9, first=0, last=1, rows=()),  # type: ignore[arg-type]
+        lambda: Hello(broker=1, epoch=1, network=1, heard=5),  # type: ignore[arg-type]
+        lambda: Adv(origin=1, seq=1, traffic=TrafficClass.DATA, full=9, bloom_bytes=32),  # type: ignore[arg-type]
+        lambda: Parcel(Hello(broker=1, epoch=1, network=1, heard=True)),  # type: ignore[arg-type]
+    ],
+)
+def test_what_only_looks_like_a_field_is_refused(build: Callable[[], object]) -> None:
+    with pytest.raises(UsageError, match=r"must be a|only a transport frame"):
+        build()

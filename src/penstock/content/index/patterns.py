@@ -16,7 +16,7 @@ Entry = TypeVar("Entry")
 
 _CONTAINS: Final = Op.CONTAINS
 _GRAM: Final = 3
-_REMEMBERED_MAX: Final = 4096
+_REMEMBERED_MAX: Final = 1024
 
 
 class Patterns(Generic[Entry]):

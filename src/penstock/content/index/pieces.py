@@ -143,8 +143,13 @@ def settles(pivot: Piece) -> bool:
 def has_check(piece: Piece) -> bool:
     """Whether a test of one interval decides the piece."""
     if type(piece) is Equal:
-        return len(piece.keys) == 1
+        return len(piece.keys) == 1 and _is_plain_key(piece.keys[0])
     return type(piece) is Within or type(piece) is Present
+
+
+def _is_plain_key(key: Key) -> bool:
+    """Whether no other value has the same place among the columns, where numbers are floats."""
+    return not isinstance(key, (int, float)) or -EXACT_BELOW < key < EXACT_BELOW
 
 
 def _is_plain_bound(operand: Any) -> bool:

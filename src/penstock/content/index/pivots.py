@@ -100,8 +100,7 @@ class Pivots:
             swept = self._line_of(piece)[0].remove_one(is_dead)
         else:
             swept = [slot for b in list(self._buckets(piece)) for slot in b.remove_one(is_dead)]
-            self.drop_empty(piece)
-        self._note_more()
+        self.drop_empty(piece)
         return swept
 
     def collect_more(self, key: Key, spans: Spans) -> list[Bucket]:
@@ -140,6 +139,7 @@ class Pivots:
                     del cells[cell]
             if not cells:
                 del self._cells[piece.cells.scale]
+        self._note_more()
 
     def _note_more(self) -> None:
         self._has_texts = len(self._texts) > 0

@@ -24,7 +24,7 @@ Slots: TypeAlias = NDArray[np.int32]
 Spans: TypeAlias = list[int]
 
 _SMALLEST: Final = 4
-# Dead or unsorted members tolerated before any work is done about them.
+# Unsorted members tolerated before they are sorted in.
 _SLACK: Final = 32
 
 
@@ -181,5 +181,5 @@ class HalfLines:
 
 
 def _is_sweep_due(dead: int, count: int) -> bool:
-    """When the dead are half of a large bucket, or all of a small one."""
-    return dead == count or (dead >= _SLACK and 2 * dead >= count)
+    """When the dead are half: sweeping then costs two steps for each one that died."""
+    return 2 * dead >= count

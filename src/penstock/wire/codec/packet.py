@@ -56,7 +56,7 @@ def write(frame: Packet) -> bytes:
     destinations = frame.destinations
     origin, epoch, counter = frame.id
     size_bytes = size_destinations(destinations)
-    if size_bytes == 4 * len(destinations):
+    if _as_list(destinations, size_bytes):
         mark = len(destinations)
         listed = _LISTS[mark].pack(*destinations)
     else:
@@ -70,7 +70,8 @@ def read(data: bytes) -> Packet:
     """The frame, from all its bytes."""
     traffic, ttl, origin, epoch, counter, mark = _HEAD.unpack_from(data, BODY)
     position = BODY + _HEAD.size
-    if mark & _BITMAP:
+    is_bitmap = bool(mark & _BITMAP)
+    if is_bitmap:
         end = position + 4 + (mark & _SIZE_MAX)
         destinations = _read_bitmap(data[position:end], mark & _SIZE_MAX)
     else:
@@ -83,9 +84,14 @@ def read(data: bytes) -> Packet:
         parcel=read_parcel(data, end),
         ttl=ttl,
     )
-    if size_destinations(destinations) != end - position:
-        raise PeerError("its destinations can be written shorter")
+    if is_bitmap is _as_list(destinations, size_destinations(destinations)):
+        raise PeerError("its destinations must be written the shorter way")
     return frame
+
+
+def _as_list(destinations: tuple[int, ...], size_bytes: int) -> bool:
+    """Whether the shorter form is a list, as it is when both take the same."""
+    return size_bytes == 4 * len(destinations)
 
 
 def _bitmap_bytes(destinations: tuple[int, ...]) -> int:

@@ -7,6 +7,7 @@ from penstock.wire.frames.base import (
     check_ascending,
     check_blooms,
     check_count,
+    check_type,
     check_unsigned,
 )
 from penstock.wire.limits import ADVERT_FILTERS_MAX
@@ -32,6 +33,8 @@ class Adv(OverlayFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(32, origin=self.origin, seq=self.seq)
+        check_type(TrafficClass, traffic=self.traffic)
+        check_type(bool, full=self.full)
         check_unsigned(16, part=self.part, parts=self.parts)
         if self.part >= self.parts:
             raise UsageError(f"part {self.part} of {self.parts}: parts count from 0")

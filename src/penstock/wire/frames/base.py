@@ -38,6 +38,13 @@ def check_unsigned(bits: int, **fields: int) -> None:
             raise UsageError(f"{name} must be 0 to 2^{bits} - 1, not {value}")
 
 
+def check_type(kind: type, **fields: object) -> None:
+    """Refuses what only looks like a value of this type, as 1 does like True."""
+    for name, value in fields.items():
+        if type(value) is not kind:
+            raise UsageError(f"{name} must be a {kind.__name__}, not {value!r}")
+
+
 def check_count(what: str, items: Sequence[object], most: int) -> None:
     """Refuses what no frame has room for."""
     if len(items) > most:

@@ -8,7 +8,13 @@ import msgspec
 
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
-from penstock.wire.frames.base import TransportFrame, check_blooms, check_count, check_unsigned
+from penstock.wire.frames.base import (
+    TransportFrame,
+    check_blooms,
+    check_count,
+    check_type,
+    check_unsigned,
+)
 from penstock.wire.frames.record import EMPTY_RECORD, Record
 from penstock.wire.limits import FLOW_ID_BITS, FLOWS_MAX
 from penstock.wire.quantise import (
@@ -111,6 +117,7 @@ class Data(TransportFrame, frozen=True, kw_only=True, gc=False):
             or self.r_max_code >> 8
             or self.fb_round >> 8
             or len(self.flows) > FLOWS_MAX
+            or type(self.literal) is not bool
             or not is_rate(self.send_rate_mps)
         ):
             self._complain()
@@ -123,6 +130,7 @@ class Data(TransportFrame, frozen=True, kw_only=True, gc=False):
         check_unsigned(DELTA_BITS, prev_delta_100us=self.prev_delta_100us)
         check_unsigned(8, r_max_code=self.r_max_code, fb_round=self.fb_round)
         check_count("flows", self.flows, FLOWS_MAX)
+        check_type(bool, literal=self.literal)
         check_rate(send_rate_mps=self.send_rate_mps)
 
 

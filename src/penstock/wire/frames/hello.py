@@ -1,6 +1,6 @@
 """HELLO: a broker telling a neighbour, or a client its broker, that it is there."""
 
-from penstock.wire.frames.base import OverlayFrame, check_unsigned
+from penstock.wire.frames.base import OverlayFrame, check_type, check_unsigned
 
 
 class Hello(OverlayFrame, frozen=True, kw_only=True, gc=False):
@@ -16,3 +16,4 @@ class Hello(OverlayFrame, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         check_unsigned(32, broker=self.broker, network=self.network)
         check_unsigned(16, epoch=self.epoch)
+        check_type(bool, heard=self.heard)

@@ -7,6 +7,7 @@ clients writes their message once, and a relay writes back the bytes it read.
 
 from __future__ import annotations
 
+from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import TransportFrame
 
 
@@ -20,6 +21,8 @@ class Parcel:
     written: bytes | None
 
     def __init__(self, frame: TransportFrame, written: bytes | None = None) -> None:
+        if not isinstance(frame, TransportFrame):
+            raise UsageError(f"only a transport frame is carried, not {type(frame).__name__}")
         self.frame = frame
         self.size_bytes = None if written is None else len(written)
         self.written = written

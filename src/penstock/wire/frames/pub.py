@@ -1,6 +1,6 @@
 """PUB: a client's transport frame for the network."""
 
-from penstock.wire.frames.base import OverlayFrame, TrafficClass
+from penstock.wire.frames.base import OverlayFrame, TrafficClass, check_type
 from penstock.wire.frames.parcel import Parcel
 
 
@@ -9,3 +9,6 @@ class Pub(OverlayFrame, frozen=True, kw_only=True, gc=False):
 
     traffic: TrafficClass
     parcel: Parcel
+
+    def __post_init__(self) -> None:
+        check_type(TrafficClass, traffic=self.traffic)

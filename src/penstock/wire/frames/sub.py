@@ -1,7 +1,7 @@
 """SUB: a client asking for messages."""
 
 from penstock.content.filter import Predicate
-from penstock.wire.frames.base import OverlayFrame, TrafficClass, check_unsigned
+from penstock.wire.frames.base import OverlayFrame, TrafficClass, check_type, check_unsigned
 
 
 class Sub(OverlayFrame, frozen=True, kw_only=True, gc=False):
@@ -13,3 +13,4 @@ class Sub(OverlayFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(32, subscription=self.subscription)
+        check_type(TrafficClass, traffic=self.traffic)

@@ -10,7 +10,13 @@ from enum import IntEnum
 import msgspec
 
 from penstock.kernel.errors import UsageError
-from penstock.wire.frames.base import OverlayFrame, check_ascending, check_count, check_unsigned
+from penstock.wire.frames.base import (
+    OverlayFrame,
+    check_ascending,
+    check_count,
+    check_type,
+    check_unsigned,
+)
 from penstock.wire.limits import SUMMARY_ROWS_MAX
 
 
@@ -42,6 +48,7 @@ class Summary(OverlayFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(32, first=self.first, last=self.last)
+        check_type(Database, database=self.database)
         check_count("summary rows", self.rows, SUMMARY_ROWS_MAX)
         origins = [row.origin for row in self.rows]
         check_ascending("summary rows", origins)
