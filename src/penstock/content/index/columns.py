@@ -25,7 +25,7 @@ _ALWAYS: Final = 0
 _NEVER: Final = 1
 
 
-class Check(Struct, frozen=True):
+class Check(Struct, frozen=True, gc=False):
     """`low <= x[column] <= high`."""
 
     column: int

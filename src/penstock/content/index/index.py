@@ -133,9 +133,12 @@ class MatchingIndex(Generic[Id]):
         self, slots: list[int], tests: Sequence[Tests | None], message: Message, matched: list[Id]
     ) -> None:
         """Adds the ids of those slots whose tests all hold."""
-        get = message.attributes.get
+        get, ids = message.attributes.get, self._ids
         for slot in slots:
-            for name, test, operand in tests[slot] or self._rest_of(slot):
+            rest = tests[slot]
+            if rest is None:
+                rest = self._rest_of(slot)
+            for name, test, operand in rest:
                 value = get(name)
                 if value is None:
                     if test is not _is_absent:
@@ -143,15 +146,13 @@ class MatchingIndex(Generic[Id]):
                 elif not test(value, operand):
                     break
             else:
-                matched.append(self._ids[slot])
+                matched.append(ids[slot])
 
     def _rest_of(self, slot: int) -> Tests:
         """Worked out when first wanted: in a large index it hardly ever is."""
-        rest = self._rests[slot]
-        if rest is None:
-            pieces = pieces_of(self._filters[slot])  # type: ignore[arg-type]
-            path = [pieces[i] for i in self._paths[slot]]
-            rest = self._rests[slot] = _tests(_left_to_check(pieces, path))
+        pieces = pieces_of(self._filters[slot])  # type: ignore[arg-type]
+        path = [pieces[i] for i in self._paths[slot]]
+        rest = self._rests[slot] = _tests(_left_to_check(pieces, path))
         return rest
 
     def _narrow(self, message: Message, spans: Spans) -> tuple[Slots, Slots]:

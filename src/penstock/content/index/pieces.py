@@ -32,7 +32,7 @@ _EXISTS: Final = Op.EXISTS
 CELLS_MAX: Final = 10
 
 
-class Equal(Struct, frozen=True):
+class Equal(Struct, frozen=True, gc=False):
     """The value is one of `keys`."""
 
     attribute: str
@@ -40,7 +40,7 @@ class Equal(Struct, frozen=True):
     keys: tuple[Key, ...]
 
 
-class Within(Struct, frozen=True):
+class Within(Struct, frozen=True, gc=False):
     """The value is a number with `low <= value <= high`; one of them may be infinite."""
 
     attribute: str
@@ -50,7 +50,7 @@ class Within(Struct, frozen=True):
     cells: Cells | None
 
 
-class Text(Struct, frozen=True):
+class Text(Struct, frozen=True, gc=False):
     """The value is a string with `pattern` at its start, at its end or anywhere, as `op` says."""
 
     attribute: str
@@ -59,14 +59,14 @@ class Text(Struct, frozen=True):
     pattern: str
 
 
-class Present(Struct, frozen=True):
+class Present(Struct, frozen=True, gc=False):
     """The attribute is there."""
 
     attribute: str
     constraints: tuple[Constraint, ...]
 
 
-class Other(Struct, frozen=True):
+class Other(Struct, frozen=True, gc=False):
     """Anything else."""
 
     attribute: str
@@ -78,7 +78,7 @@ class Other(Struct, frozen=True):
         return self.constraints[0].op is not ABSENT
 
 
-class Cells(Struct, frozen=True):
+class Cells(Struct, frozen=True, gc=False):
     """Cells that a bounded interval touches: x is in cell `x * scale // 1`.
 
     Scales are powers of four, so the product is exact and the floor monotone: no
