@@ -109,10 +109,10 @@ class MatchingIndex(Generic[Id]):
         self._top.collect(message.keys, spans)
         matched: list[Id] = []
         if sum(spans[1::2]) < self._columns_from:
-            items = self._pool.items
+            listed = self._pool.listed
             slots: list[int] = []
             for i in range(0, len(spans), 2):
-                slots += items[spans[i] : spans[i] + spans[i + 1]].tolist()
+                slots += listed[spans[i] : spans[i] + spans[i + 1]]
             self._test(slots, self._rests, message, matched)
         else:
             sure, unsure = self._narrow(message, spans)

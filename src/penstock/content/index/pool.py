@@ -31,14 +31,14 @@ _SLACK: Final = 32
 class Pool:
     """Regions of 4, 8, 16 … slots of one growing array.
 
-    It has two views of the same memory: `items` is quick for a few slots at a time, `array` for
-    whole spans.
+    It is kept twice: a list is quick to cut a few slots from, an array to go through many.
     """
 
-    __slots__ = ("_free", "_used", "array", "items")
+    __slots__ = ("_free", "_used", "array", "listed")
 
     def __init__(self) -> None:
-        self._set_array(np.zeros(4096, np.int32))
+        self.array: Slots = np.zeros(4096, np.int32)
+        self.listed = [0] * 4096
         self._used = 0
         self._free: dict[int, list[int]] = {}
 
@@ -46,8 +46,9 @@ class Pool:
         """The start of a region of this capacity, which must be a power of two."""
         if free := self._free.get(capacity):
             return free.pop()
-        while self._used + capacity > len(self.items):
-            self._set_array(np.concatenate([self.array, np.zeros_like(self.array)]))
+        while self._used + capacity > len(self.listed):
+            self.array = np.concatenate([self.array, np.zeros_like(self.array)])
+            self.listed += [0] * len(self.listed)
         self._used += capacity
         return self._used - capacity
 
@@ -55,9 +56,10 @@ class Pool:
         """Gives a region back."""
         self._free.setdefault(capacity, []).append(start)
 
-    def _set_array(self, array: Slots) -> None:
-        self.array = array
-        self.items = array.data
+    def put(self, start: int, slots: list[int]) -> None:
+        """Writes slots into a region."""
+        self.array[start : start + len(slots)] = slots
+        self.listed[start : start + len(slots)] = slots
 
 
 class Bucket:
@@ -82,7 +84,9 @@ class Bucket:
         """Makes `slot` a candidate."""
         if self.count == self._capacity:
             self._resize(max(_SMALLEST, 2 * self._capacity))
-        self._pool.items[self._start + self.count] = slot
+        place = self._start + self.count
+        self._pool.array[place] = slot
+        self._pool.listed[place] = slot
         self.count += 1
         self.span = (self._start, self.count)
 
@@ -97,7 +101,7 @@ class Bucket:
 
     def slots(self) -> list[int]:
         """All of them, the dead included."""
-        return self._pool.items[self._start : self._start + self.count].tolist()
+        return self._pool.listed[self._start : self._start + self.count]
 
     def replace(self, slots: list[int]) -> None:
         """Holds just these from now on, in this order."""
@@ -109,7 +113,7 @@ class Bucket:
             while capacity < len(slots):
                 capacity *= 2
         self._resize(capacity)
-        self._pool.array[self._start : self._start + len(slots)] = slots
+        self._pool.put(self._start, slots)
         self.count = len(slots)
         self.span = (self._start, self.count)
 
@@ -118,8 +122,7 @@ class Bucket:
         self._capacity = capacity
         if capacity:
             self._start = self._pool.take(capacity)
-            pool = self._pool.array
-            pool[self._start : self._start + self.count] = pool[old_start : old_start + self.count]
+            self._pool.put(self._start, self._pool.listed[old_start : old_start + self.count])
         if old_capacity:
             self._pool.give(old_start, old_capacity)
 
