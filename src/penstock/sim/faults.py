@@ -8,6 +8,7 @@ Knows what links, hosts and clocks can be made to do, and no protocol.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -28,7 +29,7 @@ class Fault(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Lasting:
+class _Lasting(ABC):
     """From `start` up to `stop`, in global time."""
 
     start: Instant
@@ -50,8 +51,9 @@ class _Lasting:
         span = f"{to_seconds(self.start):.6f}-{to_seconds(self.stop):.6f} s"
         return f"{span} {self._what()}"
 
+    @abstractmethod
     def _what(self) -> str:
-        raise NotImplementedError
+        """The fault itself, without its time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
