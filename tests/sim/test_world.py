@@ -28,10 +28,11 @@ from penstock.sim.faults import (
 from penstock.sim.host import Framing, Host, Outlets, Workers, exponential
 from penstock.sim.link import Link
 from penstock.sim.loss import Bernoulli
-from penstock.sim.observe import DropReason, HostSample, LinkSample, Observer
+from penstock.sim.observe import DROP_REASONS, DropReason, HostSample, LinkSample, Observer
 from penstock.sim.spec import LinkSpec
 from penstock.sim.topology import line, mesh
 from penstock.sim.world import World
+from penstock.trace import fates
 from tests.sim.machines import FRAMING, Forwarder, Parcel, decode, encode
 
 SPEC = LinkSpec(rate_bps=8_000_000, delay_ns=MILLISECOND)
@@ -356,3 +357,8 @@ def test_the_same_seed_is_the_same_run_under_any_hash_seed() -> None:
     assert logs[0] == logs[1] == eventful_run()
     for word in ("queue_full", "loss", "down", "corrupt", "deliver"):
         assert any(word in row for row in logs[0]), word
+
+
+def test_the_simulator_drops_for_reasons_that_traces_know() -> None:
+    """One vocabulary everywhere: what is counted here is what is recorded there."""
+    assert set(DROP_REASONS) <= {reason.value for reason in fates.DropReason}
