@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench soak lock clean
+.PHONY: help setup demo test check bench soak paper lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -41,6 +41,11 @@ bench: $(READY) ## side-by-side benchmarks (minutes), with the change since the 
 
 soak: $(READY) ## the long seeded loops
 	@$(BIN)/python -m pytest -n $(WORKERS) -m soak
+
+paper: $(READY) ## every experiment at the published scale (long; takes up where it stopped)
+	@for id in $$($(BIN)/penstock lab list --ids); do \
+	  $(BIN)/penstock lab run $$id --profile paper --resume --check || failed="$$failed $$id"; \
+	done; [ -z "$$failed" ] || { echo "not all expectations were met:$$failed"; exit 1; }
 
 lock: $(READY) ## refresh requirements/dev.lock from pyproject.toml
 	@$(BIN)/python -m pip install --quiet uv

@@ -9,6 +9,7 @@ from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.kernel.machine import Send
 from penstock.overlay.broker import Broker
 from penstock.overlay.counters import Count
 from penstock.overlay.settings import DEFAULTS
@@ -239,7 +240,7 @@ def sent(broker: Broker, kind: type) -> list[str]:
     """The ports to which a broker wants such frames sent."""
     ports = []
     while (output := broker.poll()) is not None:
-        if isinstance(output.frame, kind):
+        if isinstance(output, Send) and isinstance(output.frame, kind):
             ports.append(output.port)
     return ports
 

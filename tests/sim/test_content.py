@@ -45,5 +45,7 @@ def test_impossible_markets_are_refused() -> None:
         Topics(hot_share=1.5)
     with pytest.raises(UsageError, match="interest_max"):
         Topics(interest_max=0.9)
-    with pytest.raises(UsageError, match="at least one"):
+    with pytest.raises(UsageError, match="no cold topics"):
         Topics(cold=0)
+    with pytest.raises(UsageError, match="at least one hot"):
+        Topics(hot=0)

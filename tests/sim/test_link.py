@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import pytest
@@ -181,6 +182,15 @@ def test_jitter_keeps_the_order_of_the_link(seed: int) -> None:
     assert [frame for _, frame in bench.arrived] == list(range(100))
     delays = [at - 100_000 * (frame + 1) for at, frame in bench.arrived]
     assert 0 <= min(delays) < max(delays) <= 10 * MILLISECOND
+
+
+@given(st.integers(0, 1 << 32))
+def test_jitter_packs_packets_no_closer_than_the_rate_does(seed: int) -> None:
+    spec = LinkSpec(rate_bps=8_000_000, delay_ns=5 * MILLISECOND, jitter_ns=5 * MILLISECOND)
+    bench = Bench(spec, seed)
+    play(bench, [(400_000, "data", 300)] * 100)
+    times = [at for at, _ in bench.arrived]
+    assert min(after - before for before, after in pairwise(times)) == 300_000
 
 
 def test_a_lost_packet_still_uses_the_transmitter() -> None:

@@ -48,8 +48,10 @@ class NaiveLink:
             urgent = [p for p in self.waiting if p.is_urgent]
             packet = (urgent or self.waiting)[0]
             self.waiting.remove(packet)
-            self.busy_until += self.transmit_ns(packet.size_bytes)
-            at = max(self.last_arrival, self.busy_until + self.spec.delay_ns + packet.extra_ns)
+            own_ns = self.transmit_ns(packet.size_bytes)
+            self.busy_until += own_ns
+            flown_ns = self.busy_until + self.spec.delay_ns + packet.extra_ns
+            at = max(self.last_arrival + own_ns, flown_ns)
             self.last_arrival = at
             self.wire.append((at, packet))
 

@@ -33,7 +33,7 @@ def test_batches_are_full_but_for_the_last() -> None:
     batches: list[Batch] = []
     collector = Collector([batches.append], batch_rows=3)
     for seq in range(7):
-        collector.add(Expected("p", 1, seq, "s"))
+        collector.add(Expected("p", 1, seq, "s", seq))
     collector.close()
     assert [batch.rows for batch in batches] == [3, 3, 1]
     assert np.concatenate([b.columns["seq"].values for b in batches]).tolist() == [*range(7)]

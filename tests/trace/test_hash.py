@@ -77,7 +77,7 @@ def test_a_row_more_or_in_another_place_is_seen(table: Table, data: st.DataObjec
 
 
 def test_the_table_is_seen() -> None:
-    row = Expected("p", 1, 2, "s")
+    row = Expected("p", 1, 2, "s", 0)
     twin = TABLES["expected"]
     renamed = Table("other", twin.record, "", twin.columns, None, None)
     assert table_hash(twin, [row]) != table_hash(renamed, [row])
@@ -91,8 +91,8 @@ def test_nothing_and_zero_differ() -> None:
 
 
 def test_names_that_run_together_differ() -> None:
-    one = hash_of([Expected("ab", 1, 2, "c"), Expected("c", 1, 2, "c")])
-    other = hash_of([Expected("a", 1, 2, "c"), Expected("bc", 1, 2, "c")])
+    one = hash_of([Expected("ab", 1, 2, "c", 0), Expected("c", 1, 2, "c", 0)])
+    other = hash_of([Expected("a", 1, 2, "c", 0), Expected("bc", 1, 2, "c", 0)])
     assert one != other
 
 
@@ -101,7 +101,7 @@ from penstock.trace.collect import Collector
 from penstock.trace.records import Expected
 collector = Collector()
 for i in range(100):
-    collector.add(Expected(f"p{i % 7}", 1, i, f"s{i % 11}"))
+    collector.add(Expected(f"p{i % 7}", 1, i, f"s{i % 11}", i))
 print(collector.close())
 """
 
@@ -117,4 +117,4 @@ def test_the_hash_is_the_same_in_every_process_and_never_changes_by_itself() -> 
         ).stdout.strip()
         for seed in ("1", "2")
     }
-    assert seen == {"0ee7d7563b332157863d854260abf48cabffca8fa002ba77e68a29e5456a64ac"}
+    assert seen == {"f96315bfc54f6cfb00d8a6244fbb0030baa526ec4ca6332d3c7541aa46ddfadd"}

@@ -32,7 +32,7 @@ from penstock.tracefile.retention import Recording
 writer.ROW_GROUP_ROWS = 1
 recording = Recording("a", keep=Path(sys.argv[1]))
 for i in range(10_000):
-    recording.add(Expected("p", 1, i, "s"))
+    recording.add(Expected("p", 1, i, "s", 7))
 os._exit(9)
 """
 
@@ -53,7 +53,7 @@ def test_a_killed_run_is_not_seen(tmp_path: Path) -> None:
 
 def test_running_again_clears_what_was_left(tmp_path: Path) -> None:
     crash(tmp_path)
-    record(tmp_path, [Expected("q", 1, 1, "s")])
+    record(tmp_path, [Expected("q", 1, 1, "s", 7)])
     assert [row.publisher for row in TraceReader(tmp_path).records(Expected, "a")] == ["q"]
     assert unfinished_runs(tmp_path) == []
 
@@ -67,16 +67,16 @@ def test_cleaning_deletes_unfinished_runs_only(tmp_path: Path) -> None:
 
 def test_a_run_that_does_not_finish_leaves_nothing(tmp_path: Path) -> None:
     with Recording("a", keep=tmp_path) as recording:
-        recording.add(Expected("p", 1, 1, "s"))
+        recording.add(Expected("p", 1, 1, "s", 7))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_finished_run_is_replaced_only_when_asked_and_only_once_whole(tmp_path: Path) -> None:
-    record(tmp_path, [Expected("old", 1, 1, "s")])
+    record(tmp_path, [Expected("old", 1, 1, "s", 7)])
     with pytest.raises(UsageError, match="exists already"):
         Recording("a", keep=tmp_path)
     with Recording("a", keep=tmp_path, replace=True) as recording:
-        recording.add(Expected("new", 1, 1, "s"))
+        recording.add(Expected("new", 1, 1, "s", 7))
         assert [r.publisher for r in TraceReader(tmp_path).records(Expected, "a")] == ["old"]
         recording.finish(RUN)
     assert [r.publisher for r in TraceReader(tmp_path).records(Expected, "a")] == ["new"]

@@ -71,7 +71,7 @@ def test_row_groups_share_names_and_lose_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "ROW_GROUP_ROWS", 10)
-    rows: list[Row] = [Expected(f"p{i // 9}", 1, i, f"s{i % 5}") for i in range(20_000)]
+    rows: list[Row] = [Expected(f"p{i // 9}", 1, i, f"s{i % 5}", i) for i in range(20_000)]
     done = record(tmp_path, rows)
     reader = TraceReader(tmp_path)
     assert list(reader.records(Expected, "a")) == rows
@@ -83,7 +83,7 @@ def test_row_groups_share_names_and_lose_nothing(
 
 def test_runs_are_kept_apart(tmp_path: Path) -> None:
     for run in ("b", "a"):
-        record(tmp_path, [Expected(run, 1, 1, "s")], run)
+        record(tmp_path, [Expected(run, 1, 1, "s", 7)], run)
     reader = TraceReader(tmp_path)
     assert reader.run_ids() == ["a", "b"]
     assert [row.publisher for row in reader.records(Expected, "b")] == ["b"]
@@ -101,11 +101,11 @@ def test_a_recorded_table_without_rows_is_there_and_one_not_recorded_is_not(tmp_
 
 
 def test_the_life_of_one_message_is_picked_out(tmp_path: Path) -> None:
-    rows: list[Row] = [Expected(f"p{i % 3}", 1, i // 3, f"s{i % 2}") for i in range(300)]
+    rows: list[Row] = [Expected(f"p{i % 3}", 1, i // 3, f"s{i % 2}", 7) for i in range(300)]
     record(tmp_path, rows)
     where: dict[str, str | int] = {"publisher": "p1", "epoch": 1, "seq": 7}
     found = list(TraceReader(tmp_path).records(Expected, "a", where=where))
-    assert found == [Expected("p1", 1, 7, "s0")]
+    assert found == [Expected("p1", 1, 7, "s0", 7)]
     assert TraceReader(tmp_path).table(Expected, "a", where={"seq": 7}).num_rows == 3
 
 
@@ -125,6 +125,6 @@ def test_metrics_see_every_batch_kept_or_not(tmp_path: Path) -> None:
     for keep in (None, tmp_path):
         seen: list[Batch] = []
         with Recording("a", keep=keep, metrics=[seen.append]) as recording:
-            recording.add(Expected("p", 1, 1, "s"))
+            recording.add(Expected("p", 1, 1, "s", 7))
             recording.finish(RUN)
         assert [batch.rows for batch in seen] == [1]

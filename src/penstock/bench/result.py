@@ -29,6 +29,8 @@ class Result:
     cases: list[Case]
     ratios: dict[str, float] = field(default_factory=dict)
     ratio_goals: dict[str, str] = field(default_factory=dict)
+    # What was left out, and how to have it.
+    notes: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, object]:
         """The documented shape of `penstock bench NAME --json`."""

@@ -74,6 +74,8 @@ def _run(name: str, as_json: bool) -> None:
     else:
         for row in (headings, *rows):
             typer.echo("\t".join(row))
+    for line in result.notes:
+        typer.echo(f"({line})")
     if not kept:
         typer.echo("(this result could not be kept for the next run to compare with)")
 

@@ -32,6 +32,8 @@ COMMANDS: Final = {
     "filter": "penstock.cli.filter",
     "bench": "penstock.cli.bench",
     "demo": "penstock.cli.demo",
+    "lab": "penstock.cli.lab",
+    "why": "penstock.cli.why",
 }
 
 _WRONG_USE: Final = 2

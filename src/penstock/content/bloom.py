@@ -106,6 +106,8 @@ class BloomParams:
 
 # A table smaller than this is searched quicker without numpy.
 _SMALL_TABLE: Final = 192
+# One smaller than this is searched quicker whole than word by word.
+_MEDIUM_TABLE: Final = 1_024
 _ROWS_MIN: Final = 256
 _GONE: Final = object()
 _Words = npt.NDArray[np.uint64]
@@ -169,6 +171,9 @@ class FilterTable(Generic[Handle]):
         """Narrows word by word, beginning with the word where the message has fewest bits."""
         words = self._words(bits)
         missing = ~words
+        if len(self._handles) <= _MEDIUM_TABLE:
+            lacking = self._columns[:, : len(self._handles)] & missing[:, np.newaxis]
+            return np.flatnonzero(np.bitwise_or.reduce(lacking) == 0)
         order = np.argsort(np.bitwise_count(words), kind="stable")
         count = len(self._handles)
         first = order[0]

@@ -32,6 +32,7 @@ from penstock.kernel.errors import UsageError
 _SALT_BYTES_MAX: Final = 64
 _ITEMS_CACHED_MAX: Final = 16_384
 _NAMES_CACHED_MAX: Final = 4_096
+_SHARED_CACHED_MAX: Final = 16_384
 
 _PLAIN: Final = Encoding()
 _ENCODABLE: Final = ORDERED | {Op.EXISTS, Op.PREFIX, Op.SUFFIX}
@@ -202,10 +203,12 @@ class Encoder:
 
     Attributes with their values are remembered in two generations: when the
     young one is full it becomes the old, and what is used again returns from
-    there. Memory is so bounded, and what is in use stays.
+    there. Memory is so bounded, and what is in use stays. A value that is new
+    still shares its cells, prefixes and suffixes with others: those tags are
+    remembered on their own.
     """
 
-    __slots__ = ("_keyed", "_mask", "_names", "_old", "_young", "params", "schema")
+    __slots__ = ("_keyed", "_mask", "_names", "_old", "_shared", "_young", "params", "schema")
 
     def __init__(
         self,
@@ -226,6 +229,7 @@ class Encoder:
         self._young: dict[tuple[str, Key], _Item] = {}
         self._old: dict[tuple[str, Key], _Item] = {}
         self._names: dict[str, _Name] = {}
+        self._shared: dict[bytes, tuple[int, int]] = {}
 
     def fingerprint(self, tag: bytes) -> int:
         """The low bits of the tag's keyed hash."""
@@ -276,12 +280,24 @@ class Encoder:
     def _encode(self, name: str, key: Key) -> _Item:
         value: Value = key is TRUE_KEY if key is TRUE_KEY or key is FALSE_KEY else key  # type: ignore[assignment]
         bits, presence, label = self._names.get(name) or self._encode_name(name)
-        values = []
-        for tag in _labelled_value_tags(label, value, self.schema.attributes.get(name, _PLAIN)):
-            fingerprint = self.fingerprint(tag)
+        own, *shared = _labelled_value_tags(label, value, self.schema.attributes.get(name, _PLAIN))
+        fingerprint = self.fingerprint(own)
+        bits |= self.params.bits_of_fingerprint(fingerprint)
+        values = [fingerprint]
+        known = self._shared
+        for tag in shared:
+            fingerprint, tag_bits = known.get(tag) or self._encode_shared(tag)
             values.append(fingerprint)
-            bits |= self.params.bits_of_fingerprint(fingerprint)
+            bits |= tag_bits
         return bits, presence, values
+
+    def _encode_shared(self, tag: bytes) -> tuple[int, int]:
+        fingerprint = self.fingerprint(tag)
+        if len(self._shared) >= _SHARED_CACHED_MAX:
+            self._shared.clear()
+        known = fingerprint, self.params.bits_of_fingerprint(fingerprint)
+        self._shared[tag] = known
+        return known
 
     def _encode_name(self, name: str) -> _Name:
         label = _label(name)

@@ -5,8 +5,9 @@ asyncio pump) hands it frames and the time, drains what it wants done with
 `poll`, and wakes it at the instant it asked for.
 """
 
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
+
+import msgspec
 
 from penstock.kernel.instant import Instant
 
@@ -17,23 +18,21 @@ Frame = TypeVar("Frame")
 FrameIn = TypeVar("FrameIn")
 
 
-@dataclass(frozen=True, slots=True)
-class Send(Generic[Frame]):
+# Structs, because one is made for every frame sent: a frozen dataclass takes five times as long.
+class Send(msgspec.Struct, Generic[Frame], frozen=True, gc=False):
     """Put `frame` on the wire towards `port`."""
 
     port: Port
     frame: Frame
 
 
-@dataclass(frozen=True, slots=True)
-class Deliver:
+class Deliver(msgspec.Struct, frozen=True, gc=False):
     """Hand `item` to the application."""
 
     item: object
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(msgspec.Struct, frozen=True, gc=False):
     """Write `entry` durably at `position` of `log`; answered by `appended(upto=...)`."""
 
     log: str
@@ -41,8 +40,7 @@ class Append:
     entry: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, gc=False):
     """A fact for the trace."""
 
     row: object

@@ -24,7 +24,8 @@ class Timers(Generic[Key]):
 
     def __init__(self) -> None:
         self._heap: list[tuple[Instant, int, Key]] = []
-        self._live: dict[Key, tuple[Instant, int]] = {}
+        # The entry that counts, the very one that is in the heap; all others there are stale.
+        self._live: dict[Key, tuple[Instant, int, Key]] = {}
         self._serial = 0
 
     def __len__(self) -> int:
@@ -36,8 +37,8 @@ class Timers(Generic[Key]):
     def set(self, key: Key, at: Instant) -> None:
         """Arms `key`, or moves it if it is armed already."""
         self._serial += 1
-        self._live[key] = (at, self._serial)
-        heappush(self._heap, (at, self._serial, key))
+        self._live[key] = entry = (at, self._serial, key)
+        heappush(self._heap, entry)
         self._shed_stale()
 
     def cancel(self, key: Key) -> None:
@@ -52,8 +53,13 @@ class Timers(Generic[Key]):
 
     def next_wakeup(self) -> Instant | None:
         """The earliest deadline."""
-        self._drop_stale()
-        return self._heap[0][0] if self._heap else None
+        heap, live = self._heap, self._live
+        while heap:
+            entry = heap[0]
+            if live.get(entry[2]) is entry:
+                return entry[0]
+            heappop(heap)
+        return None
 
     def due(self, now: Instant) -> Iterator[Key]:
         """Disarms and yields every key whose deadline is not after `now`, earliest first.
@@ -65,13 +71,8 @@ class Timers(Generic[Key]):
             del self._live[key]
             yield key
 
-    def _drop_stale(self) -> None:
-        heap, live = self._heap, self._live
-        while heap and live.get(heap[0][2]) != heap[0][:2]:
-            heappop(heap)
-
     def _shed_stale(self) -> None:
         """Makes the heap anew when most of it is stale."""
         if len(self._heap) > _REBUILD_MIN and len(self._heap) > 2 * len(self._live):
-            self._heap = [(at, serial, key) for key, (at, serial) in self._live.items()]
+            self._heap = list(self._live.values())
             heapify(self._heap)

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
-from penstock.content.bloom import FilterTable
 from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import Instant
 from penstock.overlay.announcing import Announcer, filters_per_frame
 from penstock.overlay.counters import Count, Counters
+from penstock.overlay.forgotten import Forgotten
 from penstock.overlay.settings import Settings
+from penstock.overlay.wants import Wants
 from penstock.wire.frames.adv import Adv
 from penstock.wire.serial import SEQ_BITS, after, newer
-
-_ANSWERS_MAX: Final = 4_096
 
 
 @dataclass(slots=True)
@@ -63,9 +61,8 @@ class Adverts:
         self._parts_max = -(-settings.origin_filters_max // filters_per_frame(own.bloom_bytes))
         self._adverts: dict[int, Advert] = {}
         self._assemblies: dict[int, Assembly] = {}
-        self._table: FilterTable[tuple[int, int]] = FilterTable(m)
-        # Messages that repeat are the rule, and searching costs five times what forwarding does.
-        self._answers: dict[int, list[int]] = {}
+        self._forgotten = Forgotten(settings)
+        self._wants = Wants(m)
 
     def __len__(self) -> int:
         return len(self._adverts) + len(self._assemblies)
@@ -73,10 +70,14 @@ class Adverts:
     @property
     def filter_count(self) -> int:
         """How many filters there are in all."""
-        return len(self._table)
+        return len(self._wants)
 
     def seqs(self) -> dict[int, int]:
-        """The number of each broker's latest, ours included."""
+        """The number of each broker's latest, ours included, be it forgotten."""
+        return {**self._forgotten.seqs(), **self.held()}
+
+    def held(self) -> dict[int, int]:
+        """The same without those of which only the number is left."""
         known = {origin: advert.seq for origin, advert in self._adverts.items()}
         return {self.own.origin: self.own.seq, **known}
 
@@ -94,19 +95,15 @@ class Adverts:
 
     def wanted_by(self, bits: int) -> list[int]:
         """The other brokers that want a message with these bits, lowest first."""
-        origins = self._answers.get(bits)
-        if origins is None:
-            if len(self._answers) >= _ANSWERS_MAX:
-                self._answers.clear()
-            origins = sorted({origin for origin, _ in self._table.matching(bits)})
-            self._answers[bits] = origins
-        return origins
+        return self._wants.wanted_by(bits)
 
     def accept(self, adv: Adv, *, now: Instant) -> list[Adv]:
         """Takes another broker's word; the frames to pass on, none if it was no news."""
         self._check(adv)
         known = self._adverts.get(adv.origin)
         if known is not None and not newer(adv.seq, known.seq, SEQ_BITS):
+            return []
+        if known is None and not self._forgotten.lets_in(adv.origin, adv.seq):
             return []
         if not adv.full:
             if self.missed(adv):
@@ -129,7 +126,9 @@ class Adverts:
 
     def expire(self, *, now: Instant) -> None:
         """Forgets whoever was not heard of for too long."""
+        self._forgotten.expire(now=now)
         for origin in [o for o, advert in self._adverts.items() if advert.expires <= now]:
+            self._forgotten.add(origin, self._adverts[origin].seq, now=now)
             self._forget(origin)
         for origin in [o for o, parts in self._assemblies.items() if parts.expires <= now]:
             del self._assemblies[origin]
@@ -169,25 +168,16 @@ class Adverts:
         if known is None and not self._make_room():
             return False
         before = () if known is None else known.filters
-        if len(self._table) + len(wanted) - len(before) > self._settings.filters_max:
+        if len(self._wants) + len(wanted) - len(before) > self._settings.filters_max:
             self._counters[Count.FILTERS_OVERFLOW] += 1
             return False
         filters = tuple(sorted(wanted))
         if filters != before:
-            self._replace(adv.origin, before, filters)
+            self._wants.replace(adv.origin, before, filters)
+        self._forgotten.drop(adv.origin)
         expires = now + self._settings.expire_ns
         self._adverts[adv.origin] = Advert(adv.seq, filters, expires)
         return True
-
-    def _replace(self, origin: int, before: tuple[int, ...], filters: tuple[int, ...]) -> None:
-        self._answers.clear()
-        kept = set(before).intersection(filters)
-        for bloom in before:
-            if bloom not in kept:
-                self._table.remove((origin, bloom))
-        for bloom in filters:
-            if bloom not in kept:
-                self._table.add((origin, bloom), bloom)
 
     def _make_room(self) -> bool:
         """Whether there is place for one more, at the cost of one who cannot be reached."""
@@ -201,4 +191,4 @@ class Adverts:
         return False
 
     def _forget(self, origin: int) -> None:
-        self._replace(origin, self._adverts.pop(origin).filters, ())
+        self._wants.replace(origin, self._adverts.pop(origin).filters, ())

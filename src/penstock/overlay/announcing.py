@@ -37,8 +37,11 @@ class Announcer:
         if len(added) + len(removed) > len(wanted):
             self.seq = after(self.seq, SEQ_BITS)
             return self.full()
-        # What is added goes first, so that nothing wanted is ever without its filter.
         most = filters_per_frame(self.bloom_bytes)
+        if len(added) + len(removed) <= most:
+            # In one, so that those whose table is just large enough have room for it.
+            return [self._delta(added, removed)]
+        # What is added goes first, so that nothing wanted is ever without its filter.
         deltas = [self._delta(added=part) for part in _chunks(added, most)]
         return deltas + [self._delta(removed=part) for part in _chunks(removed, most)]
 

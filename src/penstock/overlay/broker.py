@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.kernel.instant import Instant
-from penstock.kernel.machine import Port, Send
+from penstock.kernel.machine import Port, Record, Send
 from penstock.kernel.timers import Timers
 from penstock.overlay.address import Address
 from penstock.overlay.clients import Clients
@@ -50,7 +50,10 @@ _EPOCH_SHIFT: Final = 16
 
 
 class Broker:
-    """One broker; `counters` may be read at any time."""
+    """One broker; `counters` may be read at any time.
+
+    One that `tells` puts out a `Record` of a `Decision` for all it does with messages.
+    """
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class Broker:
         network: int = 0,
         settings: Settings = DEFAULTS,
         address: Address | None = None,
+        tells: bool = False,
     ) -> None:
         if broker == CLIENT:
             raise UsageError("brokers are numbered from 1: 0 stands for a client")
@@ -70,6 +74,7 @@ class Broker:
         self._settings = settings
         self._out = Outbox()
         self._timers: Timers[_Timer] = Timers()
+        self._is_started = False
         self._neighbours = Neighbours(settings.links_max)
         self._clients = Clients(encoder, settings, self.counters)
         self._greeter = Greeter(
@@ -94,6 +99,7 @@ class Broker:
             settings.seen_max,
             self.counters,
             self._out,
+            tells=tells,
         )
         self._from_neighbour: dict[type, _Handler] = {
             Lsa: self._knowledge.on_lsa,
@@ -121,14 +127,15 @@ class Broker:
 
     def receive(self, frame: OverlayFrame, *, via: Port, now: Instant) -> None:
         """Takes a frame; what is wrong with it is counted, and changes nothing."""
-        if not self._timers:
+        if not self._is_started:
             self._start(now)
+        link = self._neighbours.links.get(via)
         try:
-            if via not in self._neighbours:
+            if link is None:
                 handle = self._from_client.get(type(frame))
             elif type(frame) is Hello:
                 handle = self._on_neighbour
-            elif self._neighbours.heard(via):
+            elif link.broker is not None:
                 handle = self._from_neighbour.get(type(frame))
             else:
                 handle = self._on_stranger
@@ -148,8 +155,8 @@ class Broker:
         """When `wake` must next be called; None before the first input."""
         return self._timers.next_wakeup()
 
-    def poll(self) -> Send[OverlayFrame] | None:
-        """The next frame to send."""
+    def poll(self) -> Send[OverlayFrame] | Record | None:
+        """The next frame to send, or thing to tell, which comes before the frame it is about."""
         return self._out.poll()
 
     # Verbs ----------------------------------------------------------------------------------
@@ -240,7 +247,8 @@ class Broker:
     # Time -----------------------------------------------------------------------------------
 
     def _start(self, now: Instant) -> None:
-        if not self._timers:
+        if not self._is_started:
+            self._is_started = True
             self._timers.set(("hello", ""), now + self._settings.hello_ns)
             self._timers.set(("refresh", ""), now + self._settings.refresh_ns)
             # Half a period off: a summary and a refresh that cross would be taken for a loss.

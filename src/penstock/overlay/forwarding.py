@@ -18,6 +18,15 @@ _BITMAP_BYTES_MAX: Final = 127
 ALWAYS_FIT: Final = (DATAGRAM_BYTES_MAX - FRAME_BYTES_MAX - _HEAD_BYTES) // _BROKER_BYTES
 
 
+def common_port(destinations: Sequence[int], ports: Mapping[int, Port]) -> Port | None:
+    """The port that all destinations lie behind, as is the rule far from the first broker."""
+    port = ports.get(destinations[0])
+    for broker in destinations:
+        if ports.get(broker) != port:
+            return None
+    return port
+
+
 def by_port(
     destinations: Iterable[int], ports: Mapping[int, Port]
 ) -> tuple[dict[Port, list[int]], int]:

@@ -111,7 +111,7 @@ class Knowledge:
         for row in summary.rows:
             if row.origin == self._me:
                 self._flood(own.overtake(row.seq))
-        for origin in lacking(summary, database.seqs()):
+        for origin in lacking(summary, database.held()):
             self._out.flood([via], database.frames(origin))
 
     # Told to neighbours ---------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from penstock.kernel.instant import Instant
 from penstock.overlay.counters import Count, Counters
+from penstock.overlay.forgotten import Forgotten
 from penstock.overlay.routes import next_hops
 from penstock.overlay.settings import Settings
 from penstock.wire.frames.lsa import Lsa, Neighbour
@@ -23,6 +24,7 @@ class LinkState:
         self._counters = counters
         self._lsas: dict[int, Lsa] = {me: Lsa(origin=me, seq=seq, neighbours=())}
         self._expires: dict[int, Instant] = {}
+        self._forgotten = Forgotten(settings)
         self._hops: dict[int, int] | None = None
 
     def __len__(self) -> int:
@@ -36,7 +38,11 @@ class LinkState:
         return self._hops
 
     def seqs(self) -> dict[int, int]:
-        """The number of each broker's latest."""
+        """The number of each broker's latest, be it forgotten."""
+        return {**self._forgotten.seqs(), **self.held()}
+
+    def held(self) -> dict[int, int]:
+        """The same without those of which only the number is left."""
         return {origin: lsa.seq for origin, lsa in self._lsas.items()}
 
     def frames(self, origin: int) -> list[Lsa]:
@@ -60,8 +66,9 @@ class LinkState:
         """Takes another broker's word; whether it was news."""
         known = self._lsas.get(lsa.origin)
         if known is None:
-            if not self._make_room():
+            if not self._forgotten.lets_in(lsa.origin, lsa.seq) or not self._make_room():
                 return False
+            self._forgotten.drop(lsa.origin)
         elif not newer(lsa.seq, known.seq, SEQ_BITS):
             return False
         self._lsas[lsa.origin] = lsa
@@ -72,7 +79,9 @@ class LinkState:
 
     def expire(self, *, now: Instant) -> None:
         """Forgets whoever was not heard of for too long."""
+        self._forgotten.expire(now=now)
         for origin in [origin for origin, at in self._expires.items() if at <= now]:
+            self._forgotten.add(origin, self._lsas[origin].seq, now=now)
             self._forget(origin)
 
     def _renew(self, seq: int, neighbours: tuple[Neighbour, ...]) -> Lsa:

@@ -38,34 +38,35 @@ class Neighbours:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._links: dict[Port, Link] = {}
+        # Open to the broker, which looks a port up for every frame.
+        self.links: dict[Port, Link] = {}
 
     def __contains__(self, port: Port) -> bool:
-        return port in self._links
+        return port in self.links
 
     def __len__(self) -> int:
-        return len(self._links)
+        return len(self.links)
 
     def add(self, port: Port, cost: int) -> bool:
         """Puts a link under watch, or gives it another cost; whether that one is up."""
         Neighbour(0, cost)  # checks the cost
-        link = self._links.get(port)
+        link = self.links.get(port)
         if link is not None:
             link.cost = cost
             return link.up
-        if len(self._links) >= self._most:
+        if len(self.links) >= self._most:
             raise UsageError(f"a broker has at most {self._most} links: spread them over more")
-        self._links[port] = Link(cost)
+        self.links[port] = Link(cost)
         return False
 
     def remove(self, port: Port) -> bool:
         """Takes a link away; whether it was up."""
-        link = self._links.pop(port, None)
+        link = self.links.pop(port, None)
         return link is not None and link.up
 
     def hear(self, port: Port, hello: Hello) -> Change:
         """Takes a neighbour's word."""
-        link = self._links[port]
+        link = self.links[port]
         is_new = (link.broker, link.epoch) != (hello.broker, hello.epoch)
         was_up = link.up
         link.broker, link.epoch, link.up = hello.broker, hello.epoch, hello.heard
@@ -76,28 +77,28 @@ class Neighbours:
 
     def silence(self, port: Port) -> bool:
         """Nobody is heard there any more; whether the link was up."""
-        link = self._links[port]
+        link = self.links[port]
         was_up = link.up
         link.broker, link.up = None, False
         return was_up
 
     def heard(self, port: Port) -> bool:
         """Whether somebody is heard there, be it up or not."""
-        link = self._links.get(port)
+        link = self.links.get(port)
         return link is not None and link.broker is not None
 
     def ports(self) -> list[Port]:
         """Every link."""
-        return list(self._links)
+        return list(self.links)
 
     def up(self) -> list[Port]:
         """The links that work."""
-        return [port for port, link in self._links.items() if link.up]
+        return [port for port, link in self.links.items() if link.up]
 
     def port_of(self) -> dict[int, Port]:
         """The best port to each neighbour: of several the cheapest, then the first by name."""
         best: dict[int, tuple[int, Port]] = {}
-        for port, link in self._links.items():
+        for port, link in self.links.items():
             if link.up and link.broker is not None:
                 offer = (link.cost, port)
                 best[link.broker] = min(offer, best.get(link.broker, offer))
@@ -107,7 +108,7 @@ class Neighbours:
         """The neighbours as an LSA names them."""
         return tuple(
             [
-                Neighbour(broker, self._links[port].cost)
+                Neighbour(broker, self.links[port].cost)
                 for broker, port in sorted(self.port_of().items())
             ]
         )

@@ -1,31 +1,36 @@
-"""Frames waiting to be polled. A driver empties it after every input, so it needs no bound."""
+"""What waits to be polled. A driver empties it after every input, so it needs no bound."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from penstock.kernel.machine import Port, Send
+from penstock.kernel.machine import Port, Record, Send
+from penstock.overlay.decisions import Decision
 from penstock.wire.frames.base import OverlayFrame
 
 
 class Outbox:
     """First in, first out."""
 
-    __slots__ = ("_sends",)
+    __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._sends: deque[Send[OverlayFrame]] = deque()
+        self._waiting: deque[Send[OverlayFrame] | Record] = deque()
 
     def send(self, port: Port, frame: OverlayFrame) -> None:
         """To one port."""
-        self._sends.append(Send(port, frame))
+        self._waiting.append(Send(port, frame))
 
     def flood(self, ports: Iterable[Port], frames: Sequence[OverlayFrame]) -> None:
         """All frames to each port."""
         for port in ports:
-            self._sends.extend([Send(port, frame) for frame in frames])
+            self._waiting.extend([Send(port, frame) for frame in frames])
 
-    def poll(self) -> Send[OverlayFrame] | None:
+    def tell(self, decision: Decision) -> None:
+        """To whoever keeps the trace."""
+        self._waiting.append(Record(decision))
+
+    def poll(self) -> Send[OverlayFrame] | Record | None:
         """The next one."""
-        return self._sends.popleft() if self._sends else None
+        return self._waiting.popleft() if self._waiting else None

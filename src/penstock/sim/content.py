@@ -17,34 +17,51 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
+from typing import Final
 
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter, Predicate
+from penstock.content.limits import PAYLOAD_BYTES_MAX
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
+
+# So that an interest of 1 is one in all topics, whatever their shares add up to.
+_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topics:
-    """A market of topics; shares are of all messages, interests are match probabilities."""
+    """A market of topics; shares are of all messages, interests are match probabilities.
 
+    Topics are named after their market, so that two markets do not meet.
+    """
+
+    name: str = "t"
     hot: int = 60
     cold: int = 600
     hot_share: float = 0.5
     interest_max: float = 0.1
     cold_interest: float = 0.0015
     attributes: int = 10
+    payload_bytes: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.hot, self.cold) < 1:
-            raise UsageError("a market needs at least one hot and one cold topic")
-        if not 0 < self.hot_share < 1:
-            raise UsageError(f"hot_share must lie between 0 and 1, not be {self.hot_share}")
-        if not 0 < self.cold_interest <= self.interest_max <= self.hot_share:
+        if self.hot < 1 or self.cold < 0:
+            raise UsageError("a market needs at least one hot topic, and 0 or more cold ones")
+        if not 0 < self.hot_share <= 1 or (self.hot_share == 1) != (self.cold == 0):
             raise UsageError(
-                "cold_interest must be positive, interest_max at least as much,"
+                f"hot_share must lie between 0 and 1, and be 1 if there are no cold topics and"
+                f" only then, not {self.hot_share} with {self.cold} cold topics"
+            )
+        if not 0 <= self.cold_interest <= self.interest_max <= self.hot_share:
+            raise UsageError(
+                "cold_interest must be 0 or more, interest_max at least as much,"
                 f" and hot_share at least that: {self.cold_interest}, {self.interest_max},"
                 f" {self.hot_share}"
+            )
+        if not 0 <= self.payload_bytes <= PAYLOAD_BYTES_MAX:
+            raise UsageError(
+                f"a payload has 0 to {PAYLOAD_BYTES_MAX} bytes, not {self.payload_bytes}"
             )
         if not 1 <= self.attributes <= 64:
             raise UsageError(f"a message has 1 to 64 attributes, not {self.attributes}")
@@ -53,26 +70,29 @@ class Topics:
         """The share of each topic: hot ones first, the first of them most."""
         weights = [1 / (rank + 10) for rank in range(self.hot)]
         hot = [self.hot_share * weight / sum(weights) for weight in weights]
-        return hot + [(1 - self.hot_share) / self.cold] * self.cold
+        return hot + [(1 - self.hot_share) / max(1, self.cold)] * self.cold
 
     def message(self, rng: Random, cumulative: Sequence[float] | None = None) -> Message:
         """One message; pass `cumulative()` when making many."""
         topic = bisect_left(cumulative or self.cumulative(), rng.random() * (1 - 1e-12))
         details = {f"detail{i}": rng.randrange(1000) for i in range(1, self.attributes)}
-        return Message.trusted({"topic": _name(topic), **details})
+        return Message.trusted({"topic": self._topic(topic), **details}, bytes(self.payload_bytes))
 
     def cumulative(self) -> list[float]:
         """Shares summed up, to draw topics by."""
         return list(accumulate(self.shares()))
 
-    def interest(self, rng: Random) -> Predicate:
-        """What one subscriber asks for."""
+    def interest(self, rng: Random, wanted: float | None = None) -> Predicate:
+        """What a subscriber asks for that matches `wanted` of all messages, or a little less.
+
+        Drawn evenly up to `interest_max` when it is left out.
+        """
         shares = self.shares()
-        left = rng.uniform(0, self.interest_max)
-        cold_left = min(left, rng.uniform(0, 2 * self.cold_interest))
+        left = rng.uniform(0, self.interest_max) if wanted is None else wanted
+        cold_left = min(left, rng.uniform(0, 2 * self.cold_interest)) if self.cold else 0.0
         chosen = []
         for topic in rng.sample(range(self.hot), self.hot):
-            if shares[topic] <= left - cold_left:
+            if shares[topic] <= left - cold_left + _ROUNDING:
                 chosen.append(topic)
                 left -= shares[topic]
         for topic in rng.sample(range(self.hot, self.hot + self.cold), self.cold):
@@ -81,15 +101,14 @@ class Topics:
             chosen.append(topic)
             cold_left -= shares[topic]
         # Whoever wants less than any topic offers still wants the least of them.
-        chosen = chosen or [rng.randrange(self.hot, self.hot + self.cold)]
-        return Predicate(Filter([Constraint("topic", Op.EQ, _name(t))]) for t in chosen)
+        chosen = chosen or [rng.randrange(self.hot + self.cold - max(1, self.cold), len(shares))]
+        return Predicate(Filter([Constraint("topic", Op.EQ, self._topic(t))]) for t in chosen)
 
     def odds(self, interest: Predicate) -> float:
         """How probable it is that a message matches."""
         shares = self.shares()
         wanted = [c.operand for f in interest.filters for c in f.constraints]
-        return sum(shares[int(str(name)[1:])] for name in wanted)
+        return sum(shares[int(str(name).removeprefix(self.name))] for name in wanted)
 
-
-def _name(topic: int) -> str:
-    return f"t{topic}"
+    def _topic(self, number: int) -> str:
+        return f"{self.name}{number}"

@@ -82,6 +82,10 @@ class Framing(Generic[Frame]):
     codec: tuple[Callable[[Frame], bytes], Callable[[bytes], Frame]] | None = None
 
 
+def _never(_frame: Any) -> bool:
+    return False
+
+
 def _ignore(_host: Host[Any, Any], _output: Any) -> None:
     pass
 
@@ -117,7 +121,9 @@ class Host(Generic[Frame, M]):
         self.dropped: Final[dict[DropReason, int]] = {"queue_full": 0, "down": 0}
         self.observer: Observer | None = None
         self._make: Final = make
-        self._framing: Final = framing
+        self._codec: Final = framing.codec
+        self._size_of: Final = framing.size_of
+        self._is_urgent: Final = framing.is_urgent or _never
         self._events: Final = events
         self._outlets: Final = outlets or Outlets()
         self._workers: Final = workers
@@ -129,6 +135,8 @@ class Host(Generic[Frame, M]):
         # What was scheduled for one life of the machine means nothing to the next.
         self._life = 0
         self._armed_at: Instant | None = None
+        # By the host's own clock, while it runs as it did then: what is not before it can wait.
+        self._armed_for: Instant | None = None
         self.machine: M
         self._begin()
 
@@ -147,7 +155,10 @@ class Host(Generic[Frame, M]):
         if self._crashes:
             self._drop(frame, "down")
         elif self._workers is None:
-            self._process(self._life, port, frame)
+            # As in `_process`: a call less for every frame.
+            self.received_frames += 1
+            self.machine.receive(frame, via=port, now=self.clock.local(self._events.now))
+            self._drain()
         else:
             now, starts = self._events.now, self._starts
             while starts and starts[0] <= now:
@@ -188,8 +199,10 @@ class Host(Generic[Frame, M]):
     def step_clock(self, by_ns: Duration) -> None:
         """Moves the clock; timers follow it."""
         self.clock.step(by_ns, at=self._events.now)
-        if not self._crashes:
-            self._arm()
+        self._armed_for = None
+        wakeup = None if self._crashes else self.machine.next_wakeup()
+        if wakeup is not None:
+            self._arm(wakeup)
 
     def sample(self) -> HostSample:
         """The input as it is now."""
@@ -202,7 +215,7 @@ class Host(Generic[Frame, M]):
         now = self._events.now
         self._free_at = [now] * (self._workers.count if self._workers else 0)
         self._starts.clear()
-        self._armed_at = None
+        self._armed_at = self._armed_for = None
         self.machine = self._make(self.now)
         # Not at once: a machine may speak as soon as it exists, and the world may not be complete.
         self._events.schedule(now, self._first_drain, self._life)
@@ -220,48 +233,49 @@ class Host(Generic[Frame, M]):
         self._drain()
 
     def _drain(self) -> None:
-        poll, outlets = self.machine.poll, self._outlets
+        poll = self.machine.poll
         while (output := poll()) is not None:
             if type(output) is Send:
-                self._send(output.port, output.frame)
+                frame = output.frame
+                size_bytes = self._size_of(frame)
+                if self._codec is not None:
+                    frame = self._written_and_read(frame, size_bytes)
+                self.links[output.port].send(frame, size_bytes, self._is_urgent(frame))
             elif type(output) is Deliver:
-                outlets.deliver(self, output)
+                self._outlets.deliver(self, output)
             elif type(output) is Record:
-                outlets.record(self, output)
+                self._outlets.record(self, output)
             else:
                 assert type(output) is Append, f"{self.name} put out {output!r}"
-                outlets.append(self, output)
-        self._arm()
-
-    def _send(self, port: Port, frame: Frame) -> None:
-        framing = self._framing
-        size_bytes = framing.size_of(frame)
-        if framing.codec is not None:
-            encode, decode = framing.codec
-            encoded = encode(frame)
-            assert len(encoded) == size_bytes, f"{frame!r}: {len(encoded)} B, not {size_bytes}"
-            frame = decode(encoded)
-        urgent = framing.is_urgent is not None and framing.is_urgent(frame)
-        self.links[port].send(frame, size_bytes, urgent)
-
-    def _arm(self) -> None:
-        """One live timer: an event that comes too early looks again, so only moving up costs."""
+                self._outlets.append(self, output)
         wakeup = self.machine.next_wakeup()
-        if wakeup is None:
-            return
+        if wakeup is not None and (self._armed_for is None or wakeup < self._armed_for):
+            self._arm(wakeup)
+
+    def _written_and_read(self, frame: Frame, size_bytes: int) -> Frame:
+        assert self._codec is not None
+        encode, decode = self._codec
+        encoded = encode(frame)
+        assert len(encoded) == size_bytes, f"{frame!r}: {len(encoded)} B, not {size_bytes}"
+        return decode(encoded)
+
+    def _arm(self, wakeup: Instant) -> None:
+        """One live timer: an event that comes too early looks again, so only moving up costs."""
         at = max(self._events.now, self.clock.when(wakeup))
         if self._armed_at is None or at < self._armed_at:
-            self._armed_at = at
+            self._armed_at, self._armed_for = at, wakeup
             self._events.schedule(at, self._ring, self._life, at)
 
     def _ring(self, life: int, at: Instant) -> None:
         if life != self._life or at != self._armed_at:
             return
-        self._armed_at = None
+        self._armed_at = self._armed_for = None
         now = self.now
         wakeup = self.machine.next_wakeup()
-        if wakeup is None or wakeup > now:
-            self._arm()
+        if wakeup is None:
+            return
+        if wakeup > now:
+            self._arm(wakeup)
             return
         self.machine.wake(now=now)
         self._drain()

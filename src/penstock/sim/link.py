@@ -20,8 +20,9 @@ against a twin that knows no short cut.
    of chance from its own generator. A lost packet still uses the transmitter.
 3. A transmission is never interrupted. What ends at an instant has left before
    what arrives at that instant.
-4. Packets arrive in the order in which they were transmitted: a jitter that
-   would let one overtake makes it arrive with the one before.
+4. Packets arrive in the order in which they were transmitted, and no closer
+   than the rate lets them: a jitter that would let one overtake makes it arrive
+   one transmission time after the one before.
 5. A link that goes down drops what waits and what is on the wire.
 
 Knows nothing of hosts, ports or what a frame is.
@@ -57,9 +58,9 @@ class Link(Generic[Frame]):
 
     __slots__ = (
         "_actions", "_cuts", "_delay_ns", "_events", "_free_at", "_garble", "_is_served",
-        "_is_special", "_last_at", "_observer", "_queue_bytes_max", "_rate_bps", "_receiver",
-        "_room_ns", "_transmit_ns", "_waiting", "_waiting_ns", "_wire", "dropped", "mishaps",
-        "name", "sent_bytes", "sent_frames",
+        "_is_special", "_is_watched", "_last_at", "_observer", "_queue_bytes_max", "_rate_bps",
+        "_receiver", "_room_ns", "_transmit_ns", "_waiting", "_waiting_ns", "_wire", "dropped",
+        "mishaps", "name", "sent_bytes", "sent_frames",
     )  # fmt: skip
 
     def __init__(
@@ -101,7 +102,8 @@ class Link(Generic[Frame]):
         self._is_served = False
         self._waiting: Final[tuple[deque[Any], deque[Any]]] = (deque(), deque())
         self._waiting_ns: Final = [0, 0]
-        # Served or observed: one question instead of two for each packet.
+        # Served or watched: one question instead of two for each packet.
+        self._is_watched = False
         self._is_special = False
 
     def send(self, frame: Frame, size_bytes: int, urgent: bool = False) -> None:
@@ -109,13 +111,15 @@ class Link(Generic[Frame]):
         events = self._events
         now = events.now
         if urgent or self._is_special:
-            if self._observer is not None:
+            if self._is_watched:
+                assert self._observer is not None
                 self._observer.on_send(self, frame, size_bytes, now=now)
             if urgent or self._is_served:
                 self._send_served(frame, size_bytes, urgent)
                 return
         start = self._free_at if self._free_at > now else now
-        free_at = start + self._transmit_ns[size_bytes]
+        own_ns = self._transmit_ns[size_bytes]
+        free_at = start + own_ns
         if free_at - now > self._room_ns:
             self._drop(frame, "down" if self._cuts else "queue_full")
             return
@@ -128,7 +132,8 @@ class Link(Generic[Frame]):
             mishap, extra_ns = self.mishaps.draw()
             at += extra_ns
             # Not `max`: this runs for every packet, and a call costs more than the rest of it.
-            self._last_at = at = at if at > self._last_at else self._last_at
+            earliest = self._last_at + own_ns
+            self._last_at = at = at if at > earliest else earliest
         wire = self._wire
         entry = (
             at, events.next_serial(), wire, self._actions[mishap], frame,
@@ -182,7 +187,7 @@ class Link(Generic[Frame]):
             # Only an idle transmitter's time lies before the packet that comes to it.
             start = events.now
             self._free_at = start + own_ns
-            at = max(self._last_at, self._free_at + self._delay_ns + extra_ns)
+            at = max(self._last_at + own_ns, self._free_at + self._delay_ns + extra_ns)
             self._last_at = at
             entry = (
                 at, events.next_serial(), wire, action, frame,
@@ -197,7 +202,7 @@ class Link(Generic[Frame]):
 
     def _set_served(self, is_served: bool) -> None:
         self._is_served = is_served
-        self._is_special = is_served or self._observer is not None
+        self._is_special = is_served or self._is_watched
 
     # What may happen on the wire.
 
@@ -230,8 +235,14 @@ class Link(Generic[Frame]):
     def observe(self, observer: Observer) -> None:
         """From the next packet on, tells `observer`."""
         self._observer = observer
-        self._is_special = True
-        self._actions = (self._arrive_observed, *self._actions[1:])
+        if not observer.drops_only:
+            self._is_watched = self._is_special = True
+            self._actions = (self._arrive_observed, *self._actions[1:])
+
+    @property
+    def rate_bps(self) -> int | None:
+        """Bits a second; None for a wire without limit."""
+        return self._rate_bps
 
     @property
     def is_up(self) -> bool:

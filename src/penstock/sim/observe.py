@@ -21,7 +21,12 @@ DROP_REASONS: tuple[DropReason, ...] = ("queue_full", "loss", "down", "corrupt")
 
 
 class Observer:
-    """Override what you want to hear; frames are the machines' own, not copies."""
+    """Override what you want to hear; frames are the machines' own, not copies.
+
+    One that is `drops_only` is told of drops alone, and makes no other packet slower.
+    """
+
+    drops_only = False
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:
         """`frame` was offered to `link`, which may yet refuse it."""
@@ -37,11 +42,15 @@ class Observers(Observer):
     """Several, told in the order in which they came."""
 
     def __init__(self, *observers: Observer) -> None:
-        self._all = list(observers)
+        self._all: list[Observer] = []
+        self.drops_only = True
+        for observer in observers:
+            self.add(observer)
 
     def add(self, observer: Observer) -> None:
         """One more."""
         self._all.append(observer)
+        self.drops_only = self.drops_only and observer.drops_only
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:
         """Passes it on."""

@@ -154,11 +154,11 @@ class World(Generic[Frame]):
         """Tells `observer` of every frame sent, arrived or dropped from now on."""
         if self._observers is None:
             self._observers = Observers()
-            for link in self.links.values():
-                link.observe(self._observers)
-            for host in self.hosts.values():
-                host.observer = self._observers
         self._observers.add(observer)
+        for link in self.links.values():
+            link.observe(self._observers)
+        for host in self.hosts.values():
+            host.observer = self._observers
 
     def sample_every(
         self,

@@ -78,11 +78,13 @@ class Expected(Row, frozen=True, gc=False):
     """Ground truth: this subscriber's exact predicate matches this message."""
 
     TABLE: ClassVar[str] = "expected"
+    TIME: ClassVar[str | None] = "published_ns"
 
     publisher: Publisher
     epoch: Epoch
     seq: Seq
     subscriber: Subscriber
+    published_ns: Published
 
 
 class Arrival(Row, frozen=True, gc=False):
@@ -250,7 +252,7 @@ class QueueSample(Row, frozen=True, gc=False):
     queue: Annotated[str, "name of the queue"]
     held_packets: Annotated[int, "packets in it"]
     held_bytes: Annotated[int, "bytes in it"]
-    peak_bytes: Annotated[int, "most bytes in it since the sample before"]
+    peak_bytes: Annotated[int | None, "most bytes since the sample before; null if not watched"]
 
 
 class Drop(Row, frozen=True, gc=False):

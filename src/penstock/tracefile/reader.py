@@ -8,7 +8,8 @@ another type is a `UsageError` that names the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -20,6 +21,7 @@ from penstock.trace.records import Row, Run
 from penstock.trace.schema import EVENTS, SCHEMA_MAJOR, SCHEMA_VERSION, TABLES, Column, Table
 from penstock.tracefile import arrow
 from penstock.tracefile.layout import finished_runs, run_directory, table_path
+from penstock.tracefile.search import Where, names_in, rows_with
 from penstock.tracefile.writer import TABLE_KEY, VERSION_KEY
 
 Record = TypeVar("Record", bound=Row)
@@ -73,40 +75,39 @@ class TraceReader:
     ) -> Iterator[arrow.ArrowTable]:
         """The rows as Arrow tables of a bounded size, for what does not fit memory."""
         table = self._tables[record.TABLE]
-        path = self._path(table.name, run)
-        if not path.exists():
-            raise UsageError(self._absent(table, run))
-        try:
-            with arrow.open_parquet(path) as file:
-                columns = self._agree(table, path, file)
-                left = arrow.row_count(file)
-                for piece in arrow.tables_in(file, columns, rows):
-                    left -= piece.num_rows
-                    yield arrow.matching(_conformed(table, path, piece), where)
-                # Checksums cover pages, not the headers that say how many there are.
-                if left:
-                    raise EOFError("rows are missing")
-        except arrow.FileErrors as error:
-            raise UsageError(
-                f"{path} is damaged or no Parquet file ({_first_line(error)}): run it again"
-            ) from error
+        with self._opened(table, run) as (file, path, columns):
+            left = arrow.row_count(file)
+            for piece in arrow.tables_in(file, columns, rows):
+                left -= piece.num_rows
+                yield arrow.matching(_conformed(table, path, piece), where)
+            # Checksums cover pages, not the headers that say how many there are.
+            if left:
+                raise EOFError("rows are missing")
 
     def records(
         self, record: type[Record], run: str, *, where: Mapping[str, str | int] = _EVERYWHERE
     ) -> Iterator[Record]:
         """The rows as records; convenient, not quick."""
-        columns = self._tables[record.TABLE].columns
-        names = [column.name for column in columns]
-        words = [(column.name, _words(column)) for column in columns if column.words]
-        for piece in self.pieces(record, run, where=where):
-            for row in arrow.rows_of(piece):
-                values = dict(zip(names, row, strict=True))
-                for name, known in words:
-                    if values[name] not in known:
-                        path = self._path(record.TABLE, run)
-                        raise UsageError(f"{path}: {name} cannot be {values[name]!r}")
-                    values[name] = known[values[name]]
-                yield record(**values)
+        return self._records(record, run, self.pieces(record, run, where=where))
+
+    def picked(self, record: type[Record], run: str, *, where: Where) -> list[Record]:
+        """The few rows that have these values; reads little more than them."""
+        return list(self._records(record, run, self.picked_pieces(record, run, where=where)))
+
+    def picked_pieces(
+        self, record: type[Row], run: str, *, where: Where
+    ) -> Iterator[arrow.ArrowTable]:
+        """The same as Arrow tables; a file that lacks a column has no row with a value in it."""
+        table = self._tables[record.TABLE]
+        with self._opened(table, run) as (file, path, columns):
+            if set(where) <= set(columns):
+                for piece in rows_with(file, columns, where):
+                    yield _conformed(table, path, piece)
+
+    def names(self, record: type[Row], column: str, run: str) -> list[str]:
+        """The names that occur in one column of a run, sorted."""
+        with self._opened(self._tables[record.TABLE], run) as (file, _, columns):
+            return names_in(file, column) if column in columns else []
 
     def trace_hash(self, run: str) -> str:
         """The hash computed anew from the rows, to compare with the one that the run states."""
@@ -119,6 +120,36 @@ class TraceReader:
                 if piece.num_rows:
                     whole.add(packer.pack_columns([c.to_pylist() for c in piece.columns]))
         return whole.hexdigest()
+
+    def _records(
+        self, record: type[Record], run: str, pieces: Iterable[arrow.ArrowTable]
+    ) -> Iterator[Record]:
+        columns = self._tables[record.TABLE].columns
+        names = [column.name for column in columns]
+        words = [(column.name, _words(column)) for column in columns if column.words]
+        for piece in pieces:
+            for row in arrow.rows_of(piece):
+                values = dict(zip(names, row, strict=True))
+                for name, known in words:
+                    if values[name] not in known:
+                        path = self._path(record.TABLE, run)
+                        raise UsageError(f"{path}: {name} cannot be {values[name]!r}")
+                    values[name] = known[values[name]]
+                yield record(**values)
+
+    @contextmanager
+    def _opened(self, table: Table, run: str) -> Iterator[tuple[Any, Path, list[str]]]:
+        """The file of a table, where it lies, and the columns to read."""
+        path = self._path(table.name, run)
+        if not path.exists():
+            raise UsageError(self._absent(table, run))
+        try:
+            with arrow.open_parquet(path) as file:
+                yield file, path, self._agree(table, path, file)
+        except arrow.FileErrors as error:
+            raise UsageError(
+                f"{path} is damaged or no Parquet file ({_first_line(error)}): run it again"
+            ) from error
 
     def _path(self, table: str, run: str) -> Path:
         return table_path(run_directory(self._directory, run), table)

@@ -38,8 +38,9 @@ class Level:
         if self._anyhow.count:
             spans += self._anyhow.span
         all_pivots = self._pivots
-        for name, key in keys.items():
-            if (pivots := all_pivots.get(name)) is None:
+        # The shorter of the two: most filters of one index are often about one attribute.
+        for name in all_pivots if len(all_pivots) < len(keys) else keys:
+            if (pivots := all_pivots.get(name)) is None or (key := keys.get(name)) is None:
                 continue
             if (bucket := pivots.equal.get(key)) is not None:
                 spans += bucket.span

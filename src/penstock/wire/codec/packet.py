@@ -29,6 +29,7 @@ from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.packet import Packet, PacketId
 
 _HEAD: Final = Struct(">BBIHIB")
+_HEAD_BYTES: Final = _HEAD.size
 _BROKER: Final = Struct(">I")
 _BITMAP: Final = 0x80
 _SIZE_MAX: Final = 0x7F
@@ -37,7 +38,10 @@ _LISTS: Final = tuple(Struct(f">{count}I") for count in range(_SIZE_MAX + 1))
 
 def size(frame: Packet) -> int:
     """Bytes of the body."""
-    return _HEAD.size + size_destinations(frame.destinations) + size_parcel(frame.parcel)
+    # Asked at every hop: most packets have one destination and a parcel of known size.
+    destinations, parcel = frame.destinations, frame.parcel
+    listed_bytes = 4 if len(destinations) == 1 else size_destinations(destinations)
+    return _HEAD_BYTES + listed_bytes + (parcel.size_bytes or size_parcel(parcel))
 
 
 def size_destinations(destinations: tuple[int, ...]) -> int:

@@ -49,7 +49,7 @@ class Row(NamedTuple):
 class Table(Generic[F]):
     """The codecs of some family of frames."""
 
-    __slots__ = ("_readers", "_writers", "rows")
+    __slots__ = ("_readers", "_sizers", "_writers", "rows")
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows = tuple(rows)
@@ -57,6 +57,7 @@ class Table(Generic[F]):
             row.frame: (bytes((VERSION, row.number)), row.codec.write, row.bytes_max, row)
             for row in self.rows
         }
+        self._sizers = {row.frame: (row.codec.size, row.bytes_max, row) for row in self.rows}
         self._readers = {row.number: (row.codec.read, row.bytes_max, row) for row in self.rows}
         assert len(self._writers) == len(self._readers) == len(self.rows), "a row is repeated"
 
@@ -70,8 +71,8 @@ class Table(Generic[F]):
 
     def size_of(self, frame: F) -> int:
         """What `len(encode(frame))` would be."""
-        _, _, bytes_max, row = self._writers[type(frame)]
-        size_bytes = BODY + row.codec.size(frame)
+        size, bytes_max, row = self._sizers[type(frame)]
+        size_bytes = BODY + size(frame)
         if size_bytes > bytes_max:
             raise _too_large(row, size_bytes)
         return size_bytes

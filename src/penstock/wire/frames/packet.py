@@ -1,7 +1,10 @@
 """PACKET: a transport frame on its way between brokers."""
 
+from copy import copy
 from operator import ge
 from typing import NamedTuple
+
+from msgspec.structs import force_setattr
 
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import (
@@ -44,9 +47,16 @@ class Packet(OverlayFrame, frozen=True, kw_only=True, gc=False):
             or not 0 < len(destinations) <= DESTINATIONS_MAX
             or destinations[0] < 0
             or destinations[-1] >> 32
-            or any(map(ge, destinations, destinations[1:]))
+            or (len(destinations) > 1 and any(map(ge, destinations, destinations[1:])))
         ):
             self._complain()
+
+    def relayed(self, destinations: tuple[int, ...]) -> "Packet":
+        """The copy for some of its own destinations, one hop on: nothing that needs checking."""
+        relayed = copy(self)
+        force_setattr(relayed, "destinations", destinations)
+        force_setattr(relayed, "ttl", self.ttl - 1)
+        return relayed
 
     def _complain(self) -> None:
         check_unsigned(32, origin=self.id.origin, counter=self.id.counter)

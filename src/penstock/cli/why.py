@@ -1,0 +1,86 @@
+"""`penstock why`: the life of one message, from a kept trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli import new_app
+from penstock.cli.output import AsJson, print_json
+
+if TYPE_CHECKING:
+    from penstock.tracefile.life import Life
+    from penstock.tracefile.verdicts import Verdict
+
+app = new_app("The life of one message.")
+
+
+@app.command()
+def why(
+    trace: Annotated[
+        Path, typer.Argument(metavar="TRACE", help="A directory of runs, or one run's own.")
+    ],
+    message: Annotated[
+        str, typer.Argument(metavar="MESSAGE", help="publisher:seq, or publisher:epoch:seq.")
+    ],
+    run: Annotated[
+        str | None, typer.Option(metavar="ID", help="Which run, when there are several.")
+    ] = None,
+    subscriber: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only what concerns this one.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Tell long lists in full instead of counting.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The life of one message: where it went, what was decided about it, who got it and why not.
+
+    Reads a trace that a run kept. Times are seconds of the run's clock.
+
+    \b
+    Example:
+      penstock why out/traces p3:17
+      penstock why out/traces p3:17 --run M-3.1.off.1 --subscriber s2
+    """
+    from penstock.tracefile.life import read_life
+    from penstock.tracefile.naming import check_subscriber, find_message, open_run
+    from penstock.tracefile.narration import narrate
+    from penstock.tracefile.verdicts import judge
+
+    reader, run_id = open_run(trace, run)
+    life = read_life(reader, run_id, find_message(reader, run_id, message))
+    if subscriber is None:
+        verdicts = judge(reader, life)
+    else:
+        check_subscriber(reader, run_id, subscriber)
+        verdicts = judge(reader, life, [subscriber])
+        life = life.only_for(subscriber)
+    for note in reader.notes:
+        typer.echo(f"penstock: {note}", err=True)
+    if as_json:
+        print_json(_as_json(life, verdicts))
+        return
+    about = reader.run(run_id)
+    for line in narrate(life, about, verdicts, only=subscriber, everything=everything):
+        typer.echo(line)
+
+
+def _as_json(life: Life, verdicts: list[Verdict]) -> dict[str, object]:
+    """Rows as the trace has them, times in its nanoseconds."""
+    from dataclasses import asdict
+
+    from msgspec import to_builtins
+
+    tables = ("hops", "drops", "arrivals", "deliveries", "losses", "requests", "repairs")
+    return {
+        "run": life.run,
+        "message": asdict(life.message),
+        "not_recorded": life.not_recorded,
+        "publication": to_builtins(life.publication),
+        "expected": list(life.expected),
+        **{table: to_builtins(getattr(life, table)) for table in tables},
+        "verdicts": to_builtins(verdicts),
+    }

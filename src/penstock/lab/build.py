@@ -1,0 +1,272 @@
+"""Makes a network and its workload of an experiment and a seed.
+
+What a simulator's value refuses (a jitter longer than its delay, a tree that
+cannot be) is said of the key in the file that asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import cycle
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from penstock.content.filter import Filter, Predicate
+from penstock.content.message import Message
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import MILLISECOND, Instant, seconds
+from penstock.kernel.seeds import Seeds
+from penstock.lab.document import Document
+from penstock.lab.experiment import (
+    BrokerPart,
+    BurstRate,
+    ConstantRate,
+    Experiment,
+    Group,
+    LinkPart,
+    PublishPart,
+    RampRate,
+    Shape,
+)
+from penstock.sim import schedule, topology
+from penstock.sim.broker_network import BrokerNetwork
+from penstock.sim.content import Topics
+from penstock.sim.host import Workers, constant, exponential
+from penstock.sim.loss import Bernoulli, GilbertElliott
+from penstock.sim.recorder import Recorder
+from penstock.sim.source import Source
+from penstock.sim.spec import LinkSpec
+from penstock.sim.topology import Edge, Topology
+from penstock.sim.topology_file import read_topology
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything in place, at time 0."""
+
+    network: BrokerNetwork
+    # When the experiment's own clock begins, and when the run ends.
+    origin: Instant
+    stop: Instant
+    # The clients of each group.
+    members: dict[str, list[str]]
+
+
+def build(experiment: Experiment, document: Document, seeds: Seeds, recorder: Recorder) -> Scene:
+    """The network with all clients and publishers; nothing has happened yet."""
+    network = _network(experiment, document, seeds, recorder)
+    run = experiment.run
+    origin = seconds(run.warmup_s)
+    end = origin + seconds(run.duration_s)
+    recorder.watch(network, sample_every_ns=seconds(run.sample_s) or None)
+    crowd = _Crowd(experiment, document, seeds, network, recorder, origin, end)
+    members = {name: crowd.add(name, group) for name, group in experiment.clients.items()}
+    return Scene(network, origin, end + seconds(run.drain_s), members)
+
+
+@contextmanager
+def blaming(document: Document, *path: str | int) -> Iterator[None]:
+    """Says of the key at `path` what a value of the simulator says of itself."""
+    try:
+        yield
+    except UsageError as error:
+        raise document.error(path, str(error)) from None
+
+
+def _network(
+    experiment: Experiment, document: Document, seeds: Seeds, recorder: Recorder
+) -> BrokerNetwork:
+    part = experiment.network
+    drawn = part.topology.draw
+    shape_seeds = seeds.child("topology") if drawn is None else Seeds(drawn)
+    with blaming(document, "network", "topology"):
+        shape = make_topology(part.topology, shape_seeds)
+    with blaming(document, "network", "link"):
+        shape = _with_drawn_delays(shape, part.link, seeds.rng("delays"))
+        link = make_link(part.link, _delay_ms(part.link))
+    return BrokerNetwork(
+        seeds.child("world"),
+        shape,
+        link,
+        workers=_workers(part.broker),
+        codec=part.codec,
+        outlets=recorder.outlets,
+        tells=recorder.tells,
+    )
+
+
+def make_topology(shape: Shape, seeds: Seeds) -> Topology:
+    """The topology that a file asks for."""
+    if shape.shape == "file":
+        if shape.path is None:
+            raise UsageError('a topology from a file needs path = "…"')
+        return read_topology(Path(shape.path))
+    if shape.shape == "tree":
+        if shape.diameter is None:
+            raise UsageError("a tree needs a diameter")
+        return topology.tree(shape.size, shape.diameter, seeds, degree_max=shape.degree_max)
+    if shape.shape == "mesh":
+        if shape.edges is None:
+            raise UsageError("a mesh needs edges, how many there are")
+        return topology.mesh(shape.size, shape.edges, seeds)
+    if shape.shape == "scale_free":
+        return topology.scale_free(shape.size, seeds, edges_per_node=shape.edges_per_node)
+    return {"line": topology.line, "star": topology.star, "dumbbell": topology.dumbbell}[
+        shape.shape
+    ](shape.size)
+
+
+def make_link(link: LinkPart, delay_ms: float) -> LinkSpec:
+    """The link that a file asks for."""
+    loss = None
+    if link.loss:
+        independent = link.loss_burst == 1
+        loss = (
+            Bernoulli(link.loss)
+            if independent
+            else GilbertElliott.of(loss=link.loss, burst=link.loss_burst)
+        )
+    return LinkSpec(
+        rate_bps=None if link.rate_mbps is None else round(link.rate_mbps * 1_000_000),
+        delay_ns=round(delay_ms * MILLISECOND),
+        jitter_ns=round(link.jitter_ms * MILLISECOND),
+        loss=loss,
+        queue_bytes_max=link.queue_bytes,
+    )
+
+
+def _delay_ms(link: LinkPart) -> float:
+    return link.delay_ms[0] if isinstance(link.delay_ms, list) else link.delay_ms
+
+
+def _with_drawn_delays(shape: Topology, link: LinkPart, rng: Random) -> Topology:
+    if not isinstance(link.delay_ms, list):
+        return shape
+    low, high = link.delay_ms
+    if low > high:
+        raise UsageError(f"delay_ms = [{low}, {high}]: write the lower one first")
+    edges = [
+        edge if edge.spec else replace(edge, spec=make_link(link, rng.uniform(low, high)))
+        for edge in shape.edges
+    ]
+    return Topology(shape.nodes, tuple[Edge, ...](edges))
+
+
+def _workers(broker: BrokerPart) -> Workers | None:
+    if not broker.service_ms:
+        return None
+    service_ns = round(broker.service_ms * MILLISECOND)
+    law = (exponential if broker.law == "exponential" else constant)(max(1, service_ns))
+    return Workers(count=broker.workers, time=law, queue_frames_max=broker.queue_frames)
+
+
+class _Crowd:
+    """All clients, added group by group."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        document: Document,
+        seeds: Seeds,
+        network: BrokerNetwork,
+        recorder: Recorder,
+        origin: Instant,
+        end: Instant,
+    ) -> None:
+        self._document: Final = document
+        self._seeds: Final = seeds
+        self._network: Final = network
+        self._recorder: Final = recorder
+        self._origin: Final = origin
+        self._end: Final = end
+        self._round: Final = cycle(network.topology.nodes)
+        self._count = 0
+        self._publishers = 0
+        self._markets: Final[dict[str, Topics]] = {}
+        for name, market in experiment.markets.items():
+            with blaming(document, "markets", name):
+                self._markets[name] = Topics(
+                    name=f"{name}.",
+                    hot=market.hot,
+                    cold=market.cold,
+                    hot_share=market.hot_share,
+                    interest_max=market.hot_share,
+                    cold_interest=market.cold_interest if market.cold else 0,
+                    attributes=market.attributes,
+                    payload_bytes=market.payload_bytes,
+                )
+
+    def add(self, name: str, group: Group) -> list[str]:
+        """The clients of a group, named by their number in the whole crowd."""
+        brokers = self._round if group.at is None else cycle(group.at)
+        members = []
+        for number in range(group.count):
+            self._count += 1
+            client = f"c{self._count}"
+            with blaming(self._document, "clients", name):
+                self._network.add_client(client, next(brokers))
+                self._subscribe(client, group)
+            if group.publish is not None:
+                with blaming(self._document, "clients", name, "publish"):
+                    self._publish(client, group.publish, number)
+            members.append(client)
+        return members
+
+    def _subscribe(self, client: str, group: Group) -> None:
+        if not group.subscribe:
+            return
+        filters: list[Filter] = []
+        for market, wanted in group.subscribe.items():
+            rng = self._seeds.rng("interest", client, market)
+            share = rng.uniform(wanted[0], wanted[1]) if isinstance(wanted, list) else wanted
+            filters += self._markets[market].interest(rng, share).filters
+        predicate = Predicate(filters)
+        self._network.subscribe(client, predicate)
+        self._recorder.subscriber(client, predicate)
+
+    def _publish(self, client: str, part: PublishPart, number: int) -> None:
+        self._publishers += 1
+        self._recorder.publisher(client, self._publishers)
+        rng = self._seeds.rng("publisher", client, "when")
+        starts = part.start_s if isinstance(part.start_s, list) else [part.start_s]
+        start = self._origin + seconds(starts[number % len(starts)])
+        departures = schedule.departures(
+            make_rate(part.rate, rng),
+            start=start,
+            stop=self._end,
+            rng=rng,
+            poisson=part.spacing == "poisson",
+        )
+        Source(
+            self._network.world,
+            self._network.world.host(client),
+            self._publishers,
+            departures,
+            _maker(self._markets[part.market], self._seeds.rng("publisher", client, "what")),
+            published=self._recorder.published,
+        )
+
+
+def make_rate(part: ConstantRate | RampRate | BurstRate, rng: Random) -> schedule.Rate:
+    """The rate that a file asks for; bursts of different publishers do not march in step."""
+    match part:
+        case ConstantRate():
+            return schedule.Constant(part.rate)
+        case RampRate():
+            return schedule.Ramp(start=part.start, stop=part.stop, over_s=part.over_s)
+        case BurstRate():
+            return schedule.Bursts(
+                base=part.base,
+                burst=part.burst,
+                burst_s=part.burst_s,
+                every_s=part.every_s,
+                shift_s=rng.uniform(0, part.every_s),
+            )
+
+
+def _maker(topics: Topics, rng: Random) -> Callable[[], Message]:
+    cumulative = topics.cumulative()
+    return lambda: topics.message(rng, cumulative)

@@ -1,0 +1,191 @@
+"""A TOML file that remembers where each key stands, and layers laid over it.
+
+A profile, a variant and `--set` all do the same: they say something else for
+some keys. Each is a layer; what stands at a key, and where it was written, is
+the last layer's word. Errors name the place. Knows nothing of what keys mean.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from penstock.kernel.errors import UsageError
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+Tree: TypeAlias = dict[str, Any]
+
+# In a path: one of the keys of a table.
+ANY: Final = "..."
+
+_TABLE: Final = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY: Final = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*=""")
+_PART: Final = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
+_STEP: Final = re.compile(r"\.([\w-]+)|\[(\d+)\]|\[(\.\.\.)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """What it says, and where: below a path of the file, or in words of its own."""
+
+    tree: Tree
+    below: KeyPath
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file and the layers over it, the last one on top."""
+
+    name: str
+    lines: Mapping[KeyPath, int]
+    layers: tuple[_Layer, ...]
+
+    @property
+    def tree(self) -> Tree:
+        """What it all says together."""
+        merged: Tree = {}
+        for layer in self.layers:
+            merged = _merged(merged, layer.tree)
+        return merged
+
+    def with_part(self, *path: str) -> Document:
+        """Lays a table of the file itself over it: a profile, a variant."""
+        part: Any = self.layers[0].tree
+        for step in path:
+            part = part.get(step, {})
+        return self._with(_Layer(part, path))
+
+    def with_set(self, text: str) -> Document:
+        """Lays `key=value` over it, the value as in TOML; a bare word is text."""
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--set takes key=value, as in run.duration_s=30, not {text!r}")
+        try:
+            tree = tomllib.loads(f"{key.strip()} = {value.strip()}")
+        except tomllib.TOMLDecodeError:
+            try:
+                quoted = value.strip().replace("\\", "\\\\").replace('"', '\\"')
+                tree = tomllib.loads(f'{key.strip()} = "{quoted}"')
+            except tomllib.TOMLDecodeError:
+                raise UsageError(f"--set {text}: {key.strip()!r} is no key") from None
+        return self._with(_Layer(tree, (), f"--set {text}"))
+
+    def with_tree(self, tree: Tree, words: str) -> Document:
+        """Lays something else over it, called `words` in errors."""
+        return self._with(_Layer(tree, (), words))
+
+    def place(self, path: KeyPath) -> str:
+        """Where `path`, or what is nearest above it, was written."""
+        for layer in reversed(self.layers):
+            depth = _depth(layer.tree, path)
+            if not depth:
+                continue
+            if layer.words:
+                return layer.words
+            # What the layer does not spell out to the end may be spelled out below it.
+            if depth == len(path) or layer is self.layers[0]:
+                return self._line((*layer.below, *path))
+        return self._line(path)
+
+    def error(self, path: KeyPath, message: str) -> UsageError:
+        """An error about what stands at `path`."""
+        return UsageError(f"{self.place(path)}: {message}")
+
+    def _line(self, path: KeyPath) -> str:
+        while path and path not in self.lines:
+            path = path[:-1]
+        return f"{self.name}:{self.lines[path]}" if path else self.name
+
+    def _with(self, layer: _Layer) -> Document:
+        return Document(self.name, self.lines, (*self.layers, layer))
+
+
+def read_document(path: Path, name: str | None = None) -> Document:
+    """Reads a TOML file; `name` is what errors call it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"cannot read {path}: {reason}") from None
+    return parse_document(text, name or str(path))
+
+
+def parse_document(text: str, name: str) -> Document:
+    """Reads TOML text."""
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        place = name
+        if (found := re.search(r"\(at line (\d+), column \d+\)", message)) is not None:
+            place = f"{name}:{found[1]}"
+            message = message.replace(found[0], "").strip()
+        raise UsageError(f"{place}: not TOML: {message}") from None
+    return Document(name, find_lines(text), (_Layer(tree, ()),))
+
+
+def find_lines(text: str) -> dict[KeyPath, int]:
+    """The line of every table and key that begins a line."""
+    lines: dict[KeyPath, int] = {}
+    counts: dict[KeyPath, int] = {}
+    table: KeyPath = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if (head := _TABLE.fullmatch(line)) is not None:
+            table = tuple(_parts(head[2]))
+            if head[1] == "[[":
+                index = counts[table] = counts.get(table, -1) + 1
+                lines.setdefault(table, number)
+                table = (*table, index)
+            lines[table] = number
+        elif (key := _KEY.match(line)) is not None:
+            path = table
+            for part in _parts(key[1]):
+                path = (*path, part)
+                lines.setdefault(path, number)
+    return lines
+
+
+def path_of(text: str) -> KeyPath:
+    """`$.clients.slow.at[0]` as msgspec writes it, `clients.slow.at[0]` as people do.
+
+    Where msgspec does not say which key it was, there is a step `ANY`.
+    """
+    steps = _STEP.findall(text if text.startswith(("$", "[")) else f".{text}")
+    return tuple(int(index) if index else name or some for name, index, some in steps)
+
+
+def dotted(path: KeyPath) -> str:
+    """The way back."""
+    return "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in path).lstrip(".")
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip("\"'") for part in _PART.findall(text)]
+
+
+def _depth(tree: Any, path: KeyPath) -> int:
+    """How far `path` leads into `tree`."""
+    for depth, step in enumerate(path):
+        try:
+            tree = tree[step]
+        except (KeyError, IndexError, TypeError):
+            return depth
+    return len(path)
+
+
+def _merged(lower: Tree, upper: Tree) -> Tree:
+    """Tables are merged, anything else replaced; so is a table of another `kind`."""
+    result = dict(lower)
+    for key, value in upper.items():
+        below = result.get(key)
+        if isinstance(value, dict) and isinstance(below, dict):
+            other_kind = "kind" in value and value["kind"] != below.get("kind")
+            result[key] = value if other_kind else _merged(below, value)
+        else:
+            result[key] = value
+    return result

@@ -1,0 +1,78 @@
+"""Whether what was expected was seen.
+
+An expectation is judged on the whole confidence interval: a mean that reaches
+its goal by luck does not meet it. With one seed there is only the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from penstock.lab.document import Document
+from penstock.lab.experiment import Expectation
+from penstock.lab.run import Outcome
+from penstock.lab.statistics import Estimate, estimate, ratio
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """One expectation, and what came of it."""
+
+    metric: str
+    variant: str
+    op: str
+    goal: float | list[float]
+    published: float | str | None
+    # None when it was not measured, which meets no expectation.
+    value: float | None
+    ci95: tuple[float, float] | None
+    ok: bool
+    ratio_to: str | None = None
+
+
+def judge(expectation: Expectation, outcomes: Mapping[str, Sequence[Outcome]]) -> Verdict:
+    """One expectation, against all seeds."""
+    found = _found(expectation, outcomes)
+    return Verdict(
+        metric=expectation.metric,
+        variant=expectation.variant,
+        op=expectation.op,
+        goal=expectation.value,
+        published=expectation.published,
+        value=None if found is None else found.mean,
+        ci95=None if found is None else found.ci95,
+        ok=found is not None and holds(found, expectation.op, expectation.value),
+        ratio_to=expectation.ratio_to,
+    )
+
+
+def _found(expectation: Expectation, outcomes: Mapping[str, Sequence[Outcome]]) -> Estimate | None:
+    seen = _values(expectation.metric, outcomes[expectation.variant])
+    if expectation.ratio_to is None:
+        return None if seen is None else estimate(seen)
+    others = _values(expectation.metric, outcomes[expectation.ratio_to])
+    return None if seen is None or others is None else ratio(seen, others)
+
+
+def holds(found: Estimate, op: str, goal: float | list[float]) -> bool:
+    """Whether the whole interval lies where it should."""
+    low, high = found.ci95 or (found.mean, found.mean)
+    if isinstance(goal, list):
+        return goal[0] <= low and high <= goal[1]
+    return low >= goal if op == ">=" else high <= goal
+
+
+def check_expectation(number: int, expectation: Expectation, document: Document) -> None:
+    """Refuses an operator that does not go with its value."""
+    if (expectation.op == "between") != isinstance(expectation.value, list):
+        raise document.error(
+            ("expect", number),
+            'write a pair of values with op = "between", and one value with >= and <=',
+        )
+
+
+def _values(metric: str, outcomes: Sequence[Outcome]) -> list[float] | None:
+    if any(metric not in outcome.figures for outcome in outcomes):
+        return None
+    return [outcome.figures[metric][0] for outcome in outcomes]

@@ -1,0 +1,200 @@
+"""Experiments as values: what a file may say, with its bounds.
+
+Every field says its meaning; a field without a default must be written. What
+is here only says what is to be simulated: `build` does it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta, field
+
+Positive: TypeAlias = Annotated[float, Meta(gt=0)]
+NotNegative: TypeAlias = Annotated[float, Meta(ge=0)]
+Chance: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Count: TypeAlias = Annotated[int, Meta(ge=1)]
+# msgspec misreads a tuple that is one of several possibilities.
+TWO: Final = Meta(min_length=2, max_length=2)
+
+
+class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A table of the file; keys that it does not have are refused."""
+
+
+class Times(Part, frozen=True, kw_only=True):
+    """How long; the clock of the experiment begins after the warm-up."""
+
+    duration_s: Positive
+    # For brokers to learn of one another and of all interests; nothing is published before.
+    warmup_s: NotNegative = 5
+    # For what is on its way at the end.
+    drain_s: NotNegative = 5
+    # Links and queues are sampled this often; 0 for never.
+    sample_s: NotNegative = 1
+
+
+class Shape(Part, frozen=True, kw_only=True):
+    """Who is connected to whom."""
+
+    shape: Literal["line", "star", "dumbbell", "tree", "scale_free", "mesh", "file"]
+    size: Count = 1
+    diameter: Count | None = None
+    degree_max: Count | None = None
+    edges: Count | None = None
+    edges_per_node: Count = 2
+    path: str | None = None
+    # A random shape is drawn from this, the same for every seed of the experiment; from the
+    # experiment's own seed when it is left out.
+    draw: int | None = None
+
+
+class LinkPart(Part, frozen=True, kw_only=True):
+    """A link between brokers; a pair of delays is drawn from, for each link."""
+
+    rate_mbps: Positive | None = None
+    delay_ms: NotNegative | Annotated[list[NotNegative], TWO] = 0
+    jitter_ms: NotNegative = 0
+    loss: Chance = 0
+    # Losses in a row, on average; 1 is independent loss.
+    loss_burst: Annotated[float, Meta(ge=1)] = 1
+    queue_bytes: Count = 64_000
+
+
+class BrokerPart(Part, frozen=True, kw_only=True):
+    """How brokers get through their input; without a service time they do it at once."""
+
+    workers: Count = 1
+    service_ms: NotNegative = 0
+    law: Literal["exponential", "constant"] = "exponential"
+    queue_frames: Count = 10_000
+
+
+class NetworkPart(Part, frozen=True, kw_only=True):
+    """The brokers and the links between them."""
+
+    topology: Shape
+    link: LinkPart
+    broker: BrokerPart = BrokerPart()
+    # Writes every frame to bytes and reads it again: slower, and the same run.
+    codec: bool = False
+
+
+class Market(Part, frozen=True, kw_only=True):
+    """What messages are about; see `sim.content.Topics`."""
+
+    hot: Count = 60
+    cold: Annotated[int, Meta(ge=0)] = 600
+    hot_share: Chance = 0.5
+    cold_interest: Chance = 0.0015
+    attributes: Annotated[int, Meta(ge=1, le=64)] = 10
+    payload_bytes: Annotated[int, Meta(ge=0)] = 0
+
+
+class ConstantRate(Part, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
+    """The same for ever, in messages a second."""
+
+    rate: NotNegative
+
+
+class RampRate(Part, frozen=True, kw_only=True, tag_field="kind", tag="ramp"):
+    """From one rate to another."""
+
+    start: NotNegative
+    stop: NotNegative
+    over_s: Positive
+
+
+class BurstRate(Part, frozen=True, kw_only=True, tag_field="kind", tag="bursts"):
+    """A base rate, and a higher one for the first part of every period."""
+
+    base: NotNegative
+    burst: NotNegative
+    burst_s: Positive
+    every_s: Positive
+
+
+class PublishPart(Part, frozen=True, kw_only=True):
+    """What each client of a group publishes; several start times are taken in turn."""
+
+    market: str
+    rate: ConstantRate | RampRate | BurstRate
+    start_s: NotNegative | list[NotNegative] = 0
+    spacing: Literal["even", "poisson"] = "even"
+
+
+class Group(Part, frozen=True, kw_only=True):
+    """Clients that do the same.
+
+    `subscribe` says for each market how much of it a client wants to match: a
+    number, or a pair to draw from evenly. `at` names their brokers, taken in turn;
+    otherwise clients of all groups go round all brokers.
+    """
+
+    count: Count
+    at: list[str] | None = None
+    subscribe: dict[str, Chance | Annotated[list[Chance], TWO]] = {}
+    publish: PublishPart | None = None
+
+
+class RecordPart(Part, frozen=True, kw_only=True):
+    """What is recorded besides publications, arrivals and deliveries."""
+
+    expected: bool = True
+    deliveries: bool = True
+    drops: bool = True
+    hops: bool = False
+
+
+class MeasurePart(Part, frozen=True, kw_only=True):
+    """Which metrics are computed, and what they need to know."""
+
+    metrics: list[str]
+    # Named stretches of time, in seconds, for which rates are given apart.
+    phases: dict[str, tuple[NotNegative, NotNegative]] = {}
+    # The publisher and subscriber that metrics of one pair look at, as group names.
+    pair: tuple[str, str] | None = None
+    # Of a pair's delays: where low ends and high begins.
+    delay_split_ms: Positive = 1500
+    # Between clusters of delays.
+    hop_ms: Positive = 50
+
+
+class Expectation(Part, frozen=True, kw_only=True):
+    """What must be seen; `fails_with` is a change under which it must not be."""
+
+    metric: str
+    op: Literal[">=", "<=", "between"]
+    value: float | Annotated[list[float], TWO]
+    mutation: str
+    fails_with: dict[str, object]
+    variant: str = "off"
+    # The value then bounds the ratio of the variant's metric to this variant's.
+    ratio_to: str | None = None
+    # What the paper says, as a number or in words.
+    published: float | str | None = None
+    profiles: tuple[str, ...] = ("quick", "paper")
+
+
+class Experiment(Part, frozen=True, kw_only=True):
+    """One file, or one resolved profile and variant of it."""
+
+    id: str
+    title: str
+    source: str
+    about: str = ""
+    # Other experiments of the papers that the same run shows.
+    ids: list[str] = []
+    # Parameters that the source leaves open, each with the reason for its value.
+    calibrated: dict[str, str] = {}
+    seeds: Count = 1
+    run: Times
+    network: NetworkPart
+    markets: dict[str, Market]
+    clients: dict[str, Group]
+    record: RecordPart = RecordPart()
+    measure: MeasurePart
+    variants: dict[str, dict[str, object]] = field(default_factory=lambda: {"off": {}})
+    profiles: dict[str, dict[str, object]] = {}
+    expect: list[Expectation] = []

@@ -1,0 +1,63 @@
+"""Finished runs that need not be run again: same program, same parameters, same seed.
+
+An outcome is kept beside a fingerprint of all three. A run of another program,
+or of the same with one line changed, is run anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+import penstock
+from penstock.lab.run import Job, Outcome, parameters, run_job
+
+
+class _Kept(msgspec.Struct):
+    fingerprint: str
+    outcome: Outcome
+
+
+def run_or_load(job: Job, progress: Callable[[float], None]) -> Outcome:
+    """Runs the job, unless its outcome is kept and its trace is not asked for."""
+    if job.resume is None:
+        return run_job(job, progress)
+    path = job.resume / f"{job.run_id}.json"
+    if job.keep is None and (outcome := _load(path, fingerprint(job))) is not None:
+        progress(job.length_s)
+        return outcome
+    outcome = run_job(job, progress)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    staging = path.with_name(f".{path.name}.unfinished")
+    staging.write_bytes(msgspec.json.encode(_Kept(fingerprint(job), outcome)))
+    staging.replace(path)
+    return outcome
+
+
+def fingerprint(job: Job) -> str:
+    """Of everything that the outcome depends on."""
+    said = json.dumps(parameters(job.experiment), sort_keys=True)
+    return sha256(f"{_program()} {job.variant} {job.seed} {said}".encode()).hexdigest()
+
+
+def _load(path: Path, expected: str) -> Outcome | None:
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return kept.outcome if kept.fingerprint == expected else None
+
+
+@cache
+def _program() -> str:
+    """A hash of our own sources."""
+    package = Path(penstock.__file__).parent
+    digest = sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()

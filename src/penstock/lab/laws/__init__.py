@@ -1,0 +1,1 @@
+"""The laws that delays should follow, and the tests that say whether they do."""

@@ -1,0 +1,223 @@
+"""Finds experiment files, reads them, and says what is wrong with one and where.
+
+An experiment is found by its id, or by the path of a file. A profile, a variant
+and `--set` are laid over it in this order; then all of it is checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, get_args, get_type_hints
+
+import msgspec
+
+import penstock
+from penstock.kernel.errors import UsageError
+from penstock.lab.document import ANY, Document, KeyPath, Tree, dotted, path_of, read_document
+from penstock.lab.experiment import Experiment
+
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `([^`]*)`)?")
+_MISSING: Final = re.compile(r"Object missing required field `([^`]*)`(?: - at `([^`]*)`)?")
+_OTHER: Final = re.compile(r"(.*?)(?: - at `([^`]*)`)?$", re.S)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An experiment's file, before a profile and a variant are chosen."""
+
+    document: Document
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The file as it stands."""
+        return check(self.document)
+
+    def resolve(
+        self,
+        profile: str,
+        variant: str,
+        sets: Sequence[str] = (),
+        mutation: tuple[str, Tree] | None = None,
+    ) -> tuple[Experiment, Document]:
+        """What is run: the file, the profile, the variant, then what the caller sets."""
+        self._choose("profile", profile, self.experiment.profiles)
+        self._choose("variant", variant, self.experiment.variants)
+        document = self.document.with_part("profiles", profile).with_part("variants", variant)
+        for text in sets:
+            document = document.with_set(text)
+        if mutation is not None:
+            document = document.with_tree(mutation[1], f"{self.document.name}: {mutation[0]}")
+        return check(document), document
+
+    def _choose(self, what: str, name: str, there_are: Iterable[str]) -> None:
+        names = list(there_are)
+        if name not in names:
+            raise UsageError(
+                f"{self.document.name} has no {what} {name!r}: choose from {', '.join(names)}"
+            )
+
+
+def check(document: Document) -> Experiment:
+    """The experiment that a document describes."""
+    try:
+        experiment = msgspec.convert(document.tree, Experiment)
+    except msgspec.ValidationError as error:
+        raise _explained(document, str(error)) from None
+    for name, group in experiment.clients.items():
+        markets = list(group.subscribe)
+        if group.publish is not None:
+            markets.append(group.publish.market)
+        for market in markets:
+            if market not in experiment.markets:
+                raise document.error(
+                    ("clients", name),
+                    f"there is no market {market!r}: choose from {', '.join(experiment.markets)}",
+                )
+    for number, expectation in enumerate(experiment.expect):
+        for variant in filter(None, (expectation.variant, expectation.ratio_to)):
+            if variant not in experiment.variants:
+                raise document.error(
+                    ("expect", number),
+                    f"there is no variant {variant!r}:"
+                    f" choose from {', '.join(experiment.variants)}",
+                )
+    return experiment
+
+
+def experiments_directory() -> Path:
+    """Where the papers' experiments lie: in the wheel, or beside the sources."""
+    package = Path(penstock.__file__).parent
+    installed = package / "lab" / "experiments"
+    return installed if installed.is_dir() else package.parents[1] / "experiments"
+
+
+def catalogue() -> dict[str, Source]:
+    """All experiments by id, in order of their files' names."""
+    found: dict[str, Source] = {}
+    for path in sorted(experiments_directory().glob("*.toml")):
+        source = Source(read_document(path, f"experiments/{path.name}"))
+        found[source.experiment.id] = source
+    return found
+
+
+def find(name: str) -> Source:
+    """An experiment by its id, by another id that the same run shows, or by its file."""
+    if name.endswith(".toml") or "/" in name:
+        return Source(read_document(Path(name)))
+    known = catalogue()
+    for source in known.values():
+        if name in (source.experiment.id, *source.experiment.ids):
+            return source
+    every = [id_ for s in known.values() for id_ in (s.experiment.id, *s.experiment.ids)]
+    near = get_close_matches(name, every, n=1)
+    hint = f"did you mean {near[0]}?" if near else "'penstock lab list' shows all"
+    raise UsageError(f"there is no experiment {name!r}: {hint} A file of your own is given by path")
+
+
+def _explained(document: Document, error: str) -> UsageError:
+    """msgspec's words, with the place and what to write instead."""
+    if (unknown := _UNKNOWN.match(error)) is not None:
+        above = _found(document, error, unknown[2])
+        path = (*above, unknown[1])
+        allowed = _keys_at(document, above)
+        near = get_close_matches(unknown[1], allowed, n=1)
+        advice = f"did you mean {near[0]}? " if near else ""
+        return document.error(
+            path, f"{dotted(path)} is no key: {advice}here may stand {', '.join(allowed)}"
+        )
+    if (missing := _MISSING.match(error)) is not None:
+        above = _found(document, error, missing[2])
+        return document.error(
+            above, f"{dotted((*above, missing[1]))} is missing: it has no default, write it"
+        )
+    other = _OTHER.match(error)
+    assert other is not None
+    path = _found(document, error, other[2])
+    value = _value_at(document.tree, path)
+    return document.error(path, f"{dotted(path)} = {value!r}: {_plain(other[1])}")
+
+
+def _found(document: Document, error: str, where: str | None) -> KeyPath:
+    """The path in an error; keys that msgspec does not name are found by trying each."""
+    path = path_of(where or "$")
+    while ANY in path:
+        depth = path.index(ANY)
+        for key in _value_at(document.tree, path[:depth]):
+            try:
+                msgspec.convert(_with_only(document.tree, path[:depth], key), Experiment)
+            except msgspec.ValidationError as again:
+                if str(again) == error:
+                    path = (*path[:depth], key, *path[depth + 1 :])
+                    break
+        else:
+            return path[:depth]
+    return path
+
+
+def _with_only(tree: Any, path: KeyPath, key: str) -> Any:
+    """The same tree, but the table at `path` has this key alone."""
+    if not path:
+        return {key: tree[key]}
+    return {**tree, path[0]: _with_only(tree[path[0]], path[1:], key)}
+
+
+def _plain(message: str) -> str:
+    message = message.replace("`", "")
+    if not message.startswith("Expected "):
+        return message[:1].lower() + message[1:]
+    wanted, _, got = message.removeprefix("Expected ").partition(", got ")
+    return f"write {_in_words(wanted)}" + (f", not {_in_words(got)}" if got else "")
+
+
+def _in_words(types: str) -> str:
+    types = re.sub(r"\b(?:float|int)\b", "a number", types)
+    types = re.sub(r"\bstr\b", "text", re.sub(r"\bobject\b", "a table", types))
+    return re.sub(r"\barray\b", "a list", types.replace("|", "or"))
+
+
+def _value_at(tree: Any, path: KeyPath) -> Any:
+    for step in path:
+        try:
+            tree = tree[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return tree
+
+
+def _keys_at(document: Document, path: KeyPath) -> list[str]:
+    """The keys that the table at `path` may have."""
+    kind: Any = Experiment
+    tree: Any = document.tree
+    for step in path:
+        tree = _value_at(tree, (step,))
+        kind = _below(kind, step, tree)
+        if kind is None:
+            return []
+    return list(kind.__struct_fields__) if hasattr(kind, "__struct_fields__") else []
+
+
+def _below(kind: Any, step: str | int, tree: Any) -> Any:
+    """The type of the table one step down; of several, the one whose `kind` the file says."""
+    if hasattr(kind, "__struct_fields__"):
+        hint = get_type_hints(kind).get(str(step))
+    else:
+        hint = (get_args(kind) or (None,))[-1]
+    options = [option for option in (hint, *get_args(hint)) if _is_table(option)]
+    said = tree.get("kind") if isinstance(tree, dict) else None
+    for option in options:
+        config = getattr(option, "__struct_config__", None)
+        if config is not None and config.tag is not None and config.tag == said:
+            return option
+    return options[0] if options else None
+
+
+def _is_table(option: Any) -> bool:
+    return hasattr(option, "__struct_fields__") or getattr(option, "__origin__", None) in {
+        dict,
+        list,
+    }

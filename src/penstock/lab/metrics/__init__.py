@@ -1,0 +1,23 @@
+"""Metrics that a run computes as it goes, whether or not its trace is kept."""
+
+from typing import Final
+
+from penstock.lab.metrics.base import Metric
+from penstock.lab.metrics.delays import Delays
+from penstock.lab.metrics.fits import Fits
+from penstock.lab.metrics.links import Links
+from penstock.lab.metrics.order import Order
+from penstock.lab.metrics.pair import Pair
+from penstock.lab.metrics.rates import Rates
+from penstock.lab.metrics.receivers import Receivers
+
+# By the name that experiment files use.
+METRICS: Final[dict[str, type[Metric]]] = {
+    "rates": Rates,
+    "order": Order,
+    "delays": Delays,
+    "pair": Pair,
+    "fits": Fits,
+    "receivers": Receivers,
+    "links": Links,
+}

@@ -1,0 +1,103 @@
+"""What a metric is: it sees batches of a trace go by, and has figures at the end.
+
+To add one: write a file with a class that extends `Metric`, and name it in
+`METRICS`. A metric sees the records of its `TABLES` and nothing else of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.kernel.instant import SECOND, Duration, Instant
+from penstock.lab.experiment import MeasurePart
+from penstock.trace.pack import Batch
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+
+# In a pair's number the publisher stands above the subscriber.
+PUBLISHER_SHIFT: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number and its unit; the unit of a count is what is counted."""
+
+    value: float
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What metrics need to know of the run they watch."""
+
+    origin: Instant
+    duration: Duration
+    measure: MeasurePart
+    # The clients of each group.
+    members: Mapping[str, list[str]] = field(default_factory=dict)
+    # How many clients subscribe to anything.
+    subscribers: int = 0
+
+    @property
+    def seconds(self) -> int:
+        """How many whole or begun seconds there are."""
+        return -(-self.duration // SECOND)
+
+    @property
+    def window_s(self) -> int:
+        """What single seconds' luck is averaged over: 5 s of a run of five minutes."""
+        return max(1, self.seconds // 60)
+
+    def phases(self) -> dict[str, tuple[float, float]]:
+        """Named stretches, in seconds since the origin."""
+        return dict(self.measure.phases)
+
+
+class Metric:
+    """Extend, and name the tables to be seen."""
+
+    TABLES: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def take(self, batch: Batch) -> None:
+        """The next rows of one of the tables."""
+        raise NotImplementedError
+
+    def figures(self) -> dict[str, Figure]:
+        """What came of it."""
+        raise NotImplementedError
+
+    def series(self) -> dict[str, list[float]]:
+        """By second of the experiment, for plots."""
+        return {}
+
+    def per_second(self, instants: Ints) -> Ints:
+        """How many lie in each second of the experiment."""
+        seconds = (instants - self.context.origin) // SECOND
+        inside = seconds[(seconds >= 0) & (seconds < self.context.seconds)]
+        return np.bincount(inside, minlength=self.context.seconds)
+
+
+def spread(batches: list[Ints]) -> Ints:
+    """Batches of a column as one."""
+    return np.concatenate(batches) if batches else np.empty(0, np.int64)
+
+
+def pair_codes(batch: Batch) -> Ints:
+    """One number for each publisher and subscriber."""
+    publishers: Ints = batch.columns["publisher"].values.astype(np.int64)
+    subscribers: Ints = batch.columns["subscriber"].values.astype(np.int64)
+    return publishers << PUBLISHER_SHIFT | subscribers
+
+
+def part(values: Ints, low_s: float, high_s: float) -> Ints:
+    """The seconds of a phase."""
+    return values[round(low_s) : round(high_s)]

@@ -1,0 +1,56 @@
+"""End-to-end delays: their spread, and the clusters that the number of hops makes of them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import numpy as np
+
+from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.lab.laws.clusters import clusters
+from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, spread
+from penstock.trace.pack import Batch
+
+_SAMPLES_MAX: Final = 500_000
+
+
+class Delays(Metric):
+    """Of all arrivals, and of each phase's."""
+
+    TABLES: ClassVar[tuple[str, ...]] = ("arrivals",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._arrived: list[Ints] = []
+        self._delays: list[Ints] = []
+
+    def take(self, batch: Batch) -> None:
+        """Keeps both times."""
+        arrived = batch.columns["arrived_ns"].values
+        self._arrived.append(arrived)
+        self._delays.append(arrived - batch.columns["published_ns"].values)
+
+    def figures(self) -> dict[str, Figure]:
+        """Quantiles of all, clusters of each phase."""
+        delays_ms = spread(self._delays) / MILLISECOND
+        if not delays_ms.size:
+            return {}
+        found = {
+            "delay_p50": Figure(float(np.quantile(delays_ms, 0.5)), "ms"),
+            "delay_p99": Figure(float(np.quantile(delays_ms, 0.99)), "ms"),
+            "delay_max": Figure(float(delays_ms.max()), "ms"),
+            "delay_clusters": self._clusters(delays_ms),
+        }
+        since_s = (spread(self._arrived) - self.context.origin) / SECOND
+        for name, (low, high) in self.context.phases().items():
+            inside = delays_ms[(since_s >= low) & (since_s < high)]
+            if inside.size:
+                found[f"delay_p50.{name}"] = Figure(float(np.quantile(inside, 0.5)), "ms")
+                found[f"delay_max.{name}"] = Figure(float(inside.max()), "ms")
+                found[f"delay_clusters.{name}"] = self._clusters(inside)
+        return found
+
+    def _clusters(self, delays_ms: Floats) -> Figure:
+        # A random order would need chance: every k-th is as good, and the same every time.
+        step = max(1, delays_ms.size // _SAMPLES_MAX)
+        return Figure(len(clusters(delays_ms[::step], self.context.measure.hop_ms)), "clusters")

@@ -1,0 +1,84 @@
+"""The papers' laws held against samples: delays, and differences of consecutive delays.
+
+For each distance in brokers: a hypoexponential law of as many phases is fitted
+to the delays, less the links' own; the sum of two Laplacians to the differences.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import numpy as np
+import scipy.stats
+
+from penstock.kernel.instant import MILLISECOND
+from penstock.lab.laws import hypoexponential, two_laplace
+from penstock.lab.laws.ks import ks_law
+from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, pair_codes, spread
+from penstock.trace.pack import Batch
+
+_SAMPLES: Final = 6500
+_TAILS: Final = (0.05, 0.01)
+# A difference shares a message with the next: judged by every other one.
+_THIN: Final = 2
+
+
+class Fits(Metric):
+    """How far each law lies from what was seen."""
+
+    TABLES: ClassVar[tuple[str, ...]] = ("arrivals",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._rows: dict[str, list[Ints]] = {"pair": [], "seq": [], "delay": [], "brokers": []}
+
+    def take(self, batch: Batch) -> None:
+        """Keeps what is needed."""
+        columns = batch.columns
+        self._rows["pair"].append(pair_codes(batch))
+        self._rows["seq"].append(columns["seq"].values)
+        self._rows["brokers"].append(columns["brokers"].values)
+        self._rows["delay"].append(columns["arrived_ns"].values - columns["published_ns"].values)
+
+    def figures(self) -> dict[str, Figure]:
+        """For each distance, the first pair that was that far apart."""
+        rows = {name: spread(batches) for name, batches in self._rows.items()}
+        found: dict[str, Figure] = {}
+        for brokers in np.unique(rows["brokers"]).tolist():
+            pair = rows["pair"][rows["brokers"] == brokers][0]
+            chosen = rows["pair"] == pair
+            in_order = np.argsort(rows["seq"][chosen], kind="stable")
+            delays_ms = (rows["delay"][chosen] / MILLISECOND)[in_order][:_SAMPLES]
+            constant_ms = (brokers - 1) * self.context.measure.hop_ms
+            found |= _of_delays(delays_ms - constant_ms, brokers)
+            found |= _of_differences(np.diff(delays_ms), brokers)
+        return found
+
+
+def _of_delays(variable_ms: Floats, brokers: int) -> dict[str, Figure]:
+    fit = hypoexponential.fit(variable_ms, brokers)
+    ks = ks_law(variable_ms, fit.cdf)
+    shape, _, scale = scipy.stats.gamma.fit(variable_ms, floc=min(0.0, variable_ms.min() - 1e-6))
+    gamma = ks_law(variable_ms, lambda x: scipy.stats.gamma.cdf(x, shape, scale=scale))
+    return {
+        f"samples.{brokers}": Figure(variable_ms.size, "messages"),
+        f"delay_mean.{brokers}": Figure(float(variable_ms.mean()), "ms"),
+        f"delay_ks.{brokers}": Figure(ks.statistic),
+        f"delay_ks_p.{brokers}": Figure(ks.p_value),
+        f"delay_gamma_ks.{brokers}": Figure(gamma.statistic),
+    }
+
+
+def _of_differences(differences_ms: Floats, brokers: int) -> dict[str, Figure]:
+    b = two_laplace.scale(differences_ms)
+    ks = ks_law(differences_ms, lambda x: two_laplace.cdf(x, b), thin=_THIN)
+    found = {
+        f"difference_scale.{brokers}": Figure(b, "ms"),
+        f"difference_ks.{brokers}": Figure(ks.statistic),
+        f"difference_ks_p.{brokers}": Figure(ks.p_value),
+    }
+    for chance in _TAILS:
+        latch_ms = float(two_laplace.quantile(1 - chance, b))
+        measured = float((differences_ms > latch_ms).mean())
+        found[f"tail_{chance:g}.{brokers}"] = Figure(measured)
+    return found

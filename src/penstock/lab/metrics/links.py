@@ -1,0 +1,62 @@
+"""What the links between brokers carry and lose, from samples of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import ClassVar
+
+import numpy as np
+
+from penstock.kernel.instant import SECOND
+from penstock.lab.metrics.base import Context, Figure, Metric, part
+from penstock.trace.pack import Batch
+
+
+class Links(Metric):
+    """Use of the busiest link, packets lost by reason, the longest queue."""
+
+    TABLES: ClassVar[tuple[str, ...]] = ("links", "queues")
+    _REASONS = ("queue_full_packets", "loss_packets", "down_packets", "corrupt_packets")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        # Bits sent by each link in each second, over what it could have sent.
+        self._use: dict[str, list[float]] = {}
+        self._lost: Counter[str] = Counter()
+        self._sent = 0
+        self._queue_bytes = 0
+
+    def take(self, batch: Batch) -> None:
+        """Adds samples up."""
+        columns = batch.columns
+        if batch.table.name == "queues":
+            self._queue_bytes = max(self._queue_bytes, int(columns["held_bytes"].values.max()))
+            return
+        for reason in self._REASONS:
+            self._lost[reason] += int(columns[reason].values.sum())
+        self._sent += int(columns["sent_packets"].values.sum())
+        inside = columns["sampled_ns"].values > self.context.origin
+        names = columns["link"].names or []
+        capacity = np.maximum(1, columns["capacity_bps"].values)
+        use = columns["sent_bytes"].values * 8 * SECOND / columns["period_ns"].values / capacity
+        for code, share in zip(columns["link"].values[inside], use[inside], strict=True):
+            self._use.setdefault(names[code], []).append(float(share))
+
+    def figures(self) -> dict[str, Figure]:
+        """The busiest link is the one that was used most on average."""
+        if not self._use:
+            return {}
+        busiest = max(self._use, key=lambda name: sum(self._use[name]))
+        use = np.array(self._use[busiest])
+        found = {
+            "link_packets": Figure(self._sent, "packets"),
+            "bottleneck_use": Figure(float(use[: self.context.seconds].mean())),
+            "queue_max": Figure(self._queue_bytes, "B"),
+        }
+        found |= {name: Figure(self._lost[name], "packets") for name in self._REASONS}
+        for name, (low, high) in self.context.phases().items():
+            # Samples are taken at the end of what they tell of.
+            inside = part(use, low, high)
+            if inside.size:
+                found[f"bottleneck_use.{name}"] = Figure(float(inside.mean()))
+        return found

@@ -1,0 +1,98 @@
+"""One pair's delays, one after another: does their variation depend on their size?
+
+Of the pairs between two groups that exchanged most, looks at the one whose
+delays grew longest: the pair that saw most congestion. Its consecutive delays should go together,
+and the law of their differences should be the same at low delay and at high.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.kernel.instant import MILLISECOND
+from penstock.lab.laws.ks import ansari_bradley, ks_two, rank_sum
+from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, pair_codes, spread
+from penstock.trace.pack import Batch
+
+_ENOUGH: Final = 200
+_NEARLY: Final = 0.8
+# Differences that share a message are not independent: every other one is left out.
+_THIN: Final = 2
+
+
+class Pair(Metric):
+    """Consecutive delays of the most delayed pair."""
+
+    TABLES: ClassVar[tuple[str, ...]] = ("arrivals",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        publishers, subscribers = context.measure.pair or ("", "")
+        self._publishers = set(context.members.get(publishers, ()))
+        self._subscribers = set(context.members.get(subscribers, ()))
+        self._pairs: list[Ints] = []
+        self._seqs: list[Ints] = []
+        self._delays: list[Ints] = []
+
+    def take(self, batch: Batch) -> None:
+        """Keeps the rows of the two groups."""
+        wanted = _is_one_of(batch, "publisher", self._publishers)
+        wanted &= _is_one_of(batch, "subscriber", self._subscribers)
+        if wanted.any():
+            columns = batch.columns
+            delays = columns["arrived_ns"].values - columns["published_ns"].values
+            self._pairs.append(pair_codes(batch)[wanted])
+            self._seqs.append(columns["seq"].values[wanted])
+            self._delays.append(delays[wanted])
+
+    def figures(self) -> dict[str, Figure]:
+        """Of the pair chosen."""
+        pairs, delays = spread(self._pairs), spread(self._delays)
+        if not pairs.size:
+            return {}
+        chosen = pairs == _most_delayed(pairs, delays)
+        in_order = np.argsort(spread(self._seqs)[chosen], kind="stable")
+        delays_ms = (delays[chosen] / MILLISECOND)[in_order]
+        before, after = delays_ms[:-1], delays_ms[1:]
+        differences = after - before
+        split = self.context.measure.delay_split_ms
+        low, high = differences[after <= split], differences[after > split]
+        found = {
+            "pair_messages": Figure(delays_ms.size, "messages"),
+            "pair_delay_max": Figure(float(delays_ms.max()), "ms"),
+            "pair_correlation": Figure(float(np.corrcoef(before, after)[0, 1])),
+            "pair_high_delays": Figure(high.size, "messages"),
+        }
+        if min(low.size, high.size) >= _ENOUGH:
+            found |= _compared(low, high)
+        return found
+
+
+def _most_delayed(pairs: Ints, delays: Ints) -> int:
+    """The pair of the longest delay, of those with nearly as many messages as any."""
+    codes, which, counts = np.unique(pairs, return_inverse=True, return_counts=True)
+    longest = np.zeros(len(codes), np.int64)
+    np.maximum.at(longest, which, delays)
+    longest[counts < _NEARLY * counts.max()] = 0
+    return int(codes[np.argmax(longest)])
+
+
+def _compared(low: Floats, high: Floats) -> dict[str, Figure]:
+    ks = ks_two(low, high, thin=_THIN)
+    return {
+        "difference_ks": Figure(ks.statistic),
+        "difference_ks_p": Figure(ks.p_value),
+        "difference_ansari_p": Figure(ansari_bradley(low, high, thin=_THIN).p_value),
+        "difference_wilcoxon_p": Figure(rank_sum(low, high, thin=_THIN).p_value),
+        "difference_scale_ratio": Figure(float(np.abs(high).mean() / np.abs(low).mean())),
+    }
+
+
+def _is_one_of(batch: Batch, column: str, names: set[str]) -> NDArray[np.bool_]:
+    packed = batch.columns[column]
+    assert packed.names is not None
+    codes = [code for code, name in enumerate(packed.names) if name in names]
+    return np.isin(packed.values, codes)

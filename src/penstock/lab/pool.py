@@ -1,0 +1,95 @@
+"""Runs jobs in several processes, and tells how far each is.
+
+Jobs share nothing but a board on which each writes its simulated time, so that
+the outcome of a job is the same wherever it runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import Any, Final
+
+from penstock.kernel.errors import PenstockError, UsageError
+from penstock.lab.kept import run_or_load
+from penstock.lab.run import Job, Outcome
+
+# Hears the simulated seconds of each job.
+Board = Callable[[Sequence[float]], None]
+
+_POLL_S: Final = 0.2
+
+_board: Any = None
+
+
+def run_all(
+    jobs: Sequence[Job], *, processes: int | None = None, progress: Board = lambda _times: None
+) -> list[Outcome]:
+    """The outcomes in the order of the jobs; the first failure stops the rest."""
+    count = min(len(jobs), processes or os.cpu_count() or 1)
+    if count <= 1:
+        return _one_by_one(jobs, progress)
+    # Not fork: a child would inherit the threads' locks of whoever draws the progress.
+    context = get_context("spawn")
+    board = context.Array("d", len(jobs), lock=False)
+    with ProcessPoolExecutor(count, context, _pin, (board,)) as pool:
+        futures = [pool.submit(_run, number, job) for number, job in enumerate(jobs)]
+        waiting: set[Future[Outcome]] = set(futures)
+        while waiting:
+            done, waiting = wait(waiting, timeout=_POLL_S, return_when=FIRST_EXCEPTION)
+            progress(list(board))
+            if any(future.exception() for future in done):
+                pool.shutdown(wait=False, cancel_futures=True)
+                break
+        return [_outcome(job, future) for job, future in zip(jobs, futures, strict=True)]
+
+
+def _one_by_one(jobs: Sequence[Job], progress: Board) -> list[Outcome]:
+    times = [0.0] * len(jobs)
+    outcomes = []
+    for number, job in enumerate(jobs):
+
+        def tell(simulated_s: float, number: int = number) -> None:
+            times[number] = simulated_s
+            progress(times)
+
+        outcomes.append(_told(job, lambda job=job, tell=tell: run_or_load(job, tell)))  # type: ignore[misc]
+    return outcomes
+
+
+def _pin(board: Any) -> None:
+    global _board  # noqa: PLW0603  (a process has one board)
+    _board = board
+
+
+def _run(number: int, job: Job) -> Outcome:
+    def tell(simulated_s: float) -> None:
+        _board[number] = simulated_s
+
+    return run_or_load(job, tell)
+
+
+def _outcome(job: Job, future: Future[Outcome]) -> Outcome:
+    if future.cancelled():
+        # Some other job failed, and its error comes first or next.
+        raise UsageError(f"{job.run_id} was stopped because another run failed")
+    return _told(job, future.result)
+
+
+def _told(job: Job, get: Callable[[], Outcome]) -> Outcome:
+    """The outcome; an error that is not the caller's says which run it was."""
+    try:
+        return get()
+    except PenstockError:
+        raise
+    except BrokenProcessPool:
+        raise UsageError(
+            f"a process that ran {job.run_id} was killed: is there enough memory?"
+            " Try again with --processes 1"
+        ) from None
+    except Exception as error:
+        replay = f"penstock lab run {job.experiment.id} --profile {job.profile} --seed {job.seed}"
+        raise RuntimeError(f"{job.run_id} failed ({error!r}); replay it with '{replay}'") from error

@@ -1,0 +1,145 @@
+"""What a whole experiment came to: `result.json`, and the difference between two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from penstock import __version__
+from penstock.kernel.errors import UsageError
+from penstock.lab.expect import Verdict
+from penstock.lab.run import Outcome
+from penstock.lab.statistics import Estimate, estimate
+
+
+class Result(msgspec.Struct, kw_only=True):
+    """All variants over all seeds; the interval of one seed is null."""
+
+    id: str
+    profile: str
+    seeds: list[int]
+    trace_hash: str
+    variants: dict[str, dict[str, Estimate]]
+    expect: list[Verdict]
+    # What `--json` leaves out.
+    parameters: dict[str, Any] = {}
+    trace_hashes: dict[str, str] = {}
+    series: dict[str, dict[str, list[float]]] = {}
+    wall_s: float = 0
+    code_version: str = __version__
+
+    @property
+    def ok(self) -> bool:
+        """Whether all that was expected was seen."""
+        return all(verdict.ok for verdict in self.expect)
+
+    def for_programs(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        tree = msgspec.to_builtins(self)
+        keys = ("id", "profile", "seeds", "trace_hash", "variants", "expect")
+        return {key: tree[key] for key in keys}
+
+
+def estimates(outcomes: Sequence[Outcome]) -> dict[str, Estimate]:
+    """Every figure over all seeds; one that some seed lacks is left out."""
+    shared = [name for name in outcomes[0].figures if all(name in o.figures for o in outcomes)]
+    return {
+        name: estimate([o.figures[name][0] for o in outcomes], outcomes[0].figures[name][1])
+        for name in shared
+    }
+
+
+def mean_series(outcomes: Sequence[Outcome]) -> dict[str, list[float]]:
+    """Each series, averaged over seeds."""
+    found = {}
+    for name in outcomes[0].series:
+        columns = zip(*(outcome.series[name] for outcome in outcomes), strict=True)
+        found[name] = [sum(column) / len(outcomes) for column in columns]
+    return found
+
+
+def combined_hash(outcomes: Sequence[Outcome]) -> str:
+    """One hash for all traces, in order of variant and seed."""
+    lines = sorted(f"{o.variant} {o.seed} {o.trace_hash}\n" for o in outcomes)
+    return sha256("".join(lines).encode()).hexdigest()
+
+
+def write_result(result: Result, path: Path) -> None:
+    """Writes it whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    staging = path.with_name(f".{path.name}.unfinished")
+    staging.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1))
+    staging.replace(path)
+
+
+def read_result(path: Path) -> Result:
+    """Reads a result file, or the one in a directory."""
+    if path.is_dir():
+        path = path / "result.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Result)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{path} is no result of 'penstock lab run': {error}") from None
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One metric of one variant in two results; None where a result lacks it."""
+
+    variant: str
+    metric: str
+    before: Estimate | None
+    after: Estimate | None
+
+    @property
+    def relative(self) -> float | None:
+        """How much it grew, as a share of what it was."""
+        if self.before is None or self.after is None or not self.before.mean:
+            return None
+        return self.after.mean / self.before.mean - 1
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the intervals do not meet; without intervals, whether the means differ."""
+        if self.before is None or self.after is None:
+            return True
+        one = self.before.ci95 or (self.before.mean, self.before.mean)
+        other = self.after.ci95 or (self.after.mean, self.after.mean)
+        return one[1] < other[0] or other[1] < one[0]
+
+
+def compare(before: Result, after: Result) -> list[Change]:
+    """Every metric of every variant, in the order of the first result."""
+    changes = []
+    for variant in dict.fromkeys([*before.variants, *after.variants]):
+        old, new = before.variants.get(variant, {}), after.variants.get(variant, {})
+        changes += [
+            Change(variant, metric, old.get(metric), new.get(metric))
+            for metric in dict.fromkeys([*old, *new])
+        ]
+    return changes
+
+
+def changed_parameters(before: Result, after: Result) -> list[str]:
+    """`key: old -> new` for every parameter that differs."""
+    old, new = _flat(before.parameters), _flat(after.parameters)
+    return [
+        f"{key}: {old.get(key, '(not there)')} -> {new.get(key, '(not there)')}"
+        for key in sorted({*old, *new})
+        if old.get(key) != new.get(key)
+    ]
+
+
+def _flat(tree: Any, above: str = "") -> dict[str, Any]:
+    if not isinstance(tree, dict):
+        return {above: tree}
+    return {
+        path: value
+        for key, below in tree.items()
+        for path, value in _flat(below, f"{above}.{key}" if above else key).items()
+    }

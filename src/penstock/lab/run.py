@@ -1,0 +1,197 @@
+"""One run: an experiment, a variant and a seed in, figures and a trace hash out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final
+
+import msgspec
+
+from penstock import __version__
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import seconds, to_seconds
+from penstock.kernel.seeds import Seeds
+from penstock.lab.build import Scene, build
+from penstock.lab.document import Document
+from penstock.lab.experiment import Experiment
+from penstock.lab.metrics import METRICS
+from penstock.lab.metrics.base import Context, Metric
+from penstock.sim.recorder import Recorder
+from penstock.trace.pack import Batch
+from penstock.trace.records import Run
+from penstock.trace.schema import TABLES, Table
+from penstock.tracefile.retention import Recording
+
+# How often a run says how far it is.
+STEPS: Final = 200
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What one process is given to do."""
+
+    experiment: Experiment
+    document: Document
+    profile: str
+    variant: str
+    seed: int
+    # Where its trace goes, and where its outcome is kept.
+    keep: Path | None = None
+    resume: Path | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The name of its trace."""
+        name = re.sub(r"[^A-Za-z0-9._+-]", "-", self.experiment.id)
+        return f"{name}.{self.profile}.{self.variant}.{self.seed}"
+
+    @property
+    def length_s(self) -> float:
+        """How much is simulated, all in all."""
+        run = self.experiment.run
+        return run.warmup_s + run.duration_s + run.drain_s
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a job; figures are (value, unit)."""
+
+    variant: str
+    seed: int
+    figures: dict[str, tuple[float, str]]
+    series: dict[str, list[float]]
+    trace_hash: str
+    wall_s: float
+
+
+def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: None) -> Outcome:
+    """Simulates it; `progress` hears the simulated time every now and then."""
+    began = perf_counter()
+    experiment = job.experiment
+    feed = _Feed()
+    with Recording(
+        job.run_id, keep=job.keep, replace=True, tables=_tables(experiment), metrics=[feed.take]
+    ) as recording:
+        recorder = Recorder(recording)
+        scene = build(experiment, job.document, Seeds(job.seed), recorder)
+        metrics = _metrics(job, scene)
+        feed.metrics = metrics
+        _simulate(scene, progress)
+        done = recording.finish(_row(job))
+    figures = {
+        name: (figure.value, figure.unit)
+        for metric in metrics
+        for name, figure in metric.figures().items()
+    }
+    series = {name: values for m in metrics for name, values in m.series().items()}
+    return Outcome(
+        variant=job.variant,
+        seed=job.seed,
+        figures=figures,
+        series=series,
+        trace_hash=done.trace_hash,
+        wall_s=perf_counter() - began,
+    )
+
+
+class _Feed:
+    """Hands batches to the metrics, which exist only once the scene does."""
+
+    def __init__(self) -> None:
+        self.metrics: Sequence[Metric] = ()
+
+    def take(self, batch: Batch) -> None:
+        for metric in self.metrics:
+            if batch.table.name in metric.TABLES:
+                metric.take(batch)
+
+
+def _simulate(scene: Scene, progress: Callable[[float], None]) -> None:
+    world = scene.network.world
+    for step in range(1, STEPS + 1):
+        world.run(scene.stop * step // STEPS)
+        progress(to_seconds(world.now))
+
+
+def _metrics(job: Job, scene: Scene) -> list[Metric]:
+    experiment = job.experiment
+    context = Context(
+        origin=scene.origin,
+        duration=seconds(experiment.run.duration_s),
+        measure=experiment.measure,
+        members=scene.members,
+        subscribers=sum(g.count for g in experiment.clients.values() if g.subscribe),
+    )
+    return [metric_named(name, job.document)(context) for name in experiment.measure.metrics]
+
+
+def metric_named(name: str, document: Document) -> type[Metric]:
+    """A metric by the name that files use."""
+    if name not in METRICS:
+        raise document.error(
+            ("measure", "metrics"), f"there is no metric {name!r}: choose from {', '.join(METRICS)}"
+        )
+    return METRICS[name]
+
+
+def _tables(experiment: Experiment) -> Iterable[Table]:
+    wanted = experiment.record
+    names = ["publications", "arrivals"]
+    names += ["expected"] * wanted.expected + ["deliveries"] * wanted.deliveries
+    names += ["drops"] * wanted.drops + ["hops"] * wanted.hops
+    names += ["links", "queues"] * bool(experiment.run.sample_s)
+    return [TABLES[name] for name in names]
+
+
+def _row(job: Job) -> Run:
+    return Run(
+        experiment=job.experiment.id,
+        profile=job.profile,
+        variant=job.variant,
+        seed=job.seed,
+        parameters=json.dumps(parameters(job.experiment), sort_keys=True),
+        duration_ns=seconds(job.experiment.run.duration_s),
+        code_version=__version__,
+    )
+
+
+def parameters(experiment: Experiment) -> dict[str, Any]:
+    """Everything that was simulated, as plain values; not what is expected of it."""
+    tree = msgspec.to_builtins(experiment)
+    assert isinstance(tree, dict)
+    for key in ("variants", "profiles", "expect", "calibrated", "about"):
+        tree.pop(key, None)
+    return tree
+
+
+def check_needs(experiment: Experiment, document: Document) -> None:
+    """Refuses metrics whose tables are not recorded."""
+    there_are = {table.name for table in _tables(experiment)}
+    for name in experiment.measure.metrics:
+        missing = [t for t in metric_named(name, document).TABLES if t not in there_are]
+        if missing:
+            raise document.error(
+                ("measure", "metrics"),
+                f"{name} needs {', '.join(missing)}: let record or run.sample_s have them recorded",
+            )
+    if "pair" in experiment.measure.metrics:
+        for group in experiment.measure.pair or ("",):
+            if group not in experiment.clients:
+                raise document.error(
+                    ("measure", "pair"),
+                    'write pair = ["publishers", "subscribers"], two groups of clients from '
+                    + ", ".join(experiment.clients),
+                )
+    for name, (low, high) in experiment.measure.phases.items():
+        if low >= high:
+            raise document.error(("measure", "phases", name), "a phase ends after it begins")
+
+
+def check_keep(directory: Path) -> None:
+    """Refuses a place that cannot be written to, before anything is simulated."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write traces into {directory}: {error.strerror}") from None

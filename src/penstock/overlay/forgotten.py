@@ -1,0 +1,55 @@
+"""The numbers of what was forgotten, so that it is not learned again.
+
+Brokers do not forget at the same instant: one whose neighbour still knows a
+broker that is gone would get it back, keep it for a whole period, and give it back
+in turn, for ever. So the number stays when the rest goes. Summaries name it:
+then nobody sends what is no newer, and a broker that comes back after all, with
+numbers that are lower, hears that it must overtake itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.kernel.instant import Instant
+from penstock.overlay.settings import Settings
+from penstock.wire.serial import SEQ_BITS, newer
+
+# Longer than what others know can outlast us, even if it reaches some of them late.
+_PERIODS: Final = 3
+
+
+class Forgotten:
+    """The latest number of each origin forgotten; when there are too many the oldest goes."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._numbers: dict[int, tuple[int, Instant]] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def add(self, origin: int, seq: int, *, now: Instant) -> None:
+        """Forgets an origin that was known up to `seq`."""
+        self._numbers.pop(origin, None)
+        if len(self._numbers) >= self._settings.origins_max:
+            del self._numbers[next(iter(self._numbers))]
+        self._numbers[origin] = (seq, now + _PERIODS * self._settings.expire_ns)
+
+    def lets_in(self, origin: int, seq: int) -> bool:
+        """Whether this is news of an origin that is not known."""
+        number = self._numbers.get(origin)
+        return number is None or newer(seq, number[0], SEQ_BITS)
+
+    def drop(self, origin: int) -> None:
+        """The origin is known again."""
+        self._numbers.pop(origin, None)
+
+    def seqs(self) -> dict[int, int]:
+        """The numbers."""
+        return {origin: seq for origin, (seq, _) in self._numbers.items()}
+
+    def expire(self, *, now: Instant) -> None:
+        """Forgets for good what was forgotten long ago."""
+        for origin in [origin for origin, (_, at) in self._numbers.items() if at <= now]:
+            del self._numbers[origin]

@@ -1,0 +1,66 @@
+"""Which brokers want a message: every filter once, with all who advertise it.
+
+Brokers far apart often want the same, and a search takes time for each filter:
+those that several advertise are searched once. Knows nothing of adverts.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.content.bloom import FilterTable
+
+_ANSWERS_MAX: Final = 4_096
+
+
+class Wants:
+    """Bloom sets of `m` bits by who wants them."""
+
+    def __init__(self, m: int) -> None:
+        self._table: FilterTable[int] = FilterTable(m)
+        self._origins: dict[int, list[int]] = {}
+        self._count = 0
+        # Messages that repeat are the rule, and searching costs five times what forwarding does.
+        self._answers: dict[int, list[int]] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def replace(self, origin: int, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+        """What `origin` wants instead of what it wanted."""
+        self._answers.clear()
+        kept = set(before).intersection(after)
+        for bloom in before:
+            if bloom not in kept:
+                self._remove(origin, bloom)
+        for bloom in after:
+            if bloom not in kept:
+                self._add(origin, bloom)
+
+    def wanted_by(self, bits: int) -> list[int]:
+        """The brokers that want a message with these bits, lowest first."""
+        origins = self._answers.get(bits)
+        if origins is None:
+            if len(self._answers) >= _ANSWERS_MAX:
+                self._answers.clear()
+            by_bloom = self._origins
+            found = {origin for bloom in self._table.matching(bits) for origin in by_bloom[bloom]}
+            origins = self._answers[bits] = sorted(found)
+        return origins
+
+    def _add(self, origin: int, bloom: int) -> None:
+        self._count += 1
+        origins = self._origins.get(bloom)
+        if origins is None:
+            self._origins[bloom] = [origin]
+            self._table.add(bloom, bloom)
+        else:
+            origins.append(origin)
+
+    def _remove(self, origin: int, bloom: int) -> None:
+        self._count -= 1
+        origins = self._origins[bloom]
+        origins.remove(origin)
+        if not origins:
+            del self._origins[bloom]
+            self._table.remove(bloom)

@@ -1,0 +1,107 @@
+"""Every frame is accounted for: sent = arrived + dropped + still under way.
+
+Of links frame by frame: whatever arrives was sent on that link before, and what
+was sent is not under way for longer than a link can hold it. Frames that the
+network was told to double arrive twice; nothing else does. Of hosts by number:
+arrived = processed + dropped + waiting or in service.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Any
+
+from penstock.kernel.instant import Instant, to_seconds
+from penstock.sim.checkers.base import Checker
+from penstock.sim.link import Link
+from penstock.sim.observe import DropReason
+
+
+class Conservation(Checker):
+    """Keeps the books of every link and host."""
+
+    name = "conservation"
+
+    def __init__(self) -> None:
+        # By link and frame: when it was sent, for each time it is still under way. The frame
+        # is kept, so that its number stays its own.
+        self._under_way: dict[tuple[str, int], tuple[Any, deque[Instant]]] = {}
+        self._offered: Counter[str] = Counter()
+        self._arrived: Counter[str] = Counter()
+        self._dropped: Counter[tuple[str, str]] = Counter()
+        # What was ever sent on links that double: a copy looks like the frame itself.
+        self._ever: dict[tuple[str, int], Any] = {}
+        self._links: dict[str, Link[Any]] = {}
+        self._receiver: dict[str, str] = {}
+
+    def begin(self, watch: Any) -> None:
+        """Knows the links by name."""
+        super().begin(watch)
+        for (_, receiver), link in self.watch.network.world.links.items():
+            self._links[link.name] = link
+            self._receiver[link.name] = receiver
+
+    def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:  # noqa: ARG002
+        """A frame is under way from now on."""
+        self._offered[link.name] += 1
+        if link.name in self.watch.terms.doubling:
+            self._ever[link.name, id(frame)] = frame
+        self._under_way.setdefault((link.name, id(frame)), (frame, deque()))[1].append(now)
+
+    def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:  # noqa: ARG002
+        """A frame is no longer under way."""
+        self._arrived[self._receiver[link.name]] += 1
+        if self._take(link.name, frame) or self.watch.terms.garbles:
+            return
+        if (link.name, id(frame)) not in self._ever:
+            self.object_to(link.name, f"hands over what was not sent: {frame}")
+
+    def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:  # noqa: ARG002
+        """A frame ends."""
+        self._dropped[place, reason] += 1
+        is_link = place in self._links
+        if not is_link or self._take(place, frame) or self.watch.terms.garbles:
+            return
+        if (place, id(frame)) not in self._ever:
+            self.object_to(place, f"drops what was not sent: {frame}")
+
+    def finish(self, *, now: Instant) -> None:
+        """Looks for what got lost without a word, and compares with the counters."""
+        for name, link in self._links.items():
+            self._drops(name, link.dropped)
+            refused = link.dropped["queue_full"] + link.dropped["down"]
+            if not self._offered[name] - refused <= link.sent_frames <= self._offered[name]:
+                self.object_to(
+                    name, f"was offered {self._offered[name]}, counts {link.sent_frames} sent"
+                )
+        for name, host in self.watch.network.world.hosts.items():
+            self._drops(name, host.dropped)
+            rest = self._arrived[name] - host.received_frames - sum(host.dropped.values())
+            workers = host._workers.count if host._workers else 0
+            if not 0 <= rest <= host.sample().queue_frames + workers:
+                self.object_to(name, f"{rest} frames are neither processed nor dropped")
+        if not self.watch.terms.garbles:
+            self._overdue(now)
+
+    def _take(self, place: str, frame: Any) -> bool:
+        """Takes a frame off the books; whether it was there."""
+        key = (place, id(frame))
+        entry = self._under_way.get(key)
+        if entry is None:
+            return False
+        entry[1].popleft()
+        if not entry[1]:
+            del self._under_way[key]
+        return True
+
+    def _drops(self, place: str, counters: dict[DropReason, int]) -> None:
+        for reason, count in counters.items():
+            told = self._dropped[place, reason]
+            if told != count:
+                self.object_to(place, f"counts {count} drops ({reason}), told of {told}")
+
+    def _overdue(self, now: Instant) -> None:
+        for (name, _), (frame, times) in self._under_way.items():
+            if now - times[0] > self.watch.terms.hop_ns:
+                since = f"{to_seconds(times[0]):.6f} s"
+                self.object_to(name, f"{frame}, sent at {since}, neither arrived nor was dropped")

@@ -1,0 +1,116 @@
+"""What brokers count is what can be seen of them.
+
+`published`: PUBs that arrived. `forwarded`: PACKETs sent. `delivered`: NOTIFYs
+sent. And every decision that a broker tells is under its counter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+from penstock.kernel.instant import Instant
+from penstock.overlay.broker import Broker
+from penstock.overlay.decisions import Decision
+from penstock.sim.checkers.base import Checker
+from penstock.sim.link import Link
+from penstock.sim.observe import DropReason
+from penstock.wire.frames.notify import Notify
+from penstock.wire.frames.packet import Packet
+from penstock.wire.frames.pub import Pub
+
+_COUNTER_OF: Final[dict[type, str]] = {Packet: "forwarded", Notify: "delivered"}
+# One decision for each; those dropped for no route or old age are counted by destination.
+_TOLD_AS: Final = {
+    "entered": "published",
+    "forwarded": "forwarded",
+    "handed_over": "delivered",
+    "filtered": "filtered",
+    "no_match": "no_match",
+    "duplicate": "duplicate",
+}
+
+
+class Counting(Checker):
+    """Keeps counts of its own for each life of each broker."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        # By name of broker: the machine that these belong to.
+        self._machines: dict[str, Any] = {}
+        self._seen: Counter[tuple[str, str]] = Counter()
+        self._told: Counter[tuple[str, str]] = Counter()
+        self._entered: Counter[str] = Counter()
+        self._has_crashed: dict[str, None] = {}
+
+    def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:  # noqa: ARG002
+        """A message leaves a broker."""
+        counter = _COUNTER_OF.get(type(frame))
+        if counter is not None:
+            links = self.watch.broker_links if counter == "forwarded" else self.watch.access_links
+            self._count(self._seen, links[link.name][0], counter)
+
+    def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:  # noqa: ARG002
+        """A message enters."""
+        if type(frame) is Pub and link.name in self.watch.access_links:
+            self._entered[self.watch.access_links[link.name][1]] += 1
+
+    def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:  # noqa: ARG002
+        """Or not, after all."""
+        if type(frame) is Pub and place in self.watch.network.world.hosts:
+            self._entered[place] -= 1
+
+    def on_decision(self, broker: str, decision: Decision, *, now: Instant) -> None:  # noqa: ARG002
+        """A broker tells."""
+        counter = _TOLD_AS.get(decision.reason or decision.what)
+        if counter is not None:
+            self._count(self._told, broker, counter)
+
+    def look(self, *, now: Instant) -> None:  # noqa: ARG002
+        """Compares."""
+        for name, host in self.watch.network.world.hosts.items():
+            if not isinstance(host.machine, Broker) or not self._is_current(name):
+                continue
+            counters = host.machine.counters
+            for counts, verb in ((self._seen, "seen"), (self._told, "told")):
+                for counter in _COUNTER_OF.values() if verb == "seen" else _TOLD_AS.values():
+                    if counters[counter] != counts[name, counter]:
+                        self.object_to(
+                            name,
+                            f"counts {counters[counter]} {counter},"
+                            f" {counts[name, counter]} were {verb}",
+                        )
+
+    def finish(self, *, now: Instant) -> None:  # noqa: ARG002
+        """A broker that never crashed has published all that came."""
+        for name, host in self.watch.network.world.hosts.items():
+            if not isinstance(host.machine, Broker) or name in self._has_crashed:
+                continue
+            counters = host.machine.counters
+            if counters["published"] != self._entered[name] and not counters["malformed"]:
+                self.object_to(
+                    name,
+                    f"counts {counters['published']} published, {self._entered[name]} arrived",
+                )
+
+    def _count(self, counts: Counter[tuple[str, str]], broker: str, counter: str) -> None:
+        self._is_current(broker)
+        counts[broker, counter] += 1
+
+    def _is_current(self, name: str) -> bool:
+        """Whether there is a machine; begins anew when it is another than before."""
+        host = self.watch.network.world.hosts[name]
+        if not host.is_up:
+            if name in self._machines:
+                self._has_crashed[name] = None
+            return False
+        before = self._machines.get(name)
+        if before is not host.machine:
+            self._machines[name] = host.machine
+            if before is not None:
+                self._has_crashed[name] = None
+                for counts in (self._seen, self._told):
+                    for key in [key for key in counts if key[0] == name]:
+                        del counts[key]
+        return True

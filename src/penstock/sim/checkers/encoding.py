@@ -1,0 +1,25 @@
+"""A message that matches a filter has all of the filter's bits: no false negative, ever."""
+
+from __future__ import annotations
+
+from penstock.content.tags import Encoder
+from penstock.kernel.instant import Instant
+from penstock.sim.checkers.base import Checker, named
+from penstock.wire.frames.data import Data
+
+
+class Encoding(Checker):
+    """Asked of every message published and every filter that somebody has at that time."""
+
+    name = "encoding"
+
+    def __init__(self, encoder: Encoder | None = None) -> None:
+        self._encoder = encoder or Encoder(b"checker")
+
+    def on_publish(self, client: str, frame: Data, *, now: Instant) -> None:  # noqa: ARG002
+        """Compares bits where the exact filter matches."""
+        bits = self._encoder.message_bits(frame.message)
+        for wish in self.watch.wishes.live():
+            for f in wish.predicate.filters:
+                if f.matches(frame.message) and self._encoder.filter_bits(f) & ~bits:
+                    self.object_to(client, f"{named(frame)} lacks bits of {f}, which it matches")

@@ -1,0 +1,79 @@
+"""Nothing is delivered twice, as far as the overlay can know.
+
+A PUB has no number of its own, and a client does not compare what it gets: a
+link that doubles the one or the other makes two deliveries, and the transport
+above, which has numbers, sorts them out. So what is checked is this:
+
+- a broker hands a message to a client at most once for each time that the
+  publisher's PUB arrived, whatever links between brokers double;
+- an application gets it no more often than it arrived, and more than once in one
+  life of its client only if one of the two access links doubled it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from penstock.kernel.instant import Instant
+from penstock.sim.checkers.base import Checker, message_of, named
+from penstock.sim.link import Link
+from penstock.wire.frames.base import TransportFrame
+from penstock.wire.frames.data import Data, MessageId
+from penstock.wire.frames.notify import Notify
+from penstock.wire.frames.pub import Pub
+
+
+class Once(Checker):
+    """No message twice."""
+
+    name = "once"
+
+    def __init__(self) -> None:
+        self._entered: Counter[MessageId] = Counter()
+        self._handed: Counter[tuple[str, MessageId]] = Counter()
+        self._arrived: Counter[tuple[str, MessageId]] = Counter()
+        self._got: Counter[tuple[str, MessageId]] = Counter()
+        # By life: a machine that was replaced is kept, so that its number stays its own.
+        self._got_alive: Counter[tuple[int, MessageId]] = Counter()
+        self._machines: dict[int, object] = {}
+
+    def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:  # noqa: ARG002
+        """A NOTIFY leaves a broker."""
+        if type(frame) is not Notify or self.watch.terms.garbles:
+            return
+        message = message_of(frame)
+        assert message is not None
+        broker, client = self.watch.access_links[link.name]
+        self._handed[client, message.id] += 1
+        if self._handed[client, message.id] > self._entered[message.id]:
+            self.object_to(
+                broker,
+                f"handed {named(message)} to {client} {self._handed[client, message.id]} times;"
+                f" it entered the network {self._entered[message.id]} times",
+            )
+
+    def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:  # noqa: ARG002
+        """A PUB or a NOTIFY comes to its end."""
+        message = message_of(frame)
+        if message is None:
+            return
+        if type(frame) is Pub:
+            self._entered[message.id] += 1
+        elif type(frame) is Notify:
+            self._arrived[self.watch.access_links[link.name][1], message.id] += 1
+
+    def on_deliver(self, client: str, frame: TransportFrame, *, now: Instant) -> None:  # noqa: ARG002
+        """An application gets something."""
+        if not isinstance(frame, Data) or self.watch.terms.garbles:
+            return
+        machine = self.watch.network.world.hosts[client].machine
+        self._machines[id(machine)] = machine
+        key, alive = (client, frame.id), (id(machine), frame.id)
+        self._got[key] += 1
+        self._got_alive[alive] += 1
+        if self._got[key] > self._arrived[key]:
+            self.object_to(client, f"got {named(frame)} more often than it arrived")
+        doubled = self._entered[frame.id] > 1 or self._arrived[key] > self._handed[key]
+        if self._got_alive[alive] > 1 and not doubled:
+            self.object_to(client, f"got {named(frame)} twice")

@@ -1,0 +1,230 @@
+"""Turns what happens in a broker network into records of a trace.
+
+The one place where simulated machines and trace records meet. Times are global,
+which no machine knows; the machines see nothing of it. Asks the recording once
+which tables it wants, and makes no record of any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from penstock.content.filter import Predicate
+from penstock.content.index import MatchingIndex
+from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.machine import Deliver, Record
+from penstock.overlay.decisions import Decision
+from penstock.sim.broker_network import BrokerNetwork
+from penstock.sim.host import Host, Outlets
+from penstock.sim.link import Link
+from penstock.sim.observe import DropReason as SimDropReason
+from penstock.sim.observe import Observer
+from penstock.trace.fates import DropReason, HopDecision, PublisherFate, ReceiverFate
+from penstock.trace.records import (
+    Arrival,
+    Delivery,
+    Drop,
+    Expected,
+    Hop,
+    LinkSample,
+    Publication,
+    QueueSample,
+)
+from penstock.tracefile.retention import Recording
+from penstock.wire import size_of
+from penstock.wire.frames.data import Data
+from penstock.wire.frames.notify import Notify
+from penstock.wire.frames.packet import Packet
+from penstock.wire.frames.pub import Pub
+
+# Naming a member of an enum costs as much as making a record.
+_SENT: Final = PublisherFate.SENT
+_DELIVERED: Final = ReceiverFate.DELIVERED
+_DECISIONS: Final = {decision.value: decision for decision in HopDecision}
+_REASONS: Final = {reason.value: reason for reason in DropReason}
+# What orders nothing: messages are delivered as they arrive.
+UNORDERED: Final = "off"
+
+
+@dataclass(slots=True)
+class _Publisher:
+    name: str
+    # When each message left, by its number; and how many brokers lie on the way to each receiver.
+    published_ns: list[Instant] = field(default_factory=list)
+    brokers: dict[str, int] = field(default_factory=dict)
+
+
+class Recorder(Observer):
+    """Records one run of a network; give `outlets` to the network, then `watch` it."""
+
+    drops_only = True
+
+    def __init__(self, recording: Recording) -> None:
+        self._add: Final = recording.add
+        self._wants: Final = recording.wants
+        self.outlets: Final = Outlets(
+            deliver=self._on_deliver if recording.wants(Delivery) else self._on_arrive,
+            record=self._on_record,
+        )
+        self.tells: Final = recording.wants(Hop)
+        self._publishers: Final[dict[int, _Publisher]] = {}
+        self._subscribers: Final[list[str]] = []
+        self._interests: Final[MatchingIndex[int]] = MatchingIndex()
+        self._before: Final[dict[str, _Counts]] = {}
+        self._network: BrokerNetwork | None = None
+
+    @property
+    def network(self) -> BrokerNetwork:
+        """What is watched."""
+        assert self._network is not None, "watch a network first"
+        return self._network
+
+    def watch(self, network: BrokerNetwork, *, sample_every_ns: Duration | None = None) -> None:
+        """From now on, records drops, and samples of links if asked."""
+        self._network = network
+        if self._wants(Drop):
+            network.world.observe(self)
+        if sample_every_ns is not None and (self._wants(LinkSample) or self._wants(QueueSample)):
+            self._sample_after(sample_every_ns)
+
+    def subscriber(self, name: str, predicate: Predicate) -> None:
+        """From now on, `name` is expected to get what its predicate matches."""
+        self._interests.add(len(self._subscribers), predicate)
+        self._subscribers.append(name)
+
+    def publisher(self, name: str, number: int) -> None:
+        """The name behind the number in headers."""
+        self._publishers[number] = _Publisher(name)
+
+    def published(self, frame: Data) -> None:
+        """A publisher, whose numbers count from 0, sends a message now."""
+        now = self.network.world.events.now
+        publisher = self._publishers[frame.pub]
+        assert len(publisher.published_ns) == frame.seq, "publishers number from 0, without holes"
+        publisher.published_ns.append(now)
+        name, epoch, seq = publisher.name, frame.epoch, frame.seq
+        self._add(Publication(name, epoch, seq, now, now, size_of(frame), _SENT, "data"))
+        # In order of subscription: the index's own order is not the same on every machine.
+        for number in sorted(self._interests.match(frame.message)):
+            self._add(Expected(name, epoch, seq, self._subscribers[number], now))
+
+    # What machines put out.
+
+    def _arrival(self, host: Host[Any, Any], frame: Data) -> Arrival:
+        publisher = self._publishers[frame.pub]
+        subscriber = host.name
+        brokers = publisher.brokers.get(subscriber)
+        if brokers is None:
+            brokers = self.network.brokers_between(publisher.name, subscriber)
+            publisher.brokers[subscriber] = brokers
+        now = self.network.world.events.now
+        published_ns = publisher.published_ns[frame.seq]
+        return Arrival(
+            subscriber, publisher.name, frame.epoch, frame.seq, published_ns, now, brokers, False
+        )
+
+    def _on_arrive(self, host: Host[Any, Any], output: Deliver) -> None:
+        assert isinstance(output.item, Data)
+        self._add(self._arrival(host, output.item))
+
+    def _on_deliver(self, host: Host[Any, Any], output: Deliver) -> None:
+        """Nothing orders here yet: what arrives is delivered."""
+        assert isinstance(output.item, Data)
+        a = self._arrival(host, output.item)
+        self._add(a)
+        now = a.arrived_ns
+        delivery = Delivery(
+            UNORDERED, a.subscriber, a.publisher, a.epoch, a.seq,
+            a.published_ns, now, now, None, _DELIVERED,
+        )  # fmt: skip
+        self._add(delivery)
+
+    def _on_record(self, host: Host[Any, Any], output: Record) -> None:
+        decision = output.row
+        assert isinstance(decision, Decision)
+        frame = decision.frame
+        if not isinstance(frame, Data):
+            return
+        self._add(
+            Hop(
+                self.network.world.events.now,
+                host.name,
+                self._publishers[frame.pub].name,
+                frame.epoch,
+                frame.seq,
+                _DECISIONS[decision.what],
+                decision.towards,
+                None if decision.reason is None else _REASONS[decision.reason],
+                *(decision.packet_id or (None, None, None)),
+            )
+        )
+
+    # What the network loses.
+
+    def on_drop(self, place: str, frame: Any, reason: SimDropReason, *, now: Instant) -> None:
+        """Records it, with the message it carried if it did."""
+        traffic_class = "control"
+        packet: tuple[int | None, int | None, int | None] = (None, None, None)
+        message: tuple[str | None, int | None, int | None] = (None, None, None)
+        if type(frame) in {Packet, Pub, Notify}:
+            data = frame.parcel.frame
+            traffic_class = "data"
+            if isinstance(data, Data) and data.pub in self._publishers:
+                message = (self._publishers[data.pub].name, data.epoch, data.seq)
+            if type(frame) is Packet:
+                packet = frame.id
+        self._add(
+            Drop(now, place, _REASONS[reason], traffic_class, size_of(frame), *packet, *message)
+        )
+
+    # Samples.
+
+    def _sample_after(self, interval_ns: Duration) -> None:
+        events = self.network.world.events
+        events.schedule(events.now + interval_ns, self._sample, interval_ns)
+
+    def _sample(self, interval_ns: Duration) -> None:
+        for link in self.network.world.links.values():
+            # Access links have no queue and no loss: nothing to be seen.
+            if link.rate_bps is not None:
+                self._sample_link(link, interval_ns)
+        self._sample_after(interval_ns)
+
+    def _sample_link(self, link: Link[Any], interval_ns: Duration) -> None:
+        now = self.network.world.now
+        sample = link.sample()
+        # What waits has not been sent yet.
+        counts = _Counts(
+            link.sent_bytes - sample.queue_bytes,
+            link.sent_frames - sample.queue_frames,
+            **link.dropped,
+        )
+        before = self._before.get(link.name, _NOTHING)
+        self._before[link.name] = counts
+        if self._wants(LinkSample):
+            since = [a - b for a, b in zip(counts.all(), before.all(), strict=True)]
+            self._add(LinkSample(now, link.name, interval_ns, link.rate_bps, *since))
+        if self._wants(QueueSample):
+            self._add(QueueSample(now, link.name, sample.queue_frames, sample.queue_bytes, None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """A link's counters, since the start."""
+
+    sent_bytes: int = 0
+    sent_packets: int = 0
+    queue_full: int = 0
+    loss: int = 0
+    down: int = 0
+    corrupt: int = 0
+
+    def all(self) -> tuple[int, ...]:
+        return (
+            self.sent_bytes, self.sent_packets,
+            self.queue_full, self.loss, self.down, self.corrupt,
+        )  # fmt: skip
+
+
+_NOTHING: Final = _Counts()

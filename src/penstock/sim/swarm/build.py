@@ -1,0 +1,108 @@
+"""Builds the network of one swarm run, and what it believes that is not so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import Final
+
+from penstock.content.bloom import BloomParams
+from penstock.kernel.instant import SECOND, Instant
+from penstock.kernel.seeds import Seeds
+from penstock.overlay.broker import Broker
+from penstock.sim.broker_network import BrokerNetwork
+from penstock.sim.host import Outlets, Workers, exponential
+from penstock.sim.loss import IsLost, Loss
+from penstock.sim.spec import LinkSpec
+from penstock.sim.swarm.options import Options
+from penstock.wire.frames.adv import Adv
+from penstock.wire.frames.base import OverlayFrame, TrafficClass
+from penstock.wire.frames.lsa import Lsa, Neighbour
+
+
+class Chance:
+    """A loss model that can be switched off for good."""
+
+    def __init__(self, loss: Loss, is_on: Callable[[], bool]) -> None:
+        self._loss: Final = loss
+        self._is_on: Final = is_on
+
+    def generator(self, rng: Random) -> IsLost:
+        """That of the model, while it is on."""
+        is_lost, is_on = self._loss.generator(rng), self._is_on
+        return lambda: is_on() and is_lost()
+
+
+def build(
+    options: Options, seeds: Seeds, outlets: Outlets, is_lossy: Callable[[], bool]
+) -> BrokerNetwork:
+    """Brokers, clients and links; loss lasts as long as `is_lossy` says."""
+    topology, rng = options.build_topology(), seeds.rng("homes")
+    workers = None
+    if options.workers:
+        workers = Workers(
+            count=options.workers,
+            time=exponential(options.service_ns),
+            queue_frames_max=options.queue_frames_max,
+        )
+    network = BrokerNetwork(
+        seeds.child("world"),
+        topology,
+        _switched(options.link, is_lossy),
+        workers=workers,
+        settings=options.settings,
+        codec=options.codec,
+        outlets=outlets,
+        tells=True,
+    )
+    for number in range(1, options.clients + 1):
+        home = rng.choice(topology.nodes)
+        network.add_client(f"c{number}", home, _switched(options.access, is_lossy))
+    _set_clocks(options, network, seeds.rng("clocks"))
+    return network
+
+
+def haunt(network: BrokerNetwork, seeds: Seeds, count: int, *, stop: Instant) -> None:
+    """Some brokers hear, before `stop`, of others that are gone for good, and pass it on."""
+    rng, neighbours = seeds.rng("ghosts"), network.topology.neighbours()
+    for number in range(count):
+        name = rng.choice(network.topology.nodes)
+        for frame in _ghost(100 + number, rng):
+            network.world.call_at(
+                rng.randint(SECOND, stop),
+                name,
+                partial(_hear, frame=frame, via=rng.choice(neighbours[name])),
+            )
+
+
+def _switched(spec: LinkSpec, is_lossy: Callable[[], bool]) -> LinkSpec:
+    return spec if spec.loss is None else replace(spec, loss=Chance(spec.loss, is_lossy))
+
+
+def _set_clocks(options: Options, network: BrokerNetwork, rng: Random) -> None:
+    for host in network.world.hosts.values():
+        host.clock.step(rng.randint(-options.offset_ns_max, options.offset_ns_max), at=0)
+        host.clock.set_drift(rng.uniform(-options.drift_ppm_max, options.drift_ppm_max), at=0)
+        # A machine made before its clock was set would see it jump.
+        host.crash()
+        network.world.events.schedule(rng.randint(0, options.stagger_ns), host.restart)
+
+
+def _ghost(origin: int, rng: Random) -> list[OverlayFrame]:
+    """What is left of a broker that is gone for good."""
+    bloom_bytes = BloomParams().m // 8
+    advert = Adv(
+        origin=origin,
+        seq=rng.randrange(100),
+        traffic=TrafficClass.DATA,
+        full=True,
+        bloom_bytes=bloom_bytes,
+        added=(rng.getrandbits(8),),
+    )
+    return [Lsa(origin=origin, seq=rng.randrange(100), neighbours=(Neighbour(1, 1),)), advert]
+
+
+def _hear(broker: Broker, now: Instant, *, frame: OverlayFrame, via: str) -> None:
+    broker.receive(frame, via=via, now=now)

@@ -1,0 +1,209 @@
+"""What one swarm run is like: everything that is drawn, as one value that prints in full.
+
+Drawn from the seed alone. A run is the same for the same options, so whatever
+fails can be run again, and made smaller by hand with `dataclasses.replace`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from random import Random
+from typing import Final
+
+from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration
+from penstock.kernel.seeds import Seeds
+from penstock.overlay.settings import Settings
+from penstock.sim.faults import KINDS
+from penstock.sim.loss import Bernoulli, GilbertElliott, Loss
+from penstock.sim.spec import LinkSpec
+from penstock.sim.topology import Topology, line, mesh, scale_free, star, tree
+
+# Short periods: a swarm run must see several of each within seconds.
+PERIODS: Final = Settings(
+    hello_ns=250 * MILLISECOND,
+    dead_ns=800 * MILLISECOND,
+    refresh_ns=700 * MILLISECOND,
+    expire_ns=2_600 * MILLISECOND,
+    coalesce_ns=20 * MILLISECOND,
+    compare_ns=500 * MILLISECOND,
+    client_dead_ns=1_500 * MILLISECOND,
+)
+SUBSCRIPTIONS_MAX: Final = 4
+TOPOLOGIES: Final = ("line", "star", "tree", "scale_free", "mesh")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """All of one run."""
+
+    seed: int
+    topology: str
+    brokers: int
+    clients: int
+    link: LinkSpec
+    access: LinkSpec
+    # None of them: brokers process frames at once. More than one: frames overtake.
+    workers: int
+    service_ns: Duration
+    queue_frames_max: int
+    codec: bool
+    # Hosts start one by one within this time, so that their timers are out of step.
+    stagger_ns: Duration
+    offset_ns_max: Duration
+    drift_ppm_max: float
+    faults: int
+    fault_kinds: tuple[str, ...]
+    changes_per_s: float
+    messages_per_s: float
+    payload_bytes: int
+    # How many brokers that are gone for good the others still believe in.
+    ghosts: int
+    # The chance that a broker is told when a client leaves.
+    told: float
+    safety_ns: Duration
+    probes: int
+    settings: Settings
+    # Whether a table is too small for what there is: then not all can be served.
+    cramped: bool
+    # Whether nothing is lost, nothing fails and no queue runs over, by design of the rest.
+    is_clean: bool = False
+
+    def __str__(self) -> str:
+        return "\n".join(f"  {f.name} = {getattr(self, f.name)!r}" for f in fields(self))
+
+    @property
+    def garbles(self) -> bool:
+        """Whether frames may arrive as others than were sent: a flipped bit that can be read."""
+        return self.codec and self.faults > 0 and "corruption" in self.fault_kinds
+
+    def build_topology(self) -> Topology:
+        """Who is connected to whom."""
+        seeds, size = Seeds(self.seed).child("swarm"), self.brokers
+        rng = seeds.rng("topology")
+        match self.topology:
+            case "line":
+                return line(size)
+            case "star":
+                return star(size)
+            case "tree" if size > 3:
+                return tree(size, rng.randint(2, size - 1), seeds)
+            case "scale_free" if size > 3:
+                return scale_free(size, seeds, edges_per_node=rng.randint(1, 2))
+            case _:
+                most = size * (size - 1) // 2
+                return mesh(size, rng.randint(size - 1, min(most, size + 4)), seeds)
+
+
+def draw_options(seed: int) -> Options:
+    """A run with faults, loss and churn, each more or less."""
+    rng = Seeds(seed).rng("swarm", "options")
+    # Small ones more often: they find as much, sooner.
+    brokers = rng.randint(2, rng.choice((6, 6, 12)))
+    clients = rng.randint(2, rng.choice((8, 8, 16)))
+    settings, cramped = _bounds(rng, brokers, clients)
+    is_lossy = rng.random() < 0.6
+    return Options(
+        seed=seed,
+        topology=rng.choice(TOPOLOGIES),
+        brokers=brokers,
+        clients=clients,
+        link=_link(rng, _loss(rng) if is_lossy else None),
+        access=_access(rng, _loss(rng) if is_lossy and rng.random() < 0.5 else None),
+        workers=rng.choice((0, 1, 2, 4)),
+        service_ns=rng.randint(20, 400) * MICROSECOND,
+        queue_frames_max=rng.choice((200, 500)),
+        codec=rng.random() < 0.3,
+        stagger_ns=rng.choice((0, 500)) * MILLISECOND,
+        offset_ns_max=rng.choice((0, 0, SECOND, 3_600 * SECOND)),
+        drift_ppm_max=rng.choice((0, 100, 100, 20_000)),
+        faults=rng.choice((0, 2, 4, 8, 12)),
+        fault_kinds=tuple(kind for kind in KINDS if rng.random() < 0.6) or KINDS,
+        changes_per_s=rng.choice((0, 5, 20, 60)),
+        messages_per_s=rng.choice((10, 30, 30, 100, 300)),
+        payload_bytes=rng.choice((0, 0, 0, 900)),
+        ghosts=rng.choice((0, 0, 1, 2)),
+        told=rng.choice((0, 0.5, 1)),
+        safety_ns=rng.randint(2_000, 3_000) * MILLISECOND,
+        probes=10,
+        settings=settings,
+        cramped=cramped,
+    )
+
+
+def draw_clean(seed: int) -> Options:
+    """A run without loss, faults or overload, in which everything is promised all the time."""
+    rng = Seeds(seed).rng("swarm", "clean")
+    options = draw_options(seed)
+    link = LinkSpec(
+        rate_bps=rng.choice((None, 20_000_000, 100_000_000)),
+        delay_ns=rng.randint(0, 5) * MILLISECOND,
+        queue_bytes_max=200_000,
+    )
+    settings = replace(PERIODS, seen_max=rng.choice((64, 4_096)))
+    return replace(
+        options,
+        link=replace(link, jitter_ns=rng.choice((0, link.delay_ns))),
+        access=LinkSpec(delay_ns=rng.randint(0, 5) * MILLISECOND),
+        workers=rng.choice((0, 0, 1, 1, 4)),
+        service_ns=rng.randint(20, 200) * MICROSECOND,
+        queue_frames_max=10_000,
+        drift_ppm_max=min(options.drift_ppm_max, 100),
+        faults=0,
+        messages_per_s=30,
+        payload_bytes=0,
+        ghosts=0,
+        safety_ns=3 * SECOND,
+        settings=settings,
+        cramped=False,
+        is_clean=True,
+    )
+
+
+def _link(rng: Random, loss: Loss | None) -> LinkSpec:
+    delay_ns = rng.choice((0, rng.randint(1, 30))) * MILLISECOND
+    return LinkSpec(
+        rate_bps=rng.choice((None, 2_000_000, 10_000_000, 100_000_000)),
+        delay_ns=delay_ns,
+        jitter_ns=int(delay_ns * rng.choice((0, 0.1, 1))),
+        loss=loss,
+        queue_bytes_max=rng.choice((15_000, 64_000)),
+    )
+
+
+def _access(rng: Random, loss: Loss | None) -> LinkSpec:
+    delay_ns = rng.choice((0, rng.randint(1, 10))) * MILLISECOND
+    return LinkSpec(delay_ns=delay_ns, jitter_ns=int(delay_ns * rng.choice((0, 0.5))), loss=loss)
+
+
+def _loss(rng: Random) -> Loss:
+    chance = rng.choice((0.01, 0.05, 0.2))
+    if rng.random() < 0.5:
+        return Bernoulli(chance)
+    return GilbertElliott.of(loss=chance, burst=rng.choice((2, 5, 10)))
+
+
+def _bounds(rng: Random, brokers: int, clients: int) -> tuple[Settings, bool]:
+    """Mostly more than enough room, at times just enough, now and then too little."""
+    kind = rng.random()
+    if kind < 0.6:
+        return PERIODS, False
+    origin_filters = rng.choice((2, 4, 8))
+    enough = replace(
+        PERIODS,
+        links_max=brokers,
+        origins_max=brokers,
+        origin_filters_max=origin_filters,
+        filters_max=origin_filters * (brokers - 1),
+        clients_max=clients,
+        client_subscriptions_max=SUBSCRIPTIONS_MAX,
+        seen_max=64,
+    )
+    if kind < 0.9:
+        return enough, False
+    match rng.randrange(3):
+        case 0:
+            return replace(enough, origins_max=max(1, brokers - 1)), True
+        case 1:
+            return replace(enough, filters_max=2), True
+        case _:
+            return replace(enough, clients_max=1), True

@@ -1,0 +1,317 @@
+"""One swarm run: a safety phase with faults, then calm, and a test of what was promised.
+
+1. Applications come and go, publish and ask, while links lose, hosts crash and
+   clocks jump, under the eyes of all checkers.
+2. Faults, losses and changes stop. Within the bound that `bounds` derives, every
+   broker must know what is true.
+3. Probes are published. Exactly those who asked for them get them, each link is
+   crossed once, and the books are closed.
+
+A clean run has no faults; there everything is promised from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock import __version__
+from penstock.content.filter import Predicate
+from penstock.content.message import Message
+from penstock.content.syntax import parse
+from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Instant, to_seconds
+from penstock.kernel.machine import Deliver, Record
+from penstock.kernel.seeds import Seeds
+from penstock.overlay.client import Client
+from penstock.overlay.decisions import Decision
+from penstock.sim.checkers import ALL
+from penstock.sim.checkers.base import Checker, Terms
+from penstock.sim.checkers.watch import CheckFailed, Watch
+from penstock.sim.faults import Fault, draw_faults
+from penstock.sim.host import Host, Outlets
+from penstock.sim.recorder import Recorder
+from penstock.sim.swarm.bounds import Bounds, derive, doubling
+from penstock.sim.swarm.build import build, haunt
+from penstock.sim.swarm.options import SUBSCRIPTIONS_MAX, Options, draw_clean, draw_options
+from penstock.sim.swarm.story import Log, Story
+from penstock.sim.swarm.workload import Action, draw_actions, publication
+from penstock.trace.records import Run
+from penstock.tracefile.retention import Recording
+from penstock.wire.frames.data import Data
+from penstock.wire.quantise import STAMP_BITS
+
+_STAMP_MASK: Final = 2**STAMP_BITS - 1
+_PROBE_GAP_NS: Final = 20 * MILLISECOND
+_SAMPLE_NS: Final = SECOND // 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a run was and what came of it."""
+
+    options: Options
+    faults: tuple[Fault, ...]
+    bounds: Bounds
+    trace_hash: str
+    published: int
+    delivered: int
+    # How many deliveries the promise of completeness required.
+    required: int
+
+
+class SwarmFailed(AssertionError):  # noqa: N818  a verdict, not a mishap
+    """A run that must not be; the text has all that is needed to run it again."""
+
+
+class Swarm:
+    """One run in the making."""
+
+    def __init__(
+        self,
+        options: Options,
+        recording: Recording,
+        checkers: Sequence[Checker],
+        log: Log | None = None,
+    ) -> None:
+        self.options: Final = options
+        self.watch: Final = Watch(checkers)
+        self.delivered = 0
+        self._log: Final = log
+        self._is_lossy = True
+        self._recorder: Final = Recorder(recording)
+        self._seqs: Final[dict[str, int]] = {}
+        self._seeds: Final = Seeds(options.seed).child("swarm")
+        self._away: Final[dict[str, bool]] = {}
+        outlets = Outlets(deliver=self._deliver, record=self._record)
+        self.network: Final = build(options, self._seeds, outlets, lambda: self._is_lossy)
+        for name in self.network.homes:
+            self._recorder.publisher(name, int(name[1:]))
+            self._seqs[name] = 0
+        self.stop: Final[Instant] = options.safety_ns
+        self.faults: Final = self._draw_faults()
+        self.bounds: Final = derive(options, self.network.topology, self.faults)
+        if log is not None:
+            self.network.world.observe(Story(log))
+        self._recorder.watch(self.network, sample_every_ns=_SAMPLE_NS)
+        self.watch.begin(
+            self.network,
+            Terms(
+                settings=options.settings,
+                hop_ns=self.bounds.hop_ns,
+                grace_ns=self.bounds.grace_ns,
+                settled_ns=self.bounds.settled_ns,
+                carried_ns=self.bounds.carried_ns,
+                garbles=options.garbles,
+                doubling=doubling(self.faults),
+            ),
+        )
+
+    def _draw_faults(self) -> list[Fault]:
+        options, world = self.options, self.network.world
+        if not options.faults:
+            return []
+        return draw_faults(
+            world,
+            self._seeds,
+            count=options.faults,
+            start=SECOND // 4,
+            stop=self.stop,
+            kinds=options.fault_kinds,
+        )
+
+    # Running.
+
+    def run(self) -> None:
+        """All of it; raises nothing of its own, the watch has what was objected to."""
+        world = self.network.world
+        for fault in self.faults:
+            fault.apply(world)
+        for action in draw_actions(self.options, stop=self.stop):
+            world.events.schedule(action.at, self._act, action)
+        haunt(self.network, self._seeds, self.options.ghosts, stop=self.stop)
+        if self.options.is_clean:
+            world.events.schedule(self._booted(), self.watch.calm)
+        world.run(self.stop)
+        self._end_faults()
+        is_clean = self.options.is_clean
+        world.run(world.now + (self.bounds.settled_ns if is_clean else self.bounds.converged_ns))
+        if not self.options.cramped and not is_clean:
+            self.watch.calm()
+        self._say("calm")
+        self._probe()
+        self.watch.finish()
+
+    def _booted(self) -> Instant:
+        """When the first brokers know one another; the first wishes are settled by themselves."""
+        return max(self.bounds.booted_ns, self.bounds.settled_ns)
+
+    def _end_faults(self) -> None:
+        self._is_lossy = False
+        self._say("faults and losses stop")
+        if self.options.garbles:
+            # What a flipped bit made them believe under a number that is right, no
+            # protocol puts right: links that carry it must be sealed. See docs/swarm.md.
+            for name in self.network.topology.nodes:
+                self.network.world.host(name).crash()
+            for name in self.network.topology.nodes:
+                self.network.world.host(name).restart()
+
+    def _probe(self) -> None:
+        world, rng = self.network.world, self._seeds.rng("probes")
+        for client in self._seqs:
+            filters = [f for p in self.watch.wishes.of(client).values() for f in p.filters]
+            if filters:
+                self._recorder.subscriber(client, Predicate(filters))
+        clients = list(self._seqs)
+        for i in range(self.options.probes):
+            at = world.now + i * _PROBE_GAP_NS
+            world.events.schedule(at, self._act, publication(rng, rng.choice(clients), at))
+        world.run(world.now + self.options.probes * _PROBE_GAP_NS + self.bounds.carried_ns)
+
+    # What applications do.
+
+    def _act(self, action: Action) -> None:
+        host = self.network.world.host(action.client)
+        if action.verb == "return":
+            self._return(action, host)
+        elif not host.is_up:
+            return
+        elif action.verb == "publish":
+            self._say(f"{action}")
+            host.call(lambda client, now: self._publish(action, client, now))
+        elif action.verb == "leave":
+            self._leave(action, host)
+        else:
+            self._ask(action)
+
+    def _publish(self, action: Action, client: Client, now: Instant) -> None:
+        name = action.client
+        frame = Data(
+            pub=int(name[1:]),
+            epoch=0,
+            seq=self._seqs[name],
+            send_ts_us=now // MICROSECOND & _STAMP_MASK,
+            prev_delta_100us=0,
+            send_rate_mps=0.0,
+            r_max_code=0,
+            fb_round=0,
+            message=Message(dict(action.values), bytes(self.options.payload_bytes)),
+        )
+        self._seqs[name] += 1
+        self._recorder.published(frame)
+        self.watch.publish(name, frame)
+        client.publish(frame, now=now)
+
+    def _ask(self, action: Action) -> None:
+        name, number, wishes = action.client, action.number, self.watch.wishes
+        held, now = wishes.of(name), self.network.world.now
+        if action.verb == "unsubscribe":
+            if number in held:
+                self._say(f"{action}")
+                wishes.unsubscribe(name, number, now=now)
+                self.network.unsubscribe(name, number=number)
+        elif number in held or len(held) < SUBSCRIPTIONS_MAX:
+            self._say(f"{action}")
+            predicate = parse(action.predicate)
+            wishes.subscribe(name, number, predicate, now=now)
+            self.network.subscribe(name, predicate, number=number)
+
+    def _leave(self, action: Action, host: Host[Any, Client]) -> None:
+        self._say(f"{action}")
+        self._away[action.client] = True
+        self.watch.wishes.pause(action.client, now=self.network.world.now)
+        host.crash()
+        if action.is_told:
+            self.network.world.host(self.network.homes[action.client]).call(
+                lambda broker, now: broker.client_gone(action.client, now=now)
+            )
+
+    def _return(self, action: Action, host: Host[Any, Client]) -> None:
+        if self._away.pop(action.client, False):
+            self._say(f"{action}")
+            host.restart()
+            self.watch.wishes.renew(action.client, now=self.network.world.now)
+
+    # What machines put out.
+
+    def _deliver(self, host: Host[Any, Any], output: Deliver) -> None:
+        self.delivered += 1
+        self._say(f"{host.name} gets {getattr(output.item, 'id', output.item)}")
+        self.watch.deliver(host, output)
+        if self._is_known(output.item):
+            self._recorder.outlets.deliver(host, output)
+
+    def _record(self, host: Host[Any, Any], output: Record) -> None:
+        self.watch.record(host, output)
+        assert isinstance(output.row, Decision)
+        if self._is_known(output.row.frame):
+            self._recorder.outlets.record(host, output)
+
+    def _is_known(self, frame: object) -> bool:
+        """What a flipped bit made of a message has no place in the trace."""
+        return isinstance(frame, Data) and frame.id in self.watch.published
+
+    def _say(self, text: str) -> None:
+        if self._log is not None:
+            self._log(f"{to_seconds(self.network.world.now):.6f} s {text}")
+
+
+def run_swarm(
+    seed: int,
+    *,
+    options: Options | None = None,
+    checkers: Sequence[Callable[[], Checker]] = ALL,
+    log: Log | None = None,
+) -> Report:
+    """Runs one seed, with options drawn from it unless they are given; raises if it fails."""
+    options = options or draw_options(seed)
+    made = [make() for make in checkers]
+    with Recording(f"swarm-{seed}", keep=None) as recording:
+        swarm = Swarm(options, recording, made, log)
+        try:
+            swarm.run()
+            swarm.watch.verdict()
+        except Exception as error:
+            raise SwarmFailed(failure(swarm, error)) from error
+        done = recording.finish(
+            Run(
+                experiment="swarm",
+                profile="quick",
+                variant="off",
+                seed=seed,
+                parameters=str(options),
+                duration_ns=swarm.network.world.now,
+                code_version=__version__,
+            )
+        )
+    return Report(
+        options=options,
+        faults=tuple(swarm.faults),
+        bounds=swarm.bounds,
+        trace_hash=done.trace_hash,
+        published=len(swarm.watch.published),
+        delivered=swarm.delivered,
+        required=sum(getattr(checker, "required", 0) for checker in made),
+    )
+
+
+def failure(swarm: Swarm, error: Exception) -> str:
+    """All that is needed to understand a failure and to run it again."""
+    what = str(error) if isinstance(error, CheckFailed) else f"{type(error).__name__}: {error}"
+    faults = "\n".join(f"  {fault}" for fault in swarm.faults) or "  none"
+    return (
+        f"{what}\n\noptions:\n{swarm.options}\nfaults:\n{faults}\n"
+        f"bounds:\n  {swarm.bounds}\n"
+        f"replay: {replay(swarm.options)}"
+    )
+
+
+def replay(options: Options) -> str:
+    """How to run it again."""
+    seed = options.seed
+    if options == draw_options(seed):
+        return f"python -m penstock.sim.swarm {seed} --verbose"
+    if options == draw_clean(seed):
+        return f"python -m penstock.sim.swarm {seed} --clean --verbose"
+    return f"run_swarm({seed}, options={options!r}, log=print)"

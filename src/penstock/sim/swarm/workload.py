@@ -1,0 +1,113 @@
+"""What applications do in a swarm run: drawn ahead as a list of actions, each with a text.
+
+Clients ask for more, for something else and for less, leave and come back, and
+publish. Knows neither network nor checkers; `run` carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Final, Literal
+
+from penstock.content.value import Value
+from penstock.kernel.instant import MILLISECOND, SECOND, Instant
+from penstock.kernel.seeds import Seeds
+from penstock.sim.schedule import Constant, departures
+from penstock.sim.swarm.options import Options
+
+FILTERS: Final = (
+    "a = {}",
+    "a < {}",
+    "b >= {}",
+    "a >= {} and a < 9 and exists b",
+    "a != {} and exists b",
+    "not (a = {} or b = 3)",
+    "a in ({}, 9) or exists c",
+    "a in ({}, 1, 2) and b <= 4 or a = 9",
+    'c prefix "{}"',
+    'not c prefix "{}"',
+    'c contains "{}" and a > 2',
+    'c suffix "{}"',
+    "not exists b and a > {}",
+    "exists c",
+    "true",
+)
+# More than a client may have at once: numbers that were given up are not forgotten at once.
+NUMBERS: Final = 6
+
+Verb = Literal["subscribe", "unsubscribe", "leave", "return", "publish"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One thing that one client does; what does not apply to a verb is left out."""
+
+    at: Instant
+    client: str
+    verb: Verb
+    number: int = 0
+    predicate: str = ""
+    is_told: bool = False
+    values: tuple[tuple[str, Value], ...] = ()
+
+    def __str__(self) -> str:
+        what = {
+            "subscribe": f" {self.number}: {self.predicate}",
+            "unsubscribe": f" {self.number}",
+            "leave": " and says so" if self.is_told else " silently",
+            "return": "",
+            "publish": f" {dict(self.values)}",
+        }[self.verb]
+        return f"{self.client} {self.verb}{what}"
+
+
+def draw_actions(options: Options, *, stop: Instant) -> list[Action]:
+    """What happens up to `stop`, in order; whoever left is back by then."""
+    seeds = Seeds(options.seed).child("swarm", "workload")
+    clients = [f"c{i}" for i in range(1, options.clients + 1)]
+    actions = [*_first(seeds.rng("first"), clients, options.stagger_ns)]
+    rng = seeds.rng("changes")
+    changes = departures(Constant(options.changes_per_s), start=SECOND, stop=stop, rng=rng)
+    for at in changes:
+        actions += _change(rng, rng.choice(clients), at, stop, options.told)
+    rng = seeds.rng("messages")
+    for at in departures(Constant(options.messages_per_s), start=0, stop=stop, rng=rng):
+        actions.append(publication(rng, rng.choice(clients), at))
+    return sorted(actions, key=lambda action: action.at)
+
+
+def publication(rng: Random, client: str, at: Instant) -> Action:
+    """A message that some filters match and others do not."""
+    values: list[tuple[str, Value]] = [
+        (name, rng.randrange(10)) for name in ("a", "b") if rng.random() < 0.8
+    ]
+    if rng.random() < 0.3:
+        values.append(("c", f"{rng.randrange(10)}{rng.randrange(10)}"))
+    return Action(at=at, client=client, verb="publish", values=tuple(values))
+
+
+def _first(rng: Random, clients: list[str], start: Instant) -> Iterator[Action]:
+    for client in clients:
+        for number in range(rng.randrange(4)):
+            at = start + rng.randrange(100) * MILLISECOND
+            yield _subscription(rng, client, at, number)
+
+
+def _subscription(rng: Random, client: str, at: Instant, number: int) -> Action:
+    predicate = rng.choice(FILTERS).format(rng.randrange(10))
+    return Action(at=at, client=client, verb="subscribe", number=number, predicate=predicate)
+
+
+def _change(rng: Random, client: str, at: Instant, stop: Instant, told: float) -> Iterator[Action]:
+    number = rng.randrange(NUMBERS)
+    kind = rng.random()
+    if kind < 0.55:
+        yield _subscription(rng, client, at, number)
+    elif kind < 0.85:
+        yield Action(at=at, client=client, verb="unsubscribe", number=number)
+    else:
+        yield Action(at=at, client=client, verb="leave", is_told=rng.random() < told)
+        back = min(stop, at + 1 + int(rng.expovariate(2) * SECOND))
+        yield Action(at=back, client=client, verb="return")

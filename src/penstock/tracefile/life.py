@@ -1,0 +1,126 @@
+"""All that a trace tells of one message, gathered from its tables."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from penstock.trace.fates import HopDecision
+from penstock.trace.records import (
+    Arrival,
+    Delivery,
+    Drop,
+    Expected,
+    Hop,
+    Loss,
+    Publication,
+    Repair,
+    Request,
+    Row,
+)
+from penstock.tracefile.naming import TOLD_IN, MessageName
+from penstock.tracefile.reader import TraceReader
+
+Record = TypeVar("Record", bound=Row)
+
+# How many messages before and after it may show the ways that it should have gone.
+NEARBY_MESSAGES: Final = 16
+_DIGITS: Final = re.compile("([0-9]+)")
+
+
+def by_number(name: str) -> list[tuple[int, str]]:
+    """Sorts s2 before s10."""
+    return [(int(part[:18]) if part.isdecimal() else 0, part) for part in _DIGITS.split(name)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """One message; a table that is not in `recorded` is empty because nobody looked."""
+
+    run: str
+    message: MessageName
+    recorded: frozenset[str]
+    publication: Publication | None
+    expected: tuple[str, ...]
+    hops: tuple[Hop, ...]
+    drops: tuple[Drop, ...]
+    arrivals: tuple[Arrival, ...]
+    deliveries: tuple[Delivery, ...]
+    losses: tuple[Loss, ...]
+    requests: tuple[Request, ...]
+    repairs: tuple[Repair, ...]
+
+    def is_recorded(self, record: type[Row]) -> bool:
+        """Whether the trace has such records."""
+        return record.TABLE in self.recorded
+
+    @property
+    def not_recorded(self) -> list[str]:
+        """The tables that would tell more."""
+        return [record.TABLE for record in TOLD_IN if record.TABLE not in self.recorded]
+
+    @property
+    def receivers(self) -> list[str]:
+        """Everyone of whom the trace tells something, expected or not, sorted."""
+        names = {*self.expected}
+        for rows in (self.arrivals, self.deliveries, self.losses):
+            names.update(row.subscriber for row in rows)
+        return sorted(names, key=by_number)
+
+    def only_for(self, subscriber: str) -> Life:
+        """What concerns one subscriber; what brokers did for others alone is left out."""
+        handed = [hop for hop in self.hops if hop.decision is HopDecision.HANDED_OVER]
+        others = {hop.towards for hop in handed if hop.towards != subscriber}
+        others |= {*self.receivers} - {subscriber}
+        elsewhere = others | {
+            f"{hop.broker}-{hop.towards}" for hop in handed if hop.towards in others
+        }
+        return replace(
+            self,
+            expected=tuple(name for name in self.expected if name == subscriber),
+            hops=tuple(
+                hop
+                for hop in self.hops
+                if hop.decision is not HopDecision.HANDED_OVER or hop.towards == subscriber
+            ),
+            drops=tuple(drop for drop in self.drops if drop.where not in elsewhere),
+            arrivals=tuple(row for row in self.arrivals if row.subscriber == subscriber),
+            deliveries=tuple(row for row in self.deliveries if row.subscriber == subscriber),
+            losses=tuple(row for row in self.losses if row.subscriber == subscriber),
+            requests=tuple(row for row in self.requests if row.requester == subscriber),
+            repairs=tuple(row for row in self.repairs if row.requester == subscriber),
+        )
+
+
+def read_life(reader: TraceReader, run: str, message: MessageName) -> Life:
+    """Reads the rows of one message from every table that was recorded."""
+
+    def rows(record: type[Record]) -> tuple[Record, ...]:
+        if not reader.has(record, run):
+            return ()
+        return tuple(reader.picked(record, run, where=message.where))
+
+    publications = rows(Publication)
+    return Life(
+        run=run,
+        message=message,
+        recorded=frozenset(record.TABLE for record in TOLD_IN if reader.has(record, run)),
+        publication=publications[0] if publications else None,
+        expected=tuple(sorted({row.subscriber for row in rows(Expected)}, key=by_number)),
+        hops=rows(Hop),
+        drops=rows(Drop),
+        arrivals=rows(Arrival),
+        deliveries=rows(Delivery),
+        losses=rows(Loss),
+        requests=rows(Request),
+        repairs=rows(Repair),
+    )
+
+
+def read_nearby(reader: TraceReader, run: str, message: MessageName) -> list[Hop]:
+    """What brokers did with the messages that the same publisher sent before and after it."""
+    if not reader.has(Hop, run):
+        return []
+    seqs = range(max(0, message.seq - NEARBY_MESSAGES), message.seq + NEARBY_MESSAGES + 1)
+    return reader.picked(Hop, run, where={**message.where, "seq": seqs})

@@ -1,0 +1,186 @@
+"""Which run of a trace and which message of it someone means; every mistake says what to write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from penstock.kernel.errors import UsageError
+from penstock.trace import records
+from penstock.trace.records import Row
+from penstock.tracefile.layout import unfinished_runs
+from penstock.tracefile.reader import TraceReader
+from penstock.tracefile.search import Where
+
+# The tables that tell of single messages; the first that has any says which there are.
+TOLD_IN: Final[tuple[type[Row], ...]] = (
+    records.Publication,
+    records.Expected,
+    records.Arrival,
+    records.Delivery,
+    records.Hop,
+    records.Drop,
+    records.Loss,
+    records.Request,
+    records.Repair,
+)
+_RUN_PREFIX: Final = "run="
+_LISTED: Final = 8
+# More digits than any number in a trace.
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class MessageName:
+    """A message, named in full."""
+
+    publisher: str
+    epoch: int
+    seq: int
+
+    def __str__(self) -> str:
+        return f"{self.publisher}:{self.epoch}:{self.seq}"
+
+    @property
+    def where(self) -> Where:
+        """What its rows have, in every table."""
+        return {"seq": self.seq, "epoch": self.epoch, "publisher": self.publisher}
+
+
+def open_run(directory: Path, run: str | None) -> tuple[TraceReader, str]:
+    """The run meant: the only one, the one named, or the one whose own directory is given."""
+    if directory.is_dir() and directory.resolve().name.startswith(_RUN_PREFIX):
+        own = directory.resolve().name.removeprefix(_RUN_PREFIX)
+        if run not in {None, own}:
+            raise UsageError(f"{directory} is run {own}, not {run}: leave --run out")
+        return TraceReader(directory.resolve().parent), own
+    reader = TraceReader(directory)
+    runs = reader.run_ids()
+    if not runs:
+        left = unfinished_runs(directory)
+        hint = f" (not finished: {listed(left)})" if left else ""
+        raise UsageError(
+            f"no runs in {directory}{hint}: name a directory that has run=… directories,"
+            " as runs write with --keep"
+        )
+    if run is None:
+        if len(runs) > 1:
+            raise UsageError(
+                f"{directory} has {len(runs)} runs: choose one with --run, of {listed(runs)}"
+            )
+        return reader, runs[0]
+    if run not in runs:
+        raise UsageError(f"no run {run} in {directory}; {_instead(run, runs)}")
+    return reader, run
+
+
+def find_message(reader: TraceReader, run: str, text: str) -> MessageName:
+    """The message that `text` names: publisher:seq, or publisher:epoch:seq."""
+    readings = _readings(text)
+    tables = [record for record in TOLD_IN if reader.has(record, run)]
+    if not tables:
+        names = ", ".join(record.TABLE for record in TOLD_IN)
+        raise UsageError(f"run {run} recorded no table that tells of messages ({names})")
+    for publisher, epoch, seq in readings:
+        for table in tables:
+            epochs = _epochs(reader, run, table, publisher, epoch, seq)
+            if len(epochs) > 1:
+                full = " or ".join(f"{publisher}:{each}:{seq}" for each in epochs[:_LISTED])
+                raise UsageError(
+                    f"{publisher} had a message {seq} in {len(epochs)} epochs: write {full}"
+                )
+            if epochs:
+                return MessageName(publisher, epochs[0], seq)
+    raise UsageError(_why_not(reader, run, tables, readings))
+
+
+def _epochs(
+    reader: TraceReader, run: str, table: type[Row], publisher: str, epoch: int | None, seq: int
+) -> list[int]:
+    where: dict[str, str | int | range] = {"seq": seq, "publisher": publisher}
+    if epoch is not None:
+        where["epoch"] = epoch
+    found: set[int] = set()
+    for piece in reader.picked_pieces(table, run, where=where):
+        found.update(piece["epoch"].unique().to_pylist())
+    return sorted(found)
+
+
+def check_subscriber(reader: TraceReader, run: str, name: str) -> None:
+    """Refuses a name that no subscriber of the run has; one that got nothing is no mistake."""
+    known: set[str] = set()
+    asked = False
+    for record in (records.Expected, records.Arrival, records.Delivery, records.Loss):
+        if reader.has(record, run):
+            asked = True
+            found = reader.names(record, "subscriber", run)
+            if name in found:
+                return
+            known.update(found)
+    if asked:
+        raise UsageError(f"no subscriber {name} in run {run}; {_instead(name, sorted(known))}")
+
+
+def listed(names: Sequence[str], most: int | None = _LISTED) -> str:
+    """The first few, and that there are more."""
+    return ", ".join(names[:most]) + (", …" if most is not None and len(names) > most else "")
+
+
+def _readings(text: str) -> list[tuple[str, int | None, int]]:
+    """What the text may mean; a publisher's name may have colons of its own."""
+    name, _, seq = text.rpartition(":")
+    if not name or not _NUMBER.fullmatch(seq):
+        raise UsageError(
+            f"a message is named publisher:seq or publisher:epoch:seq, as in p3:17, not {text!r}"
+        )
+    shorter, _, epoch = name.rpartition(":")
+    readings: list[tuple[str, int | None, int]] = [(name, None, int(seq))]
+    if shorter and _NUMBER.fullmatch(epoch):
+        readings.insert(0, (shorter, int(epoch), int(seq)))
+    return readings
+
+
+def _why_not(
+    reader: TraceReader,
+    run: str,
+    tables: list[type[Row]],
+    readings: list[tuple[str, int | None, int]],
+) -> str:
+    table, publishers = tables[0], list[str]()
+    for table in tables:
+        if publishers := reader.names(table, "publisher", run):
+            break
+    for publisher, epoch, seq in readings:
+        if publisher in publishers:
+            spans = _spans(reader, run, table, publisher)
+            has = "; ".join(
+                f"epoch {each} has {low}..{high}" for each, (low, high) in sorted(spans.items())
+            )
+            what = seq if epoch is None else f"{seq} in epoch {epoch}"
+            return f"{publisher} has no message {what} in run {run}: {has or 'it has none'}"
+    return f"no publisher {readings[0][0]} in run {run}; {_instead(readings[0][0], publishers)}"
+
+
+def _spans(
+    reader: TraceReader, run: str, table: type[Row], publisher: str
+) -> dict[int, tuple[int, int]]:
+    """The first and the last number of each epoch."""
+    spans: dict[int, tuple[int, int]] = {}
+    for piece in reader.picked_pieces(table, run, where={"publisher": publisher}):
+        for epoch, seq in zip(piece["epoch"].to_pylist(), piece["seq"].to_pylist(), strict=True):
+            # What never left has no number.
+            if seq is not None:
+                low, high = spans.get(epoch, (seq, seq))
+                spans[epoch] = min(low, seq), max(high, seq)
+    return spans
+
+
+def _instead(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=3)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"there are: {listed(known)}" if known else "there are none"

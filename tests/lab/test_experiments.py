@@ -1,0 +1,66 @@
+"""The papers' experiments: expectations hold, and each fails under its mutation.
+
+In the quick profile and with one seed. An expectation of the paper profile
+alone must have a sibling here: same metric or same mutation.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from penstock.lab.experiment import Expectation
+from penstock.lab.load import Source, catalogue
+from penstock.lab.perform import Plan, perform
+
+CATALOGUE = catalogue()
+
+
+def quick(source: Source) -> list[Expectation]:
+    return [e for e in source.experiment.expect if "quick" in e.profiles]
+
+
+def mutations() -> list[tuple[str, str]]:
+    """Each change once, as JSON: several expectations may share it."""
+    return [
+        (id_, change)
+        for id_, source in CATALOGUE.items()
+        for change in dict.fromkeys(json.dumps(e.fails_with) for e in quick(source))
+    ]
+
+
+@pytest.mark.parametrize("id_", CATALOGUE)
+def test_what_is_expected_is_seen(id_: str) -> None:
+    result = perform(CATALOGUE[id_], Plan(processes=1))
+    assert [verdict for verdict in result.expect if not verdict.ok] == []
+    assert result.expect
+
+
+@pytest.mark.parametrize(("id_", "change"), mutations())
+def test_it_is_not_seen_under_its_mutation(id_: str, change: str) -> None:
+    source = CATALOGUE[id_]
+    mutated = [e for e in quick(source) if json.dumps(e.fails_with) == change]
+    variants = {name for e in mutated for name in (e.variant, e.ratio_to) if name}
+    result = perform(
+        source,
+        Plan(
+            processes=1,
+            mutation=(mutated[0].mutation, json.loads(change)),
+            variants=[name for name in source.experiment.variants if name in variants],
+        ),
+    )
+    verdicts = {(v.metric, v.variant): v for v in result.expect}
+    still_met = [e.metric for e in mutated if verdicts[e.metric, e.variant].ok]
+    assert still_met == [], mutated[0].mutation
+
+
+@pytest.mark.parametrize("id_", CATALOGUE)
+def test_what_only_the_paper_profile_expects_has_a_quick_sibling(id_: str) -> None:
+    siblings = quick(CATALOGUE[id_])
+    for expectation in CATALOGUE[id_].experiment.expect:
+        if "quick" not in expectation.profiles:
+            assert any(
+                sibling.fails_with == expectation.fails_with or sibling.metric == expectation.metric
+                for sibling in siblings
+            ), expectation.metric

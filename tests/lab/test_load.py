@@ -1,0 +1,136 @@
+"""Bad experiment files: the file, the line, what to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.seeds import Seeds
+from penstock.lab.build import build
+from penstock.lab.load import Source, catalogue, find
+from penstock.lab.perform import Plan, jobs_of
+from penstock.sim.recorder import Recorder
+from penstock.tracefile.retention import Recording
+
+GOOD = """\
+id = "T-1"
+title = "a test"
+source = "nowhere"
+[run]
+duration_s = 2
+[network]
+topology = { shape = "line", size = 3 }
+link = { rate_mbps = 10, delay_ms = 5 }
+[markets.all]
+hot = 10
+cold = 0
+hot_share = 1
+[clients.talker]
+count = 1
+publish = { market = "all", rate = { kind = "constant", rate = 10 } }
+[clients.listeners]
+count = 2
+subscribe = { all = 0.5 }
+[measure]
+metrics = ["rates"]
+[profiles.quick]
+[profiles.paper]
+run.duration_s = 20
+"""
+
+
+def load(path: Path, text: str) -> Source:
+    file = path / "t.toml"
+    file.write_text(text)
+    return find(str(file))
+
+
+def stage(source: Source, profile: str = "quick", *sets: str) -> None:
+    """Everything up to the first simulated instant."""
+    (job,) = jobs_of(source, Plan(profile=profile, sets=sets))
+    with Recording("t", keep=None) as recording:
+        build(job.experiment, job.document, Seeds(1), Recorder(recording))
+
+
+def test_the_good_file_is_good(tmp_path: Path) -> None:
+    stage(load(tmp_path, GOOD))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "advice"),
+    [
+        ("delay_ms = 5", "dealy_ms = 5", 8, "did you mean delay_ms"),
+        ("hot = 10", "hots = 10", 10, "markets.all.hots is no key: did you mean hot"),
+        ("rate_mbps = 10", "rate_mbps = -10", 8, "network.link.rate_mbps = -10: write"),
+        ("rate = 10 }", "rate = -10 }", 15, "publish.rate.rate = -10: write a number >= 0"),
+        ("[run]\nduration_s = 2", "[run]\nduration_s = 'x'", 5, "run.duration_s = 'x': write"),
+        ("duration_s = 2\n", "", 4, "run.duration_s is missing"),
+        ("size = 3", "size = 0", 7, "network.topology.size = 0: write"),
+        ('"line", size = 3', '"tree", size = 3, diameter = 7', 7, "no tree of 3 nodes"),
+        ('"line", size = 3', '"tree", size = 3', 7, "a tree needs a diameter"),
+        ('"line", size = 3', '"ring", size = 3', 7, "network.topology.shape = 'ring'"),
+        ("delay_ms = 5", "delay_ms = 5, jitter_ms = 9", 8, "back in time"),
+        ('market = "all"', 'market = "al"', 13, "there is no market 'al'"),
+        ("hot_share = 1", "hot_share = 0.5", 9, "no cold topics"),
+        ('metrics = ["rates"]', 'metrics = ["speed"]', 20, "there is no metric 'speed'"),
+        ('metrics = ["rates"]', 'metrics = ["pair"]', 19, "two groups of clients"),
+        ('"constant", rate = 10', '"wobbly", rate = 10', 15, "wobbly"),
+        ("count = 2", 'count = 2\nat = ["B9"]', 16, "B9"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named_with_their_line(
+    tmp_path: Path, old: str, new: str, line: int, advice: str
+) -> None:
+    assert old in GOOD
+    with pytest.raises(UsageError) as failure:
+        stage(load(tmp_path, GOOD.replace(old, new)))
+    assert str(failure.value).startswith(f"{tmp_path}/t.toml:{line}: ")
+    assert advice in str(failure.value)
+
+
+def test_a_mistake_in_a_profile_is_found_there(tmp_path: Path) -> None:
+    source = load(tmp_path, GOOD.replace("run.duration_s = 20", "run.duration_s = -20"))
+    stage(source)
+    with pytest.raises(UsageError, match=r"t\.toml:23: run\.duration_s = -20"):
+        stage(source, "paper")
+
+
+def test_a_mistake_in_a_set_is_found_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^--set run\.duraton_s=4: .* did you mean duration_s"):
+        stage(load(tmp_path, GOOD), "quick", "run.duraton_s=4")
+    with pytest.raises(UsageError, match=r"^--set network\.link\.loss=2: network\.link\.loss = 2"):
+        stage(load(tmp_path, GOOD), "quick", "network.link.loss=2")
+
+
+def test_profiles_and_experiments_that_are_not_there_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no profile 'slow': choose from quick, paper"):
+        stage(load(tmp_path, GOOD), "slow")
+    with pytest.raises(UsageError, match=r"no experiment 'M-3\.11x': did you mean"):
+        find("M-3.11x")
+    with pytest.raises(UsageError, match="cannot read"):
+        find(str(tmp_path / "nothing.toml"))
+
+
+def test_an_expectation_of_an_unknown_variant_is_refused(tmp_path: Path) -> None:
+    text = GOOD + (
+        '[[expect]]\nmetric = "deliveries"\nvariant = "on"\nop = ">="\nvalue = 1\n'
+        'mutation = "x"\nfails_with = {}\n'
+    )
+    with pytest.raises(UsageError, match=r"t\.toml:24: there is no variant 'on'"):
+        stage(load(tmp_path, text))
+    pair = text.replace('"on"', '"off"').replace("value = 1", "value = [1, 2]")
+    with pytest.raises(UsageError, match=r"t\.toml:24: .*between"):
+        stage(load(tmp_path, pair))
+
+
+def test_every_experiment_has_its_own_ids_and_both_profiles() -> None:
+    seen: list[str] = []
+    for source in catalogue().values():
+        experiment = source.experiment
+        seen += [experiment.id, *experiment.ids]
+        assert {"quick", "paper"} <= set(experiment.profiles)
+        assert experiment.calibrated, f"{experiment.id} says nothing of its open parameters"
+    assert len(seen) == len(set(seen))
+    assert {"M-3.1", "M-3.4", "M-3.5", "M-3.8", "M-3.9", "M-3.10", "M-4.3", "M-4.4"} <= set(seen)

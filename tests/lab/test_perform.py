@@ -1,0 +1,158 @@
+"""Whole experiments: the same result again, wherever it runs; judged, kept, compared."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from penstock.kernel.errors import UsageError
+from penstock.lab.expect import holds
+from penstock.lab.load import Source
+from penstock.lab.perform import Plan, perform
+from penstock.lab.result import changed_parameters, compare, read_result, write_result
+from penstock.lab.run import Job, Outcome, run_job
+from penstock.lab.statistics import Estimate, estimate
+from penstock.trace.records import Expected
+from penstock.tracefile.reader import TraceReader
+from tests.lab.test_load import GOOD, load
+
+EXPECTING = """
+[[expect]]
+metric = "deliveries"
+op = ">="
+value = 5
+published = 7
+mutation = "nobody wants anything"
+fails_with = { clients.listeners.subscribe.all = 0 }
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    return load(tmp_path, GOOD + EXPECTING)
+
+
+def test_a_seed_gives_the_same_traces_again_and_another_seed_others(source: Source) -> None:
+    one = perform(source, Plan(seeds=[1]))
+    assert perform(source, Plan(seeds=[1])).trace_hash == one.trace_hash
+    assert perform(source, Plan(seeds=[2])).trace_hash != one.trace_hash
+    assert one.variants["off"]["publications"].mean == 20
+    assert one.ok
+
+
+def test_processes_give_what_one_process_gives(source: Source) -> None:
+    alone = perform(source, Plan(seeds=[1, 2, 3], processes=1))
+    together = perform(source, Plan(seeds=[1, 2, 3], processes=2))
+    assert alone.trace_hashes == together.trace_hashes
+    assert alone.variants == together.variants
+    assert alone.variants["off"]["deliveries"].ci95 is not None
+
+
+def test_the_codec_in_the_path_changes_nothing_in_the_trace(source: Source) -> None:
+    plain = perform(source, Plan(seeds=[1], sets=["record.hops=true"]))
+    coded = perform(source, Plan(seeds=[1], sets=["record.hops=true", "network.codec=true"]))
+    assert plain.trace_hash == coded.trace_hash
+
+
+def test_the_hash_seed_of_the_interpreter_changes_nothing(source: Source, tmp_path: Path) -> None:
+    hashes = set()
+    for seed in ("1", "2"):
+        printed = subprocess.run(
+            [sys.executable, "-m", "penstock", "lab", "run", str(tmp_path / "t.toml"), "--json",
+             "--set", "record.hops=true", "--out", str(tmp_path / seed)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        hashes.add(json.loads(printed)["trace_hash"])
+    assert len(hashes) == 1
+
+
+def test_kept_traces_hold_what_the_metrics_say(source: Source, tmp_path: Path) -> None:
+    result = perform(source, Plan(seeds=[4], keep=tmp_path / "traces"))
+    reader = TraceReader(tmp_path / "traces")
+    (run,) = reader.run_ids()
+    assert run == "T-1.quick.off.4"
+    assert reader.run(run).trace_hash == result.trace_hashes["off.4"]
+    expected = sum(1 for _ in reader.records(Expected, run))
+    assert expected == result.variants["off"]["expected"].mean
+    assert json.loads(reader.run(run).parameters)["network"]["topology"]["size"] == 3
+
+
+def test_finished_runs_are_not_repeated_unless_something_changed(
+    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[int] = []
+
+    def counted(job: Job, progress: Callable[[float], None]) -> Outcome:
+        ran.append(job.seed)
+        return run_job(job, progress)
+
+    monkeypatch.setattr("penstock.lab.kept.run_job", counted)
+    plan = Plan(seeds=[1, 2], processes=1, resume=tmp_path / "runs")
+    first = perform(source, plan)
+    assert perform(source, plan).variants == first.variants
+    assert ran == [1, 2]
+    (tmp_path / "runs" / "T-1.quick.off.2.json").write_text("half a fi")
+    perform(source, plan)
+    assert ran == [1, 2, 2]
+    perform(source, Plan(seeds=[1], processes=1, resume=tmp_path / "runs", sets=["run.drain_s=4"]))
+    assert ran == [1, 2, 2, 1]
+
+
+def test_an_expectation_that_is_not_met_is_not_ok(source: Source) -> None:
+    mutation = ("nobody wants anything", {"clients": {"listeners": {"subscribe": {"all": 0}}}})
+    # Whoever wants nothing of a market is still given its rarest topic.
+    result = perform(source, Plan(seeds=[1], mutation=mutation))
+    assert result.variants["off"]["deliveries"].mean < 5
+    assert not result.ok
+
+
+def test_an_interval_must_lie_where_it_should_as_a_whole() -> None:
+    found = Estimate(10, (8, 12))
+    assert holds(found, ">=", 8)
+    assert not holds(found, ">=", 9)
+    assert holds(found, "<=", 12)
+    assert not holds(found, "<=", 11)
+    assert holds(found, "between", [8, 12])
+    assert not holds(found, "between", [9, 12])
+    assert holds(Estimate(10, None), ">=", 10)
+
+
+def test_intervals_are_students() -> None:
+    # Two values: t(1 degree, .975) = 12.706, half the distance is the standard error.
+    found = estimate([1.0, 3.0])
+    assert found.mean == 2
+    assert found.ci95 is not None
+    assert found.ci95[1] - 2 == pytest.approx(12.706, rel=1e-4)
+    assert estimate([5.0]).ci95 is None
+
+
+def test_intervals_hold_the_true_mean_as_often_as_they_say() -> None:
+    import random
+
+    rng = random.Random(1)
+    inside = 0
+    for _ in range(2000):
+        low, high = estimate([rng.gauss(3, 2) for _ in range(5)]).ci95 or (0, 0)
+        inside += low <= 3 <= high
+    assert 0.935 <= inside / 2000 <= 0.965
+
+
+def test_results_are_written_read_and_compared(source: Source, tmp_path: Path) -> None:
+    before = perform(source, Plan(seeds=[1, 2], processes=1))
+    after = perform(source, Plan(seeds=[1, 2], processes=1, sets=["network.link.delay_ms=9"]))
+    write_result(before, tmp_path / "out" / "result.json")
+    assert msgspec.to_builtins(read_result(tmp_path / "out")) == msgspec.to_builtins(before)
+    assert changed_parameters(before, after) == ["off.network.link.delay_ms: 5.0 -> 9.0"]
+    changes = {change.metric: change for change in compare(before, after)}
+    assert changes["publications"].relative == 0
+    assert not changes["publications"].is_clear
+    with pytest.raises(UsageError, match="no result of"):
+        read_result(tmp_path / "t.toml")
