@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
@@ -110,9 +112,24 @@ class _Feed:
 
 def _simulate(scene: Scene, progress: Callable[[float], None]) -> None:
     world = scene.network.world
-    for step in range(1, STEPS + 1):
-        world.run(scene.stop * step // STEPS)
-        progress(to_seconds(world.now))
+    with _rare_collection():
+        for step in range(1, STEPS + 1):
+            world.run(scene.stop * step // STEPS)
+            progress(to_seconds(world.now))
+
+
+@contextmanager
+def _rare_collection() -> Iterator[None]:
+    """A run makes millions of objects and hardly a cycle: looking for them is a waste of time."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def _metrics(job: Job, scene: Scene) -> list[Metric]:

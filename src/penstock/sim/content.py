@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 from random import Random
 from typing import Final
@@ -27,6 +28,12 @@ from penstock.kernel.errors import UsageError
 
 # So that an interest of 1 is one in all topics, whatever their shares add up to.
 _ROUNDING: Final = 1e-9
+
+
+@cache
+def _payload(size_bytes: int) -> bytes:
+    """One for all messages: nobody looks at it, and a million of them take memory."""
+    return bytes(size_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +83,9 @@ class Topics:
         """One message; pass `cumulative()` when making many."""
         topic = bisect_left(cumulative or self.cumulative(), rng.random() * (1 - 1e-12))
         details = {f"detail{i}": rng.randrange(1000) for i in range(1, self.attributes)}
-        return Message.trusted({"topic": self._topic(topic), **details}, bytes(self.payload_bytes))
+        return Message.trusted(
+            {"topic": self._topic(topic), **details}, _payload(self.payload_bytes)
+        )
 
     def cumulative(self) -> list[float]:
         """Shares summed up, to draw topics by."""

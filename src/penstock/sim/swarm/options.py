@@ -20,12 +20,12 @@ from penstock.sim.topology import Topology, line, mesh, scale_free, star, tree
 
 # Short periods: a swarm run must see several of each within seconds.
 PERIODS: Final = Settings(
-    hello_ns=250 * MILLISECOND,
-    dead_ns=800 * MILLISECOND,
-    refresh_ns=700 * MILLISECOND,
+    hello_ns=300 * MILLISECOND,
+    dead_ns=900 * MILLISECOND,
+    refresh_ns=1_000 * MILLISECOND,
     expire_ns=2_600 * MILLISECOND,
     coalesce_ns=20 * MILLISECOND,
-    compare_ns=500 * MILLISECOND,
+    compare_ns=600 * MILLISECOND,
     client_dead_ns=1_500 * MILLISECOND,
 )
 SUBSCRIPTIONS_MAX: Final = 4

@@ -1,0 +1,35 @@
+"""What docs/lab.md shows is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from penstock.kernel.errors import UsageError
+from penstock.lab.load import find
+from penstock.lab.metrics import METRICS
+from penstock.lab.perform import Plan, perform
+
+PAGE = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
+(FILE,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def test_the_file_runs_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(FILE)
+    result = perform(find(str(tmp_path / "mine.toml")), Plan(processes=1))
+    assert list(result.variants) == ["off", "busy"]
+    assert result.ok
+
+
+def test_a_mistake_in_it_gets_the_error_shown(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"^penstock: mine\.toml:(\d+): (.*) …$", PAGE, re.MULTILINE)
+    (tmp_path / "mine.toml").write_text(FILE.replace("delay_ms", "dealy_ms"))
+    with pytest.raises(UsageError) as failure:
+        perform(find(str(tmp_path / "mine.toml")), Plan(processes=1))
+    assert str(failure.value).startswith(f"{tmp_path}/mine.toml:{shown[0]}: {shown[1]}")
+
+
+def test_every_metric_is_in_the_table() -> None:
+    assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == list(METRICS)
