@@ -6,7 +6,9 @@ the outcome of a job is the same wherever it runs.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -21,6 +23,7 @@ from penstock.lab.run import Job, Outcome
 Board = Callable[[Sequence[float]], None]
 
 _POLL_S: Final = 0.2
+_PR_SET_PDEATHSIG: Final = 1
 
 _board: Any = None
 
@@ -35,7 +38,7 @@ def run_all(
     # Not fork: a child would inherit the threads' locks of whoever draws the progress.
     context = get_context("spawn")
     board = context.Array("d", len(jobs), lock=False)
-    with ProcessPoolExecutor(count, context, _pin, (board,)) as pool:
+    with ProcessPoolExecutor(count, context, _pin, (board, os.getpid())) as pool:
         futures = [pool.submit(_run, number, job) for number, job in enumerate(jobs)]
         waiting: set[Future[Outcome]] = set(futures)
         while waiting:
@@ -60,9 +63,13 @@ def _one_by_one(jobs: Sequence[Job], progress: Board) -> list[Outcome]:
     return outcomes
 
 
-def _pin(board: Any) -> None:
+def _pin(board: Any, parent: int) -> None:
     global _board  # noqa: PLW0603  (a process has one board)
     _board = board
+    # When whoever asked is killed, nobody waits for us any more.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _run(number: int, job: Job) -> Outcome:
