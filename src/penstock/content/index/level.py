@@ -37,11 +37,13 @@ class Level:
         """Adds the candidates that a message with these values makes."""
         if self._anyhow.count:
             spans += self._anyhow.span
-        all_pivots = self._pivots
-        # The shorter of the two: most filters of one index are often about one attribute.
-        for name in all_pivots if len(all_pivots) < len(keys) else keys:
-            if (pivots := all_pivots.get(name)) is None or (key := keys.get(name)) is None:
-                continue
+        # By the shorter of the two: filters of one index are often about few attributes.
+        if len(self._pivots) < len(keys):
+            waiting = [(p, keys[name]) for name, p in self._pivots.items() if name in keys]
+        else:
+            known = self._pivots
+            waiting = [(known[name], key) for name, key in keys.items() if name in known]
+        for pivots, key in waiting:
             if (bucket := pivots.equal.get(key)) is not None:
                 spans += bucket.span
                 if bucket.below is not None:

@@ -1,6 +1,5 @@
 """PACKET: a transport frame on its way between brokers."""
 
-from copy import copy
 from operator import ge
 from typing import NamedTuple
 
@@ -53,7 +52,7 @@ class Packet(OverlayFrame, frozen=True, kw_only=True, gc=False):
 
     def relayed(self, destinations: tuple[int, ...]) -> "Packet":
         """The copy for some of its own destinations, one hop on: nothing that needs checking."""
-        relayed = copy(self)
+        relayed: Packet = self.__copy__()  # type: ignore[attr-defined]
         force_setattr(relayed, "destinations", destinations)
         force_setattr(relayed, "ttl", self.ttl - 1)
         return relayed
