@@ -47,7 +47,7 @@ def test_json_is_one_object_of_the_documented_shape(place: Path) -> None:
     keys = {"metric", "variant", "op", "goal", "published", "value", "ci95", "ok"}
     assert keys <= set(verdict)
     assert verdict["published"] == 7
-    assert (place / "out/lab/T-1/quick/result.json").exists()
+    assert (place / "out/lab/T-1/quick+seed-3/result.json").exists()
 
 
 def test_people_get_a_figure_metrics_and_verdicts(place: Path) -> None:
@@ -56,6 +56,37 @@ def test_people_get_a_figure_metrics_and_verdicts(place: Path) -> None:
     assert "publications █" in printed.output or "publications ▇" in printed.output
     assert "met\tdeliveries\toff\t>= 5" in printed.output
     assert list((place / "out/lab/T-1/quick/traces").glob("run=T-1.quick.off.1/*.parquet"))
+
+
+def test_replays_and_changes_do_not_replace_the_result(place: Path) -> None:
+    lab("run", "t.toml")
+    before = (place / "out/lab/T-1/quick/result.json").read_bytes()
+    changed = lab("run", "t.toml", "--seed", "3", "--set", "run.drain_s=1")
+    assert "with run.drain_s=1" in changed.output
+    assert (place / "out/lab/T-1/quick/result.json").read_bytes() == before
+    assert (place / "out/lab/T-1/quick+seed-3+run.drain_s=1/result.json").exists()
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_at_once(place: Path) -> None:
+    printed = lab("run", "t.toml", "--out", "t.toml")
+    assert printed.exit_code == 2
+    assert "cannot write into t.toml" in printed.output
+    assert not (place / "out").exists()
+
+
+def test_a_wide_interval_is_no_miss(place: Path) -> None:
+    text = (place / "t.toml").read_text().replace("value = 5", "value = 8")
+    (place / "t.toml").write_text(text.replace("all = 0.5", "all = 0.3"))
+    printed = lab("run", "t.toml", "--seeds", "3", "--processes", "1")
+    assert "unsure\tdeliveries" in printed.output
+    assert "more seeds help" in printed.output
+
+
+def test_a_metric_that_is_misspelt_is_guessed(place: Path) -> None:
+    text = (place / "t.toml").read_text()
+    (place / "t.toml").write_text(text.replace('metric = "deliveries"', 'metric = "deliverys"'))
+    printed = lab("run", "t.toml")
+    assert "deliverys was not measured: did you mean deliveries?" in printed.output
 
 
 def test_check_fails_when_an_expectation_does(place: Path) -> None:
@@ -69,7 +100,9 @@ def test_check_fails_when_an_expectation_does(place: Path) -> None:
 
 def test_a_kept_trace_tells_the_life_of_a_message(place: Path) -> None:
     lab("run", "t.toml", "--keep", "--set", "record.hops=true")
-    told = CliRunner().invoke(app, ["why", "out/lab/T-1/quick/traces", "c1:3"])
+    told = CliRunner().invoke(
+        app, ["why", "out/lab/T-1/quick+record.hops=true/traces", "talker-1:3"]
+    )
     assert told.exit_code == 0, told.output
     assert "published" in told.output
     assert "took it from a client" in told.output
@@ -84,7 +117,7 @@ def test_two_results_are_compared(place: Path) -> None:
     assert "no metric differs" in same.output
     other = lab("diff", "a", "b/result.json")
     assert "off.clients.talker.publish.rate.rate: 10.0 -> 20.0" in other.output
-    assert "off\tpublications\t20 messages\t40 messages\t+100.0%\tclear" in other.output
+    assert "off\tpublications\t20 messages\t40 messages\t+100.0%\tnot known" in other.output
     tree = json.loads(lab("diff", "a", "b", "--json").output)
     assert tree["same_traces"] is False
     assert {row["metric"] for row in tree["metrics"]} >= {"publications", "deliveries"}

@@ -70,14 +70,15 @@ def test_the_good_file_is_good(tmp_path: Path) -> None:
         ("size = 3", "size = 0", 7, "network.topology.size = 0: write"),
         ('"line", size = 3', '"tree", size = 3, diameter = 7', 7, "no tree of 3 nodes"),
         ('"line", size = 3', '"tree", size = 3', 7, "a tree needs a diameter"),
-        ('"line", size = 3', '"ring", size = 3', 7, "network.topology.shape = 'ring'"),
+        ('"line", size = 3', '"ring", size = 3', 7, "shape = 'ring': choose from line"),
         ("delay_ms = 5", "delay_ms = 5, jitter_ms = 9", 8, "back in time"),
         ('market = "all"', 'market = "al"', 13, "there is no market 'al'"),
         ("hot_share = 1", "hot_share = 0.5", 9, "no cold topics"),
         ('metrics = ["rates"]', 'metrics = ["speed"]', 20, "there is no metric 'speed'"),
         ('metrics = ["rates"]', 'metrics = ["pair"]', 19, "two groups of clients"),
         ('"constant", rate = 10', '"wobbly", rate = 10', 15, "wobbly"),
-        ("count = 2", 'count = 2\nat = ["B9"]', 16, "B9"),
+        ("count = 2", 'count = 2\nat = ["B9"]', 18, "no broker 'B9': choose from B1, B2, B3"),
+        ("[measure]", "[measure]\nphases = { a = [1, 9] }", 20, "by the end of the run"),
     ],
 )  # fmt: skip
 def test_mistakes_are_named_with_their_line(

@@ -95,15 +95,18 @@ def test_finished_runs_are_not_repeated_unless_something_changed(
         return run_job(job, progress)
 
     monkeypatch.setattr("penstock.lab.kept.run_job", counted)
-    plan = Plan(seeds=[1, 2], processes=1, resume=tmp_path / "runs")
+    runs = tmp_path / "runs"
+    plan = Plan(seeds=[1, 2], processes=1, runs=runs, resume=True)
     first = perform(source, plan)
     assert perform(source, plan).variants == first.variants
     assert ran == [1, 2]
-    (tmp_path / "runs" / "T-1.quick.off.2.json").write_text("half a fi")
+    (runs / "T-1.quick.off.2.json").write_text("half a fi")
     perform(source, plan)
     assert ran == [1, 2, 2]
-    perform(source, Plan(seeds=[1], processes=1, resume=tmp_path / "runs", sets=["run.drain_s=4"]))
+    perform(source, Plan(seeds=[1], processes=1, runs=runs, resume=True, sets=["run.drain_s=4"]))
     assert ran == [1, 2, 2, 1]
+    perform(source, Plan(seeds=[1], processes=1, runs=runs))
+    assert ran == [1, 2, 2, 1, 1]
 
 
 def test_an_expectation_that_is_not_met_is_not_ok(source: Source) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -32,6 +34,7 @@ app = new_app(
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _PLOT_WIDTH: Final = 60
+_UNSURE: Final = "unsure"
 
 
 @app.command("list")
@@ -118,23 +121,31 @@ def run(
     from penstock.lab.result import write_result
 
     source = find(name)
-    where = out or Path("out/lab") / source.experiment.id / profile
+    where = out or _default_place(source.experiment.id, profile, seed, set_ or [])
     plan = Plan(
         profile=profile,
         seeds=_seeds(seeds, seed),
         sets=set_ or [],
         processes=processes,
         keep=where / "traces" if keep else None,
-        resume=where / "runs" if resume else None,
+        runs=where / "runs",
+        resume=resume,
     )
     jobs = jobs_of(source, plan)
-    with _progress(source.experiment.id, jobs) as board:
-        result = perform(source, plan, board)
+    try:
+        with _progress(source.experiment.id, jobs) as board:
+            result = perform(source, plan, board)
+    except KeyboardInterrupt:
+        typer.echo("penstock: stopped; --resume takes up what was finished", err=True)
+        raise typer.Exit(130) from None
     write_result(result, where / "result.json")
     if as_json:
         print_json(result.for_programs())
     else:
-        _show(result, source.experiment.title, where, kept=keep)
+        _show(result, source.experiment.title, set_ or [])
+        typer.echo(f"\n{where / 'result.json'} (trace hash {result.trace_hash[:16]}…)")
+        if keep:
+            typer.echo(f"{where / 'traces'}")
     if check and not result.ok:
         raise typer.Exit(1)
 
@@ -158,6 +169,8 @@ def diff(
     from penstock.lab.result import changed_parameters, compare, read_result
 
     old, new = read_result(before), read_result(after)
+    if old.id != new.id:
+        raise UsageError(f"{before} is of {old.id} and {after} of {new.id}: compare like with like")
     changes, parameters = compare(old, new), changed_parameters(old, new)
     if as_json:
         tree: Any = msgspec.to_builtins(changes)
@@ -166,17 +179,27 @@ def diff(
         same = old.trace_hash == new.trace_hash
         print_json({"same_traces": same, "parameters": parameters, "metrics": tree})
         return
-    if old.id != new.id:
-        typer.echo(f"different experiments: {old.id} and {new.id}")
+    if old.seeds != new.seeds:
+        typer.echo(f"seeds: {old.seeds} -> {new.seeds}")
     if old.trace_hash == new.trace_hash:
         typer.echo(f"the same traces: {old.trace_hash[:16]}…")
     for line in parameters:
         typer.echo(line)
     rows = [_change_row(change) for change in changes if _differs(change)]
     if rows:
-        _print_rows(("variant", "metric", "before", "after", "change", ""), rows)
+        _print_rows(("variant", "metric", "before", "after", "change", "is it clear?"), rows)
     else:
         typer.echo("no metric differs")
+
+
+def _default_place(id_: str, profile: str, seed: int | None, sets: Sequence[str]) -> Path:
+    """A replay or a change does not replace the result of the experiment itself."""
+    name = profile
+    if seed is not None:
+        name += f"+seed-{seed}"
+    if sets:
+        name += "+" + "+".join(re.sub(r"[^\w.=-]+", "_", text) for text in sets)
+    return Path("out/lab") / re.sub(r"[^\w.+-]", "-", id_) / name[:120]
 
 
 def _seeds(count: int | None, one: int | None) -> list[int] | None:
@@ -184,6 +207,8 @@ def _seeds(count: int | None, one: int | None) -> list[int] | None:
         raise UsageError("--seeds says how many, --seed which one: write one of them")
     if count is not None and count < 1:
         raise UsageError(f"--seeds must be 1 or more, not {count}")
+    if one is not None and one < 0:
+        raise UsageError(f"a seed is 0 or more, not {one}")
     if one is not None:
         return [one]
     return None if count is None else list(range(1, count + 1))
@@ -219,16 +244,14 @@ def _progress(title: str, jobs: Sequence[Job]) -> Iterator[Any]:
         yield board
 
 
-def _show(result: Result, title: str, where: Path, *, kept: bool) -> None:
-    seeds = f"{len(result.seeds)} seed{'s' * (len(result.seeds) > 1)}"
-    typer.echo(f"{result.id}: {title} ({result.profile}, {seeds})\n")
-    for variant, series in result.series.items():
-        for name, values in series.items():
-            if any(values):
-                label = name if len(result.series) == 1 else f"{variant} {name}"
-                typer.echo(f"{label:>18} {sparkline(values)} up to {_number(max(values))}/s")
-    if any(result.series.values()):
-        typer.echo()
+def _show(result: Result, title: str, sets: Sequence[str]) -> None:
+    count = len(result.seeds)
+    seeds = f"{count} seeds" if count > 1 else f"seed {result.seeds[0]}"
+    typer.echo(f"{result.id}: {title} ({result.profile}, {seeds})")
+    for text in sets:
+        typer.echo(f"with {text}")
+    typer.echo()
+    _show_curves(result)
     names = dict.fromkeys(name for figures in result.variants.values() for name in figures)
     rows = [
         (name, *(_estimate(figures.get(name)) for figures in result.variants.values()))
@@ -241,9 +264,32 @@ def _show(result: Result, title: str, where: Path, *, kept: bool) -> None:
             ("", "metric", "variant", "goal", "seen", "published"),
             [_verdict_row(verdict) for verdict in result.expect],
         )
-    typer.echo(f"\n{where / 'result.json'} (trace hash {result.trace_hash[:16]}…)")
-    if kept:
-        typer.echo(f"{where / 'traces'}")
+        _show_remarks(result)
+
+
+def _show_curves(result: Result) -> None:
+    """By second of the experiment, from its beginning to its end."""
+    curves = {
+        name if len(result.series) == 1 else f"{variant} {name}": values
+        for variant, series in result.series.items()
+        for name, values in series.items()
+        if any(values)
+    }
+    if curves:
+        width = max(map(len, curves))
+        for label, values in curves.items():
+            typer.echo(f"{label:>{width}} {sparkline(values)} up to {_number(max(values))}/s")
+        typer.echo()
+
+
+def _show_remarks(result: Result) -> None:
+    if any(_word(verdict) == _UNSURE for verdict in result.expect):
+        typer.echo(f"({_UNSURE}: the mean meets the goal, its interval does not: more seeds help)")
+    for verdict in result.expect:
+        if verdict.value is None:
+            near = get_close_matches(verdict.metric, result.variants[verdict.variant], n=1)
+            hint = f": did you mean {near[0]}?" if near else ""
+            typer.echo(f"({verdict.metric} was not measured{hint})")
 
 
 def sparkline(values: Sequence[float], width: int = _PLOT_WIDTH) -> str:
@@ -262,13 +308,24 @@ def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
         said += f" × {verdict.ratio_to}"
     published = verdict.published
     return (
-        "met" if verdict.ok else "MISSED",
+        _word(verdict),
         verdict.metric,
         verdict.variant,
         said,
         "not measured" if verdict.value is None else _interval(verdict.value, verdict.ci95),
         "" if published is None else published if isinstance(published, str) else f"{published:g}",
     )
+
+
+def _word(verdict: Verdict) -> str:
+    from penstock.lab.expect import holds
+    from penstock.lab.statistics import Estimate
+
+    if verdict.ok:
+        return "met"
+    if verdict.value is not None and holds(Estimate(verdict.value, None), verdict.op, verdict.goal):
+        return _UNSURE
+    return "MISSED"
 
 
 def _change_row(change: Change) -> tuple[str, ...]:
@@ -279,7 +336,9 @@ def _change_row(change: Change) -> tuple[str, ...]:
         _estimate(change.before),
         _estimate(change.after),
         "" if relative is None else f"{relative:+.1%}",
-        "clear" if change.is_clear else "within the intervals",
+        {None: "not known: one seed", True: "clear", False: "within the intervals"}[
+            change.is_clear
+        ],
     )
 
 

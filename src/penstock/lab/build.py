@@ -183,7 +183,6 @@ class _Crowd:
         self._origin: Final = origin
         self._end: Final = end
         self._round: Final = cycle(network.topology.nodes)
-        self._count = 0
         self._publishers = 0
         self._markets: Final[dict[str, Topics]] = {}
         for name, market in experiment.markets.items():
@@ -200,12 +199,18 @@ class _Crowd:
                 )
 
     def add(self, name: str, group: Group) -> list[str]:
-        """The clients of a group, named by their number in the whole crowd."""
+        """The clients of a group, named after it."""
+        nodes = self._network.topology.nodes
+        for broker in group.at or ():
+            if broker not in nodes:
+                raise self._document.error(
+                    ("clients", name, "at"),
+                    f"there is no broker {broker!r}: choose from {', '.join(nodes)}",
+                )
         brokers = self._round if group.at is None else cycle(group.at)
         members = []
         for number in range(group.count):
-            self._count += 1
-            client = f"c{self._count}"
+            client = f"{name}-{number + 1}"
             with blaming(self._document, "clients", name):
                 self._network.add_client(client, next(brokers))
                 self._subscribe(client, group)

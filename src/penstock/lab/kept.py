@@ -24,11 +24,11 @@ class _Kept(msgspec.Struct):
 
 
 def run_or_load(job: Job, progress: Callable[[float], None]) -> Outcome:
-    """Runs the job, unless its outcome is kept and its trace is not asked for."""
-    if job.resume is None:
+    """Runs the job and keeps its outcome; a kept one will do if asked, and no trace is wanted."""
+    if job.runs is None:
         return run_job(job, progress)
-    path = job.resume / f"{job.run_id}.json"
-    if job.keep is None and (outcome := _load(path, fingerprint(job))) is not None:
+    path = job.runs / f"{job.run_id}.json"
+    if job.resume and job.keep is None and (outcome := _load(path, fingerprint(job))) is not None:
         progress(job.length_s)
         return outcome
     outcome = run_job(job, progress)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -115,8 +115,11 @@ def find(name: str) -> Source:
             return source
     every = [id_ for s in known.values() for id_ in (s.experiment.id, *s.experiment.ids)]
     near = get_close_matches(name, every, n=1)
-    hint = f"did you mean {near[0]}?" if near else "'penstock lab list' shows all"
-    raise UsageError(f"there is no experiment {name!r}: {hint} A file of your own is given by path")
+    hint = f"did you mean {near[0]}?" if near else "'penstock lab list' shows all."
+    raise UsageError(
+        f"there is no experiment {name!r}: {hint} A file of your own is given by its path,"
+        " as in ./mine.toml"
+    )
 
 
 def _explained(document: Document, error: str) -> UsageError:
@@ -139,7 +142,9 @@ def _explained(document: Document, error: str) -> UsageError:
     assert other is not None
     path = _found(document, error, other[2])
     value = _value_at(document.tree, path)
-    return document.error(path, f"{dotted(path)} = {value!r}: {_plain(other[1])}")
+    choices = _choices(document, path)
+    advice = f"choose from {', '.join(choices)}" if choices else _plain(other[1])
+    return document.error(path, f"{dotted(path)} = {value!r}: {advice}")
 
 
 def _found(document: Document, error: str, where: str | None) -> KeyPath:
@@ -191,14 +196,29 @@ def _value_at(tree: Any, path: KeyPath) -> Any:
 
 def _keys_at(document: Document, path: KeyPath) -> list[str]:
     """The keys that the table at `path` may have."""
+    kind = _kind_at(document, path)
+    return [] if kind is None else list(kind.__struct_fields__)
+
+
+def _kind_at(document: Document, path: KeyPath) -> Any:
+    """The type of the table at `path`; None if none is known."""
     kind: Any = Experiment
     tree: Any = document.tree
     for step in path:
         tree = _value_at(tree, (step,))
         kind = _below(kind, step, tree)
         if kind is None:
-            return []
-    return list(kind.__struct_fields__) if hasattr(kind, "__struct_fields__") else []
+            return None
+    return kind if hasattr(kind, "__struct_fields__") else None
+
+
+def _choices(document: Document, path: KeyPath) -> list[str]:
+    """The words that may stand at `path`, if they are few."""
+    if not path or not isinstance(path[-1], str):
+        return []
+    kind = _kind_at(document, path[:-1])
+    hint = get_type_hints(kind).get(path[-1]) if kind is not None else None
+    return list(get_args(hint)) if get_origin(hint) is Literal else []
 
 
 def _below(kind: Any, step: str | int, tree: Any) -> Any:

@@ -11,7 +11,7 @@ from penstock.lab.expect import check_expectation, judge
 from penstock.lab.load import Source
 from penstock.lab.pool import Board, run_all
 from penstock.lab.result import Result, combined_hash, estimates, mean_series
-from penstock.lab.run import Job, Outcome, check_keep, check_needs, parameters
+from penstock.lab.run import Job, Outcome, check_needs, check_place, parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,9 +23,10 @@ class Plan:
     seeds: Sequence[int] | None = None
     sets: Sequence[str] = ()
     processes: int | None = None
-    # Where traces go, if anywhere; and where finished runs are kept, and looked for.
+    # Where traces go, if anywhere; and where finished runs are kept, to be taken if `resume`.
     keep: Path | None = None
-    resume: Path | None = None
+    runs: Path | None = None
+    resume: bool = False
     # Only for tests of expectations: a change that should make one fail.
     mutation: tuple[str, Tree] | None = None
     # All of them if left out.
@@ -49,12 +50,14 @@ def jobs_of(source: Source, plan: Plan) -> list[Job]:
                 variant=variant,
                 seed=seed,
                 keep=plan.keep,
+                runs=plan.runs,
                 resume=plan.resume,
             )
             for seed in seeds
         ]
-    if plan.keep is not None:
-        check_keep(plan.keep)
+    for place in (plan.keep, plan.runs):
+        if place is not None:
+            check_place(place)
     return jobs
 
 
@@ -83,6 +86,10 @@ def _result(source: Source, plan: Plan, jobs: list[Job], outcomes: list[Outcome]
         ],
         parameters={job.variant: parameters(job.experiment) for job in jobs},
         trace_hashes={f"{o.variant}.{o.seed}": o.trace_hash for o in outcomes},
+        figures={
+            f"{o.variant}.{o.seed}": {name: value for name, (value, _) in o.figures.items()}
+            for o in outcomes
+        },
         series={variant: mean_series(found) for variant, found in by_variant.items()},
         wall_s=sum(outcome.wall_s for outcome in outcomes),
     )

@@ -25,9 +25,10 @@ class Result(msgspec.Struct, kw_only=True):
     trace_hash: str
     variants: dict[str, dict[str, Estimate]]
     expect: list[Verdict]
-    # What `--json` leaves out.
+    # What `--json` leaves out; the dictionaries are by variant and seed, as `off.1`.
     parameters: dict[str, Any] = {}
     trace_hashes: dict[str, str] = {}
+    figures: dict[str, dict[str, float]] = {}
     series: dict[str, dict[str, list[float]]] = {}
     wall_s: float = 0
     code_version: str = __version__
@@ -104,12 +105,13 @@ class Change(msgspec.Struct, frozen=True):
         return self.after.mean / self.before.mean - 1
 
     @property
-    def is_clear(self) -> bool:
-        """Whether the intervals do not meet; without intervals, whether the means differ."""
+    def is_clear(self) -> bool | None:
+        """Whether the intervals do not meet; None where there are not two of them."""
         if self.before is None or self.after is None:
-            return True
-        one = self.before.ci95 or (self.before.mean, self.before.mean)
-        other = self.after.ci95 or (self.after.mean, self.after.mean)
+            return None
+        one, other = self.before.ci95, self.after.ci95
+        if one is None or other is None:
+            return None
         return one[1] < other[0] or other[1] < one[0]
 
 

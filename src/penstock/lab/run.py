@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from time import perf_counter
 from typing import Any, Final
 
@@ -40,9 +41,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     profile: str
     variant: str
     seed: int
-    # Where its trace goes, and where its outcome is kept.
+    # Where its trace goes, and where its outcome is kept; whether a kept one will do.
     keep: Path | None = None
-    resume: Path | None = None
+    runs: Path | None = None
+    resume: bool = False
 
     @property
     def run_id(self) -> str:
@@ -202,13 +204,21 @@ def check_needs(experiment: Experiment, document: Document) -> None:
                     + ", ".join(experiment.clients),
                 )
     for name, (low, high) in experiment.measure.phases.items():
-        if low >= high:
-            raise document.error(("measure", "phases", name), "a phase ends after it begins")
+        if not low < high <= experiment.run.duration_s:
+            raise document.error(
+                ("measure", "phases", name),
+                f"a phase ends after it begins, and by the end of the run: write two times"
+                f" within 0 to {experiment.run.duration_s:g} s",
+            )
 
 
-def check_keep(directory: Path) -> None:
+def check_place(directory: Path) -> None:
     """Refuses a place that cannot be written to, before anything is simulated."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=directory):
+            pass
     except OSError as error:
-        raise UsageError(f"cannot write traces into {directory}: {error.strerror}") from None
+        raise UsageError(
+            f"cannot write into {directory}: {error.strerror}; choose another place with --out"
+        ) from None

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from penstock.kernel.instant import SECOND
+from penstock.kernel.instant import SECOND, Instant, to_seconds
 from penstock.lab.metrics.base import Context, Figure, Metric, part
 from penstock.trace.pack import Batch
 
@@ -25,6 +25,8 @@ class Links(Metric):
         self._lost: Counter[str] = Counter()
         self._sent = 0
         self._queue_bytes = 0
+        # When a full queue first dropped something.
+        self._overload: Instant | None = None
 
     def take(self, batch: Batch) -> None:
         """Adds samples up."""
@@ -34,6 +36,9 @@ class Links(Metric):
             return
         for reason in self._REASONS:
             self._lost[reason] += int(columns[reason].values.sum())
+        full = columns["sampled_ns"].values[columns["queue_full_packets"].values > 0]
+        if self._overload is None and full.size:
+            self._overload = int(full[0])
         self._sent += int(columns["sent_packets"].values.sum())
         inside = columns["sampled_ns"].values > self.context.origin
         names = columns["link"].names or []
@@ -52,6 +57,7 @@ class Links(Metric):
             "link_packets": Figure(self._sent, "packets"),
             "bottleneck_use": Figure(float(use[: self.context.seconds].mean())),
             "queue_max": Figure(self._queue_bytes, "B"),
+            "overload_from": Figure(self._overload_from(), "s"),
         }
         found |= {name: Figure(self._lost[name], "packets") for name in self._REASONS}
         for name, (low, high) in self.context.phases().items():
@@ -60,3 +66,9 @@ class Links(Metric):
             if inside.size:
                 found[f"bottleneck_use.{name}"] = Figure(float(inside.mean()))
         return found
+
+    def _overload_from(self) -> float:
+        """When the first queue was full, by the experiment's clock; its end if none ever was."""
+        if self._overload is None:
+            return to_seconds(self.context.duration)
+        return to_seconds(max(0, self._overload - self.context.origin))

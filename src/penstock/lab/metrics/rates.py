@@ -6,14 +6,12 @@ that never came to it; it belongs to the second in which it was published.
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 
 from penstock.lab.metrics.base import Context, Figure, Ints, Metric, part
 from penstock.trace.pack import Batch
-
-_OVERLOAD: Final = 0.01
 
 
 class Rates(Metric):
@@ -56,7 +54,6 @@ class Rates(Metric):
             "false_negative_ratio": Figure(_ratio(expected - deliveries, expected)),
             "receivers_per_message": Figure(_ratio(expected, publications)),
             "delivery_rate_peak": Figure(float(smooth.max()), "/s"),
-            "overload_from": Figure(self._overload_from(), "s"),
         }
         for name, (low, high) in self.context.phases().items():
             span = high - low
@@ -80,15 +77,6 @@ class Rates(Metric):
 
     def _missed(self) -> Ints:
         return np.asarray(self._expected - self._reached)
-
-    def _overload_from(self) -> float:
-        """The first second from which a window misses more than 1 %; the end if never."""
-        missed, expected = self._missed(), self._expected
-        for second in range(self.context.seconds):
-            window = slice(second, second + self.context.window_s)
-            if missed[window].sum() > _OVERLOAD * max(1, expected[window].sum()):
-                return float(second)
-        return float(self.context.seconds)
 
 
 def _ratio(part_: float, whole: float) -> float:

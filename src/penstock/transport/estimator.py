@@ -1,0 +1,116 @@
+"""How much the delays of one publisher's messages vary: samples in, a scale out.
+
+A sample is the difference of two delays, which needs no common clock: what lies
+between two arrivals less what lies between the departures.
+
+1. [F5] Against the previous arrival, not against the highest number, which is by
+   selection a fast one.
+2. [F3, F4] b = (n₀·b₀ + ⅔·Σ|x|)/(n₀ + n): moments, with a prior so that the first
+   latch is not 0. The literal form divides by the ring's size and has no prior.
+3. [F16] Departures more than a second apart say nothing: clocks drift.
+4. [F15] A sample far beyond the scale is a clock that was set, not a delay: it is
+   left out. Three of one sign in a row are believed, and the past is forgotten.
+
+Times are nanoseconds. Knows nothing of latches, gaps or subscriptions.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+
+# E|X| of the law is 3b/2.
+_MOMENT: Final = 2 / 3
+_GAP_MAX: Final = SECOND
+_OUTLIER_SCALES: Final = 20
+_OUTLIER_MIN: Final = 200 * MILLISECOND
+_BELIEVED: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimatorSettings:
+    """`ring` samples are remembered; `prior_samples` of scale `prior_ns` count as seen before."""
+
+    ring: int = 100
+    prior_samples: int = 5
+    prior_ns: Duration = 5 * MILLISECOND
+    literal: bool = False
+
+    def __post_init__(self) -> None:
+        if self.ring < 1 or self.prior_samples < 0 or self.prior_ns < 0:
+            raise UsageError(
+                "a ring needs at least 1 sample, and a prior 0 or more of 0 ns or more"
+            )
+
+
+LITERAL: Final = EstimatorSettings(ring=25, prior_samples=0, prior_ns=0, literal=True)
+
+
+class DelayEstimator:
+    """The scale of one publisher's delay differences at one receiver."""
+
+    __slots__ = ("_arrived", "_departed", "_ring", "_settings", "_sum", "_suspects", "rejected")
+
+    def __init__(self, settings: EstimatorSettings | None = None) -> None:
+        self._settings = settings or EstimatorSettings()
+        self._ring: deque[Duration] = deque()
+        self._sum = 0
+        self._departed: Instant | None = None
+        self._arrived: Instant = 0
+        # How many outliers of one sign came in a row; the sign is theirs.
+        self._suspects = 0
+        self.rejected = 0
+
+    def __len__(self) -> int:
+        return len(self._ring)
+
+    @property
+    def samples(self) -> tuple[Duration, ...]:
+        """What is remembered, oldest first."""
+        return tuple(self._ring)
+
+    @property
+    def scale_ns(self) -> float:
+        """b, as far as it is known."""
+        settings = self._settings
+        if settings.literal:
+            return _MOMENT * self._sum / settings.ring
+        weight = settings.prior_samples + len(self._ring)
+        if not weight:
+            return float(settings.prior_ns)
+        return (settings.prior_samples * settings.prior_ns + _MOMENT * self._sum) / weight
+
+    @property
+    def weight(self) -> int:
+        """How many samples the scale rests on, the prior included."""
+        return self._settings.prior_samples + len(self._ring)
+
+    def arrived(self, departed: Instant, *, now: Instant) -> None:
+        """A message, not a repair or a duplicate, that left at `departed` comes `now`."""
+        before = self._departed
+        gap = 0 if before is None else departed - before
+        if before is not None and -_GAP_MAX <= gap <= _GAP_MAX:
+            self._sample(now - self._arrived - gap)
+        self._departed, self._arrived = departed, now
+
+    def _sample(self, x: Duration) -> None:
+        if not self._settings.literal and abs(x) > self._outlier_ns():
+            self.rejected += 1
+            sign = 1 if x > 0 else -1
+            self._suspects = self._suspects + sign if self._suspects * sign > 0 else sign
+            if abs(self._suspects) < _BELIEVED:
+                return
+            self._ring.clear()
+            self._sum = 0
+        self._suspects = 0
+        if len(self._ring) == self._settings.ring:
+            self._sum -= abs(self._ring.popleft())
+        self._ring.append(x)
+        self._sum += abs(x)
+
+    def _outlier_ns(self) -> float:
+        return max(_OUTLIER_SCALES * self.scale_ns, _OUTLIER_MIN)
