@@ -100,9 +100,7 @@ def test_check_fails_when_an_expectation_does(place: Path) -> None:
 
 def test_a_kept_trace_tells_the_life_of_a_message(place: Path) -> None:
     lab("run", "t.toml", "--keep", "--set", "record.hops=true")
-    told = CliRunner().invoke(
-        app, ["why", "out/lab/T-1/quick+record.hops=true/traces", "talker-1:3"]
-    )
+    told = CliRunner().invoke(app, ["why", "out/lab/T-1/quick+record.hops=true", "talker-1:3"])
     assert told.exit_code == 0, told.output
     assert "published" in told.output
     assert "took it from a client" in told.output

@@ -259,10 +259,10 @@ def test_names_that_are_nearly_right(tmp_path: Path) -> None:
     row = Publication("ticker", 0, 17, 0, 0, 9, PublisherFate.SENT, "data")
     keep(tmp_path, [row, *life_of(17)])
     assert complaint(tmp_path, "tikcer:17") == "no publisher tikcer in run a; did you mean ticker?"
-    assert complaint(tmp_path, "x:17") == "no publisher x in run a; there are: p3, ticker"
+    assert complaint(tmp_path, "x:17") == "no publisher x in run a; there are p3, ticker"
     assert complaint(tmp_path, "p3:99") == "p3 has no message 99 in run a: epoch 0 has 17..17"
     said = complaint(tmp_path, "p3:17", "--subscriber", "z")
-    assert said == "no subscriber z in run a; there are: s1, s2, s3"
+    assert said == "no subscriber z in run a; there are s1, s2, s3"
 
 
 @pytest.mark.parametrize("text", ["p3", "17", ":17", "p3:", "p3:-1", "p3:1.5", "p3:" + "9" * 40])

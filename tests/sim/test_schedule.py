@@ -17,6 +17,8 @@ RATES: list[tuple[Rate, float]] = [
     (Ramp(start=90, stop=10, over_s=50), 50 * 50 + 10 * 50),
     (Bursts(base=10, burst=100, burst_s=2, every_s=10), 28 * 100),
     (Bursts(base=0, burst=100, burst_s=2, every_s=10, shift_s=5), 20 * 100),
+    (Ramp(start=0, stop=100, over_s=100), 50 * 100),
+    (Bursts(base=0.1, burst=500, burst_s=0.5, every_s=5), 50 * 100),
 ]
 
 

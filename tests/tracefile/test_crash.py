@@ -91,7 +91,7 @@ def test_what_a_killed_removal_left_is_cleaned(tmp_path: Path) -> None:
 
 def test_a_disk_that_takes_nothing_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match=r"cannot write traces into .*file: Not a directory"):
+    with pytest.raises(UsageError, match=r"cannot write traces into .*file: File exists"):
         Recording("a", keep=tmp_path / "file")
 
 
@@ -113,3 +113,12 @@ def test_a_run_can_be_removed(tmp_path: Path) -> None:
 def test_a_run_has_a_plain_name(tmp_path: Path, bad: str) -> None:
     with pytest.raises(UsageError, match="a run is named by"):
         run_directory(tmp_path, bad)
+
+
+def test_two_do_not_write_the_same_run_at_once(tmp_path: Path) -> None:
+    with Recording("a", keep=tmp_path) as first:
+        with pytest.raises(UsageError, match="another process is writing run a"):
+            Recording("a", keep=tmp_path, replace=True)
+        first.add(Expected("p", 1, 1, "s", 7))
+        first.finish(RUN)
+    assert [path.name for path in tmp_path.iterdir()] == ["run=a"]

@@ -34,6 +34,7 @@ app = new_app(
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _PLOT_WIDTH: Final = 60
+_SEEDS_MAX: Final = 10_000
 _UNSURE: Final = "unsure"
 
 
@@ -134,7 +135,7 @@ def run(
     jobs = jobs_of(source, plan)
     try:
         with _progress(source.experiment.id, jobs) as board:
-            result = perform(source, plan, board)
+            result = perform(source, plan, board, jobs)
     except KeyboardInterrupt:
         typer.echo("penstock: stopped; --resume takes up what was finished", err=True)
         raise typer.Exit(130) from None
@@ -205,10 +206,10 @@ def _default_place(id_: str, profile: str, seed: int | None, sets: Sequence[str]
 def _seeds(count: int | None, one: int | None) -> list[int] | None:
     if count is not None and one is not None:
         raise UsageError("--seeds says how many, --seed which one: write one of them")
-    if count is not None and count < 1:
-        raise UsageError(f"--seeds must be 1 or more, not {count}")
-    if one is not None and one < 0:
-        raise UsageError(f"a seed is 0 or more, not {one}")
+    if count is not None and not 1 <= count <= _SEEDS_MAX:
+        raise UsageError(f"--seeds must be 1 or more, up to {_SEEDS_MAX}, not {count}")
+    if one is not None and not 0 <= one < 1 << 63:
+        raise UsageError(f"a seed is 0 or more and has 63 bits, not {one}")
     if one is not None:
         return [one]
     return None if count is None else list(range(1, count + 1))

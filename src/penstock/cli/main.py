@@ -71,7 +71,11 @@ class _Shell(typer.core.TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Shell, rich_markup_mode=None, invoke_without_command=True, pretty_exceptions_enable=False
+    cls=_Shell,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
 )
 
 

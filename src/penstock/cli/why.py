@@ -42,8 +42,8 @@ def why(
 
     \b
     Example:
-      penstock why out/traces p3:17
-      penstock why out/traces p3:17 --run M-3.1.off.1 --subscriber s2
+      penstock lab run M-4.3 --seed 3 --keep --set record.hops=true --out out/a
+      penstock why out/a publishers-2:17 --run M-4.3.quick.off.3
     """
     from penstock.tracefile.life import read_life
     from penstock.tracefile.naming import check_subscriber, find_message, open_run

@@ -109,7 +109,7 @@ def read_document(path: Path, name: str | None = None) -> Document:
     """Reads a TOML file; `name` is what errors call it."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"cannot read {path}: {reason}") from None
     return parse_document(text, name or str(path))
@@ -119,6 +119,8 @@ def parse_document(text: str, name: str) -> Document:
     """Reads TOML text."""
     try:
         tree = tomllib.loads(text)
+    except RecursionError:
+        raise UsageError(f"{name}: nested too deep to be an experiment") from None
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         place = name

@@ -70,6 +70,8 @@ def check_expectation(number: int, expectation: Expectation, document: Document)
             ("expect", number),
             'write a pair of values with op = "between", and one value with >= and <=',
         )
+    if isinstance(expectation.value, list) and expectation.value[0] > expectation.value[1]:
+        raise document.error(("expect", number), "write the lower of the two values first")
 
 
 def _values(metric: str, outcomes: Sequence[Outcome]) -> list[float] | None:

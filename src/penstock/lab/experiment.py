@@ -11,11 +11,16 @@ from typing import Annotated, Final, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, field
 
-Positive: TypeAlias = Annotated[float, Meta(gt=0)]
-NotNegative: TypeAlias = Annotated[float, Meta(ge=0)]
+# Far beyond what can be simulated, and no infinity.
+_MOST: Final = 1e9
+Positive: TypeAlias = Annotated[float, Meta(gt=0, le=_MOST)]
+NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=_MOST)]
 Chance: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
-Count: TypeAlias = Annotated[int, Meta(ge=1)]
+Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+# What becomes part of a path.
+Name: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9._+-]{0,39}$")]
 # msgspec misreads a tuple that is one of several possibilities.
+Finite: TypeAlias = Annotated[float, Meta(ge=-1e300, le=1e300)]
 TWO: Final = Meta(min_length=2, max_length=2)
 
 
@@ -26,20 +31,20 @@ class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True
 class Times(Part, frozen=True, kw_only=True):
     """How long; the clock of the experiment begins after the warm-up."""
 
-    duration_s: Positive
+    duration_s: Annotated[float, Meta(ge=0.001, le=1_000_000)]
     # For brokers to learn of one another and of all interests; nothing is published before.
     warmup_s: NotNegative = 5
     # For what is on its way at the end.
     drain_s: NotNegative = 5
     # Links and queues are sampled this often; 0 for never.
-    sample_s: NotNegative = 1
+    sample_s: Annotated[float, Meta(ge=0.001, le=_MOST)] | Literal[0] = 1
 
 
 class Shape(Part, frozen=True, kw_only=True):
     """Who is connected to whom."""
 
     shape: Literal["line", "star", "dumbbell", "tree", "scale_free", "mesh", "file"]
-    size: Count = 1
+    size: Annotated[int, Meta(ge=1, le=10_000)] = 1
     diameter: Count | None = None
     degree_max: Count | None = None
     edges: Count | None = None
@@ -59,13 +64,13 @@ class LinkPart(Part, frozen=True, kw_only=True):
     loss: Chance = 0
     # Losses in a row, on average; 1 is independent loss.
     loss_burst: Annotated[float, Meta(ge=1)] = 1
-    queue_bytes: Count = 64_000
+    queue_bytes: Annotated[int, Meta(ge=1, le=10**12)] = 64_000
 
 
 class BrokerPart(Part, frozen=True, kw_only=True):
     """How brokers get through their input; without a service time they do it at once."""
 
-    workers: Count = 1
+    workers: Annotated[int, Meta(ge=1, le=10_000)] = 1
     service_ms: NotNegative = 0
     law: Literal["exponential", "constant"] = "exponential"
     queue_frames: Count = 10_000
@@ -84,8 +89,8 @@ class NetworkPart(Part, frozen=True, kw_only=True):
 class Market(Part, frozen=True, kw_only=True):
     """What messages are about; see `sim.content.Topics`."""
 
-    hot: Count = 60
-    cold: Annotated[int, Meta(ge=0)] = 600
+    hot: Annotated[int, Meta(ge=1, le=10_000)] = 60
+    cold: Annotated[int, Meta(ge=0, le=100_000)] = 600
     hot_share: Chance = 0.5
     cold_interest: Chance = 0.0015
     attributes: Annotated[int, Meta(ge=1, le=64)] = 10
@@ -120,7 +125,7 @@ class PublishPart(Part, frozen=True, kw_only=True):
 
     market: str
     rate: ConstantRate | RampRate | BurstRate
-    start_s: NotNegative | list[NotNegative] = 0
+    start_s: NotNegative | Annotated[list[NotNegative], Meta(min_length=1)] = 0
     spacing: Literal["even", "poisson"] = "even"
 
 
@@ -133,7 +138,7 @@ class Group(Part, frozen=True, kw_only=True):
     """
 
     count: Count
-    at: list[str] | None = None
+    at: Annotated[list[str], Meta(min_length=1)] | None = None
     subscribe: dict[str, Chance | Annotated[list[Chance], TWO]] = {}
     publish: PublishPart | None = None
 
@@ -166,21 +171,21 @@ class Expectation(Part, frozen=True, kw_only=True):
 
     metric: str
     op: Literal[">=", "<=", "between"]
-    value: float | Annotated[list[float], TWO]
+    value: Finite | Annotated[list[Finite], TWO]
     mutation: str
     fails_with: dict[str, object]
     variant: str = "off"
     # The value then bounds the ratio of the variant's metric to this variant's.
     ratio_to: str | None = None
     # What the paper says, as a number or in words.
-    published: float | str | None = None
+    published: Finite | str | None = None
     profiles: tuple[str, ...] = ("quick", "paper")
 
 
 class Experiment(Part, frozen=True, kw_only=True):
     """One file, or one resolved profile and variant of it."""
 
-    id: str
+    id: Name
     title: str
     source: str
     about: str = ""
@@ -188,13 +193,15 @@ class Experiment(Part, frozen=True, kw_only=True):
     ids: list[str] = []
     # Parameters that the source leaves open, each with the reason for its value.
     calibrated: dict[str, str] = {}
-    seeds: Count = 1
+    seeds: Annotated[int, Meta(ge=1, le=10_000)] = 1
     run: Times
     network: NetworkPart
     markets: dict[str, Market]
-    clients: dict[str, Group]
+    clients: Annotated[dict[Name, Group], Meta(min_length=1)]
     record: RecordPart = RecordPart()
     measure: MeasurePart
-    variants: dict[str, dict[str, object]] = field(default_factory=lambda: {"off": {}})
-    profiles: dict[str, dict[str, object]] = {}
+    variants: Annotated[dict[Name, dict[str, object]], Meta(min_length=1)] = field(
+        default_factory=lambda: {"off": {}}
+    )
+    profiles: dict[Name, dict[str, object]] = {}
     expect: list[Expectation] = []

@@ -78,12 +78,24 @@ def check(document: Document) -> Experiment:
                     ("clients", name),
                     f"there is no market {market!r}: choose from {', '.join(experiment.markets)}",
                 )
+    for name, variant in experiment.variants.items():
+        if "seeds" in variant:
+            raise document.error(
+                ("variants", name, "seeds"), "all variants run with the same seeds: say it above"
+            )
     for number, expectation in enumerate(experiment.expect):
-        for variant in filter(None, (expectation.variant, expectation.ratio_to)):
-            if variant not in experiment.variants:
+        for profile in expectation.profiles:
+            if profile not in experiment.profiles:
+                raise document.error(
+                    ("expect", number, "profiles"),
+                    f"there is no profile {profile!r}:"
+                    f" choose from {', '.join(experiment.profiles)}",
+                )
+        for compared in filter(None, (expectation.variant, expectation.ratio_to)):
+            if compared not in experiment.variants:
                 raise document.error(
                     ("expect", number),
-                    f"there is no variant {variant!r}:"
+                    f"there is no variant {compared!r}:"
                     f" choose from {', '.join(experiment.variants)}",
                 )
     return experiment

@@ -11,7 +11,7 @@ from penstock.lab.expect import check_expectation, judge
 from penstock.lab.load import Source
 from penstock.lab.pool import Board, run_all
 from penstock.lab.result import Result, combined_hash, estimates, mean_series
-from penstock.lab.run import Job, Outcome, check_needs, check_place, parameters
+from penstock.lab.run import Job, Outcome, check_needs, check_place, parameters, rehearse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,15 +55,22 @@ def jobs_of(source: Source, plan: Plan) -> list[Job]:
             )
             for seed in seeds
         ]
+    for job in {job.variant: job for job in jobs}.values():
+        rehearse(job)
     for place in (plan.keep, plan.runs):
         if place is not None:
             check_place(place)
     return jobs
 
 
-def perform(source: Source, plan: Plan, progress: Board = lambda _times: None) -> Result:
-    """Runs the plan; jobs that were finished before are not run again if it says so."""
-    jobs = jobs_of(source, plan)
+def perform(
+    source: Source,
+    plan: Plan,
+    progress: Board = lambda _times: None,
+    jobs: list[Job] | None = None,
+) -> Result:
+    """Runs the plan; `jobs` are those of `jobs_of`, when they are known already."""
+    jobs = jobs_of(source, plan) if jobs is None else jobs
     outcomes = run_all(jobs, processes=plan.processes, progress=progress)
     return _result(source, plan, jobs, outcomes)
 

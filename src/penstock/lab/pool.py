@@ -45,9 +45,15 @@ def run_all(
             done, waiting = wait(waiting, timeout=_POLL_S, return_when=FIRST_EXCEPTION)
             progress(list(board))
             if any(future.exception() for future in done):
-                pool.shutdown(wait=False, cancel_futures=True)
                 break
-        return [_outcome(job, future) for job, future in zip(jobs, futures, strict=True)]
+        failed = [
+            n for n, f in enumerate(futures) if f.done() and not f.cancelled() and f.exception()
+        ]
+        if failed:
+            for process in list(pool._processes.values()):
+                process.kill()  # nobody will look at what the others find
+            return [_told(jobs[failed[0]], futures[failed[0]].result)]
+        return [_told(job, future.result) for job, future in zip(jobs, futures, strict=True)]
 
 
 def _one_by_one(jobs: Sequence[Job], progress: Board) -> list[Outcome]:
@@ -79,18 +85,11 @@ def _run(number: int, job: Job) -> Outcome:
     return run_or_load(job, tell)
 
 
-def _outcome(job: Job, future: Future[Outcome]) -> Outcome:
-    if future.cancelled():
-        # Some other job failed, and its error comes first or next.
-        raise UsageError(f"{job.run_id} was stopped because another run failed")
-    return _told(job, future.result)
-
-
 def _told(job: Job, get: Callable[[], Outcome]) -> Outcome:
     """The outcome; an error that is not the caller's says which run it was."""
     try:
         return get()
-    except PenstockError:
+    except (PenstockError, OSError):
         raise
     except BrokenProcessPool:
         raise UsageError(

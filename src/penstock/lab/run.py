@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryFile
 from time import perf_counter
@@ -88,6 +89,8 @@ def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: N
         name: (figure.value, figure.unit)
         for metric in metrics
         for name, figure in metric.figures().items()
+        # What could not be computed was not measured.
+        if isfinite(figure.value)
     }
     series = {name: values for m in metrics for name, values in m.series().items()}
     return Outcome(
@@ -98,6 +101,12 @@ def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: N
         trace_hash=done.trace_hash,
         wall_s=perf_counter() - began,
     )
+
+
+def rehearse(job: Job) -> None:
+    """Builds the scene and lets it go: what cannot be is refused before anything is simulated."""
+    with Recording("rehearsal", keep=None) as recording:
+        build(job.experiment, job.document, Seeds(job.seed), Recorder(recording))
 
 
 class _Feed:
@@ -204,11 +213,12 @@ def check_needs(experiment: Experiment, document: Document) -> None:
                     + ", ".join(experiment.clients),
                 )
     for name, (low, high) in experiment.measure.phases.items():
-        if not low < high <= experiment.run.duration_s:
+        whole = low == int(low) and high == int(high)
+        if not whole or not low < high <= experiment.run.duration_s:
             raise document.error(
                 ("measure", "phases", name),
-                f"a phase ends after it begins, and by the end of the run: write two times"
-                f" within 0 to {experiment.run.duration_s:g} s",
+                "a phase ends after it begins, and by the end of the run: write two whole"
+                f" numbers of seconds within 0 to {experiment.run.duration_s:g}",
             )
 
 

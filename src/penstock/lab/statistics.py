@@ -27,7 +27,11 @@ def estimate(values: Sequence[float], unit: str = "") -> Estimate:
     return Estimate(mean, (mean - half, mean + half), unit)
 
 
-def ratio(values: Sequence[float], others: Sequence[float]) -> Estimate:
-    """Seed by seed: both saw the same world, so that most of its luck cancels."""
-    pairs = zip(values, others, strict=True)
-    return estimate([value / other if other else float("inf") for value, other in pairs])
+def ratio(values: Sequence[float], others: Sequence[float]) -> Estimate | None:
+    """Seed by seed: both saw the same world, so that most of its luck cancels.
+
+    None where one of the others is 0: there is no such ratio.
+    """
+    if not all(others):
+        return None
+    return estimate([value / other for value, other in zip(values, others, strict=True)])

@@ -76,7 +76,8 @@ class Topics:
     def shares(self) -> list[float]:
         """The share of each topic: hot ones first, the first of them most."""
         weights = [1 / (rank + 10) for rank in range(self.hot)]
-        hot = [self.hot_share * weight / sum(weights) for weight in weights]
+        whole = sum(weights)
+        hot = [self.hot_share * weight / whole for weight in weights]
         return hot + [(1 - self.hot_share) / max(1, self.cold)] * self.cold
 
     def message(self, rng: Random, cumulative: Sequence[float] | None = None) -> Message:

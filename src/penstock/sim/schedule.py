@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 from random import Random
-from typing import Protocol
+from typing import Final, Protocol
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND, Instant, seconds
+
+# Steps of a constant rate sum up to one message, but for this.
+_ROUNDING: Final = 1e-9
 
 
 class Rate(Protocol):
@@ -105,8 +108,8 @@ def departures(
     """The instants of all departures from `start` until before `stop`, in order.
 
     At random they are an inhomogeneous Poisson process, drawn at the peak rate and
-    thinned. Otherwise each follows the last by the inverse of the rate at that time,
-    and only the first is random, so that publishers do not march in step.
+    thinned. Otherwise one leaves whenever the rate, summed up since the last, comes to
+    one message, and only the first is random, so that publishers do not march in step.
     """
     if rate.peak <= 0:
         return
@@ -117,13 +120,18 @@ def departures(
                 yield at
             at += _gap(rng.expovariate(rate.peak))
         return
-    at = start + _gap(rng.random() / rate.peak)
-    while at < stop:
-        now_rate = rate.at((at - start) / SECOND)
-        if now_rate > 0:
-            yield at
-        # A publisher that is silent now looks again as often as it would send at its peak.
-        at += _gap(1 / (now_rate if now_rate > 0 else rate.peak))
+    # No step is longer than the shortest gap, so that no change of the rate is passed over.
+    step_s = 1 / rate.peak
+    time_s, due = 0.0, rng.random()
+    while (at := start + seconds(time_s)) < stop:
+        now_rate = rate.at(time_s + step_s / 2)
+        due += now_rate * step_s
+        time_s += step_s
+        if due >= 1 - _ROUNDING:
+            due = max(0.0, due - 1)
+            leaves = start + seconds(time_s - due / now_rate)
+            if leaves < stop:
+                yield leaves
 
 
 def _gap(gap_s: float) -> int:

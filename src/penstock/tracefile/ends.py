@@ -5,9 +5,9 @@ A trace does not say which copy was for whom. What says it:
 1. The last broker handed it over: it ended between the two.
 2. Another message of the same publisher, sent shortly before or after, did come
    through: ours went the same way, up to the last broker there that had it.
-3. There is one place only where a copy ended.
 
-Otherwise all places are named where one may have. Repairs have lives of their
+Failing both, the places where a copy ended are named as what may have been: one
+copy is for several, and another's end is not ours. Repairs have lives of their
 own: only the original's packet is followed.
 """
 
@@ -109,7 +109,8 @@ class Ends:
         for drop in self._drops:
             towards = drop.where.rpartition("-")[2]
             if towards == subscriber or towards not in self._receivers:
-                ends.append(End(f"it was {_dropped(drop)}", drop=drop))
+                own = "it" if towards == subscriber else "a copy"
+                ends.append(End(f"{own} was {_dropped(drop)}", drop=drop))
         return _one_of(ends) or End("the trace tells of no drop of it, and has no hops table")
 
     def _before_any_broker(self) -> End:
@@ -140,13 +141,14 @@ class Ends:
         after = way[reached[-1] + 1]
         if any(hop.towards == after for hop in self._at[last]):
             return self._between(last, after, "forwarded it to")
-        ends = self._ends_at(last) or self._everywhere
-        return _one_of(ends) or End(
-            f"{last} had it, and sent no copy to {after}, the way that others went", last
+        return (
+            _one_of(self._ends_at(last))
+            or _perhaps(self._everywhere)
+            or End(f"{last} had it, and sent no copy to {after}, the way that others went", last)
         )
 
     def _anywhere(self) -> End:
-        return _one_of(self._everywhere) or End(
+        return _perhaps(self._everywhere) or End(
             "every copy reached its broker, and none was for this receiver", self._hops[0].broker
         )
 
@@ -177,6 +179,14 @@ def _one_of(ends: list[End]) -> End | None:
         return ends[0] if ends else None
     more = f"; or {len(ends) - _NAMED} more" if len(ends) > _NAMED else ""
     return End("one of: " + "; ".join(end.why for end in ends[:_NAMED]) + more)
+
+
+def _perhaps(ends: list[End]) -> End | None:
+    """What may have been, when nothing shows the way to this receiver."""
+    end = _one_of(ends)
+    if end is None or len(ends) > 1:
+        return end
+    return End(f"perhaps {end.why}", end.last, end.drop)
 
 
 def _dropped(drop: Drop) -> str:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 import shutil
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from penstock.kernel.errors import UsageError
 
@@ -22,6 +23,7 @@ from penstock.kernel.errors import UsageError
 _RUN_ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9._+-]{0,119}")
 _PREFIX: Final = "run="
 _UNFINISHED: Final = ".unfinished"
+_LOCK: Final = ".lock"
 _REMOVED: Final = ".removed"
 
 
@@ -42,6 +44,19 @@ def run_directory(directory: Path, run: str) -> Path:
 def unfinished_directory(directory: Path, run: str) -> Path:
     """Where a run lies until it is finished."""
     return directory / f".{_PREFIX}{check_run_id(run)}{_UNFINISHED}"
+
+
+def lock_run(directory: Path, run: str) -> IO[str]:
+    """Lets nobody else write this run until it is closed; one who is killed lets go."""
+    lock = (directory / f".{_PREFIX}{check_run_id(run)}{_LOCK}").open("w")
+    try:
+        flock(lock, LOCK_EX | LOCK_NB)
+    except OSError:
+        lock.close()
+        raise UsageError(
+            f"another process is writing run {run} into {directory}: choose another directory"
+        ) from None
+    return lock
 
 
 def table_path(run_path: Path, table: str) -> Path:
@@ -79,4 +94,6 @@ def clean(directory: Path) -> list[str]:
         shutil.rmtree(unfinished_directory(directory, run))
     for doomed in directory.glob(f".{_PREFIX}*{_REMOVED}"):
         shutil.rmtree(doomed)
+    for lock in directory.glob(f".{_PREFIX}*{_LOCK}"):
+        lock.unlink()
     return left

@@ -29,6 +29,7 @@ TOLD_IN: Final[tuple[type[Row], ...]] = (
     records.Repair,
 )
 _RUN_PREFIX: Final = "run="
+_TRACES: Final = "traces"
 _LISTED: Final = 8
 # More digits than any number in a trace.
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
@@ -58,6 +59,9 @@ def open_run(directory: Path, run: str | None) -> tuple[TraceReader, str]:
         if run not in {None, own}:
             raise UsageError(f"{directory} is run {own}, not {run}: leave --run out")
         return TraceReader(directory.resolve().parent), own
+    if (directory / _TRACES).is_dir():
+        # Where `lab run --keep` puts them, beside its result.
+        directory = directory / _TRACES
     reader = TraceReader(directory)
     runs = reader.run_ids()
     if not runs:
@@ -183,4 +187,4 @@ def _instead(name: str, known: list[str]) -> str:
     close = get_close_matches(name, known, n=3)
     if close:
         return f"did you mean {' or '.join(close)}?"
-    return f"there are: {listed(known)}" if known else "there are none"
+    return f"there are {listed(known)}" if known else "there are none"

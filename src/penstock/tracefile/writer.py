@@ -18,6 +18,7 @@ from penstock.trace.records import Run
 from penstock.trace.schema import EVENTS, RUNS, SCHEMA_VERSION, Table
 from penstock.tracefile.arrow import ParquetFile
 from penstock.tracefile.layout import (
+    lock_run,
     remove_run,
     run_directory,
     table_path,
@@ -34,7 +35,7 @@ RUN_KEY: Final = "penstock.run"
 class RunWriter:
     """The files of one run; a table that is recorded has a file even when it has no rows."""
 
-    __slots__ = ("_directory", "_files", "_pending", "_replace", "_run", "_tables")
+    __slots__ = ("_directory", "_files", "_lock", "_pending", "_replace", "_run", "_tables")
 
     def __init__(
         self,
@@ -51,11 +52,13 @@ class RunWriter:
         self._tables = {table.name: table for table in (*tables, RUNS)}
         self._pending: dict[str, list[Batch]] = {name: [] for name in self._tables}
         self._files: dict[str, ParquetFile] = {}
-        # What a killed run of this name left would otherwise mix with ours.
         staging = unfinished_directory(directory, run)
-        shutil.rmtree(staging, ignore_errors=True)
         with _disk_trouble(directory):
-            staging.mkdir(parents=True)
+            directory.mkdir(parents=True, exist_ok=True)
+            self._lock = lock_run(directory, run)
+            # What a killed run of this name left would otherwise mix with ours.
+            shutil.rmtree(staging, ignore_errors=True)
+            staging.mkdir()
             for name, table in self._tables.items():
                 says = {VERSION_KEY: SCHEMA_VERSION, TABLE_KEY: name, RUN_KEY: run}
                 self._files[name] = ParquetFile(table_path(staging, name), table, says)
@@ -79,11 +82,17 @@ class RunWriter:
                 remove_run(self._directory, self._run)
             final = run_directory(self._directory, self._run)
             unfinished_directory(self._directory, self._run).rename(final)
+            self._let_go()
 
     def abandon(self) -> None:
         """Leaves nothing behind."""
         self._close()
         shutil.rmtree(unfinished_directory(self._directory, self._run), ignore_errors=True)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        Path(self._lock.name).unlink(missing_ok=True)
+        self._lock.close()
 
     def _write(self, name: str) -> None:
         pending = self._pending[name]

@@ -21,7 +21,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
 # In a pair's number the publisher stands above the subscriber.
-PUBLISHER_SHIFT: Final = 12
+PUBLISHER_SHIFT: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +101,10 @@ def pair_codes(batch: Batch) -> Ints:
 def part(values: Ints, low_s: float, high_s: float) -> Ints:
     """The seconds of a phase."""
     return values[round(low_s) : round(high_s)]
+
+
+def correlation(one: Floats, other: Floats) -> float:
+    """Pearson's; 0 when one of them does not vary."""
+    if len(one) < 2 or not one.std() or not other.std():
+        return 0.0
+    return float(np.corrcoef(one, other)[0, 1])

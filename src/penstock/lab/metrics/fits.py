@@ -18,6 +18,8 @@ from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, pai
 from penstock.trace.pack import Batch
 
 _SAMPLES: Final = 6500
+# With fewer, or with no variation, there is no law to speak of.
+_ENOUGH: Final = 100
 _TAILS: Final = (0.05, 0.01)
 # A difference shares a message with the next: judged by every other one.
 _THIN: Final = 2
@@ -49,6 +51,8 @@ class Fits(Metric):
             chosen = rows["pair"] == pair
             in_order = np.argsort(rows["seq"][chosen], kind="stable")
             delays_ms = (rows["delay"][chosen] / MILLISECOND)[in_order][:_SAMPLES]
+            if delays_ms.size < _ENOUGH or not delays_ms.std():
+                continue
             constant_ms = (brokers - 1) * self.context.measure.hop_ms
             found |= _of_delays(delays_ms - constant_ms, brokers)
             found |= _of_differences(np.diff(delays_ms), brokers)
@@ -58,8 +62,9 @@ class Fits(Metric):
 def _of_delays(variable_ms: Floats, brokers: int) -> dict[str, Figure]:
     fit = hypoexponential.fit(variable_ms, brokers)
     ks = ks_law(variable_ms, fit.cdf)
-    shape, _, scale = scipy.stats.gamma.fit(variable_ms, floc=min(0.0, variable_ms.min() - 1e-6))
-    gamma = ks_law(variable_ms, lambda x: scipy.stats.gamma.cdf(x, shape, scale=scale))
+    floor_ms = min(0.0, float(variable_ms.min()) - 1e-6)
+    gamma_law = scipy.stats.gamma(*scipy.stats.gamma.fit(variable_ms, floc=floor_ms))
+    gamma = ks_law(variable_ms, gamma_law.cdf)
     return {
         f"samples.{brokers}": Figure(variable_ms.size, "messages"),
         f"delay_mean.{brokers}": Figure(float(variable_ms.mean()), "ms"),

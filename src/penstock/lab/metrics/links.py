@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from penstock.kernel.instant import SECOND, Instant, to_seconds
-from penstock.lab.metrics.base import Context, Figure, Metric, part
+from penstock.lab.metrics.base import Context, Figure, Metric
 from penstock.trace.pack import Batch
 
 
@@ -20,8 +20,8 @@ class Links(Metric):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        # Bits sent by each link in each second, over what it could have sent.
-        self._use: dict[str, list[float]] = {}
+        # Of each link, when samples were taken and what was sent of what could have been.
+        self._use: dict[str, list[tuple[float, float]]] = {}
         self._lost: Counter[str] = Counter()
         self._sent = 0
         self._queue_bytes = 0
@@ -40,29 +40,31 @@ class Links(Metric):
         if self._overload is None and full.size:
             self._overload = int(full[0])
         self._sent += int(columns["sent_packets"].values.sum())
-        inside = columns["sampled_ns"].values > self.context.origin
+        at_s = (columns["sampled_ns"].values - self.context.origin) / SECOND
+        inside = (at_s > 0) & (at_s <= self.context.duration / SECOND)
         names = columns["link"].names or []
         capacity = np.maximum(1, columns["capacity_bps"].values)
         use = columns["sent_bytes"].values * 8 * SECOND / columns["period_ns"].values / capacity
-        for code, share in zip(columns["link"].values[inside], use[inside], strict=True):
-            self._use.setdefault(names[code], []).append(float(share))
+        rows = zip(columns["link"].values[inside], at_s[inside], use[inside], strict=True)
+        for code, when_s, share in rows:
+            self._use.setdefault(names[code], []).append((float(when_s), float(share)))
 
     def figures(self) -> dict[str, Figure]:
         """The busiest link is the one that was used most on average."""
         if not self._use:
             return {}
-        busiest = max(self._use, key=lambda name: sum(self._use[name]))
-        use = np.array(self._use[busiest])
+        busiest = max(self._use, key=lambda name: sum(share for _, share in self._use[name]))
+        at_s, use = np.array(self._use[busiest]).T
         found = {
             "link_packets": Figure(self._sent, "packets"),
-            "bottleneck_use": Figure(float(use[: self.context.seconds].mean())),
+            "bottleneck_use": Figure(float(use.mean())),
             "queue_max": Figure(self._queue_bytes, "B"),
             "overload_from": Figure(self._overload_from(), "s"),
         }
         found |= {name: Figure(self._lost[name], "packets") for name in self._REASONS}
         for name, (low, high) in self.context.phases().items():
             # Samples are taken at the end of what they tell of.
-            inside = part(use, low, high)
+            inside = use[(at_s > low) & (at_s <= high)]
             if inside.size:
                 found[f"bottleneck_use.{name}"] = Figure(float(inside.mean()))
         return found

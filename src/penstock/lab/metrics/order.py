@@ -7,7 +7,16 @@ from typing import ClassVar
 import numpy as np
 
 from penstock.lab.laws.violations import RunningMaximum
-from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, pair_codes, part
+from penstock.lab.metrics.base import (
+    Context,
+    Figure,
+    Floats,
+    Ints,
+    Metric,
+    correlation,
+    pair_codes,
+    part,
+)
 from penstock.trace.pack import Batch
 
 
@@ -19,12 +28,13 @@ class Order(Metric):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._order = RunningMaximum()
+        self._numbers: dict[int, int] = {}
         self._late = np.zeros(context.seconds, np.int64)
         self._all = np.zeros(context.seconds, np.int64)
 
     def take(self, batch: Batch) -> None:
         """Each arrival against the highest number before it."""
-        late = self._order.feed(pair_codes(batch), batch.columns["seq"].values)
+        late = self._order.feed(self._dense(pair_codes(batch)), batch.columns["seq"].values)
         arrived = batch.columns["arrived_ns"].values
         self._late += self.per_second(arrived[late])
         self._all += self.per_second(arrived)
@@ -35,7 +45,7 @@ class Order(Metric):
             "violations": Figure(self._order.late, "messages"),
             "violation_ratio": Figure(self._order.late / max(1, self._order.rows)),
             "violations_with_deliveries": Figure(
-                _correlation(self._windows(self._late), self._windows(self._all))
+                correlation(self._windows(self._late), self._windows(self._all))
             ),
         }
         for name, (low, high) in self.context.phases().items():
@@ -48,15 +58,15 @@ class Order(Metric):
         """What Figure 3.2 plots."""
         return {"violations": list(map(float, self._late))}
 
+    def _dense(self, pairs: Ints) -> Ints:
+        """Pairs by order of appearance: of all that could be, few ever are."""
+        known = self._numbers
+        distinct, where = np.unique(pairs, return_inverse=True)
+        numbers = [known.setdefault(pair, len(known)) for pair in distinct.tolist()]
+        return np.array(numbers, np.int64)[where]
+
     def _windows(self, values: Ints) -> Floats:
         width = self.context.window_s
         whole = len(values) // width * width
         means: Floats = values[:whole].reshape(-1, width).mean(axis=1)
         return means
-
-
-def _correlation(one: Floats, other: Floats) -> float:
-    """Pearson's; 0 when one of them does not vary."""
-    if len(one) < 2 or not one.std() or not other.std():
-        return 0.0
-    return float(np.corrcoef(one, other)[0, 1])

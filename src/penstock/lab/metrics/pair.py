@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from penstock.kernel.instant import MILLISECOND
 from penstock.lab.laws.ks import ansari_bradley, ks_two, rank_sum
-from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, pair_codes, spread
+from penstock.lab.metrics.base import (
+    Context,
+    Figure,
+    Floats,
+    Ints,
+    Metric,
+    correlation,
+    pair_codes,
+    spread,
+)
 from penstock.trace.pack import Batch
 
 _ENOUGH: Final = 200
@@ -56,6 +65,8 @@ class Pair(Metric):
         chosen = pairs == _most_delayed(pairs, delays)
         in_order = np.argsort(spread(self._seqs)[chosen], kind="stable")
         delays_ms = (delays[chosen] / MILLISECOND)[in_order]
+        if delays_ms.size < 2:
+            return {}
         before, after = delays_ms[:-1], delays_ms[1:]
         differences = after - before
         split = self.context.measure.delay_split_ms
@@ -63,7 +74,7 @@ class Pair(Metric):
         found = {
             "pair_messages": Figure(delays_ms.size, "messages"),
             "pair_delay_max": Figure(float(delays_ms.max()), "ms"),
-            "pair_correlation": Figure(float(np.corrcoef(before, after)[0, 1])),
+            "pair_correlation": Figure(correlation(before, after)),
             "pair_high_delays": Figure(high.size, "messages"),
         }
         if min(low.size, high.size) >= _ENOUGH:
