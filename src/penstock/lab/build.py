@@ -35,10 +35,9 @@ from penstock.sim import schedule, topology
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.content import Topics
 from penstock.sim.host import Workers, constant, exponential
-from penstock.sim.loss import Bernoulli, GilbertElliott
 from penstock.sim.recorder import Recorder
 from penstock.sim.source import Source
-from penstock.sim.spec import LinkSpec
+from penstock.sim.spec import LinkSpec, link_spec
 from penstock.sim.topology import Edge, Topology
 from penstock.sim.topology_file import read_topology
 
@@ -121,20 +120,13 @@ def make_topology(shape: Shape, seeds: Seeds) -> Topology:
 
 def make_link(link: LinkPart, delay_ms: float) -> LinkSpec:
     """The link that a file asks for."""
-    loss = None
-    if link.loss:
-        independent = link.loss_burst == 1
-        loss = (
-            Bernoulli(link.loss)
-            if independent
-            else GilbertElliott.of(loss=link.loss, burst=link.loss_burst)
-        )
-    return LinkSpec(
-        rate_bps=None if link.rate_mbps is None else round(link.rate_mbps * 1_000_000),
-        delay_ns=round(delay_ms * MILLISECOND),
-        jitter_ns=round(link.jitter_ms * MILLISECOND),
-        loss=loss,
-        queue_bytes_max=link.queue_bytes,
+    return link_spec(
+        rate_mbps=link.rate_mbps,
+        delay_ms=delay_ms,
+        jitter_ms=link.jitter_ms,
+        loss=link.loss,
+        loss_burst=None if link.loss_burst == 1 else link.loss_burst,
+        queue_bytes=link.queue_bytes,
     )
 
 

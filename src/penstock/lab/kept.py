@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 import penstock
+from penstock.lab.files import write_whole
 from penstock.lab.run import Job, Outcome, parameters, run_job
 
 
@@ -32,10 +33,7 @@ def run_or_load(job: Job, progress: Callable[[float], None]) -> Outcome:
         progress(job.length_s)
         return outcome
     outcome = run_job(job, progress)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    staging = path.with_name(f".{path.name}.unfinished")
-    staging.write_bytes(msgspec.json.encode(_Kept(fingerprint(job), outcome)))
-    staging.replace(path)
+    write_whole(path, msgspec.json.encode(_Kept(fingerprint(job), outcome)))
     return outcome
 
 

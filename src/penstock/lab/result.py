@@ -12,6 +12,7 @@ import msgspec
 from penstock import __version__
 from penstock.kernel.errors import UsageError
 from penstock.lab.expect import Verdict
+from penstock.lab.files import write_whole
 from penstock.lab.run import Outcome
 from penstock.lab.statistics import Estimate, estimate
 
@@ -70,11 +71,8 @@ def combined_hash(outcomes: Sequence[Outcome]) -> str:
 
 
 def write_result(result: Result, path: Path) -> None:
-    """Writes it whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    staging = path.with_name(f".{path.name}.unfinished")
-    staging.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1))
-    staging.replace(path)
+    """As people can read it, too."""
+    write_whole(path, msgspec.json.format(msgspec.json.encode(result), indent=1))
 
 
 def read_result(path: Path) -> Result:

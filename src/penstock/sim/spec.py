@@ -5,12 +5,12 @@ Knows nothing of packets, queues or events.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from penstock.kernel.errors import UsageError
-from penstock.kernel.instant import SECOND, Duration
-from penstock.sim.loss import Loss
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration
+from penstock.sim.loss import Bernoulli, GilbertElliott, Loss
 
 # A byte takes this many nanoseconds, divided by the rate in bit/s.
 BYTE_NS_BPS: Final = 8 * SECOND
@@ -44,6 +44,30 @@ class LinkSpec:
                 f"a queue of {self.queue_bytes_max} bytes takes no packet: "
                 "write at least the size of the largest frame, 1400"
             )
+
+
+def link_spec(
+    *,
+    rate_mbps: float | None = None,
+    delay_ms: float = 0,
+    jitter_ms: float = 0,
+    loss: float | None = None,
+    loss_burst: float | None = None,
+    queue_bytes: int | None = None,
+) -> LinkSpec:
+    """A link in the units of files; `loss_burst` is losses in a row, on average."""
+    model: Loss | None = None
+    if loss and loss_burst is None:
+        model = Bernoulli(loss)
+    elif loss and loss_burst is not None:
+        model = GilbertElliott.of(loss=loss, burst=loss_burst)
+    plain = LinkSpec(
+        rate_bps=None if rate_mbps is None else round(rate_mbps * 1_000_000),
+        delay_ns=round(delay_ms * MILLISECOND),
+        jitter_ns=round(jitter_ms * MILLISECOND),
+        loss=model,
+    )
+    return plain if queue_bytes is None else replace(plain, queue_bytes_max=queue_bytes)
 
 
 def check_rate(rate_bps: int | None) -> None:

@@ -21,9 +21,7 @@ from pathlib import Path
 import msgspec
 
 from penstock.kernel.errors import UsageError
-from penstock.kernel.instant import MILLISECOND
-from penstock.sim.loss import Bernoulli, GilbertElliott
-from penstock.sim.spec import LinkSpec
+from penstock.sim.spec import LinkSpec, link_spec
 from penstock.sim.topology import Edge, Topology
 
 
@@ -77,22 +75,9 @@ def _spec(row: _LinkRow, default: _LinkRow | None) -> LinkSpec | None:
     said = {**_said(default), **_said(row)}
     if not said:
         return None
-    loss, burst = said.get("loss"), said.get("loss_burst")
-    if burst is not None and loss is None:
+    if "loss_burst" in said and "loss" not in said:
         raise UsageError("loss_burst says how long bursts are: write loss too, how many are lost")
-    rate_mbps = said.get("rate_mbps")
-    given = {} if "queue_bytes" not in said else {"queue_bytes_max": int(said["queue_bytes"])}
-    return LinkSpec(
-        rate_bps=None if rate_mbps is None else round(rate_mbps * 1_000_000),
-        delay_ns=round(said.get("delay_ms", 0) * MILLISECOND),
-        jitter_ns=round(said.get("jitter_ms", 0) * MILLISECOND),
-        loss=None
-        if not loss
-        else Bernoulli(loss)
-        if burst is None
-        else GilbertElliott.of(loss=loss, burst=burst),
-        **given,
-    )
+    return link_spec(**said)  # type: ignore[arg-type]
 
 
 def _said(row: _LinkRow | None) -> dict[str, float]:

@@ -6,6 +6,7 @@ To add one: write a file with a class that extends `Metric`, and name it in
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, TypeAlias
@@ -59,7 +60,7 @@ class Context:
         return dict(self.measure.phases)
 
 
-class Metric:
+class Metric(ABC):
     """Extend, and name the tables to be seen."""
 
     TABLES: ClassVar[tuple[str, ...]] = ()
@@ -67,13 +68,13 @@ class Metric:
     def __init__(self, context: Context) -> None:
         self.context = context
 
+    @abstractmethod
     def take(self, batch: Batch) -> None:
         """The next rows of one of the tables."""
-        raise NotImplementedError
 
+    @abstractmethod
     def figures(self) -> dict[str, Figure]:
         """What came of it."""
-        raise NotImplementedError
 
     def series(self) -> dict[str, list[float]]:
         """By second of the experiment, for plots."""
