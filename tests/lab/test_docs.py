@@ -13,7 +13,7 @@ from penstock.lab.metrics import METRICS
 from penstock.lab.perform import Plan, perform
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
-(FILE,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+FILE, ORDERINGS = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
 def test_the_file_runs_as_it_stands(tmp_path: Path) -> None:
@@ -21,6 +21,16 @@ def test_the_file_runs_as_it_stands(tmp_path: Path) -> None:
     result = perform(find(str(tmp_path / "mine.toml")), Plan(processes=1))
     assert list(result.variants) == ["off", "busy"]
     assert result.ok
+
+
+def test_orderings_are_added_as_shown(tmp_path: Path) -> None:
+    text = FILE.replace('"links"]', '"ordering", "detection"]') + ORDERINGS
+    (tmp_path / "mine.toml").write_text(text)
+    names = ["off.off", "off.CST-30", "off.default"]
+    result = perform(find(str(tmp_path / "mine.toml")), Plan(processes=1, variants=names))
+    assert list(result.variants) == ["off", *names]
+    off, constant, default = (result.variants[name]["extra_delay_mean"].mean for name in names)
+    assert 0 == off < default < constant
 
 
 def test_a_mistake_in_it_gets_the_error_shown(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from penstock.lab.experiment import Expectation
 from penstock.lab.load import Source, catalogue
+from penstock.lab.orderings import result_names
 from penstock.lab.perform import Plan, perform
 
 CATALOGUE = catalogue()
@@ -47,11 +48,11 @@ def test_it_is_not_seen_under_its_mutation(id_: str, change: str) -> None:
         Plan(
             processes=1,
             mutation=(mutated[0].mutation, json.loads(change)),
-            variants=[name for name in source.experiment.variants if name in variants],
+            variants=[name for name in result_names(source.experiment) if name in variants],
         ),
     )
-    verdicts = {(v.metric, v.variant): v for v in result.expect}
-    still_met = [e.metric for e in mutated if verdicts[e.metric, e.variant].ok]
+    verdicts = {(v.metric, v.variant, v.ratio_to): v for v in result.expect}
+    still_met = [e.metric for e in mutated if verdicts[e.metric, e.variant, e.ratio_to].ok]
     assert still_met == [], mutated[0].mutation
 
 

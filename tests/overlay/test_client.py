@@ -9,8 +9,8 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND
 from penstock.kernel.machine import Deliver, Send
 from penstock.overlay.client import Client
-from penstock.overlay.network import Network
 from penstock.overlay.settings import Settings
+from penstock.transport.network import Network
 from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.notify import Notify
@@ -46,7 +46,7 @@ def client() -> Client:
 
 
 def test_it_is_a_network() -> None:
-    network: Network = Client("up", 1)
+    network: Network[OverlayFrame] = Client("up", 1)
     assert network.poll() is None
 
 

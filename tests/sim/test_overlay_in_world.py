@@ -42,7 +42,7 @@ class Crossings(Observer):
 
     counts: Counter[tuple[str, int, int]] = field(default_factory=Counter)
 
-    def on_send(self, link: Any, frame: Any, size_bytes: int, *, now: Instant) -> None:  # noqa: ARG002
+    def on_send(self, link: Any, frame: Any, size_bytes: int, *, now: Instant) -> None:
         if isinstance(frame, Packet):
             data = frame.parcel.frame
             assert isinstance(data, Data)

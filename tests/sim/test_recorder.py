@@ -16,7 +16,7 @@ from penstock.sim.faults import LinkDown
 from penstock.sim.loss import Listed
 from penstock.sim.observe import Observer
 from penstock.sim.recorder import Recorder
-from penstock.sim.source import Source
+from penstock.sim.source import Application, Source
 from penstock.sim.spec import LinkSpec
 from penstock.sim.topology import Edge, Topology
 from penstock.trace.records import (
@@ -26,13 +26,17 @@ from penstock.trace.records import (
     Expected,
     Hop,
     LinkSample,
+    Loss,
     Publication,
     QueueSample,
     Run,
 )
+from penstock.trace.schema import TABLES
 from penstock.tracefile.reader import TraceReader
 from penstock.tracefile.retention import Recording
+from penstock.transport.settings import OFF, EndpointSettings, RecordSettings, constant
 
+LATCH = 30 * MILLISECOND
 SLOW = LinkSpec(rate_bps=1_000_000, delay_ns=10 * MILLISECOND)
 RUN = Run(
     experiment="t", profile="quick", variant="off", seed=1, parameters="{}",
@@ -163,3 +167,116 @@ def test_a_recorder_hears_drops_and_slows_nothing_else() -> None:
     network.world.observe(ear)
     network.world.run(SECOND)
     assert ear.heard == ["loss", "loss"]
+
+
+@pytest.fixture(scope="module")
+def ordered(tmp_path_factory: pytest.TempPathFactory) -> TraceReader:
+    """B1-B2: two orderings on `far`, whose clock is ahead; the link loses one message."""
+    place: Path = tmp_path_factory.mktemp("ordered")
+    with Recording("r", keep=place) as recording:
+        recorder = Recorder(recording)
+        network = BrokerNetwork(
+            Seeds(1),
+            Topology(("B1", "B2"), (Edge("B1", "B2"),)),
+            SLOW,
+            outlets=recorder.outlets,
+        )
+        recorder.watch(network)
+        settings = EndpointSettings(record=RecordSettings(size=4))
+        hosts = {
+            name: network.add_endpoint(
+                name, broker, pub=number, settings=settings, arrived=recorder.arrived
+            )
+            for number, (name, broker) in enumerate({"writer": "B1", "far": "B2"}.items(), start=1)
+        }
+        hosts["far"].step_clock(SECOND)
+        wish = parse('kind = "tick"')
+        waits = constant(LATCH, record_used=4)
+        network.subscribe_endpoint("far", wish, {"off": OFF, "waits": waits})
+        recorder.subscriber("far", wish)
+        recorder.publisher("writer", 1)
+        numbers = iter(range(10))
+        Application(
+            network.world,
+            hosts["writer"],
+            iter(DEPARTURES),
+            lambda: Message({"kind": "tick", "n": next(numbers)}),
+            published=recorder.published,
+        )
+        LinkDown(start=3450 * MILLISECOND, stop=3550 * MILLISECOND, one="B1", other="B2").apply(
+            network.world
+        )
+        network.world.run(8 * SECOND)
+        network.close_endpoints()
+        recording.finish(RUN)
+    return TraceReader(place)
+
+
+def test_arrivals_are_heard_below_the_transport_once(ordered: TraceReader) -> None:
+    arrivals = rows(ordered, Arrival)
+    assert [row.seq for row in arrivals] == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+    assert {row.subscriber for row in arrivals} == {"far"}
+    assert all(10 < (a.arrived_ns - a.published_ns) / MILLISECOND < 15 for a in arrivals)
+    assert [row.epoch for row in rows(ordered, Publication)] == [0] * 10
+
+
+def test_every_ordering_has_its_deliveries_in_global_time(ordered: TraceReader) -> None:
+    arrived = {row.seq: row.arrived_ns for row in rows(ordered, Arrival)}
+    deliveries = rows(ordered, Delivery)
+    assert [d.seq for d in deliveries if d.ordering == "off"] == list(arrived)
+    assert [d.seq for d in deliveries if d.ordering == "waits"] == list(arrived)
+    for row in deliveries:
+        # 6 is the one that tells of 5.
+        waits = row.ordering == "waits" and row.seq == 6
+        assert row.arrived_ns == arrived[row.seq]
+        assert row.delivered_ns - row.arrived_ns == (LATCH if waits else 0)
+        assert row.latch_ns == (LATCH if waits else None)
+        assert row.fate == "delivered"
+
+
+def test_a_missing_number_has_its_whole_life_recorded(ordered: TraceReader) -> None:
+    arrived = {row.seq: row.arrived_ns for row in rows(ordered, Arrival)}
+    (loss,) = rows(ordered, Loss)
+    assert (loss.ordering, loss.publisher, loss.seq) == ("waits", "writer", 5)
+    assert (loss.found_by, loss.state, loss.resolution) == ("record", "lost", "given_up")
+    assert arrived[6] == loss.detected_ns < loss.lost_ns < loss.resolved_ns == 8 * SECOND
+
+
+def test_an_endpoint_asks_again_after_a_restart() -> None:
+    network = BrokerNetwork(Seeds(1), Topology(("B1",), ()), SLOW)
+    settings = EndpointSettings()
+    host = network.add_endpoint("far", "B1", pub=1, settings=settings)
+    network.subscribe_endpoint("far", parse("n = 1"), {"off": OFF, "waits": constant(LATCH)})
+    before = dict(network.orderings["far"])
+    network.world.run(SECOND)
+    host.crash()
+    host.restart()
+    assert network.orderings["far"] == before == {1: "off", 2: "waits"}
+    network.world.run(3 * SECOND)
+    frame = host.machine.publish(Message({"n": 1}), now=host.now)
+    assert (frame.epoch, frame.seq) == (1, 0)
+
+
+def test_what_nobody_wants_recorded_is_not() -> None:
+    tables = [TABLES[name] for name in ("publications", "arrivals")]
+    with Recording("r", keep=None, tables=tables) as recording:
+        recorder = Recorder(recording)
+        network = BrokerNetwork(
+            Seeds(1), Topology(("B1",), ()), SLOW, outlets=recorder.outlets, tells=recorder.tells
+        )
+        recorder.watch(network, sample_every_ns=SECOND)
+        writer = network.add_client("writer", "B1")
+        network.add_client("near", "B1")
+        network.subscribe("near", parse("n = 1"))
+        recorder.subscriber("near", parse("n = 1"))
+        recorder.publisher("writer", 7)
+        Source(
+            network.world,
+            writer,
+            7,
+            iter(DEPARTURES),
+            lambda: Message({"n": 1}),
+            published=recorder.published,
+        )
+        network.world.run(5 * SECOND)
+        recording.finish(RUN)

@@ -111,7 +111,7 @@ class Grumbler(Checker):
 
     name = "grumbler"
 
-    def on_publish(self, client: str, frame: object, *, now: int) -> None:  # noqa: ARG002
+    def on_publish(self, client: str, frame: object, *, now: int) -> None:
         self.object_to(client, "speaks")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
@@ -203,8 +203,15 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
 }
 
 
+class Carried(NamedTuple):
+    """The tags of a carrying message; values in any order, some of them twice."""
+
+    presence: tuple[int, ...]
+    values: tuple[int, ...]
+
+
 @st.composite
-def entries(draw: st.DrawFn, width_bits: int, carrier: FingerprintEntry) -> FingerprintEntry:
+def entries(draw: st.DrawFn, width_bits: int, carrier: Carried) -> FingerprintEntry:
     """Record entries that share much, little or nothing with their carrier."""
     fresh = ascending(unsigned(width_bits), most=min(12, 1 << width_bits))
     alike = draw(st.booleans())
@@ -218,10 +225,11 @@ def entries(draw: st.DrawFn, width_bits: int, carrier: FingerprintEntry) -> Fing
     return FingerprintEntry.of(presence, values, numbers)
 
 
-def carriers(width_bits: int) -> st.SearchStrategy[FingerprintEntry]:
+def carriers(width_bits: int) -> st.SearchStrategy[Carried]:
     """The tags of a carrying message."""
     prints = ascending(unsigned(width_bits), most=min(12, 1 << width_bits))
-    return st.builds(FingerprintEntry.of, prints, prints)
+    places = st.lists(unsigned(width_bits), max_size=12).map(tuple)
+    return st.builds(Carried, prints, places)
 
 
 def _some(draw: st.DrawFn, members: tuple[int, ...]) -> tuple[int, ...]:

@@ -10,5 +10,6 @@ BENCHES: Final = {
     "match": "messages matched per second: the index against its naive twin",
     "bloom": "subset tests and message encoding",
     "wire": "encoding and decoding a DATA frame",
+    "ordering": "messages received, ordered and handed over per second",
     "sim": "packet-hops simulated per second on a chain of 8 routers",
 }

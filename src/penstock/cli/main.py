@@ -34,6 +34,9 @@ COMMANDS: Final = {
     "demo": "penstock.cli.demo",
     "lab": "penstock.cli.lab",
     "why": "penstock.cli.why",
+    "broker": "penstock.cli.broker",
+    "publish": "penstock.cli.publish",
+    "subscribe": "penstock.cli.subscribe",
 }
 
 _WRONG_USE: Final = 2

@@ -6,9 +6,8 @@ cannot be) is said of the key in the file that asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from random import Random
@@ -19,6 +18,7 @@ from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant, seconds
 from penstock.kernel.seeds import Seeds
+from penstock.lab.channel import build_channel
 from penstock.lab.document import Document
 from penstock.lab.experiment import (
     BrokerPart,
@@ -31,31 +31,24 @@ from penstock.lab.experiment import (
     RampRate,
     Shape,
 )
+from penstock.lab.orderings import endpoint_settings, ordering_settings
+from penstock.lab.scene import Scene, blaming
 from penstock.sim import schedule, topology
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.content import Topics
 from penstock.sim.host import Workers, constant, exponential
 from penstock.sim.recorder import Recorder
-from penstock.sim.source import Source
+from penstock.sim.source import Application, Source
 from penstock.sim.spec import LinkSpec, link_spec
 from penstock.sim.topology import Edge, Topology
 from penstock.sim.topology_file import read_topology
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """Everything in place, at time 0."""
-
-    network: BrokerNetwork
-    # When the experiment's own clock begins, and when the run ends.
-    origin: Instant
-    stop: Instant
-    # The clients of each group.
-    members: dict[str, list[str]]
+from penstock.transport.settings import OrderingSettings
 
 
 def build(experiment: Experiment, document: Document, seeds: Seeds, recorder: Recorder) -> Scene:
     """The network with all clients and publishers; nothing has happened yet."""
+    if experiment.channel is not None:
+        return build_channel(experiment.channel, experiment, document, seeds, recorder)
     network = _network(experiment, document, seeds, recorder)
     run = experiment.run
     origin = seconds(run.warmup_s)
@@ -63,22 +56,15 @@ def build(experiment: Experiment, document: Document, seeds: Seeds, recorder: Re
     recorder.watch(network, sample_every_ns=seconds(run.sample_s) or None)
     crowd = _Crowd(experiment, document, seeds, network, recorder, origin, end)
     members = {name: crowd.add(name, group) for name, group in experiment.clients.items()}
-    return Scene(network, origin, end + seconds(run.drain_s), members)
-
-
-@contextmanager
-def blaming(document: Document, *path: str | int) -> Iterator[None]:
-    """Says of the key at `path` what a value of the simulator says of itself."""
-    try:
-        yield
-    except UsageError as error:
-        raise document.error(path, str(error)) from None
+    stop = end + seconds(run.drain_s)
+    return Scene(network.world, network.close_endpoints, origin, stop, members)
 
 
 def _network(
     experiment: Experiment, document: Document, seeds: Seeds, recorder: Recorder
 ) -> BrokerNetwork:
     part = experiment.network
+    assert part is not None, "checked when it was read"
     drawn = part.topology.draw
     shape_seeds = seeds.child("topology") if drawn is None else Seeds(drawn)
     with blaming(document, "network", "topology"):
@@ -175,7 +161,13 @@ class _Crowd:
         self._origin: Final = origin
         self._end: Final = end
         self._round: Final = cycle(network.topology.nodes)
-        self._publishers = 0
+        # Counts clients; each publishes under its number.
+        self._number = 0
+        self._transport: Final = endpoint_settings(experiment.transport)
+        self._orderings: Final[dict[str, OrderingSettings]] = {}
+        for name, ordering in experiment.orderings.items():
+            with blaming(document, "orderings", name):
+                self._orderings[name] = ordering_settings(ordering)
         self._markets: Final[dict[str, Topics]] = {}
         for name, market in experiment.markets.items():
             with blaming(document, "markets", name):
@@ -204,13 +196,26 @@ class _Crowd:
         for number in range(group.count):
             client = f"{name}-{number + 1}"
             with blaming(self._document, "clients", name):
-                self._network.add_client(client, next(brokers))
+                self._add_client(client, next(brokers))
                 self._subscribe(client, group)
             if group.publish is not None:
                 with blaming(self._document, "clients", name, "publish"):
                     self._publish(client, group.publish, number)
             members.append(client)
         return members
+
+    def _add_client(self, client: str, broker: str) -> None:
+        self._number += 1
+        if not self._orderings:
+            self._network.add_client(client, broker)
+            return
+        self._network.add_endpoint(
+            client,
+            broker,
+            pub=self._number,
+            settings=self._transport,
+            arrived=self._recorder.arrived,
+        )
 
     def _subscribe(self, client: str, group: Group) -> None:
         if not group.subscribe:
@@ -221,12 +226,14 @@ class _Crowd:
             share = rng.uniform(wanted[0], wanted[1]) if isinstance(wanted, list) else wanted
             filters += self._markets[market].interest(rng, share).filters
         predicate = Predicate(filters)
-        self._network.subscribe(client, predicate)
+        if self._orderings:
+            self._network.subscribe_endpoint(client, predicate, self._orderings)
+        else:
+            self._network.subscribe(client, predicate)
         self._recorder.subscriber(client, predicate)
 
     def _publish(self, client: str, part: PublishPart, number: int) -> None:
-        self._publishers += 1
-        self._recorder.publisher(client, self._publishers)
+        self._recorder.publisher(client, self._number)
         rng = self._seeds.rng("publisher", client, "when")
         starts = part.start_s if isinstance(part.start_s, list) else [part.start_s]
         start = self._origin + seconds(starts[number % len(starts)])
@@ -237,14 +244,13 @@ class _Crowd:
             rng=rng,
             poisson=part.spacing == "poisson",
         )
-        Source(
-            self._network.world,
-            self._network.world.host(client),
-            self._publishers,
-            departures,
-            _maker(self._markets[part.market], self._seeds.rng("publisher", client, "what")),
-            published=self._recorder.published,
-        )
+        world, published = self._network.world, self._recorder.published
+        make = _maker(self._markets[part.market], self._seeds.rng("publisher", client, "what"))
+        host = world.host(client)
+        if self._orderings:
+            Application(world, host, departures, make, published=published)
+        else:
+            Source(world, host, self._number, departures, make, published=published)
 
 
 def make_rate(part: ConstantRate | RampRate | BurstRate, rng: Random) -> schedule.Rate:

@@ -12,7 +12,7 @@ import msgspec
 
 from penstock.lab.document import Document
 from penstock.lab.experiment import Expectation
-from penstock.lab.run import Outcome
+from penstock.lab.findings import Findings
 from penstock.lab.statistics import Estimate, estimate, ratio
 
 
@@ -31,9 +31,9 @@ class Verdict(msgspec.Struct, frozen=True):
     ratio_to: str | None = None
 
 
-def judge(expectation: Expectation, outcomes: Mapping[str, Sequence[Outcome]]) -> Verdict:
+def judge(expectation: Expectation, by_name: Mapping[str, Sequence[Findings]]) -> Verdict:
     """One expectation, against all seeds."""
-    found = _found(expectation, outcomes)
+    found = _found(expectation, by_name)
     return Verdict(
         metric=expectation.metric,
         variant=expectation.variant,
@@ -47,11 +47,11 @@ def judge(expectation: Expectation, outcomes: Mapping[str, Sequence[Outcome]]) -
     )
 
 
-def _found(expectation: Expectation, outcomes: Mapping[str, Sequence[Outcome]]) -> Estimate | None:
-    seen = _values(expectation.metric, outcomes[expectation.variant])
+def _found(expectation: Expectation, by_name: Mapping[str, Sequence[Findings]]) -> Estimate | None:
+    seen = _values(expectation.metric, by_name[expectation.variant])
     if expectation.ratio_to is None:
         return None if seen is None else estimate(seen)
-    others = _values(expectation.metric, outcomes[expectation.ratio_to])
+    others = _values(expectation.metric, by_name[expectation.ratio_to])
     return None if seen is None or others is None else ratio(seen, others)
 
 
@@ -74,7 +74,7 @@ def check_expectation(number: int, expectation: Expectation, document: Document)
         raise document.error(("expect", number), "write the lower of the two values first")
 
 
-def _values(metric: str, outcomes: Sequence[Outcome]) -> list[float] | None:
-    if any(metric not in outcome.figures for outcome in outcomes):
+def _values(metric: str, seeds: Sequence[Findings]) -> list[float] | None:
+    if any(metric not in seed.figures for seed in seeds):
         return None
-    return [outcome.figures[metric][0] for outcome in outcomes]
+    return [seed.figures[metric][0] for seed in seeds]

@@ -17,6 +17,9 @@ Positive: TypeAlias = Annotated[float, Meta(gt=0, le=_MOST)]
 NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=_MOST)]
 Chance: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+# Of a record; and of a latch, which no ordering lets be longer.
+Entries: TypeAlias = Annotated[int, Meta(ge=0, le=255)]
+LatchMs: TypeAlias = Annotated[float, Meta(ge=0, le=2_000)]
 # What becomes part of a path.
 Name: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9._+-]{0,39}$")]
 # msgspec misreads a tuple that is one of several possibilities.
@@ -86,6 +89,45 @@ class NetworkPart(Part, frozen=True, kw_only=True):
     codec: bool = False
 
 
+class ClockPart(Part, frozen=True, kw_only=True):
+    """What is wrong with the clocks of receivers; the publisher's is right."""
+
+    drift_ppm: Annotated[float, Meta(ge=-100_000, le=100_000)] = 0
+    offset_ms: Finite = 0
+    # Set forward by so much, so often; 0 for never.
+    step_ms: Finite = 0
+    step_every_s: NotNegative = 0
+
+
+class ChannelPart(Part, frozen=True, kw_only=True):
+    """Instead of brokers: one publisher, and delays and losses of a known law to each receiver.
+
+    See `sim.channel.path.Path` for what a message meets on its way.
+    """
+
+    receivers: Count
+    # Messages a second.
+    rate: Positive
+    spacing: Literal["even", "poisson"] = "even"
+    hops: Annotated[int, Meta(ge=1, le=15)] = 2
+    hop_ms: NotNegative = 0
+    fixed_ms: NotNegative = 0
+    loss: Chance = 0
+    duplicates: Chance = 0
+    correlation: Annotated[float, Meta(ge=0, lt=1)] = 0
+    detours: Chance = 0
+    detour_ms: NotNegative = 0
+    # How probable it is that a message is for a receiver. Without an overlap all want the same
+    # messages; else what the first one wants each other wants with this probability.
+    match: Chance = 1
+    overlap: Chance | None = None
+    # Of so many messages the last is one that the first receiver wants, and is lost to all.
+    lost_every: Count | None = None
+    clock: ClockPart = ClockPart()
+    # Writes every frame to bytes and reads it again: slower, and the same run.
+    codec: bool = False
+
+
 class Market(Part, frozen=True, kw_only=True):
     """What messages are about; see `sim.content.Topics`."""
 
@@ -143,11 +185,68 @@ class Group(Part, frozen=True, kw_only=True):
     publish: PublishPart | None = None
 
 
+class TransportPart(Part, frozen=True, kw_only=True):
+    """What publishers say of their past in every message."""
+
+    # At most so many messages; with `cover_ms`, only as many as left within that time.
+    record: Entries = 10
+    cover_ms: Positive | None = None
+    # Attributes whose numbers travel beside the fingerprints, so that ranges can be tested.
+    numbers: list[str] = []
+    # Entries are Bloom sets of so many bits, as in the paper, instead of fingerprints.
+    bloom_bits: Annotated[int, Meta(ge=8, le=2040, multiple_of=8)] | None = None
+    bloom_hashes: Annotated[int, Meta(ge=1, le=16)] = 3
+
+
+class OffOrdering(Part, frozen=True, kw_only=True, tag_field="kind", tag="off"):
+    """Messages are handed over as they arrive."""
+
+
+class _Waiting(Part, frozen=True, kw_only=True):
+    """What all have in common that wait for missing messages."""
+
+    # What is done with a message that comes after others had been handed over.
+    late: Literal["deliver", "drop"] = "deliver"
+    # No message waits longer.
+    max_delay_ms: LatchMs = 2_000
+
+
+class ConstantOrdering(_Waiting, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
+    """CST-t: always waits as long; for the number before, or for what `record` entries tell of."""
+
+    latch_ms: LatchMs
+    record: Entries = 0
+
+
+class LiteralOrdering(_Waiting, frozen=True, kw_only=True, tag_field="kind", tag="literal"):
+    """P-x-y: the paper's algorithm, with x the chance and y the entries looked at."""
+
+    chance: Annotated[float, Meta(gt=0, le=0.5)] = 0.05
+    record: Entries = 25
+    # By the formula that the paper prints, which takes the wrong branch.
+    as_printed: bool = False
+
+
+class DefaultOrdering(_Waiting, frozen=True, kw_only=True, tag_field="kind", tag="default"):
+    """What the transport does unless told otherwise."""
+
+    # Of missing messages that do come: how many come too late.
+    chance: Annotated[float, Meta(gt=0, le=1)] = 0.003
+    record: Entries = 255
+    # Corrects the latch by what is seen where the law does not fit.
+    empirical: bool = True
+
+
+Ordering: TypeAlias = OffOrdering | ConstantOrdering | LiteralOrdering | DefaultOrdering
+
+
 class RecordPart(Part, frozen=True, kw_only=True):
-    """What is recorded besides publications, arrivals and deliveries."""
+    """What is recorded besides publications and arrivals."""
 
     expected: bool = True
     deliveries: bool = True
+    # Only where there are orderings.
+    losses: bool = True
     drops: bool = True
     hops: bool = False
 
@@ -158,7 +257,7 @@ class MeasurePart(Part, frozen=True, kw_only=True):
     metrics: list[str]
     # Named stretches of time, in seconds, for which rates are given apart.
     phases: dict[str, tuple[NotNegative, NotNegative]] = {}
-    # The publisher and subscriber that metrics of one pair look at, as group names.
+    # The publishers and subscribers that metrics of one pair look at, as group names.
     pair: tuple[str, str] | None = None
     # Of a pair's delays: where low ends and high begins.
     delay_split_ms: Positive = 1500
@@ -195,9 +294,14 @@ class Experiment(Part, frozen=True, kw_only=True):
     calibrated: dict[str, str] = {}
     seeds: Annotated[int, Meta(ge=1, le=10_000)] = 1
     run: Times
-    network: NetworkPart
-    markets: dict[str, Market]
-    clients: Annotated[dict[Name, Group], Meta(min_length=1)]
+    # One of the two; markets and clients belong to a network, a channel has its own.
+    network: NetworkPart | None = None
+    channel: ChannelPart | None = None
+    markets: dict[str, Market] = {}
+    clients: dict[Name, Group] = {}
+    # With orderings clients run a transport, and subscribe once for each to the same arrivals.
+    transport: TransportPart | None = None
+    orderings: dict[Name, Ordering] = {}
     record: RecordPart = RecordPart()
     measure: MeasurePart
     variants: Annotated[dict[Name, dict[str, object]], Meta(min_length=1)] = field(

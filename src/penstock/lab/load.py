@@ -18,8 +18,10 @@ import msgspec
 
 import penstock
 from penstock.kernel.errors import UsageError
+from penstock.lab.channel import check_world
 from penstock.lab.document import ANY, Document, KeyPath, Tree, dotted, path_of, read_document
 from penstock.lab.experiment import Experiment
+from penstock.lab.orderings import result_names
 
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `([^`]*)`)?")
 _MISSING: Final = re.compile(r"Object missing required field `([^`]*)`(?: - at `([^`]*)`)?")
@@ -68,6 +70,7 @@ def check(document: Document) -> Experiment:
         experiment = msgspec.convert(document.tree, Experiment)
     except msgspec.ValidationError as error:
         raise _explained(document, str(error)) from None
+    check_world(experiment, document)
     for name, group in experiment.clients.items():
         markets = list(group.subscribe)
         if group.publish is not None:
@@ -83,6 +86,11 @@ def check(document: Document) -> Experiment:
             raise document.error(
                 ("variants", name, "seeds"), "all variants run with the same seeds: say it above"
             )
+    if experiment.transport is not None and not experiment.orderings:
+        raise document.error(
+            ("transport",), "without orderings clients have no transport: write [orderings]"
+        )
+    names = result_names(experiment)
     for number, expectation in enumerate(experiment.expect):
         for profile in expectation.profiles:
             if profile not in experiment.profiles:
@@ -92,11 +100,10 @@ def check(document: Document) -> Experiment:
                     f" choose from {', '.join(experiment.profiles)}",
                 )
         for compared in filter(None, (expectation.variant, expectation.ratio_to)):
-            if compared not in experiment.variants:
+            if compared not in names:
                 raise document.error(
                     ("expect", number),
-                    f"there is no variant {compared!r}:"
-                    f" choose from {', '.join(experiment.variants)}",
+                    f"there is no variant {compared!r}: choose from {', '.join(names)}",
                 )
     return experiment
 

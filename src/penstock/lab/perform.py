@@ -9,8 +9,9 @@ from pathlib import Path
 from penstock.lab.document import Tree
 from penstock.lab.expect import check_expectation, judge
 from penstock.lab.load import Source
+from penstock.lab.orderings import chosen, result_names, with_orderings
 from penstock.lab.pool import Board, run_all
-from penstock.lab.result import Result, combined_hash, estimates, mean_series
+from penstock.lab.result import Result, combined_hash, estimates, means
 from penstock.lab.run import Job, Outcome, check_needs, check_place, parameters, rehearse
 
 
@@ -29,15 +30,18 @@ class Plan:
     resume: bool = False
     # Only for tests of expectations: a change that should make one fail.
     mutation: tuple[str, Tree] | None = None
-    # All of them if left out.
+    # All of them if left out; with orderings, by the names that their results have.
     variants: Sequence[str] | None = None
 
 
 def jobs_of(source: Source, plan: Plan) -> list[Job]:
     """Every run of the plan, checked before the first begins."""
     jobs = []
-    for variant in plan.variants or source.experiment.variants:
+    names = plan.variants or result_names(source.experiment)
+    for variant, orderings in chosen(source.experiment, names).items():
         experiment, document = source.resolve(plan.profile, variant, plan.sets, plan.mutation)
+        if plan.variants:
+            experiment = with_orderings(experiment, orderings)
         check_needs(experiment, document)
         for number, expectation in enumerate(experiment.expect):
             check_expectation(number, expectation, document)
@@ -76,27 +80,33 @@ def perform(
 
 
 def _result(source: Source, plan: Plan, jobs: list[Job], outcomes: list[Outcome]) -> Result:
-    variants = dict.fromkeys(job.variant for job in jobs)
-    by_variant = {v: [o for o in outcomes if o.variant == v] for v in variants}
+    names = dict.fromkeys(name for outcome in outcomes for name in outcome.found)
+    by_name = {name: [o.found[name] for o in outcomes if name in o.found] for name in names}
     experiment = jobs[0].experiment
     return Result(
         id=experiment.id,
         profile=plan.profile,
         seeds=list(dict.fromkeys(job.seed for job in jobs)),
         trace_hash=combined_hash(outcomes),
-        variants={variant: estimates(found) for variant, found in by_variant.items()},
+        variants={name: estimates(found) for name, found in by_name.items()},
         expect=[
-            judge(expectation, by_variant)
+            judge(expectation, by_name)
             for expectation in source.experiment.expect
             if plan.profile in expectation.profiles
-            and by_variant.keys() >= {expectation.variant, expectation.ratio_to} - {None}
+            and by_name.keys() >= {expectation.variant, expectation.ratio_to} - {None}
         ],
         parameters={job.variant: parameters(job.experiment) for job in jobs},
         trace_hashes={f"{o.variant}.{o.seed}": o.trace_hash for o in outcomes},
         figures={
-            f"{o.variant}.{o.seed}": {name: value for name, (value, _) in o.figures.items()}
+            f"{name}.{o.seed}": {metric: value for metric, (value, _) in found.figures.items()}
             for o in outcomes
+            for name, found in o.found.items()
         },
-        series={variant: mean_series(found) for variant, found in by_variant.items()},
+        series={name: means([s.series for s in found]) for name, found in by_name.items()},
+        quantiles={
+            name: means([s.quantiles for s in found])
+            for name, found in by_name.items()
+            if found[0].quantiles
+        },
         wall_s=sum(outcome.wall_s for outcome in outcomes),
     )

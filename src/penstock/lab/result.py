@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from penstock import __version__
 from penstock.kernel.errors import UsageError
 from penstock.lab.expect import Verdict
 from penstock.lab.files import write_whole
+from penstock.lab.findings import Findings
 from penstock.lab.run import Outcome
 from penstock.lab.statistics import Estimate, estimate
 
@@ -31,6 +33,8 @@ class Result(msgspec.Struct, kw_only=True):
     trace_hashes: dict[str, str] = {}
     figures: dict[str, dict[str, float]] = {}
     series: dict[str, dict[str, list[float]]] = {}
+    # What lies at 0, 1, … 100 % of some distribution.
+    quantiles: dict[str, dict[str, list[float]]] = {}
     wall_s: float = 0
     code_version: str = __version__
 
@@ -46,22 +50,22 @@ class Result(msgspec.Struct, kw_only=True):
         return {key: tree[key] for key in keys}
 
 
-def estimates(outcomes: Sequence[Outcome]) -> dict[str, Estimate]:
+def estimates(seeds: Sequence[Findings]) -> dict[str, Estimate]:
     """Every figure over all seeds; one that some seed lacks is left out."""
-    shared = [name for name in outcomes[0].figures if all(name in o.figures for o in outcomes)]
+    shared = [name for name in seeds[0].figures if all(name in s.figures for s in seeds)]
     return {
-        name: estimate([o.figures[name][0] for o in outcomes], outcomes[0].figures[name][1])
+        name: estimate([s.figures[name][0] for s in seeds], seeds[0].figures[name][1])
         for name in shared
     }
 
 
-def mean_series(outcomes: Sequence[Outcome]) -> dict[str, list[float]]:
-    """Each series, averaged over seeds."""
-    found = {}
-    for name in outcomes[0].series:
-        columns = zip(*(outcome.series[name] for outcome in outcomes), strict=True)
-        found[name] = [sum(column) / len(outcomes) for column in columns]
-    return found
+def means(curves: Sequence[dict[str, list[float]]]) -> dict[str, list[float]]:
+    """Series or quantiles of all seeds, averaged; one that some seed lacks is left out."""
+    shared = [name for name in curves[0] if all(name in seed for seed in curves)]
+    return {
+        name: [fmean(column) for column in zip(*(seed[name] for seed in curves), strict=True)]
+        for name in shared
+    }
 
 
 def combined_hash(outcomes: Sequence[Outcome]) -> str:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from math import isfinite
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from time import perf_counter
@@ -19,11 +19,14 @@ from penstock import __version__
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import seconds, to_seconds
 from penstock.kernel.seeds import Seeds
-from penstock.lab.build import Scene, build
+from penstock.lab.build import build
 from penstock.lab.document import Document
 from penstock.lab.experiment import Experiment
+from penstock.lab.findings import Findings, gather
 from penstock.lab.metrics import METRICS
 from penstock.lab.metrics.base import Context, Metric
+from penstock.lab.orderings import result_name
+from penstock.lab.scene import Scene
 from penstock.sim.recorder import Recorder
 from penstock.trace.pack import Batch
 from penstock.trace.records import Run
@@ -32,6 +35,7 @@ from penstock.tracefile.retention import Recording
 
 # How often a run says how far it is.
 STEPS: Final = 200
+_OF_ORDERINGS: Final = frozenset({"ordering", "detection", "adaptivity"})
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,12 +65,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a job; figures are (value, unit)."""
+    """What came of a job, by the names that results have."""
 
     variant: str
     seed: int
-    figures: dict[str, tuple[float, str]]
-    series: dict[str, list[float]]
+    found: dict[str, Findings]
     trace_hash: str
     wall_s: float
 
@@ -85,19 +88,10 @@ def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: N
         feed.metrics = metrics
         _simulate(scene, progress)
         done = recording.finish(_row(job))
-    figures = {
-        name: (figure.value, figure.unit)
-        for metric in metrics
-        for name, figure in metric.figures().items()
-        # What could not be computed was not measured.
-        if isfinite(figure.value)
-    }
-    series = {name: values for m in metrics for name, values in m.series().items()}
     return Outcome(
         variant=job.variant,
         seed=job.seed,
-        figures=figures,
-        series=series,
+        found=gather(metrics, partial(result_name, experiment, job.variant)),
         trace_hash=done.trace_hash,
         wall_s=perf_counter() - began,
     )
@@ -122,11 +116,12 @@ class _Feed:
 
 
 def _simulate(scene: Scene, progress: Callable[[float], None]) -> None:
-    world = scene.network.world
+    world = scene.world
     with _rare_collection():
         for step in range(1, STEPS + 1):
             world.run(scene.stop * step // STEPS)
             progress(to_seconds(world.now))
+        scene.close()
 
 
 @contextmanager
@@ -151,6 +146,7 @@ def _metrics(job: Job, scene: Scene) -> list[Metric]:
         measure=experiment.measure,
         members=scene.members,
         subscribers=sum(g.count for g in experiment.clients.values() if g.subscribe),
+        orderings=tuple(experiment.orderings),
     )
     return [metric_named(name, job.document)(context) for name in experiment.measure.metrics]
 
@@ -168,6 +164,7 @@ def _tables(experiment: Experiment) -> Iterable[Table]:
     wanted = experiment.record
     names = ["publications", "arrivals"]
     names += ["expected"] * wanted.expected + ["deliveries"] * wanted.deliveries
+    names += ["losses"] * (wanted.losses and bool(experiment.orderings))
     names += ["drops"] * wanted.drops + ["hops"] * wanted.hops
     names += ["links", "queues"] * bool(experiment.run.sample_s)
     return [TABLES[name] for name in names]
@@ -198,13 +195,17 @@ def check_needs(experiment: Experiment, document: Document) -> None:
     """Refuses metrics whose tables are not recorded."""
     there_are = {table.name for table in _tables(experiment)}
     for name in experiment.measure.metrics:
+        if name in _OF_ORDERINGS and not experiment.orderings:
+            raise document.error(
+                ("measure", "metrics"), f"{name} is of orderings, and there are none: write some"
+            )
         missing = [t for t in metric_named(name, document).TABLES if t not in there_are]
         if missing:
             raise document.error(
                 ("measure", "metrics"),
                 f"{name} needs {', '.join(missing)}: let record or run.sample_s have them recorded",
             )
-    if "pair" in experiment.measure.metrics:
+    if {"pair", "adaptivity"} & {*experiment.measure.metrics}:
         for group in experiment.measure.pair or ("",):
             if group not in experiment.clients:
                 raise document.error(

@@ -27,12 +27,11 @@ from penstock.overlay.delivery import Delivery
 from penstock.overlay.greeting import Greeter
 from penstock.overlay.knowledge import Knowledge
 from penstock.overlay.neighbours import Neighbours
-from penstock.overlay.network import CLIENT
 from penstock.overlay.outbox import Outbox
 from penstock.overlay.settings import DEFAULTS, Settings
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import OverlayFrame, TrafficClass
-from penstock.wire.frames.hello import Hello
+from penstock.wire.frames.hello import CLIENT, Hello
 from penstock.wire.frames.lsa import Lsa
 from penstock.wire.frames.packet import Packet
 from penstock.wire.frames.pub import Pub

@@ -16,10 +16,9 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Deliver, Port, Send
 from penstock.kernel.timers import Timers
-from penstock.overlay.network import CLIENT
 from penstock.overlay.settings import DEFAULTS, Settings
 from penstock.wire.frames.base import OverlayFrame, TrafficClass, TransportFrame
-from penstock.wire.frames.hello import Hello
+from penstock.wire.frames.hello import CLIENT, Hello
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.pub import Pub

@@ -8,9 +8,8 @@ from penstock.kernel.machine import Port
 from penstock.overlay.clients import Clients
 from penstock.overlay.counters import Count, Counters
 from penstock.overlay.neighbours import Change, Neighbours
-from penstock.overlay.network import CLIENT
 from penstock.overlay.outbox import Outbox
-from penstock.wire.frames.hello import Hello
+from penstock.wire.frames.hello import CLIENT, Hello
 
 
 class Greeter:

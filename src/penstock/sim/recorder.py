@@ -3,23 +3,28 @@
 The one place where simulated machines and trace records meet. Times are global,
 which no machine knows; the machines see nothing of it. Asks the recording once
 which tables it wants, and makes no record of any other.
+
+Of a bare client everything that arrives is delivered. Of one with a transport
+arrivals are heard below it (`arrived`), and the facts that it puts out tell
+what became of them in each ordering.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from penstock.content.filter import Predicate
 from penstock.content.index import MatchingIndex
 from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.machine import Deliver, Record
 from penstock.overlay.decisions import Decision
-from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.host import Host, Outlets
 from penstock.sim.link import Link
 from penstock.sim.observe import DropReason as SimDropReason
 from penstock.sim.observe import Observer
+from penstock.sim.world import World
 from penstock.trace.fates import DropReason, HopDecision, PublisherFate, ReceiverFate
 from penstock.trace.records import (
     Arrival,
@@ -28,10 +33,12 @@ from penstock.trace.records import (
     Expected,
     Hop,
     LinkSample,
+    Loss,
     Publication,
     QueueSample,
 )
 from penstock.tracefile.retention import Recording
+from penstock.transport.facts import Absence, Receipt
 from penstock.wire import size_of
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.notify import Notify
@@ -41,10 +48,26 @@ from penstock.wire.frames.pub import Pub
 # Naming a member of an enum costs as much as making a record.
 _SENT: Final = PublisherFate.SENT
 _DELIVERED: Final = ReceiverFate.DELIVERED
+_DROPPED_LATE: Final = ReceiverFate.DROPPED_LATE
 _DECISIONS: Final = {decision.value: decision for decision in HopDecision}
 _REASONS: Final = {reason.value: reason for reason in DropReason}
 # What orders nothing: messages are delivered as they arrive.
 UNORDERED: Final = "off"
+
+
+class Network(Protocol):
+    """What is recorded: a network of brokers, or a model of one."""
+
+    @property
+    def world(self) -> World[Any]:
+        """Where it happens."""
+
+    @property
+    def orderings(self) -> Mapping[str, Mapping[int, str]]:
+        """For each endpoint, the orderings of its subscriptions, by their numbers."""
+
+    def brokers_between(self, one: str, other: str, /) -> int:
+        """How many brokers a message from one client to another crosses."""
 
 
 @dataclass(slots=True)
@@ -63,24 +86,24 @@ class Recorder(Observer):
     def __init__(self, recording: Recording) -> None:
         self._add: Final = recording.add
         self._wants: Final = recording.wants
-        self.outlets: Final = Outlets(
-            deliver=self._on_deliver if recording.wants(Delivery) else self._on_arrive,
-            record=self._on_record,
-        )
+        self.outlets: Final = Outlets(deliver=self._on_deliver, record=self._on_record)
         self.tells: Final = recording.wants(Hop)
+        self._wants_expected: Final = recording.wants(Expected)
+        self._wants_deliveries: Final = recording.wants(Delivery)
+        self._wants_losses: Final = recording.wants(Loss)
         self._publishers: Final[dict[int, _Publisher]] = {}
         self._subscribers: Final[list[str]] = []
         self._interests: Final[MatchingIndex[int]] = MatchingIndex()
         self._before: Final[dict[str, _Counts]] = {}
-        self._network: BrokerNetwork | None = None
+        self._network: Network | None = None
 
     @property
-    def network(self) -> BrokerNetwork:
+    def network(self) -> Network:
         """What is watched."""
         assert self._network is not None, "watch a network first"
         return self._network
 
-    def watch(self, network: BrokerNetwork, *, sample_every_ns: Duration | None = None) -> None:
+    def watch(self, network: Network, *, sample_every_ns: Duration | None = None) -> None:
         """From now on, records drops, and samples of links if asked."""
         self._network = network
         if self._wants(Drop):
@@ -105,15 +128,21 @@ class Recorder(Observer):
         publisher.published_ns.append(now)
         name, epoch, seq = publisher.name, frame.epoch, frame.seq
         self._add(Publication(name, epoch, seq, now, now, size_of(frame), _SENT, "data"))
+        if not self._wants_expected:
+            return
         # In order of subscription: the index's own order is not the same on every machine.
         for number in sorted(self._interests.match(frame.message)):
             self._add(Expected(name, epoch, seq, self._subscribers[number], now))
 
+    def arrived(self, subscriber: str, frame: Any) -> None:
+        """The network hands a frame to `subscriber`, now."""
+        if type(frame) is Data:
+            self._add(self._arrival(subscriber, frame))
+
     # What machines put out.
 
-    def _arrival(self, host: Host[Any, Any], frame: Data) -> Arrival:
+    def _arrival(self, subscriber: str, frame: Data) -> Arrival:
         publisher = self._publishers[frame.pub]
-        subscriber = host.name
         brokers = publisher.brokers.get(subscriber)
         if brokers is None:
             brokers = self.network.brokers_between(publisher.name, subscriber)
@@ -124,21 +153,70 @@ class Recorder(Observer):
             subscriber, publisher.name, frame.epoch, frame.seq, published_ns, now, brokers, False
         )
 
-    def _on_arrive(self, host: Host[Any, Any], output: Deliver) -> None:
-        assert isinstance(output.item, Data)
-        self._add(self._arrival(host, output.item))
-
     def _on_deliver(self, host: Host[Any, Any], output: Deliver) -> None:
-        """Nothing orders here yet: what arrives is delivered."""
-        assert isinstance(output.item, Data)
-        a = self._arrival(host, output.item)
+        item = output.item
+        if type(item) is Receipt:
+            if self._wants_deliveries:
+                self._on_receipt(host.name, item)
+        elif type(item) is Absence:
+            if self._wants_losses:
+                self._on_absence(host.name, item)
+        else:
+            assert type(item) is Data, f"{host.name} delivered {item!r}"
+            self._on_data(host.name, item)
+
+    def _on_data(self, subscriber: str, frame: Data) -> None:
+        """Nothing orders: what arrives is delivered."""
+        a = self._arrival(subscriber, frame)
         self._add(a)
+        if not self._wants_deliveries:
+            return
         now = a.arrived_ns
         delivery = Delivery(
-            UNORDERED, a.subscriber, a.publisher, a.epoch, a.seq,
+            UNORDERED, subscriber, a.publisher, a.epoch, a.seq,
             a.published_ns, now, now, None, _DELIVERED,
         )  # fmt: skip
         self._add(delivery)
+
+    def _on_receipt(self, subscriber: str, receipt: Receipt) -> None:
+        """Its times are of the host's own clock: only what lies between them counts."""
+        network = self._network
+        assert network is not None
+        now = network.world.events.now
+        frame, fate = receipt.frame, receipt.fate
+        publisher, seq = self._publishers[frame.pub], frame.seq
+        delivery = Delivery(
+            network.orderings[subscriber][receipt.subscription],
+            subscriber,
+            publisher.name,
+            frame.epoch,
+            seq,
+            publisher.published_ns[seq],
+            now - receipt.ended_ns + receipt.arrived_ns,
+            None if fate is _DROPPED_LATE else now,
+            receipt.latch_ns,
+            fate,
+        )
+        self._add(delivery)
+
+    def _on_absence(self, subscriber: str, absence: Absence) -> None:
+        now = self.network.world.events.now
+        ahead_ns = now - absence.ended_ns
+        pub, epoch, seq = absence.id
+        loss = Loss(
+            self.network.orderings[subscriber][absence.subscription],
+            subscriber,
+            self._publishers[pub].name,
+            epoch,
+            seq,
+            absence.detected_ns + ahead_ns,
+            absence.found_by,
+            None if absence.lost_ns is None else absence.lost_ns + ahead_ns,
+            absence.state,
+            now,
+            absence.resolution,
+        )
+        self._add(loss)
 
     def _on_record(self, host: Host[Any, Any], output: Record) -> None:
         decision = output.row

@@ -84,13 +84,16 @@ _COMES: Final[frozenset[Life]] = RECEIVED | {ReceiverFate.DROPPED_LATE}
 
 TRANSITIONS: Final[Mapping[Life, frozenset[Life]]] = {
     MissingState.UNKNOWN: _COMES | {MissingState.IRRELEVANT, MissingState.MISSING},
-    # A record said it is not for us, and may have been wrong.
+    # A record said it is not for us, and may have been wrong; as it may when it says the
+    # opposite of a message that then comes, and is not for us.
     MissingState.IRRELEVANT: _COMES,
     MissingState.MISSING: _COMES
-    | {MissingState.RELEASED, MissingState.LOST, ReceiverFate.GIVEN_UP},
+    | {MissingState.RELEASED, MissingState.LOST}
+    | {MissingState.IRRELEVANT, ReceiverFate.GIVEN_UP},
     # It blocks nobody any more, but may still come.
-    MissingState.RELEASED: _COMES | {MissingState.LOST, ReceiverFate.GIVEN_UP},
-    MissingState.LOST: _COMES | {ReceiverFate.GIVEN_UP},
+    MissingState.RELEASED: _COMES
+    | {MissingState.LOST, MissingState.IRRELEVANT, ReceiverFate.GIVEN_UP},
+    MissingState.LOST: _COMES | {MissingState.IRRELEVANT, ReceiverFate.GIVEN_UP},
     ReceiverFate.DELIVERED: frozenset(),
     ReceiverFate.DELIVERED_LATE: frozenset(),
     ReceiverFate.DROPPED_LATE: frozenset(),

@@ -3,8 +3,8 @@
 A sample is the difference of two delays, which needs no common clock: what lies
 between two arrivals less what lies between the departures.
 
-1. [F5] Against the previous arrival, not against the highest number, which is by
-   selection a fast one.
+1. [F5] Against the previous arrival; the literal form against the highest number,
+   which is by selection a fast one.
 2. [F3, F4] b = (n₀·b₀ + ⅔·Σ|x|)/(n₀ + n): moments, with a prior so that the first
    latch is not 0. The literal form divides by the ring's size and has no prior.
 3. [F16] Departures more than a second apart say nothing: clocks drift.
@@ -89,16 +89,19 @@ class DelayEstimator:
         """How many samples the scale rests on, the prior included."""
         return self._settings.prior_samples + len(self._ring)
 
-    def arrived(self, departed: Instant, *, now: Instant) -> None:
+    def arrived(self, departed: Instant, *, now: Instant, is_highest: bool = True) -> None:
         """A message, not a repair or a duplicate, that left at `departed` comes `now`."""
         before = self._departed
-        gap = 0 if before is None else departed - before
-        if before is not None and -_GAP_MAX <= gap <= _GAP_MAX:
-            self._sample(now - self._arrived - gap)
-        self._departed, self._arrived = departed, now
+        if before is not None:
+            gap = departed - before
+            if -_GAP_MAX <= gap <= _GAP_MAX:
+                self._sample(now - self._arrived - gap)
+        if is_highest or not self._settings.literal:
+            self._departed, self._arrived = departed, now
 
     def _sample(self, x: Duration) -> None:
-        if not self._settings.literal and abs(x) > self._outlier_ns():
+        size = x if x >= 0 else -x
+        if size > _OUTLIER_MIN and not self._settings.literal and size > self._outlier_ns():
             self.rejected += 1
             sign = 1 if x > 0 else -1
             self._suspects = self._suspects + sign if self._suspects * sign > 0 else sign
@@ -107,10 +110,11 @@ class DelayEstimator:
             self._ring.clear()
             self._sum = 0
         self._suspects = 0
-        if len(self._ring) == self._settings.ring:
-            self._sum -= abs(self._ring.popleft())
-        self._ring.append(x)
-        self._sum += abs(x)
+        ring = self._ring
+        if len(ring) == self._settings.ring:
+            self._sum -= abs(ring.popleft())
+        ring.append(x)
+        self._sum += size
 
     def _outlier_ns(self) -> float:
-        return max(_OUTLIER_SCALES * self.scale_ns, _OUTLIER_MIN)
+        return _OUTLIER_SCALES * self.scale_ns

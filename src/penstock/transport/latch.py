@@ -38,6 +38,24 @@ class Scale(Protocol):
         """How many samples it rests on."""
 
 
+def conditional_wait_ns(chance: float, gap_ns: Duration, scale: Scale) -> Duration:
+    """Q(P·P(X > δ)) − δ, for a scale inflated by what is not known of it."""
+    b = inflated_ns(chance, gap_ns, scale)
+    if b <= 0:
+        return 0
+    p = chance * tail(gap_ns / b)
+    if p < _TINY:
+        # Far out the tail is plainly exponential: what has waited long waits no less.
+        return min(LATCH_MAX, round(-b * log(chance)))
+    return min(LATCH_MAX, max(0, round(tail_quantile(p) * b - gap_ns)))
+
+
+def inflated_ns(chance: float, gap_ns: Duration, scale: Scale) -> float:
+    """[F6] The scale to compute with, longer by as much as few samples may have it too short."""
+    b = scale.scale_ns
+    return b * inflation(scale.weight, chance * tail(gap_ns / b)) if b > 0 else 0.0
+
+
 class Latch(Protocol):
     """How long after now a missing message need not be waited for any more."""
 
@@ -55,16 +73,13 @@ class Conditional:
         _check(self.chance, 1.0)
 
     def wait_ns(self, gap_ns: Duration, scale: Scale) -> Duration:
-        """Q(P·P(X > δ)) − δ, the quantile inflated for what is not known of the scale."""
-        b = scale.scale_ns
-        if b <= 0:
-            return 0
-        p = self.chance * tail(gap_ns / b)
-        if p < _TINY:
-            # Far out the tail is plainly exponential: what has waited long waits no less.
-            return min(LATCH_MAX, round(-b * log(self.chance)))
-        quantile_ns = tail_quantile(p) * b * inflation(scale.weight, p)
-        return min(LATCH_MAX, max(0, round(quantile_ns - gap_ns)))
+        """See `conditional_wait_ns`."""
+        return conditional_wait_ns(self.chance, gap_ns, scale)
+
+    @property
+    def unconditional(self) -> Literal:
+        """For a message that may not be missing at all."""
+        return Literal(min(self.chance, 0.5))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.wire.frames.record import EMPTY_RECORD, FingerprintEntry, Record, RecordEntry
+from penstock.kernel.errors import UsageError
+from penstock.wire.frames.record import EMPTY_RECORD, FingerprintEntry, Record, RecordEntry, Spans
 
 ENTRIES = st.lists(
     st.builds(RecordEntry, st.integers(0, 2**24 - 1), st.binary(max_size=30)), max_size=20
@@ -13,6 +15,48 @@ def test_entries_come_back_in_order(entries: list[RecordEntry]) -> None:
     record = Record.of(entries)
     assert len(record) == len(entries)
     assert list(record) == entries
+    assert [record.packed(i) for i in range(len(record))] == [entry.packed for entry in entries]
+    assert [record.delta_100us(i) for i in range(len(record))] == [
+        entry.departure_delta_100us for entry in entries
+    ]
+
+
+@given(st.integers(1, 12), st.integers(1, 5))
+def test_first_bytes_stand_side_by_side(count: int, size_bytes: int) -> None:
+    packed = [bytes([i] * size_bytes) for i in range(count)]
+    record = Record.joined(range(count), packed)
+    firsts = record.data[record.first_at : record.first_at + count]
+    assert firsts == bytes(range(count))
+    assert record.data[record.rest_at :] == b"".join(entry[1:] for entry in packed)
+    assert not record.has_empty
+    assert [entry.packed for entry in record] == packed
+
+
+@given(st.lists(st.binary(min_size=1, max_size=30), min_size=1, max_size=12), st.data())
+def test_every_byte_is_known_to_be_its_entrys(packed: list[bytes], data: st.DataObject) -> None:
+    record = Record.joined(range(len(packed)), packed)
+    count = data.draw(st.integers(1, len(packed)))
+    spans = Spans(record, count)
+    at = record.rest_at
+    for i, entry in enumerate(packed[:count]):
+        assert spans.packed(i) == entry
+        for left in range(len(entry) - 1, 0, -1):
+            assert spans.find(at) == (i, left)
+            at += 1
+    for bit in range(8, 40):
+        having = [i for i, e in enumerate(packed[:count]) if int.from_bytes(e, "little") >> bit & 1]
+        assert spans.with_bit(bit) == having
+
+
+def test_an_entry_without_bytes_has_no_first_one() -> None:
+    record = Record.joined([1, 2, 3], [b"ab", b"", b"c"])
+    assert record.has_empty
+    assert record.data == bytes.fromhex("020001 000001 000002 000003") + b"acb"
+
+
+def test_every_entry_needs_a_departure() -> None:
+    with pytest.raises(UsageError, match="every entry needs a departure"):
+        Record.joined([1], [b"a", b"b"])
 
 
 @given(ENTRIES, st.integers(0, 25))

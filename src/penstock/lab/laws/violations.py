@@ -13,7 +13,7 @@ number each and nothing of the rows.
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from penstock.kernel.errors import UsageError
 
 Ints: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
+Kind = TypeVar("Kind", bound=np.generic)
 
 PAIRS_MAX: Final = 1 << 24
 _INT_MIN: Final = np.iinfo(np.int64).min
@@ -31,17 +32,17 @@ _KEY_MAX: Final = 1 << 62
 def late(pairs: ArrayLike, seqs: ArrayLike) -> Flags:
     """Which rows come after a higher number of their pair."""
     pair, seq = _columns(pairs, seqs)
-    order, pair, seq = _by_pair(pair, seq)
-    return _unsorted(_highest(pair, seq) > seq, order)
+    order, pair, seq = by_pair(pair, seq)
+    return unsorted(highest_so_far(pair, seq) > seq, order)
 
 
 def descents(pairs: ArrayLike, seqs: ArrayLike) -> Flags:
     """Which rows come right after a higher number of their pair."""
     pair, seq = _columns(pairs, seqs)
-    order, pair, seq = _by_pair(pair, seq)
+    order, pair, seq = by_pair(pair, seq)
     falls = np.zeros(len(seq), dtype=np.bool_)
     falls[1:] = (pair[1:] == pair[:-1]) & (seq[1:] < seq[:-1])
-    return _unsorted(falls, order)
+    return unsorted(falls, order)
 
 
 def inversions(pairs: ArrayLike, seqs: ArrayLike) -> int:
@@ -54,7 +55,7 @@ def inversions(pairs: ArrayLike, seqs: ArrayLike) -> int:
     3. Move the zeros of each such group before its ones, keeping their order.
     """
     pair, seq = _columns(pairs, seqs)
-    _, pair, seq = _by_pair(pair, seq)
+    _, pair, seq = by_pair(pair, seq)
     n = len(seq)
     ranks = np.empty(n, dtype=np.int64)
     ranks[np.lexsort((seq, pair))] = np.arange(n)
@@ -91,11 +92,11 @@ class RunningMaximum:
         if pair.min() < 0 or pair.max() >= PAIRS_MAX:
             raise UsageError(f"pairs must be codes from 0 to {PAIRS_MAX - 1}: number them first")
         self._make_room(int(pair.max()) + 1)
-        order, pair, seq = _by_pair(pair, seq)
-        highest = np.maximum(_highest(pair, seq), self._highest[pair])
+        order, pair, seq = by_pair(pair, seq)
+        highest = np.maximum(highest_so_far(pair, seq), self._highest[pair])
         last = np.flatnonzero(np.append(pair[1:] != pair[:-1], True))
         self._highest[pair[last]] = highest[last]
-        found = _unsorted(highest > seq, order)
+        found = unsorted(highest > seq, order)
         self.rows += len(found)
         self.late += int(np.count_nonzero(found))
         return found
@@ -123,14 +124,14 @@ def _integers(column: ArrayLike) -> Ints:
     return values.astype(np.int64, copy=False)
 
 
-def _by_pair(pair: Ints, seq: Ints) -> tuple[NDArray[np.intp], Ints, Ints]:
+def by_pair(pair: Ints, seq: Ints) -> tuple[NDArray[np.intp], Ints, Ints]:
     """The rows by pair, in order of delivery within each, and where they were."""
     narrow = pair.astype(np.uint16)  # numpy sorts 16 bits in linear time
     order = np.argsort(narrow if (narrow == pair).all() else pair, kind="stable")
     return order, pair[order], seq[order]
 
 
-def _highest(pair: Ints, seq: Ints) -> Ints:
+def highest_so_far(pair: Ints, seq: Ints) -> Ints:
     """The highest number so far of each row's pair; rows of a pair stand together."""
     if not len(seq):
         return seq
@@ -141,10 +142,11 @@ def _highest(pair: Ints, seq: Ints) -> Ints:
         base = group * span - low
         return np.asarray(np.maximum.accumulate(seq + base) - base)
     values, dense = np.unique(seq, return_inverse=True)
-    return np.asarray(values[_highest(pair, dense.astype(np.int64))])
+    return np.asarray(values[highest_so_far(pair, dense.astype(np.int64))])
 
 
-def _unsorted(flags: Flags, order: NDArray[np.intp]) -> Flags:
-    out = np.empty_like(flags)
-    out[order] = flags
+def unsorted(values: NDArray[Kind], order: NDArray[np.intp]) -> NDArray[Kind]:
+    """What was found of rows by pair, for the rows as they were."""
+    out = np.empty_like(values)
+    out[order] = values
     return out

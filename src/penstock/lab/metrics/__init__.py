@@ -2,14 +2,19 @@
 
 from typing import Final
 
+from penstock.lab.metrics.adaptivity import Adaptivity
 from penstock.lab.metrics.base import Metric
 from penstock.lab.metrics.delays import Delays
+from penstock.lab.metrics.detection import Detection
 from penstock.lab.metrics.fits import Fits
 from penstock.lab.metrics.links import Links
 from penstock.lab.metrics.order import Order
+from penstock.lab.metrics.ordering import Orderings
 from penstock.lab.metrics.pair import Pair
 from penstock.lab.metrics.rates import Rates
 from penstock.lab.metrics.receivers import Receivers
+from penstock.lab.metrics.residual import Residual
+from penstock.lab.metrics.sharing import Sharing
 
 # By the name that experiment files use.
 METRICS: Final[dict[str, type[Metric]]] = {
@@ -20,4 +25,9 @@ METRICS: Final[dict[str, type[Metric]]] = {
     "fits": Fits,
     "receivers": Receivers,
     "links": Links,
+    "ordering": Orderings,
+    "detection": Detection,
+    "adaptivity": Adaptivity,
+    "residual": Residual,
+    "sharing": Sharing,
 }

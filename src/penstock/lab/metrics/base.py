@@ -34,6 +34,16 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What a metric has to say of one ordering."""
+
+    figures: dict[str, Figure]
+    series: dict[str, list[float]] = field(default_factory=dict)
+    # What lies at 0, 1, … 100 % of some distribution.
+    quantiles: dict[str, list[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """What metrics need to know of the run they watch."""
 
@@ -44,6 +54,8 @@ class Context:
     members: Mapping[str, list[str]] = field(default_factory=dict)
     # How many clients subscribe to anything.
     subscribers: int = 0
+    # All that the same arrivals are fed to.
+    orderings: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> int:
@@ -74,15 +86,23 @@ class Metric(ABC):
 
     @abstractmethod
     def figures(self) -> dict[str, Figure]:
-        """What came of it."""
+        """What came of it, for the network as a whole."""
 
     def series(self) -> dict[str, list[float]]:
         """By second of the experiment, for plots."""
         return {}
 
+    def of_orderings(self) -> dict[str, Seen]:
+        """What came of it for each ordering."""
+        return {}
+
+    def seconds_of(self, instants: Ints) -> Ints:
+        """The second of the experiment that each lies in; it may be before or after it."""
+        return (instants - self.context.origin) // SECOND
+
     def per_second(self, instants: Ints) -> Ints:
         """How many lie in each second of the experiment."""
-        seconds = (instants - self.context.origin) // SECOND
+        seconds = self.seconds_of(instants)
         inside = seconds[(seconds >= 0) & (seconds < self.context.seconds)]
         return np.bincount(inside, minlength=self.context.seconds)
 
@@ -97,6 +117,14 @@ def pair_codes(batch: Batch) -> Ints:
     publishers: Ints = batch.columns["publisher"].values.astype(np.int64)
     subscribers: Ints = batch.columns["subscriber"].values.astype(np.int64)
     return publishers << PUBLISHER_SHIFT | subscribers
+
+
+def is_one_of(batch: Batch, column: str, names: set[str]) -> NDArray[np.bool_]:
+    """Which rows have one of these names."""
+    packed = batch.columns[column]
+    assert packed.names is not None
+    codes = [code for code, name in enumerate(packed.names) if name in names]
+    return np.isin(packed.values, codes)
 
 
 def part(values: Ints, low_s: float, high_s: float) -> Ints:

@@ -14,9 +14,9 @@ from penstock.lab.metrics.base import (
     Ints,
     Metric,
     correlation,
-    pair_codes,
     part,
 )
+from penstock.lab.metrics.codes import PairNumbers
 from penstock.trace.pack import Batch
 
 
@@ -28,13 +28,13 @@ class Order(Metric):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._order = RunningMaximum()
-        self._numbers: dict[int, int] = {}
+        self._pairs = PairNumbers()
         self._late = np.zeros(context.seconds, np.int64)
         self._all = np.zeros(context.seconds, np.int64)
 
     def take(self, batch: Batch) -> None:
         """Each arrival against the highest number before it."""
-        late = self._order.feed(self._dense(pair_codes(batch)), batch.columns["seq"].values)
+        late = self._order.feed(self._pairs.of(batch), batch.columns["seq"].values)
         arrived = batch.columns["arrived_ns"].values
         self._late += self.per_second(arrived[late])
         self._all += self.per_second(arrived)
@@ -57,13 +57,6 @@ class Order(Metric):
     def series(self) -> dict[str, list[float]]:
         """What Figure 3.2 plots."""
         return {"violations": list(map(float, self._late))}
-
-    def _dense(self, pairs: Ints) -> Ints:
-        """Pairs by order of appearance: of all that could be, few ever are."""
-        known = self._numbers
-        distinct, where = np.unique(pairs, return_inverse=True)
-        numbers = [known.setdefault(pair, len(known)) for pair in distinct.tolist()]
-        return np.array(numbers, np.int64)[where]
 
     def _windows(self, values: Ints) -> Floats:
         width = self.context.window_s

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from penstock.kernel.instant import MILLISECOND
 from penstock.lab.laws.ks import ansari_bradley, ks_two, rank_sum
@@ -21,6 +20,7 @@ from penstock.lab.metrics.base import (
     Ints,
     Metric,
     correlation,
+    is_one_of,
     pair_codes,
     spread,
 )
@@ -48,8 +48,8 @@ class Pair(Metric):
 
     def take(self, batch: Batch) -> None:
         """Keeps the rows of the two groups."""
-        wanted = _is_one_of(batch, "publisher", self._publishers)
-        wanted &= _is_one_of(batch, "subscriber", self._subscribers)
+        wanted = is_one_of(batch, "publisher", self._publishers)
+        wanted &= is_one_of(batch, "subscriber", self._subscribers)
         if wanted.any():
             columns = batch.columns
             delays = columns["arrived_ns"].values - columns["published_ns"].values
@@ -100,10 +100,3 @@ def _compared(low: Floats, high: Floats) -> dict[str, Figure]:
         "difference_wilcoxon_p": Figure(rank_sum(low, high, thin=_THIN).p_value),
         "difference_scale_ratio": Figure(float(np.abs(high).mean() / np.abs(low).mean())),
     }
-
-
-def _is_one_of(batch: Batch, column: str, names: set[str]) -> NDArray[np.bool_]:
-    packed = batch.columns[column]
-    assert packed.names is not None
-    codes = [code for code, name in enumerate(packed.names) if name in names]
-    return np.isin(packed.values, codes)

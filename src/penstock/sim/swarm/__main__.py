@@ -5,33 +5,67 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections.abc import Iterable, Mapping
 
 from penstock.sim.swarm import SwarmFailed, draw_clean, draw_options, run_swarm
+from penstock.sim.swarm.endpoints import run_endpoints
+from penstock.sim.swarm.story import Log
 
 
 def main() -> int:
     """Prints options, faults and verdict of each seed; 1 if any failed."""
     parser = argparse.ArgumentParser(prog="python -m penstock.sim.swarm", description=__doc__)
     parser.add_argument("seeds", metavar="SEED", type=int, nargs="+")
-    parser.add_argument("--clean", action="store_true", help="without loss and faults")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--clean", action="store_true", help="without loss and faults")
+    kind.add_argument("--endpoints", action="store_true", help="with transports above the network")
     parser.add_argument("--verbose", action="store_true", help="log what happens")
     arguments = parser.parse_args()
+    log = print if arguments.verbose else None
     failed = 0
     for seed in arguments.seeds:
-        options = (draw_clean if arguments.clean else draw_options)(seed)
         try:
-            report = run_swarm(seed, options=options, log=print if arguments.verbose else None)
+            verdict = (
+                _of_endpoints(seed, log)
+                if arguments.endpoints
+                else _of_brokers(seed, log, is_clean=arguments.clean)
+            )
         except SwarmFailed as failure:
             print(f"seed {seed} failed\n{failure}")
             failed += 1
-            continue
-        faults = "\n".join(f"  {fault}" for fault in report.faults) or "  none"
-        print(f"seed {seed}\noptions:\n{options}\nfaults:\n{faults}\nbounds:\n  {report.bounds}")
-        print(
-            f"well: {report.published} messages published, {report.delivered} delivered,"
-            f" {report.required} of them required; trace {report.trace_hash}"
-        )
+        else:
+            print(f"seed {seed}\n{verdict}")
     return 1 if failed else 0
+
+
+def _of_brokers(seed: int, log: Log | None, *, is_clean: bool) -> str:
+    report = run_swarm(seed, options=(draw_clean if is_clean else draw_options)(seed), log=log)
+    return (
+        f"options:\n{report.options}\nfaults:\n{_lines(report.faults)}\n"
+        f"bounds:\n  {report.bounds}\n"
+        f"well: {report.published} messages published, {report.delivered} delivered,"
+        f" {report.required} of them required; trace {report.trace_hash}"
+    )
+
+
+def _of_endpoints(seed: int, log: Log | None) -> str:
+    report = run_endpoints(seed, log=log)
+    return (
+        f"options:\n{report.options}\nfaults:\n{_lines(report.faults)}\n"
+        f"well: {report.published} messages published, {report.arrived} arrived;"
+        f" facts {report.facts_hash}\n"
+        f"receipts: {_counts(report.receipts)}\n"
+        f"missing numbers: {_counts(report.absences)}\n"
+        f"counted: {_counts(report.counters)}"
+    )
+
+
+def _lines(items: Iterable[object]) -> str:
+    return "\n".join(f"  {item}" for item in items) or "  none"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none"
 
 
 if __name__ == "__main__":

@@ -1,149 +1,290 @@
 """Record entries, packed against the message that carries them.
 
-A stream of bits, lowest bit of the first byte first, zeros up to a whole byte:
+First a stream of bits, lowest bit of the first byte first, zeros up to a whole byte:
 
-    +---+- - - - - - - - -+--------+- - - - - +- - - - - - - - - - - - - - - -+
-    | S | counts if not S | values | presence | numbers, if there are any:    |
-    |   |                 |        | if not S | mask, then the numbers        |
-    +---+- - - - - - - - -+--------+- - - - - +- - - - - - - - - - - - - - - -+
-      1b  values 7b,                            mask 1b a presence tag,
-          presence 7b                           number 16b (half precision)
+    +---+---+- - - - - - - -+- - - - - - - -+-------+- - - - - - -+- - - - - - -+
+    | S | E | bitmap if E:  | counts if not | value | presence if | mask, if    |
+    |   |   | shared values | S             | code  | not S       | any numbers |
+    +---+---+- - - - - - - -+- - - - - - - -+-------+- - - - - - -+- - - - - - -+
+      1b  1b  1b a value      values 7b,              E, bitmap     1b a presence
+              tag of the      presence 7b             if E, code    tag
+              carrier
 
-S says that the presence tags, that is the names, are the carrying message's,
-and as many values as it has. Values and presence are each a set:
+and then whole bytes, the lowest of each field first:
 
-    +---+- - - - - - - - - - - - - - - - - - -+-------------------+
-    | E | bitmap if E: which of the carrying  | the other members |
-    |   | message's members are in the set    | see rice.py       |
-    +---+- - - - - - - - - - - - - - - - - - -+-------------------+
-      1b  1b a member of the carrying message
+    +- - - - - - - -+- - - - - - - - - - - -+----------------------+
+    | numbers, half | presence tags, if not | value tags: the low  |
+    | precision     | S: the low bytes      | bytes                |
+    +- - - - - - - -+- - - - - - - - - - - -+----------------------+
 
-Ten 20-bit fingerprints, none shared, take 23 bytes, rarely 24; a shared one
-costs no more than its bit in the map. An entry has one spelling; every other is
-a `PeerError`.
+S says that the presence tags, that is the names, are those of the message that
+carries the entry, and that as many values are told as it has. A bitmap says which
+of the carrier's tags are in the entry. The other tags are a code and low bytes:
+see `members`. The values' part of the head can be read without the rest, and
+their low bytes are the last of all, so that whoever looks for one value, and
+knows its place among the carrier's, need not work out what else there is.
+
+Ten 20-bit fingerprints, none shared, take 23 bytes, five 12; a shared one costs
+no more than its bit in the map. An entry has one spelling with the map and, if
+it shares values, one without, for a publisher who does not want them taken from
+the carrier. Every other is a `PeerError`.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
 from math import isnan
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from penstock.kernel.errors import PeerError, UsageError
-from penstock.wire.codec.rice import read_rice, write_rice
+from penstock.wire.codec.members import (
+    check_width,
+    code_bits_of,
+    code_of,
+    high_of,
+    lows_of,
+    read_members,
+)
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry
 from penstock.wire.limits import ENTRY_BYTES_MAX, FINGERPRINT_BITS, FINGERPRINT_BITS_MAX
 
+# The flags in the first byte, and the bit where the map of values begins.
+ALIKE: Final = 1
+SHARES: Final = 2
+MAP_AT: Final = 2
+
 _COUNT_BITS: Final = 7
 _COUNT_MAX: Final = (1 << _COUNT_BITS) - 1
-_HALF: Final = Struct("<e")
-_HALF_BITS: Final = 16
-_HALF_MASK: Final = (1 << _HALF_BITS) - 1
+
+
+class Told(NamedTuple):
+    """What an entry says of values."""
+
+    # Bit i: that of the carrier's i-th value tag is one.
+    bitmap: int
+    # The others.
+    fresh: tuple[int, ...]
+    # Where, in the head, that ends.
+    stop_bit: int
+
+
+def read_values(data: bytes, places: int, width_bits: int = FINGERPRINT_BITS) -> Told:
+    """The values of an entry that is not empty, whose carrier has so many value tags.
+
+    What else the entry says is not looked at, so it may yet turn out malformed.
+    """
+    bitmap, count, code, stop_bit = _read_code(data, places, width_bits)
+    start = len(data) - count * (width_bits >> 3)
+    return Told(bitmap, read_members(code, count, data[start:], width_bits), stop_bit)
+
+
+def read_value(
+    data: bytes, places: int, from_end: int, width_bits: int = FINGERPRINT_BITS
+) -> int | None:
+    """One of the values that are not shared, counted from the last, which is 1.
+
+    None if there are not so many. Still less of the entry is looked at.
+    """
+    _, count, code, _ = _read_code(data, places, width_bits)
+    if from_end > count:
+        return None
+    low_bytes = width_bits >> 3
+    start = len(data) - from_end * low_bytes
+    low = int.from_bytes(data[start : start + low_bytes], "little")
+    return high_of(code, count, count - from_end, width_bits) << 8 * low_bytes | low
+
+
+def _read_code(data: bytes, places: int, width_bits: int) -> tuple[int, int, int, int]:
+    """The map of values, how many others there are, their code, and where that ends."""
+    head = int.from_bytes(data, "little")
+    bitmap = 0
+    at = MAP_AT
+    if head & SHARES:
+        bitmap = head >> MAP_AT & (1 << places) - 1
+        if not bitmap:
+            raise PeerError("record entry: a map of nothing")
+        at += places
+    count = places
+    if not head & ALIKE:
+        count = head >> at & _COUNT_MAX
+        at += 2 * _COUNT_BITS
+    count -= bitmap.bit_count()
+    start = len(data) - count * (width_bits >> 3)
+    if count < 0 or start < 0 or count > 1 << width_bits:
+        raise PeerError(f"record entry: {len(data)} bytes do not hold {count} fingerprints")
+    code_bits = code_bits_of(count, width_bits)
+    stop_bit = at + code_bits
+    if stop_bit > 8 * start:
+        raise PeerError(f"record entry: {stop_bit} bits in {start} bytes")
+    return bitmap, count, head >> at & (1 << code_bits) - 1, stop_bit
 
 
 class EntryCodec:
-    """Packs and opens the entries that one message carries."""
+    """Packs and opens the entries that one message carries.
 
-    __slots__ = ("_carrier", "_presence", "_values", "_width_bits")
+    `presence`, sorted, and `values` are the fingerprints of its tags. Values have
+    the order in which maps speak of them; one that comes twice has two places,
+    which agree.
+    """
 
-    def __init__(self, carrier: FingerprintEntry, width_bits: int = FINGERPRINT_BITS) -> None:
+    __slots__ = ("_width_bits", "carried", "presence", "values")
+
+    def __init__(
+        self,
+        presence: tuple[int, ...],
+        values: tuple[int, ...],
+        width_bits: int = FINGERPRINT_BITS,
+    ) -> None:
         if not 0 < width_bits <= FINGERPRINT_BITS_MAX:
             raise UsageError(f"fingerprints have 1 to {FINGERPRINT_BITS_MAX} bits")
-        self._carrier = carrier
-        self._width_bits = width_bits
-        self._values = _Side(carrier.values, width_bits)
-        self._presence: _Side | None = None
+        self.presence: Final = presence
+        self.values: Final = values
+        self.carried: Final = frozenset(values)
+        self._width_bits: Final = width_bits
 
-    def pack(self, entry: FingerprintEntry) -> bytes:
+    def bitmap_of(self, shared: frozenset[int]) -> int:
+        """The map that says that these values, all of them carried, are in an entry."""
+        values = self.values
+        if len(self.carried) == len(values):
+            return sum([1 << values.index(member) for member in shared])
+        return sum([1 << place for place, member in enumerate(values) if member in shared])
+
+    def pack(self, entry: FingerprintEntry, *, is_spelt_out: bool = False) -> bytes:
         """The bytes for this entry; none, which says nothing, for one too large for the record."""
-        stream, bits = self._values.write(entry.values)
-        if self._has_shape(entry.presence, len(entry.values)):
-            stream = stream << 1 | 1
-            bits += 1
-        else:
-            counts = len(entry.values), len(entry.presence)
-            if max(counts) > _COUNT_MAX:
-                return b""
-            presence, presence_bits = self._presence_side().write(entry.presence)
-            stream = presence << bits | stream
-            stream = stream << 1 + 2 * _COUNT_BITS | counts[1] << 1 + _COUNT_BITS | counts[0] << 1
-            bits += presence_bits + 1 + 2 * _COUNT_BITS
-        if entry.numbers:
-            numbers, numbers_bits = _write_numbers(entry)
-            stream |= numbers << bits
-            bits += numbers_bits
-        size_bytes = bits + 7 >> 3
-        return stream.to_bytes(size_bytes, "little") if size_bytes <= ENTRY_BYTES_MAX else b""
+        draft = Draft(entry, self._width_bits)
+        return draft.pack(self, frozenset() if is_spelt_out else draft.members & self.carried)
 
     def unpack(self, data: bytes) -> FingerprintEntry | None:
         """The entry in these bytes, None when it says nothing; `PeerError` for anything else."""
         if not data:
             return None
-        stream = int.from_bytes(data, "little")
-        bits = 1
-        presence = self._carrier.presence
-        if stream & 1:
-            values, read_bits = self._values.read(stream >> bits, len(self._carrier.values))
-            bits += read_bits
-        else:
-            value_count = stream >> bits & _COUNT_MAX
-            presence_count = stream >> bits + _COUNT_BITS & _COUNT_MAX
-            bits += 2 * _COUNT_BITS
-            values, read_bits = self._values.read(stream >> bits, value_count)
-            bits += read_bits
-            presence, read_bits = self._presence_side().read(stream >> bits, presence_count)
-            bits += read_bits
-            if self._has_shape(presence, value_count):
+        bitmap, fresh, at = read_values(data, len(self.values), self._width_bits)
+        values = fresh
+        if bitmap:
+            if not self.carried.isdisjoint(fresh):
+                raise PeerError("record entry: of shared fingerprints some are spelt out")
+            shared = frozenset(_chosen(self.values, bitmap))
+            values = tuple(sorted((*shared, *fresh)))
+            if self.bitmap_of(shared) != bitmap:
+                raise PeerError("record entry: a fingerprint is shared in one place of two")
+        head = int.from_bytes(data, "little")
+        presence = self.presence
+        tail_at = len(data) - len(fresh) * (self._width_bits >> 3)
+        if not head & ALIKE:
+            presence, at, tail_at = self._read_presence(data, head, at, tail_at)
+            if presence == self.presence and len(fresh) + bitmap.bit_count() == len(self.values):
                 raise PeerError("record entry: the carrying message's names are spelt out")
         numbers: tuple[tuple[int, float], ...] = ()
-        if stream >> bits:
-            numbers, read_bits = _read_numbers(stream >> bits, presence)
-            bits += read_bits
-        if bits + 7 >> 3 != len(data) or stream >> bits:
-            raise PeerError(f"record entry: {bits} bits in {len(data)} bytes")
+        if tail_at != at + 7 >> 3:
+            numbers = _read_numbers(presence, head >> at, data[:tail_at])
+            at += len(presence)
+            tail_at -= 2 * len(numbers)
+        if tail_at != at + 7 >> 3 or head >> at & (1 << 8 * tail_at - at) - 1:
+            raise PeerError(f"record entry: {at} bits in {tail_at} bytes")
         return FingerprintEntry(presence, values, numbers)
 
-    def _has_shape(self, presence: tuple[int, ...], value_count: int) -> bool:
-        return value_count == len(self._carrier.values) and presence == self._carrier.presence
+    def numbers_of(self, data: bytes) -> tuple[tuple[int, float], ...]:
+        """The numbers in an entry that has the carrier's names; its values are not read."""
+        assert data[0] & ALIKE
+        _, count, _, at = _read_code(data, len(self.values), self._width_bits)
+        tail_at = len(data) - count * (self._width_bits >> 3)
+        if tail_at == at + 7 >> 3:
+            return ()
+        return _read_numbers(self.presence, int.from_bytes(data, "little") >> at, data[:tail_at])
 
-    def _presence_side(self) -> "_Side":
-        if self._presence is None:
-            self._presence = _Side(self._carrier.presence, self._width_bits)
-        return self._presence
+    def _read_presence(
+        self, data: bytes, head: int, at: int, tail_at: int
+    ) -> tuple[tuple[int, ...], int, int]:
+        """The presence tags, and where bits and low bytes go on."""
+        counts_at = MAP_AT + (len(self.values) if head & SHARES else 0)
+        count = head >> counts_at + _COUNT_BITS & _COUNT_MAX
+        shared: tuple[int, ...] = ()
+        if head >> at & 1:
+            shared = _chosen(self.presence, head >> at + 1)
+            if not shared:
+                raise PeerError("record entry: a map of nothing")
+            at += len(self.presence)
+        at += 1
+        count -= len(shared)
+        start = tail_at - count * (self._width_bits >> 3)
+        if count < 0 or start < 0 or count > 1 << self._width_bits:
+            raise PeerError(f"record entry: {tail_at} bytes do not hold {count} names")
+        code_bits = code_bits_of(count, self._width_bits)
+        code = head >> at & (1 << code_bits) - 1
+        fresh = read_members(code, count, data[start:tail_at], self._width_bits)
+        if not set(self.presence).isdisjoint(fresh):
+            raise PeerError("record entry: a shared name is spelt out")
+        return tuple(sorted((*shared, *fresh))), at + code_bits, start
 
 
-class _Side:
-    """One of the carrying message's two sets, ready to be compared with."""
+class Draft:
+    """An entry that is packed against one carrier after another.
 
-    __slots__ = ("_bit_of", "_members", "_width_bits")
+    Those of one stream mostly have the same names, and share the same values or
+    none: the bytes are kept for the next.
+    """
 
-    def __init__(self, members: tuple[int, ...], width_bits: int) -> None:
-        self._members = members
-        self._bit_of = {member: 1 << place for place, member in enumerate(members)}
-        self._width_bits = width_bits
+    __slots__ = ("_entry", "_last", "_last_key", "_width_bits", "members")
 
-    def write(self, members: tuple[int, ...]) -> tuple[int, int]:
-        """A set as a number, and how many bits that has."""
-        bit_of = self._bit_of
-        fresh = tuple([member for member in members if member not in bit_of])
-        stream, stream_bits = write_rice(fresh, self._width_bits)
-        if len(fresh) == len(members):
-            return stream << 1, stream_bits + 1
-        bitmap = sum([bit_of[member] for member in members if member in bit_of])
-        head_bits = 1 + len(self._members)
-        return stream << head_bits | bitmap << 1 | 1, stream_bits + head_bits
+    def __init__(self, entry: FingerprintEntry, width_bits: int = FINGERPRINT_BITS) -> None:
+        check_width(entry.values, width_bits)
+        check_width(entry.presence, width_bits)
+        self.members: Final = frozenset(entry.values)
+        self._entry: Final = entry
+        self._width_bits: Final = width_bits
+        self._last = b""
+        # Of what they depend on: the carrier's names and places, what is shared, and where.
+        self._last_key: tuple[tuple[int, ...], int, frozenset[int], int] | None = None
 
-    def read(self, stream: int, count: int) -> tuple[tuple[int, ...], int]:
-        """The set of `count` members at the low end of a stream, and how many bits it had."""
-        shared: list[int] = []
-        head_bits = 1
-        if stream & 1:
-            head_bits += len(self._members)
-            shared = [member for member, bit in self._bit_of.items() if stream >> 1 & bit]
-            if not 0 < len(shared) <= count:
-                raise PeerError(f"record entry: {len(shared)} shared fingerprints of {count}")
-        fresh, fresh_bits = read_rice(stream >> head_bits, count - len(shared), self._width_bits)
-        if not self._bit_of.keys().isdisjoint(fresh):
-            raise PeerError("record entry: a shared fingerprint is spelt out")
-        return tuple(sorted((*shared, *fresh))) if shared else fresh, head_bits + fresh_bits
+    def pack(self, carrier: EntryCodec, shared: frozenset[int]) -> bytes:
+        """The bytes for this carrier; none for what is too large for the record.
+
+        `shared` is what `members` and what is `carried` have in common, or nothing
+        if all is to be spelt out.
+        """
+        bitmap = carrier.bitmap_of(shared) if shared else 0
+        key = (carrier.presence, len(carrier.values), shared, bitmap)
+        if key != self._last_key:
+            values: Sequence[int] = self._entry.values
+            if shared:
+                values = [member for member in values if member not in shared]
+            self._last = self._pack(carrier, bitmap, values)
+            self._last_key = key
+        return self._last
+
+    def _pack(self, carrier: EntryCodec, bitmap: int, fresh: Sequence[int]) -> bytes:
+        entry, width_bits = self._entry, self._width_bits
+        count = len(fresh)
+        if count * (width_bits >> 3) > ENTRY_BYTES_MAX:
+            return b""
+        code, code_bits = code_of(fresh, width_bits), code_bits_of(count, width_bits)
+        tail = lows_of(fresh, width_bits)
+        head, at = 0, MAP_AT
+        if bitmap:
+            head = SHARES | bitmap << MAP_AT
+            at += len(carrier.values)
+            count += bitmap.bit_count()
+        if count == len(carrier.values) and entry.presence == carrier.presence:
+            head |= ALIKE | code << at
+            at += code_bits
+        else:
+            if max(count, len(entry.presence)) > _COUNT_MAX:
+                return b""
+            head |= (code << 2 * _COUNT_BITS | len(entry.presence) << _COUNT_BITS | count) << at
+            at += 2 * _COUNT_BITS + code_bits
+            names, names_bits, lows = _write_names(entry.presence, carrier.presence, width_bits)
+            head |= names << at
+            at += names_bits
+            tail = lows + tail
+        if entry.numbers:
+            mask, halves = _write_numbers(entry)
+            head |= mask << at
+            at += len(entry.presence)
+            tail = halves + tail
+        packed = head.to_bytes(at + 7 >> 3, "little") + tail
+        return packed if len(packed) <= ENTRY_BYTES_MAX else b""
 
 
 def pack_bloom(entry: BloomEntry) -> bytes:
@@ -156,28 +297,46 @@ def unpack_bloom(data: bytes) -> BloomEntry | None:
     return BloomEntry(int.from_bytes(data, "big"), len(data)) if data else None
 
 
-def _write_numbers(entry: FingerprintEntry) -> tuple[int, int]:
+def _chosen(places: tuple[int, ...], bitmap: int) -> tuple[int, ...]:
+    """What is in the places that a map, at the low end of a stream, speaks of."""
+    return tuple([member for place, member in enumerate(places) if bitmap >> place & 1])
+
+
+def _write_names(
+    names: tuple[int, ...], carried: tuple[int, ...], width_bits: int
+) -> tuple[int, int, bytes]:
+    """Presence tags that are not all the carrier's: bits for the head, how many, low bytes."""
+    bitmap = sum([1 << place for place, name in enumerate(carried) if name in names])
+    fresh = [name for name in names if name not in carried]
+    code = code_of(fresh, width_bits)
+    bits = 1 + code_bits_of(len(fresh), width_bits)
+    if bitmap:
+        code = code << len(carried) | bitmap
+        bits += len(carried)
+    return code << 1 | (bitmap > 0), bits, lows_of(fresh, width_bits)
+
+
+def _write_numbers(entry: FingerprintEntry) -> tuple[int, bytes]:
     place_of = {name: place for place, name in enumerate(entry.presence)}
-    bits = len(place_of)
-    stream = 0
-    for name, value in entry.numbers:
-        stream |= 1 << place_of[name] | int.from_bytes(_HALF.pack(value), "little") << bits
-        bits += _HALF_BITS
-    return stream, bits
+    mask = sum([1 << place_of[name] for name, _ in entry.numbers])
+    halves = [number for _, number in entry.numbers]
+    return mask, _halves(len(halves)).pack(*halves)
 
 
 def _read_numbers(
-    stream: int, presence: tuple[int, ...]
-) -> tuple[tuple[tuple[int, float], ...], int]:
-    bits = len(presence)
-    numbers = []
-    for place, name in enumerate(presence):
-        if stream >> place & 1:
-            (value,) = _HALF.unpack((stream >> bits & _HALF_MASK).to_bytes(2, "little"))
-            if isnan(value):
-                raise PeerError("record entry: a number is NaN")
-            numbers.append((name, value))
-            bits += _HALF_BITS
-    if not numbers:
-        raise PeerError("record entry: bits follow its end")
-    return tuple(numbers), bits
+    presence: tuple[int, ...], mask: int, data: bytes
+) -> tuple[tuple[int, float], ...]:
+    """The numbers at the end of these bytes."""
+    names = _chosen(presence, mask)
+    start = len(data) - 2 * len(names)
+    if not names or start < 0:
+        raise PeerError(f"record entry: {len(data)} bytes do not hold {len(names)} numbers")
+    numbers = tuple(zip(names, _halves(len(names)).unpack_from(data, start), strict=True))
+    if any(isnan(number) for _, number in numbers):
+        raise PeerError("record entry: a number is NaN")
+    return numbers
+
+
+@cache
+def _halves(count: int) -> Struct:
+    return Struct(f"<{count}e")

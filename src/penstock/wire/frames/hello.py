@@ -1,12 +1,17 @@
 """HELLO: a broker telling a neighbour, or a client its broker, that it is there."""
 
+from typing import Final
+
 from penstock.wire.frames.base import OverlayFrame, check_type, check_unsigned
+
+# The number of whoever is no broker.
+CLIENT: Final = 0
 
 
 class Hello(OverlayFrame, frozen=True, kw_only=True, gc=False):
     """`epoch` is new after a restart; `network` names the tag encoding both ends must share."""
 
-    # 0 for a client.
+    # CLIENT for a client.
     broker: int
     epoch: int
     network: int

@@ -10,7 +10,11 @@ numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import accumulate
 from typing import Final
 
 import msgspec
@@ -25,6 +29,8 @@ from penstock.wire.limits import (
 from penstock.wire.quantise import DELTA_BITS, is_float16
 
 _DELTA_BYTES: Final = DELTA_BITS // 8
+# What deltas are written in, their first byte being zero.
+_WORD_BYTES: Final = 4
 
 
 class RecordEntry(msgspec.Struct, frozen=True, gc=False):
@@ -38,10 +44,12 @@ class RecordEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """Entries as they travel: all their sizes, then all their deltas, then all their bytes.
+    """Entries as they travel: all their sizes, all their deltas, all their first bytes, the rest.
 
-    Laid out so that its end is found by one sum, whatever the number of entries.
-    Build one with `of`; the codec, which has checked the bytes, does without.
+    Laid out so that its end is found by one sum, whatever the number of entries,
+    and that what the first bytes say can be asked of all entries at once. An entry
+    without bytes has no first one. Build a record with `of` or `joined`; the codec,
+    which has checked the bytes, does without.
     """
 
     count: int
@@ -50,36 +58,113 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, entries: Iterable[RecordEntry]) -> Record:
         """The record of these entries, newest first."""
-        deltas = []
-        packed = []
-        for entry in entries:
-            if entry.departure_delta_100us >> DELTA_BITS or len(entry.packed) > ENTRY_BYTES_MAX:
-                raise UsageError(f"a record entry has a size or delta out of range: {entry}")
-            deltas.append(entry.departure_delta_100us.to_bytes(_DELTA_BYTES, "big"))
-            packed.append(entry.packed)
+        columns = [(entry.departure_delta_100us, entry.packed) for entry in entries]
+        return cls.joined([delta for delta, _ in columns], [packed for _, packed in columns])
+
+    @classmethod
+    def joined(cls, deltas_100us: Sequence[int], packed: Sequence[bytes]) -> Record:
+        """The record of entries given as departures and bytes, newest first."""
         check_count("record entries", packed, RECORD_ENTRIES_MAX)
-        return cls(len(packed), b"".join([bytes(map(len, packed)), *deltas, *packed]))
+        if not packed:
+            return EMPTY_RECORD
+        try:
+            wide = _words(len(deltas_100us)).pack(*deltas_100us)
+            sizes = bytes(map(len, packed))
+        except (struct.error, ValueError):
+            wide = sizes = b"\1"
+        if any(wide[::_WORD_BYTES]) or len(sizes) != len(wide) // _WORD_BYTES:
+            raise UsageError(
+                f"every entry needs a departure from 0 to 2^{DELTA_BITS} - 1, and has at most"
+                f" {ENTRY_BYTES_MAX} bytes"
+            )
+        deltas = bytearray(wide)
+        del deltas[::_WORD_BYTES]
+        size = sizes[0]
+        if size and sizes.count(size) == len(sizes):
+            rest = bytearray(b"".join(packed))
+            firsts = rest[::size]
+            del rest[::size]
+            return cls(len(packed), b"".join((sizes, deltas, firsts, rest)))
+        return cls(
+            len(packed),
+            b"".join(
+                [sizes, deltas, *[entry[:1] for entry in packed], *[entry[1:] for entry in packed]]
+            ),
+        )
 
     def __len__(self) -> int:
         return self.count
 
     def __iter__(self) -> Iterator[RecordEntry]:
-        data, count = self.data, self.count
-        start = (1 + _DELTA_BYTES) * count
-        for i, size in enumerate(data[:count]):
-            at = count + i * _DELTA_BYTES
-            delta = int.from_bytes(data[at : at + _DELTA_BYTES], "big")
-            yield RecordEntry(delta, data[start : start + size])
-            start += size
+        for i, packed in enumerate(self.all_packed(self.count)):
+            yield RecordEntry(self.delta_100us(i), packed)
+
+    def all_packed(self, count: int) -> list[bytes]:
+        """The bytes of the `count` newest entries."""
+        data = self.data
+        first, start = self.first_at, self.rest_at
+        packed = []
+        for size in data[: min(count, self.count)]:
+            if size:
+                stop = start + size - 1
+                packed.append(data[first : first + 1] + data[start:stop])
+                first += 1
+                start = stop
+            else:
+                packed.append(b"")
+        return packed
+
+    def delta_100us(self, i: int) -> int:
+        """How long before the carrying message entry i's left."""
+        at = self.count + _DELTA_BYTES * i
+        return int.from_bytes(self.data[at : at + _DELTA_BYTES], "big")
+
+    @property
+    def has_empty(self) -> bool:
+        """Whether some entry has no bytes, and so no first byte."""
+        return self.data.find(0, 0, self.count) >= 0
+
+    @property
+    def first_at(self) -> int:
+        """Where in `data` the first bytes begin."""
+        return (1 + _DELTA_BYTES) * self.count
+
+    @property
+    def rest_at(self) -> int:
+        """Where in `data` the other bytes begin."""
+        count = self.count
+        return (2 + _DELTA_BYTES) * count - self.data.count(0, 0, count)
+
+    def packed(self, i: int) -> bytes:
+        """The bytes of entry i."""
+        data = self.data
+        if not data[i]:
+            return b""
+        before = data[:i]
+        full = i - before.count(0)
+        first = self.first_at + full
+        start = self.rest_at + sum(before) - full
+        return data[first : first + 1] + data[start : start + data[i] - 1]
 
     def newest(self, count: int) -> Record:
         """The record cut to so many entries."""
         if count >= self.count:
             return self
-        sizes = self.data[:count]
-        deltas = self.data[self.count : self.count + _DELTA_BYTES * count]
-        body = (1 + _DELTA_BYTES) * self.count
-        return Record(count, sizes + deltas + self.data[body : body + sum(sizes)])
+        data = self.data
+        sizes = data[:count]
+        full = count - sizes.count(0)
+        rest_at = self.rest_at
+        return Record(
+            count,
+            b"".join(
+                (
+                    sizes,
+                    data[self.count : self.count + _DELTA_BYTES * count],
+                    data[self.first_at : self.first_at + full],
+                    data[rest_at : rest_at + sum(sizes) - full],
+                )
+            ),
+        )
 
     def within(self, size_bytes: int) -> Record:
         """The record cut, oldest first, to so many bytes."""
@@ -90,6 +175,49 @@ class Record(msgspec.Struct, frozen=True, gc=False):
                 break
             count += 1
         return self.newest(count)
+
+
+class Spans:
+    """Where the bytes of a record's `count` newest entries are, none of which is empty."""
+
+    __slots__ = ("_record", "_sums")
+
+    def __init__(self, record: Record, count: int) -> None:
+        self._record = record
+        # Entry i's bytes but the first begin at sum i, less i: the first ones are elsewhere.
+        rest_at = (2 + _DELTA_BYTES) * record.count
+        self._sums = list(accumulate(record.data[:count], initial=rest_at))
+
+    def find(self, position: int) -> tuple[int, int]:
+        """Whose byte it is, and how many from there on are the same entry's."""
+        sums = self._sums
+        i = bisect_right(sums, position) - 1
+        while sums[i + 1] - i - 1 <= position:
+            i += 1
+        return i, sums[i + 1] - i - 1 - position
+
+    def packed(self, i: int) -> bytes:
+        """The bytes of entry i."""
+        record, sums = self._record, self._sums
+        first = (1 + _DELTA_BYTES) * record.count + i
+        return record.data[first : first + 1] + record.data[sums[i] - i : sums[i + 1] - i - 1]
+
+    def with_bit(self, bit: int) -> list[int]:
+        """The entries that have this bit, the lowest of the second byte being the eighth."""
+        data, mask = self._record.data, 1 << (bit & 7)
+        behind = bit >> 3
+        assert behind, "the first bytes are elsewhere"
+        # Entries that end before have no such bit, and must not be asked for the next one's.
+        return [
+            i
+            for i, start in enumerate(self._sums[:-1])
+            if data[i] > behind and data[start - i + behind - 1] & mask
+        ]
+
+
+@cache
+def _words(count: int) -> struct.Struct:
+    return struct.Struct(f">{count}I")
 
 
 EMPTY_RECORD: Final = Record(0, b"")

@@ -1,24 +1,24 @@
 """What a transport sees of the network below it, whichever that is.
 
 A best-effort publish/subscribe network: frames may be lost, repeated or
-overtaken. It is a machine like all others; what arrives for the application
-above comes out of `poll` as `Deliver`, whose item is a transport frame.
+overtaken. It is a machine like all others; what arrives for the endpoint above
+comes out of `poll` as `Deliver`, whose item is a transport frame.
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Protocol, TypeVar
 
 from penstock.content.filter import Predicate
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Machine
-from penstock.wire.frames.base import OverlayFrame, TrafficClass, TransportFrame
+from penstock.wire.frames.base import TrafficClass, TransportFrame
 
-# In a HELLO, the number of whoever is no broker.
-CLIENT: Final = 0
+# What the network itself sends and receives; the transport never looks at it.
+Carried = TypeVar("Carried")
 
 
-class Network(Machine[OverlayFrame], Protocol):
+class Network(Machine[Carried], Protocol[Carried]):
     """Publish, subscribe, and be told."""
 
     def publish(

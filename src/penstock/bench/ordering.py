@@ -1,0 +1,258 @@
+"""How many messages a second an endpoint takes in, puts in order and hands over, on one core.
+
+One publisher's DATA frames, made beforehand by an endpoint of their own, go
+through `Endpoint.receive`; what comes out is taken away and the next wake-up
+asked for, as a driver does. Messages have ten attributes and leave a millisecond
+apart. Nothing is lost, and what is late is late by one place.
+
+    everything    the subscription matches every message; a record of 10
+    one in 20     it matches 5 % of them, and the others never come; a record of 25,
+                  of which some entries are for us and have come or are on their way
+    off           what arrives is handed over as it arrives: what the rest is compared with
+    literal       the paper's algorithm, with its Bloom sets of 128 bits
+
+A message is one that arrives.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from time import process_time
+from typing import Final, TypeAlias
+
+from penstock.bench.result import Case, Note, Result
+from penstock.content.bloom import BloomParams
+from penstock.content.constraint import Constraint, Op
+from penstock.content.filter import Filter, Predicate
+from penstock.content.message import Message
+from penstock.content.tags import Encoder
+from penstock.kernel.instant import MILLISECOND, Instant
+from penstock.kernel.machine import Deliver, Output, Port, Send
+from penstock.kernel.seeds import Seeds
+from penstock.transport.endpoint import Endpoint
+from penstock.transport.facts import Receipt
+from penstock.transport.settings import (
+    DEFAULT,
+    OFF,
+    EndpointSettings,
+    OrderingSettings,
+    RecordSettings,
+    literal,
+)
+from penstock.wire.frames.base import TrafficClass, TransportFrame
+
+ARRIVALS: Final = 20_000
+# Nineteen others must be published for each of these.
+FEW_ARRIVALS: Final = 3_000
+ROUNDS: Final = 5
+INTERVAL_NS: Final = MILLISECOND
+DELAY_NS: Final = 50 * MILLISECOND
+ATTRIBUTES: Final = 10
+TOPICS: Final = 20
+LATE_SHARE: Final = 0.05
+
+# What arrives, and when.
+Traffic: TypeAlias = Sequence[tuple[TransportFrame, Instant]]
+
+EVERYTHING: Final = Predicate([Filter([Constraint("kind", Op.EQ, "quote")])])
+ONE_IN_20: Final = Predicate([Filter([Constraint("topic", Op.EQ, "topic 7")])])
+_BLOOM: Final = BloomParams(128, 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One case: what is asked for, how it is ordered, and what arrives."""
+
+    wanted: Predicate
+    ordering: OrderingSettings
+    record: RecordSettings
+    late_share: float = 0.0
+
+
+_TEN: Final = RecordSettings(size=10)
+_MORE: Final = RecordSettings(size=25)
+_TEN_SETS: Final = RecordSettings(size=10, bloom=_BLOOM)
+_MORE_SETS: Final = RecordSettings(size=25, bloom=_BLOOM)
+_LITERAL: Final = literal()
+
+IN_ORDER: Final = "everything, in order"
+LATE: Final = "everything, 5 % late"
+FEW: Final = "one in 20, in order"
+FEW_LATE: Final = "one in 20, 5 % late"
+
+WAYS: Final = {
+    IN_ORDER: Way(wanted=EVERYTHING, ordering=DEFAULT, record=_TEN),
+    LATE: Way(wanted=EVERYTHING, ordering=DEFAULT, record=_TEN, late_share=LATE_SHARE),
+    FEW: Way(wanted=ONE_IN_20, ordering=DEFAULT, record=_MORE),
+    FEW_LATE: Way(wanted=ONE_IN_20, ordering=DEFAULT, record=_MORE, late_share=LATE_SHARE),
+    f"off: {IN_ORDER}": Way(wanted=EVERYTHING, ordering=OFF, record=_TEN),
+    f"off: {FEW}": Way(wanted=ONE_IN_20, ordering=OFF, record=_MORE),
+    f"literal: {IN_ORDER}": Way(wanted=EVERYTHING, ordering=_LITERAL, record=_TEN_SETS),
+    f"literal: {LATE}": Way(
+        wanted=EVERYTHING, ordering=_LITERAL, record=_TEN_SETS, late_share=LATE_SHARE
+    ),
+    f"literal: {FEW}": Way(wanted=ONE_IN_20, ordering=_LITERAL, record=_MORE_SETS),
+    f"literal: {FEW_LATE}": Way(
+        wanted=ONE_IN_20, ordering=_LITERAL, record=_MORE_SETS, late_share=LATE_SHARE
+    ),
+}
+GOALS: Final = {IN_ORDER: ">= 200000", FEW: ">= 100000", FEW_LATE: ">= 100000"}
+# What ordering costs beside none, and beside the paper's.
+RATIOS: Final = (
+    (IN_ORDER, f"off: {IN_ORDER}"),
+    (FEW, f"off: {FEW}"),
+    (IN_ORDER, f"literal: {IN_ORDER}"),
+    (LATE, f"literal: {LATE}"),
+    (FEW, f"literal: {FEW}"),
+    (FEW_LATE, f"literal: {FEW_LATE}"),
+)
+
+
+def run(note: Note) -> Result:
+    """Each case in turn, several times, the quickest of which counts: noise only adds time."""
+    encoder = Encoder(b"bench")
+    sent: dict[tuple[Predicate, RecordSettings], Traffic] = {}
+    traffic = {}
+    for name, way in WAYS.items():
+        note(f"{name}: making frames")
+        source = way.wanted, way.record
+        if source not in sent:
+            sent[source] = matching(
+                way, encoder, ARRIVALS if source[0] is EVERYTHING else FEW_ARRIVALS
+            )
+        traffic[name] = overtaken(sent[source], way.late_share)
+    best = dict.fromkeys(WAYS, 0.0)
+    for number in range(ROUNDS):
+        for name, way in WAYS.items():
+            note(f"{name}: round {number + 1} of {ROUNDS}")
+            spent_s = seconds(way, encoder, traffic[name])
+            best[name] = max(best[name], len(traffic[name]) / spent_s)
+    cases = [
+        Case(name, "speed", rate, "messages/s", GOALS.get(name, "")) for name, rate in best.items()
+    ]
+    return Result(
+        "ordering", cases, {f"{one}/{other}": best[one] / best[other] for one, other in RATIOS}
+    )
+
+
+def seconds(way: Way, encoder: Encoder, traffic: Traffic) -> float:
+    """How long a new endpoint takes for all of it."""
+    return pump(receiver(way, encoder), traffic)[0]
+
+
+def handed_over(way: Way, encoder: Encoder, traffic: Traffic) -> list[int]:
+    """The numbers that the application gets, in that order: what is timed must be right."""
+    items = [o.item for o in pump(receiver(way, encoder), traffic)[1] if isinstance(o, Deliver)]
+    return [item.frame.seq for item in items if isinstance(item, Receipt)]
+
+
+def pump(
+    endpoint: Endpoint[TransportFrame], traffic: Traffic
+) -> tuple[float, list[Output[TransportFrame]]]:
+    """Drives the endpoint; how long that took, and all that came out."""
+    outputs: list[Output[TransportFrame]] = []
+    take, receive, poll = outputs.append, endpoint.receive, endpoint.poll
+    gc.collect()
+    gc.disable()
+    # Not the clock on the wall: what others do on the machine does not count.
+    start = process_time()
+    for frame, now in traffic:
+        while (wakeup := endpoint.next_wakeup()) is not None and wakeup <= now:
+            endpoint.wake(now=wakeup)
+            while (output := poll()) is not None:
+                take(output)
+        receive(frame, via="", now=now)
+        while (output := poll()) is not None:
+            take(output)
+    spent_s = process_time() - start
+    gc.enable()
+    return spent_s, outputs
+
+
+def receiver(way: Way, encoder: Encoder) -> Endpoint[TransportFrame]:
+    """An endpoint that has subscribed, and has heard nothing yet."""
+    endpoint = Endpoint(Straight(), pub=2, epoch=1, encoder=encoder)
+    endpoint.subscribe(way.wanted, ordering=way.ordering, now=0)
+    return endpoint
+
+
+def matching(way: Way, encoder: Encoder, count: int) -> Traffic:
+    """So many messages that are wanted, in the order in which they left."""
+    settings = EndpointSettings(record=way.record)
+    publisher = Endpoint(Straight(), pub=1, epoch=1, encoder=encoder, settings=settings)
+    rng = Seeds(1).rng("ordering", "messages")
+    traffic: list[tuple[TransportFrame, Instant]] = []
+    now = 0
+    while len(traffic) < count:
+        now += INTERVAL_NS
+        message = _message(rng)
+        frame = publisher.publish(message, now=now)
+        assert publisher.poll() == Send("", frame)
+        if way.wanted.matches(message):
+            traffic.append((frame, now + DELAY_NS))
+    return traffic
+
+
+def overtaken(traffic: Traffic, share: float) -> Traffic:
+    """The same, but that some messages have changed places with the next."""
+    frames = [frame for frame, _ in traffic]
+    rng = Seeds(1).rng("ordering", "late")
+    at = 0
+    while at + 1 < len(frames):
+        if rng.random() < share:
+            frames[at], frames[at + 1] = frames[at + 1], frames[at]
+            at += 1
+        at += 1
+    return [(frame, now) for frame, (_, now) in zip(frames, traffic, strict=True)]
+
+
+def _message(rng: Random) -> Message:
+    details = {f"detail{i}": rng.randrange(1000) for i in range(ATTRIBUTES - 2)}
+    return Message({"kind": "quote", "topic": f"topic {rng.randrange(TOPICS)}", **details})
+
+
+class Straight:
+    """A network that carries frames as they are, and neither waits nor asks for anything."""
+
+    def __init__(self) -> None:
+        self._out: Final[deque[Send[TransportFrame] | Deliver]] = deque()
+
+    def publish(
+        self, frame: TransportFrame, *, traffic: TrafficClass = TrafficClass.DATA, now: Instant
+    ) -> None:
+        """Puts it out."""
+        del traffic, now
+        self._out.append(Send("", frame))
+
+    def subscribe(
+        self,
+        subscription: int,
+        predicate: Predicate,
+        *,
+        traffic: TrafficClass = TrafficClass.DATA,
+        now: Instant,
+    ) -> None:
+        """Everything comes anyway."""
+
+    def unsubscribe(self, subscription: int, *, now: Instant) -> None:
+        """Nor does it stop."""
+
+    def receive(self, frame: TransportFrame, *, via: Port, now: Instant) -> None:
+        """Hands it up."""
+        del via, now
+        self._out.append(Deliver(frame))
+
+    def wake(self, *, now: Instant) -> None:
+        """There is nothing to wake for."""
+
+    def next_wakeup(self) -> Instant | None:
+        """Never."""
+        return None
+
+    def poll(self) -> Send[TransportFrame] | Deliver | None:
+        """The next frame, out or up."""
+        return self._out.popleft() if self._out else None

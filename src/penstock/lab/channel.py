@@ -1,0 +1,145 @@
+"""Makes a model network of an experiment's `[channel]`, with its publisher and receivers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from penstock.kernel.instant import MILLISECOND, Duration, Instant, seconds
+from penstock.kernel.seeds import Seeds
+from penstock.lab.document import Document
+from penstock.lab.experiment import ChannelPart, ClockPart, Experiment
+from penstock.lab.orderings import endpoint_settings, ordering_settings
+from penstock.lab.scene import Scene, blaming
+from penstock.sim import schedule
+from penstock.sim.channel.coins import Coins
+from penstock.sim.channel.network import ChannelNetwork
+from penstock.sim.channel.path import LastOf, Path
+from penstock.sim.clock import Clock
+from penstock.sim.recorder import Recorder
+from penstock.sim.source import Application
+from penstock.sim.spec import LinkSpec
+from penstock.transport.settings import OrderingSettings
+
+PUBLISHER: Final = "publisher"
+RECEIVERS: Final = "receivers"
+_NUMBER: Final = 1
+
+
+def build_channel(
+    part: ChannelPart, experiment: Experiment, document: Document, seeds: Seeds, recorder: Recorder
+) -> Scene:
+    """The publisher and all receivers; nothing has happened yet."""
+    run = experiment.run
+    origin = seconds(run.warmup_s)
+    end = origin + seconds(run.duration_s)
+    stop = end + seconds(run.drain_s)
+    orderings = {}
+    for name, ordering in experiment.orderings.items():
+        with blaming(document, "orderings", name):
+            orderings[name] = ordering_settings(ordering)
+    with blaming(document, "channel"):
+        network = ChannelNetwork(
+            seeds.child("world"), make_path(part), codec=part.codec, outlets=recorder.outlets
+        )
+        coins = _coins(part)
+        access = LinkSpec(loss=None if part.lost_every is None else LastOf(part.lost_every))
+        settings = endpoint_settings(experiment.transport)
+        # No link has a rate, so that there is nothing to sample.
+        recorder.watch(network)
+        network.add_endpoint(PUBLISHER, pub=_NUMBER, settings=settings, access=access)
+        names = _add_receivers(part, network, coins, orderings, recorder)
+        _set_clocks(part.clock, network, names, stop)
+        recorder.publisher(PUBLISHER, _NUMBER)
+        rng = seeds.rng("publisher", "when")
+        Application(
+            network.world,
+            network.world.host(PUBLISHER),
+            schedule.departures(
+                schedule.Constant(part.rate),
+                start=origin,
+                stop=end,
+                rng=rng,
+                poisson=part.spacing == "poisson",
+            ),
+            coins.maker(seeds.rng("publisher", "what"), first_every=part.lost_every),
+            published=recorder.published,
+        )
+    members = {PUBLISHER: [PUBLISHER], RECEIVERS: names}
+    return Scene(network.world, network.close_endpoints, origin, stop, members)
+
+
+def check_world(experiment: Experiment, document: Document) -> None:
+    """Refuses an experiment without a world, or with two of them."""
+    if (experiment.network is None) == (experiment.channel is None):
+        raise document.error(
+            ("network",) if experiment.network else (),
+            "an experiment runs on a network or on a channel: write one of the two",
+        )
+    if experiment.network is not None:
+        if not experiment.clients:
+            raise document.error(("network",), "a network needs clients: write [clients.NAME]")
+        return
+    for key, what in (("clients", experiment.clients), ("markets", experiment.markets)):
+        if what:
+            raise document.error((key,), f"a channel has a workload of its own: leave {key} out")
+    if not experiment.orderings:
+        raise document.error(("channel",), "a channel is for orderings: write [orderings.NAME]")
+
+
+def make_path(part: ChannelPart) -> Path:
+    """The path that a file asks for."""
+    return Path(
+        hops=part.hops,
+        hop_ns=_milliseconds(part.hop_ms),
+        fixed_ns=_milliseconds(part.fixed_ms),
+        loss=part.loss,
+        duplicates=part.duplicates,
+        correlation=part.correlation,
+        detours=part.detours,
+        detour_ns=_milliseconds(part.detour_ms),
+    )
+
+
+def _coins(part: ChannelPart) -> Coins:
+    count = 1 if part.overlap is None else part.receivers
+    return Coins(odds=(part.match,) * count, overlap=part.overlap)
+
+
+def _add_receivers(
+    part: ChannelPart,
+    network: ChannelNetwork,
+    coins: Coins,
+    orderings: dict[str, OrderingSettings],
+    recorder: Recorder,
+) -> list[str]:
+    names = [f"receiver-{number + 1}" for number in range(part.receivers)]
+    clock = part.clock
+    for number, name in enumerate(names):
+        network.add_endpoint(
+            name,
+            pub=_NUMBER + 1 + number,
+            settings=endpoint_settings(None),
+            arrived=recorder.arrived,
+            clock=Clock(offset_ns=_milliseconds(clock.offset_ms), drift_ppm=clock.drift_ppm),
+        )
+        predicate = coins.interest(0 if part.overlap is None else number)
+        network.subscribe_endpoint(name, predicate, orderings)
+        recorder.subscriber(name, predicate)
+    return names
+
+
+def _set_clocks(clock: ClockPart, network: ChannelNetwork, names: list[str], stop: Instant) -> None:
+    """Schedules every time that a clock is set."""
+    every = seconds(clock.step_every_s)
+    if not every or not clock.step_ms:
+        return
+    events = network.world.events
+    for name in names:
+        step = partial(network.world.host(name).step_clock, _milliseconds(clock.step_ms))
+        for at in range(every, stop, every):
+            events.schedule(at, step)
+
+
+def _milliseconds(value: float) -> Duration:
+    return round(value * MILLISECOND)

@@ -1,0 +1,122 @@
+"""What a file says of transport and orderings, as settings; and what their results are called.
+
+A run has figures of the network as a whole, which stand under the name of the
+variant, and figures of each ordering. These stand under the ordering's name, or
+where there are several variants under VARIANT.ORDERING. An ordering "off" of the
+only variant "off" shares its name: what the network does is what it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+import msgspec
+
+from penstock.content.bloom import BloomParams
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import MILLISECOND, Duration
+from penstock.lab.experiment import (
+    ConstantOrdering,
+    DefaultOrdering,
+    Experiment,
+    LiteralOrdering,
+    OffOrdering,
+    Ordering,
+    TransportPart,
+)
+from penstock.transport.latch import Conditional
+from penstock.transport.settings import (
+    DEFAULT,
+    OFF,
+    EndpointSettings,
+    OrderingSettings,
+    RecordSettings,
+    constant,
+    literal,
+)
+
+
+def ordering_settings(ordering: Ordering) -> OrderingSettings:
+    """How a subscription orders that is to do what the file says."""
+    match ordering:
+        case OffOrdering():
+            return OFF
+        case ConstantOrdering():
+            latch_ns = _milliseconds(ordering.latch_ms)
+            settings = constant(latch_ns, record_used=ordering.record)
+        case LiteralOrdering():
+            settings = literal(
+                ordering.chance, record_used=ordering.record, as_printed=ordering.as_printed
+            )
+        case DefaultOrdering():
+            settings = replace(
+                DEFAULT,
+                latch=Conditional(ordering.chance),
+                record_used=ordering.record,
+                empirical=ordering.empirical,
+            )
+    return replace(settings, late=ordering.late, max_delay_ns=_milliseconds(ordering.max_delay_ms))
+
+
+def endpoint_settings(part: TransportPart | None) -> EndpointSettings:
+    """How all endpoints are set up."""
+    part = part or TransportPart()
+    return EndpointSettings(
+        record=RecordSettings(
+            size=part.record,
+            cover_ns=None if part.cover_ms is None else _milliseconds(part.cover_ms),
+            numbers=tuple(part.numbers),
+            bloom=None
+            if part.bloom_bits is None
+            else BloomParams(part.bloom_bits, part.bloom_hashes),
+        )
+    )
+
+
+def result_name(experiment: Experiment, variant: str, ordering: str | None) -> str:
+    """What the figures of an ordering are called, or with None those of the network."""
+    if ordering is None:
+        return variant
+    return ordering if len(experiment.variants) == 1 else f"{variant}.{ordering}"
+
+
+def result_names(experiment: Experiment) -> list[str]:
+    """All that a result may have, each once."""
+    names = [
+        result_name(experiment, variant, ordering)
+        for variant in experiment.variants
+        for ordering in (None, *experiment.orderings)
+    ]
+    return list(dict.fromkeys(names))
+
+
+def chosen(experiment: Experiment, names: Collection[str]) -> dict[str, list[str]]:
+    """The variants, and of each the orderings, that these results come from."""
+    unknown = [name for name in names if name not in result_names(experiment)]
+    if unknown:
+        raise UsageError(f"{experiment.id} has no variant {unknown[0]!r}")
+    found = {v: list(_orderings(experiment, v, names)) for v in experiment.variants}
+    return {
+        variant: orderings for variant, orderings in found.items() if orderings or variant in names
+    }
+
+
+def with_orderings(experiment: Experiment, names: Collection[str]) -> Experiment:
+    """The same experiment with these orderings alone: none sees anything of the others.
+
+    One is kept in any case: without a transport it would be another network.
+    """
+    kept = {name: o for name, o in experiment.orderings.items() if name in names}
+    kept = kept or dict(list(experiment.orderings.items())[:1])
+    return msgspec.structs.replace(experiment, orderings=kept)
+
+
+def _orderings(experiment: Experiment, variant: str, names: Collection[str]) -> Iterator[str]:
+    for ordering in experiment.orderings:
+        if result_name(experiment, variant, ordering) in names:
+            yield ordering
+
+
+def _milliseconds(value: float) -> Duration:
+    return round(value * MILLISECOND)

@@ -1,0 +1,4 @@
+"""The same machines on real sockets: a broker, a client and the pump that drives them.
+
+Imports nothing: `penstock.connect` and the commands name the modules they need.
+"""

@@ -1,0 +1,91 @@
+"""Where a node is: the text that people write, and the ports that machines know.
+
+A machine's port is the text of a socket address, so nothing has to be kept about
+who was heard: an address gives a port and a port its address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.machine import Port
+
+Sockaddr: TypeAlias = tuple[str, int] | tuple[str, int, int, int]
+
+_SCHEME: Final = "udp://"
+_PORT_MAX: Final = 65_535
+# More than a broker has clients and neighbours; beyond it the text is made anew each time.
+_CACHED_MAX: Final = 8_192
+
+
+class Address(NamedTuple):
+    """A host by name or number, and a UDP port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return _join(self.host, self.port)
+
+
+def parse(text: str, *, lowest_port: int = 1) -> Address:
+    """From `udp://HOST:PORT` or `HOST:PORT`; an IPv6 host stands in brackets."""
+    if not isinstance(text, str):
+        raise UsageError(f"an address is text such as udp://127.0.0.1:7400, not {text!r}")
+    host, colon, port = text.removeprefix(_SCHEME).rpartition(":")
+    if "://" in host:
+        raise UsageError(f"only UDP is spoken here: write {_SCHEME}HOST:PORT, not {text!r}")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise UsageError(f"write an IPv6 address in brackets, as in [::1]:7400, not {text!r}")
+    if not colon or not host or not (port.isascii() and port.isdigit()):
+        raise UsageError(f"an address is HOST:PORT, as in 127.0.0.1:7400, not {text!r}")
+    if not lowest_port <= int(port) <= _PORT_MAX:
+        raise UsageError(f"a port is {lowest_port} to {_PORT_MAX}, not {port}")
+    return Address(host, int(port))
+
+
+async def resolve(address: Address, *, family: int = socket.AF_UNSPEC) -> tuple[int, Sockaddr]:
+    """The family and socket address of a host that may be known by name only."""
+    host, port = address
+    try:
+        # Numbers need nobody's help, and so no thread.
+        found = socket.getaddrinfo(
+            host, port, family, socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST
+        )
+    except OSError:
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(
+                host, port, family=family, type=socket.SOCK_DGRAM
+            )
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise UsageError(f"cannot find {host!r}: {why}: check the address") from None
+    return int(found[0][0]), found[0][4]  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=_CACHED_MAX)
+def port_of(address: Sockaddr) -> Port:
+    """What machines call this address."""
+    if len(address) == 4 and address[3]:
+        return _join(f"{address[0]}%{address[3]}", address[1])
+    return _join(address[0], address[1])
+
+
+@lru_cache(maxsize=_CACHED_MAX)
+def sockaddr_of(port: Port) -> Sockaddr:
+    """The address that `port_of` made this port from."""
+    host, _, number = port.rpartition(":")
+    if not host.startswith("["):
+        return host, int(number)
+    host, _, scope = host[1:-1].partition("%")
+    return host, int(number), 0, int(scope or 0)
+
+
+def _join(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

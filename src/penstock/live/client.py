@@ -1,0 +1,225 @@
+"""An application's node: `penstock.connect`.
+
+    endpoint   order and loss, end to end       penstock.transport.endpoint
+    client     one broker's publish/subscribe   penstock.overlay.client
+    pump       one socket                       penstock.live.pump
+
+The network is best-effort: a publication leaves at once, a subscription is told to
+the broker at once, and neither is acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+from penstock.content.filter import Predicate
+from penstock.content.message import Message
+from penstock.content.syntax import parse
+from penstock.content.value import Value
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import Instant
+from penstock.live import address
+from penstock.live.agreement import USUAL, Agreement
+from penstock.live.epoch import epoch_now, new_epoch
+from penstock.live.ordering import Late, ordering_of
+from penstock.live.pump import Pump
+from penstock.live.subscription import QUEUE_MAX, NodePump, Subscription
+from penstock.overlay.client import Client
+from penstock.transport.endpoint import Endpoint
+from penstock.transport.facts import Absence, Receipt
+from penstock.transport.settings import (
+    DEFAULT,
+    EndpointSettings,
+    OrderingSettings,
+    RecordSettings,
+)
+from penstock.wire import size_of
+from penstock.wire.frames.base import OverlayFrame, TrafficClass, check_unsigned
+from penstock.wire.frames.data import MessageId
+from penstock.wire.frames.sub import Sub
+
+_TIMEOUT_S: Final = 5.0
+_PUBLISHER_BITS: Final = 64
+# A publisher that never waits lets the rest of its program run after so many messages.
+_PUBLISHED_PER_TURN: Final = 64
+
+
+class Node:
+    """Publishes and subscribes through one broker; `connect` makes it."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        client: Client,
+        endpoint: Endpoint[OverlayFrame],
+        where: address.Address,
+        timeout_s: float,
+    ) -> None:
+        self._client: Final = client
+        self._where: Final = where
+        self._timeout_s: Final = timeout_s
+        self._begun: Final[dict[int, Subscription]] = {}
+        self._heard: Final = asyncio.Event()
+        self._published = 0
+        self._pump: Final[NodePump] = Pump(sock, endpoint, deliver=self._deliver, after=self._after)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the broker was heard within the last seconds."""
+        return self._client.is_connected and not self._pump.is_closed
+
+    @property
+    def counters(self) -> Mapping[str, Mapping[str, int]]:
+        """Of the transport, of the broker's client and of the socket; see `docs/live.md`."""
+        return {
+            "transport": dict(self._pump.machine.counters),
+            "client": dict(self._client.counters),
+            "socket": dict(self._pump.counters),
+        }
+
+    async def publish(self, attributes: Mapping[str, Value], payload: bytes = b"") -> MessageId:
+        """Sends a message to whoever wants it; returns its name."""
+        message = Message(attributes, payload)
+        frame = self._pump.call(lambda endpoint, now: endpoint.publish(message, now=now))
+        self._published += 1
+        if self._published % _PUBLISHED_PER_TURN == 0:
+            await asyncio.sleep(0)
+        return frame.id
+
+    def subscribe(
+        self,
+        interest: str | Predicate,
+        *,
+        order: bool | None = None,
+        max_delay: float | None = None,
+        violation_probability: float | None = None,
+        late: Late | None = None,
+        ordering: OrderingSettings = DEFAULT,
+        queue_max: int = QUEUE_MAX,
+    ) -> Subscription:
+        """What matches, each publisher's messages in order as far as `max_delay` seconds allow.
+
+        Of the messages that were overtaken and do come, a share of
+        `violation_probability` may come too late: they are handed over all the same,
+        or not (`late="drop"`). `order=False` hands over what arrives as it arrives.
+        `ordering` sets all there is to set; what else is given overrules it. The
+        subscription begins when it is entered, with `async with`.
+        """
+        predicate = parse(interest) if isinstance(interest, str) else interest
+        # Refuses here what no datagram could carry.
+        size_of(Sub(subscription=0, traffic=TrafficClass.DATA, predicate=predicate))
+        chosen = ordering_of(
+            ordering,
+            order=order,
+            max_delay=max_delay,
+            violation_probability=violation_probability,
+            late=late,
+        )
+        return Subscription(
+            predicate, chosen, queue_max, pump=self._pump, begun=self._begun, ready=self.ready
+        )
+
+    async def ready(self) -> None:
+        """Until the broker is heard."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._heard.wait()
+        except TimeoutError:
+            raise UsageError(
+                f"no broker answers at {self._where}: start one with"
+                f" 'penstock broker --listen {self._where}', or check that its --network is ours"
+            ) from None
+
+    def close(self) -> None:
+        """Ends all subscriptions and the node; closing twice is no error."""
+        for subscription in list(self._begun.values()):
+            subscription.end()
+        self._pump.close()
+
+    def link_up(self) -> None:
+        """There is a socket: says HELLO, and goes on doing so."""
+
+        def begin(endpoint: Endpoint[OverlayFrame], now: Instant) -> None:
+            self._client.link_up(now=now)
+            # Takes what the client wants sent.
+            endpoint.wake(now=now)
+
+        self._pump.call(begin)
+
+    def _deliver(self, fact: Receipt | Absence) -> None:
+        subscription = self._begun.get(fact.subscription)
+        if subscription is not None:
+            subscription.take(fact)
+
+    def _after(self) -> None:
+        if self._pump.is_closed:
+            # Whoever waits learns of it, and of what the machine died of.
+            self._heard.set()
+            for subscription in list(self._begun.values()):
+                subscription.end(self._pump.error)
+        elif self._client.is_connected:
+            self._heard.set()
+        else:
+            self._heard.clear()
+
+
+@asynccontextmanager
+async def connect(
+    where: str,
+    *,
+    publisher: int | None = None,
+    record: RecordSettings | None = None,
+    agreement: Agreement = USUAL,
+    timeout: float = _TIMEOUT_S,
+) -> AsyncIterator[Node]:
+    """A node of the broker at `where`, such as "udp://127.0.0.1:7400".
+
+    Waits up to `timeout` seconds for the broker. `publisher` is the number that
+    others know this node's messages by, drawn at random unless it is given;
+    `record` says what each message tells of those before it.
+    """
+    target = address.parse(where)
+    if publisher is None:
+        number, epoch = secrets.randbits(_PUBLISHER_BITS), epoch_now()
+    else:
+        check_unsigned(_PUBLISHER_BITS, publisher=publisher)
+        number, epoch = publisher, new_epoch()
+    sock = await _socket_to(target)
+    client = Client(
+        address.port_of(sock.getpeername()),
+        epoch,
+        network=agreement.network,
+        settings=agreement.overlay,
+    )
+    endpoint = Endpoint(
+        client,
+        pub=number,
+        epoch=epoch,
+        encoder=agreement.encoder(),
+        settings=EndpointSettings(record=record or RecordSettings()),
+    )
+    node = Node(sock, client, endpoint, target, timeout)
+    try:
+        node.link_up()
+        await node.ready()
+        yield node
+    finally:
+        node.close()
+
+
+async def _socket_to(target: address.Address) -> socket.socket:
+    """Connected, so that the system tells when nobody is there, and keeps strangers out."""
+    family, sockaddr = await address.resolve(target)
+    sock = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        sock.connect(sockaddr)
+    except OSError as error:
+        sock.close()
+        why = (error.strerror or str(error)).lower()
+        raise UsageError(f"cannot reach {target}: {why}: check the address") from None
+    return sock

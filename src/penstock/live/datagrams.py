@@ -1,0 +1,75 @@
+"""Frames over one UDP socket.
+
+Nothing that a peer sends, and nothing that the socket refuses, raises: it is
+counted, for the network is best-effort. The names are those of `trace.fates`.
+Knows no protocol and no time.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from errno import EAGAIN, ENOBUFS
+from typing import Final
+
+from penstock.kernel.errors import PeerError
+from penstock.kernel.machine import Port
+from penstock.live.address import port_of, sockaddr_of
+from penstock.wire.codec.overlay import OVERLAY
+from penstock.wire.frames.base import OverlayFrame
+from penstock.wire.limits import DATAGRAM_BYTES_MAX
+
+# Then others of the same loop have their turn.
+_AT_ONCE_MAX: Final = 64
+# What arrives while Python is busy waits here; the system may allow less.
+_BUFFER_BYTES: Final = 4 << 20
+_FULL: Final = frozenset({EAGAIN, ENOBUFS})
+
+
+class Datagrams:
+    """Owns `sock`. Ports are addresses: see `live.address`."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        for buffer in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+            sock.setsockopt(socket.SOL_SOCKET, buffer, _BUFFER_BYTES)
+        self._socket = sock
+        self.counters: Final = {"received": 0, "sent": 0, "corrupt": 0, "queue_full": 0, "down": 0}
+
+    def fileno(self) -> int:
+        """To be waited for."""
+        return self._socket.fileno()
+
+    def send(self, frame: OverlayFrame, port: Port) -> None:
+        """Now or never."""
+        try:
+            self._socket.sendto(OVERLAY.encode(frame), sockaddr_of(port))
+        except OSError as error:
+            self.counters["queue_full" if error.errno in _FULL else "down"] += 1
+        else:
+            self.counters["sent"] += 1
+
+    def receive(self) -> Iterator[tuple[OverlayFrame, Port]]:
+        """What has arrived and can be read, up to a bound."""
+        counters, recvfrom, decode = self.counters, self._socket.recvfrom, OVERLAY.decode
+        for _ in range(_AT_ONCE_MAX):
+            try:
+                # One byte more than any frame has shows that there was more.
+                data, address = recvfrom(DATAGRAM_BYTES_MAX + 1)
+            except BlockingIOError:
+                return
+            except OSError:
+                # What was sent before found nobody there.
+                counters["down"] += 1
+                continue
+            counters["received"] += 1
+            try:
+                frame = decode(data)
+            except PeerError:
+                counters["corrupt"] += 1
+                continue
+            yield frame, port_of(address)
+
+    def close(self) -> None:
+        """What has arrived is not read any more."""
+        self._socket.close()

@@ -1,0 +1,138 @@
+"""One machine on one socket: receive, drain, re-arm one timer.
+
+The socket is read in a callback that empties it, up to a bound: asyncio's own
+datagram transports take six times as long per packet. An error of the machine is
+our own, and ends the pump. Knows no protocol; time is the host's monotonic clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from time import monotonic_ns
+from typing import Any, Final, Generic, TypeVar
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import SECOND, Instant
+from penstock.kernel.machine import Deliver, Machine, Record, Send
+from penstock.live.datagrams import Datagrams
+
+M = TypeVar("M", bound=Machine[Any])
+T = TypeVar("T")
+
+
+def _ignore(_item: object) -> None:
+    pass
+
+
+class Pump(Generic[M]):
+    """Owns `sock`; `deliver` and `record` take what the machine puts out besides frames.
+
+    `after` is called whenever the machine may have changed, and at the end; `error`
+    is what the machine died of, if it did.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        machine: M,
+        *,
+        deliver: Callable[[Any], object] = _ignore,
+        record: Callable[[Any], object] = _ignore,
+        after: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.machine: Final = machine
+        self.is_closed = False
+        self.error: Exception | None = None
+        self._datagrams: Final = Datagrams(sock)
+        self._deliver: Final = deliver
+        self._record: Final = record
+        self._after: Final = after
+        self._ended: Final = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed_for: Instant = 0
+        self._loop: Final = asyncio.get_running_loop()
+        self._loop.add_reader(self._datagrams, self._do, self._receive)
+        # The machine may have something to say already; whoever is told is not ready yet.
+        self._loop.call_soon(self._do, self._drain)
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Of the socket."""
+        return self._datagrams.counters
+
+    def call(self, verb: Callable[[M, Instant], T]) -> T:
+        """Says something to the machine that is no frame; what it raises is the caller's."""
+        if self.is_closed:
+            raise UsageError("this node is closed: open another") from self.error
+        try:
+            return verb(self.machine, monotonic_ns())
+        finally:
+            self._do(self._drain)
+
+    def close(self, error: Exception | None = None) -> None:
+        """Ends it, once; what waits in the socket is not read any more."""
+        if self.is_closed:
+            return
+        self.is_closed, self.error = True, error
+        self._loop.remove_reader(self._datagrams)
+        self._datagrams.close()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._ended.set()
+        self._after()
+
+    async def wait(self) -> None:
+        """Until it is closed; raises what the machine died of."""
+        await self._ended.wait()
+        if self.error is not None:
+            raise self.error
+
+    def _do(self, step: Callable[[], object]) -> None:
+        """One turn."""
+        if self.is_closed:
+            return
+        try:
+            step()
+            self._arm()
+        except Exception as error:
+            self.close(error)
+        else:
+            self._after()
+
+    def _receive(self) -> None:
+        for frame, port in self._datagrams.receive():
+            self.machine.receive(frame, via=port, now=monotonic_ns())
+            self._drain()
+
+    def _drain(self) -> None:
+        poll = self.machine.poll
+        while (output := poll()) is not None:
+            if type(output) is Send:
+                self._datagrams.send(output.frame, output.port)
+            elif type(output) is Deliver:
+                self._deliver(output.item)
+            else:
+                assert type(output) is Record, f"nobody takes {output!r}"
+                self._record(output.row)
+
+    def _arm(self) -> None:
+        """One live timer: one that rings too early looks again, so only moving up costs."""
+        wakeup = self.machine.next_wakeup()
+        if wakeup is None:
+            return
+        if self._timer is not None:
+            if self._armed_for <= wakeup:
+                return
+            self._timer.cancel()
+        self._armed_for = wakeup
+        delay_s = max(0, wakeup - monotonic_ns()) / SECOND
+        self._timer = self._loop.call_later(delay_s, self._do, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        wakeup, now = self.machine.next_wakeup(), monotonic_ns()
+        if wakeup is not None and wakeup <= now:
+            self.machine.wake(now=now)
+            self._drain()

@@ -1,0 +1,62 @@
+"""A bounded queue between the pump, which cannot wait, and an application, which may be slow.
+
+What finds the queue full is dropped, and counted as `overflow`: memory never grows
+with what an application leaves lying.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Final, Generic, TypeVar
+
+from penstock.kernel.errors import UsageError
+
+Item = TypeVar("Item")
+
+
+class Stream(Generic[Item]):
+    """An asynchronous iterator; when it is closed, what is queued still comes, then the end."""
+
+    def __init__(self, most: int) -> None:
+        if most < 1:
+            raise UsageError(f"a queue holds 1 item or more, not {most}")
+        self.overflow = 0
+        self._most: Final = most
+        self._items: Final[deque[Item]] = deque()
+        self.is_closed = False
+        self._error: BaseException | None = None
+        self._changed: Final = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, item: Item) -> bool:
+        """Whether there was room for it."""
+        if self.is_closed:
+            return False
+        if len(self._items) >= self._most:
+            self.overflow += 1
+            return False
+        self._items.append(item)
+        self._changed.set()
+        return True
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Nothing more will come; with an error, whoever waits for more is told."""
+        if not self.is_closed:
+            self.is_closed, self._error = True, error
+            self._changed.set()
+
+    def __aiter__(self) -> Stream[Item]:
+        return self
+
+    async def __anext__(self) -> Item:
+        while not self._items:
+            if self._error is not None:
+                raise self._error
+            if self.is_closed:
+                raise StopAsyncIteration
+            self._changed.clear()
+            await self._changed.wait()
+        return self._items.popleft()

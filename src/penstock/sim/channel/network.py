@@ -1,0 +1,152 @@
+"""Endpoints around a hub, on the hosts of one world.
+
+From a client to the hub nothing takes time or is lost, unless an access link is
+given: what that loses, all receivers lose. From the hub to each client leads a
+path of its own. Knows no workload and records nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import count
+from typing import Any, Final, TypeAlias
+
+from penstock.content.filter import Predicate
+from penstock.content.tags import Encoder
+from penstock.kernel.instant import Instant
+from penstock.kernel.machine import Machine
+from penstock.kernel.seeds import Seeds
+from penstock.sim.channel.hub import Hub
+from penstock.sim.channel.link import LooseLink
+from penstock.sim.channel.path import Path
+from penstock.sim.channel.port import ChannelPort
+from penstock.sim.clock import Clock
+from penstock.sim.host import Framing, Host, Outlets
+from penstock.sim.spec import LinkSpec
+from penstock.sim.world import World
+from penstock.transport.endpoint import Endpoint
+from penstock.transport.settings import EndpointSettings, OrderingSettings
+from penstock.wire import decode, encode, size_of
+
+# Makes what runs at a client, anew at each start: an endpoint, or the bare port.
+MakeClient: TypeAlias = Callable[[ChannelPort, Instant], Machine[Any]]
+# Hears the name of a client and what the network hands to the transport there.
+Arrived: TypeAlias = Callable[[str, Any], None]
+
+HUB: Final = "hub"
+_SALT: Final = b"simulated"
+
+
+def _bare(port: ChannelPort, _now: Instant) -> Machine[Any]:
+    return port
+
+
+class ChannelNetwork:
+    """A hub, and a path like `path` to each client that has none of its own."""
+
+    def __init__(
+        self,
+        seeds: Seeds,
+        path: Path,
+        *,
+        codec: bool = False,
+        outlets: Outlets | None = None,
+    ) -> None:
+        framing = Framing[Any](size_of=size_of, codec=(encode, decode) if codec else None)
+        self.world: Final = World[Any](seeds, framing)
+        # For each endpoint, the orderings of its subscriptions, by their numbers.
+        self.orderings: Final[dict[str, dict[int, str]]] = {}
+        self._path: Final = path
+        self._outlets: Final = outlets
+        self._encoder: Final = Encoder(_SALT)
+        self._hops: Final[dict[str, int]] = {}
+        self.world.add_host(HUB, lambda _now: Hub())
+
+    def add_client(
+        self,
+        name: str,
+        make: MakeClient = _bare,
+        *,
+        arrived: Arrived | None = None,
+        path: Path | None = None,
+        clock: Clock | None = None,
+        access: LinkSpec | None = None,
+    ) -> Host[Any, Any]:
+        """A client that runs what `make` makes of its port and its local time."""
+        path = path or self._path
+        self._hops[name] = path.hops
+        overhear = None if arrived is None else partial(arrived, name)
+        host = self.world.add_host(
+            name,
+            lambda now: make(ChannelPort(HUB, overhear), now),
+            clock=clock,
+            outlets=self._outlets,
+        )
+        self.world.connect(name, HUB, access or LinkSpec(), back=LinkSpec())
+        hub = self.world.host(HUB)
+        link = LooseLink[Any](
+            f"{HUB}-{name}",
+            path,
+            partial(host.arrive, HUB),
+            events=self.world.events,
+            seeds=self.world.seeds,
+        )
+        if hub.observer is not None:
+            link.observe(hub.observer)
+        # In place of the one that keeps order.
+        self.world.links[HUB, name] = hub.links[name] = link
+        return host
+
+    def subscribe(self, name: str, predicate: Predicate, *, number: int = 1) -> None:
+        """The bare client asks, now."""
+        self.world.host(name).call(
+            lambda client, now: client.subscribe(number, predicate, now=now),
+        )
+
+    def add_endpoint(
+        self,
+        name: str,
+        *,
+        pub: int,
+        settings: EndpointSettings,
+        arrived: Arrived | None = None,
+        clock: Clock | None = None,
+        access: LinkSpec | None = None,
+    ) -> Host[Any, Endpoint[Any]]:
+        """A client with a transport, which publishes as `pub`."""
+        epochs = count()
+        self.orderings[name] = {}
+
+        def make(port: ChannelPort, _now: Instant) -> Endpoint[Any]:
+            return Endpoint[Any](
+                port, pub=pub, epoch=next(epochs), encoder=self._encoder, settings=settings
+            )
+
+        return self.add_client(name, make, arrived=arrived, clock=clock, access=access)
+
+    def subscribe_endpoint(
+        self, name: str, predicate: Predicate, orderings: Mapping[str, OrderingSettings]
+    ) -> None:
+        """The application asks once for each ordering; not again should its host restart."""
+
+        def ask(ordering: str, endpoint: Endpoint[Any], now: Instant) -> None:
+            number = endpoint.subscribe(predicate, ordering=orderings[ordering], now=now)
+            self.orderings[name][number] = ordering
+
+        for ordering in orderings:
+            self.world.host(name).call(partial(ask, ordering))
+
+    def close_endpoints(self) -> None:
+        """All end their subscriptions: what is held is handed over, what is missing given up."""
+        for name, numbers in self.orderings.items():
+            for number in numbers:
+                self.world.host(name).call(partial(_end, number))
+
+    def brokers_between(self, _one: str, other: str) -> int:
+        """How many hops a message takes to a client, wherever it is from."""
+        return self._hops[other]
+
+
+def _end(number: int, endpoint: Endpoint[Any], now: Instant) -> None:
+    endpoint.unsubscribe(number, now=now)

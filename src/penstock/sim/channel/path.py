@@ -1,0 +1,149 @@
+"""What a message meets on its way: a law of delays, losses and copies, as a value.
+
+The variable part of a delay is that of `hops` servers, each of which takes an
+exponential time. Delays may be correlated from one message to the next; then
+their law is the same, but each is like the one before. Some messages may take a
+detour, which is longer by a fixed time.
+
+Knows nothing of links or events; `Journeys` draws one message after another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from random import Random
+from typing import Final, TypeAlias
+
+import numpy as np
+import scipy.signal
+import scipy.special
+from numpy.typing import NDArray
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import Duration
+from penstock.kernel.seeds import Seeds
+from penstock.sim.loss import IsLost, check_chance
+
+Floats: TypeAlias = NDArray[np.float64]
+
+HOPS_MAX: Final = 15
+# Draws are made many at once: few at first, for a path that sees few messages.
+_FIRST: Final = 64
+_MOST: Final = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """One way from a publisher to a receiver."""
+
+    hops: int = 2
+    # How long one hop takes on average, and what all messages take besides.
+    hop_ns: Duration = 0
+    fixed_ns: Duration = 0
+    loss: float = 0.0
+    # How many of those that arrive come a second time, after a delay of its own.
+    duplicates: float = 0.0
+    # Of a delay with the one before, after both were made normal.
+    correlation: float = 0.0
+    # How many take the detour, and how much longer it is.
+    detours: float = 0.0
+    detour_ns: Duration = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.hops <= HOPS_MAX:
+            raise UsageError(f"a path has 1 to {HOPS_MAX} hops, not {self.hops}")
+        for name in ("hop_ns", "fixed_ns", "detour_ns"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"{name} is a time of 0 or more, not {getattr(self, name)}")
+        for name in ("loss", "duplicates", "detours"):
+            check_chance(name, getattr(self, name))
+        if not 0 <= self.correlation < 1:
+            raise UsageError(f"a correlation lies from 0 to below 1, not {self.correlation}")
+
+
+@dataclass(frozen=True, slots=True)
+class LastOf:
+    """Loses the last of every so many packets: a loss that all share, and that is known."""
+
+    every: int
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise UsageError(f"one of every {self.every} packets is none: write 1 or more")
+
+    def generator(self, rng: Random) -> IsLost:  # noqa: ARG002  every model is asked the same way
+        """No chance at all."""
+        numbers, every = count(1), self.every
+        return lambda: next(numbers) % every == 0
+
+
+class Journeys:
+    """The messages of one path, in the order in which they leave."""
+
+    __slots__ = ("_coming", "_count", "_last", "_path", "_seeds", "_sources")
+
+    def __init__(self, path: Path, seeds: Seeds) -> None:
+        self._path: Final = path
+        self._seeds: Final = seeds
+        # A kind of chance that is switched on shifts nobody else's draws.
+        self._sources: Final[dict[str, np.random.Generator]] = {}
+        self._coming: list[tuple[Duration, ...]] = []
+        self._count = _FIRST
+        # The normal variable behind the last delay.
+        self._last: float | None = None
+
+    def draw(self) -> tuple[Duration, ...]:
+        """How long each copy of the next message takes; none is lost."""
+        if not self._coming:
+            self._coming = self._batch(self._count)
+            self._coming.reverse()
+            self._count = min(_MOST, 2 * self._count)
+        return self._coming.pop()
+
+    def _batch(self, count: int) -> list[tuple[Duration, ...]]:
+        path = self._path
+        delays = self._delays("delay", count)
+        journeys: list[tuple[Duration, ...]] = list(zip(delays.tolist(), strict=True))
+        if path.duplicates:
+            again = self._delays("duplicate", count).tolist()
+            for i in self._chosen("duplicates", path.duplicates, count):
+                journeys[i] = (*journeys[i], again[i])
+        if path.loss:
+            for i in self._chosen("loss", path.loss, count):
+                journeys[i] = ()
+        return journeys
+
+    def _delays(self, which: str, count: int) -> NDArray[np.int64]:
+        path = self._path
+        delays_ns = np.full(count, path.fixed_ns, np.int64)
+        if path.hop_ns:
+            delays_ns += np.rint(self._hops(which, count) * path.hop_ns).astype(np.int64)
+        if path.detours:
+            delays_ns[self._chosen(f"{which} detours", path.detours, count)] += path.detour_ns
+        return delays_ns
+
+    def _hops(self, which: str, count: int) -> Floats:
+        """The sum of all hops, in units of one."""
+        path, source = self._path, self._source(which)
+        if not path.correlation or which != "delay":
+            return source.standard_gamma(path.hops, count)
+        # Each is a share of the one before and something new, so that its variance stays 1.
+        rho = path.correlation
+        fresh = np.sqrt(1 - rho**2) * source.standard_normal(count)
+        if self._last is None:
+            self._last = float(source.standard_normal())
+        normal, _ = scipy.signal.lfilter([1.0], [1.0, -rho], fresh, zi=[rho * self._last])
+        self._last = float(normal[-1])
+        # From above, where a probability near 1 would lose its digits.
+        hops: Floats = scipy.special.gammainccinv(path.hops, scipy.special.ndtr(-normal))
+        return hops
+
+    def _chosen(self, which: str, chance: float, count: int) -> list[int]:
+        chosen: list[int] = np.flatnonzero(self._source(which).random(count) < chance).tolist()
+        return chosen
+
+    def _source(self, which: str) -> np.random.Generator:
+        if which not in self._sources:
+            self._sources[which] = self._seeds.generator(which)
+        return self._sources[which]

@@ -1,0 +1,116 @@
+"""What a swarm run with transports is like: a network as of other runs, and what is above it.
+
+Networks are smaller, because what a transport does is seen between two clients,
+and applications choose among a few interests, so that several ask for the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from random import Random
+from typing import Final
+
+from penstock.content.bloom import BloomParams
+from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration
+from penstock.kernel.seeds import Seeds
+from penstock.sim.swarm.options import PERIODS, Options, draw_options
+from penstock.sim.swarm.workload import FILTERS
+from penstock.transport.latch import LATCH_MAX, Conditional
+from penstock.transport.settings import (
+    DEFAULT,
+    OFF,
+    EndpointSettings,
+    OrderingSettings,
+    RecordSettings,
+    constant,
+    literal,
+)
+
+# Of every kind that there is; what each draw changes besides is in `_ordering`.
+ORDERINGS: Final = {
+    "default": DEFAULT,
+    "off": OFF,
+    "literal": literal(),
+    "printed": literal(as_printed=True),
+    "basic": literal(record_used=0),
+    "constant": constant(20 * MILLISECOND),
+    "constant with record": constant(20 * MILLISECOND, record_used=10),
+    "eager": OrderingSettings(latch=Conditional(0.3), loss_share=1),
+    "cautious": OrderingSettings(is_cautious=True),
+    "as sets": OrderingSettings(bloom=BloomParams(128, 3)),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointOptions:
+    """All of one run; `network` says what is below, and how often messages and changes come."""
+
+    network: Options
+    settings: EndpointSettings
+    # What applications choose from.
+    interests: tuple[str, ...]
+    orderings: tuple[OrderingSettings, ...]
+    # Messages leave in bursts of up to so many, so far apart: quickly enough to overtake.
+    burst_max: int
+    burst_gap_ns: Duration
+    # How long after faults and losses have stopped everybody has enough.
+    calm_ns: Duration
+
+    def __str__(self) -> str:
+        own = [f"  {f.name} = {getattr(self, f.name)!r}" for f in fields(self)[1:]]
+        return "\n".join([str(self.network), *own])
+
+    @property
+    def seed(self) -> int:
+        """Where all of it is drawn from."""
+        return self.network.seed
+
+
+def draw_endpoints(seed: int) -> EndpointOptions:
+    """A run with faults, loss and churn, each more or less."""
+    rng = Seeds(seed).rng("swarm", "endpoints")
+    drawn = draw_options(seed)
+    network = replace(
+        drawn,
+        brokers=min(drawn.brokers, 4),
+        clients=min(drawn.clients, 5),
+        # Several workers, each of which takes its time: that is where messages overtake.
+        workers=rng.choice((0, 2, 4, 4)),
+        service_ns=rng.randint(100, 4_000) * MICROSECOND,
+        stagger_ns=min(drawn.stagger_ns, 100 * MILLISECOND),
+        messages_per_s=rng.choice((50, 200, 400)),
+        changes_per_s=rng.choice((0, 5, 20)),
+        ghosts=0,
+        safety_ns=rng.randint(800, 1_500) * MILLISECOND,
+        settings=PERIODS,
+        cramped=False,
+    )
+    record = RecordSettings(
+        size=rng.choice((0, 1, 5, 10, 10, 30)),
+        cover_ns=rng.choice((None, None, 20 * MILLISECOND)),
+        numbers=rng.choice(((), ("a",))),
+        bloom=BloomParams(128, 3) if rng.random() < 0.2 else None,
+    )
+    return EndpointOptions(
+        network=network,
+        settings=EndpointSettings(record=record, publishers_max=rng.choice((16_384,) * 6 + (2, 1))),
+        interests=tuple(
+            rng.choice(FILTERS).format(rng.randrange(10)) for _ in range(rng.randint(1, 3))
+        )
+        + ("a = 3", "true")[: rng.randint(0, 2)],
+        orderings=tuple(_ordering(rng) for _ in range(rng.randint(2, 5))),
+        burst_max=rng.choice((1, 5, 30)),
+        burst_gap_ns=rng.choice((0, 100_000, MILLISECOND, 5 * MILLISECOND)),
+        calm_ns=rng.choice((0, 0, 300)) * MILLISECOND,
+    )
+
+
+def _ordering(rng: Random) -> OrderingSettings:
+    return replace(
+        ORDERINGS[rng.choice(list(ORDERINGS))],
+        max_delay_ns=rng.choice((LATCH_MAX, LATCH_MAX, 100 * MILLISECOND, MILLISECOND, 0)),
+        late=rng.choice(("deliver", "drop")),
+        remember_ns=rng.choice((10 * SECOND, 200 * MILLISECOND, 10 * MILLISECOND, 0)),
+        held_max=rng.choice((1_000, 1_000, 5, 1)),
+        missing_max=rng.choice((1_000, 1_000, 10, 1)),
+    )

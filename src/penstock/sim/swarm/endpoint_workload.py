@@ -1,0 +1,108 @@
+"""What applications over a transport do in a swarm run: drawn ahead, each action with a text.
+
+They publish in bursts, ask for more and for less, change how it is ordered, leave
+and come back. Knows neither network nor checkers; `endpoints` carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Final, Literal
+
+from penstock.content.value import Value
+from penstock.kernel.instant import SECOND, Instant
+from penstock.kernel.seeds import Seeds
+from penstock.sim.schedule import Constant, departures
+from penstock.sim.swarm.endpoint_options import EndpointOptions
+from penstock.sim.swarm.workload import publication
+
+# Subscriptions of one client at once.
+SUBSCRIPTIONS_MAX: Final = 6
+
+Verb = Literal["subscribe", "adjust", "unsubscribe", "leave", "return", "publish"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One thing that one application does; what does not apply to a verb is left out."""
+
+    at: Instant
+    client: str
+    verb: Verb
+    # Which of its subscriptions, counted round; which interest and which ordering of the run's.
+    which: int = 0
+    interest: int = 0
+    ordering: int = 0
+    is_told: bool = False
+    values: tuple[tuple[str, Value], ...] = ()
+
+
+def draw_actions(options: EndpointOptions, *, stop: Instant) -> list[Action]:
+    """What happens up to `stop`, in order; whoever left is back by then."""
+    network = options.network
+    seeds = Seeds(options.seed).child("swarm", "endpoints")
+    clients = [f"c{i}" for i in range(1, network.clients + 1)]
+    actions: list[Action] = []
+    rng = seeds.rng("changes")
+    for at in departures(Constant(network.changes_per_s), start=SECOND // 4, stop=stop, rng=rng):
+        actions += _change(rng, options, rng.choice(clients), at, stop)
+    rng = seeds.rng("messages")
+    bursts_per_s = network.messages_per_s * 2 / (1 + options.burst_max)
+    for at in departures(Constant(bursts_per_s), start=0, stop=stop, rng=rng):
+        actions += _burst(rng, options, rng.choice(clients), at, stop)
+    return sorted(actions, key=lambda action: action.at)
+
+
+def joining(options: EndpointOptions, client: str, life: int) -> list[Action]:
+    """What an application asks for whenever its host starts."""
+    rng = Seeds(options.seed).rng("swarm", "endpoints", "joining", client, str(life))
+    return [_wish(rng, options, client, 0) for _ in range(rng.randint(1, 3))]
+
+
+def _burst(
+    rng: Random, options: EndpointOptions, client: str, at: Instant, stop: Instant
+) -> Iterator[Action]:
+    for _ in range(rng.randint(1, options.burst_max)):
+        if at < stop:
+            values = publication(rng, client, at).values
+            yield Action(at=at, client=client, verb="publish", values=values)
+        at += options.burst_gap_ns
+
+
+def _wish(rng: Random, options: EndpointOptions, client: str, at: Instant) -> Action:
+    return Action(
+        at=at,
+        client=client,
+        verb="subscribe",
+        interest=rng.randrange(len(options.interests)),
+        ordering=rng.randrange(len(options.orderings)),
+    )
+
+
+def _change(
+    rng: Random, options: EndpointOptions, client: str, at: Instant, stop: Instant
+) -> Iterator[Action]:
+    kind, which = rng.random(), rng.randrange(SUBSCRIPTIONS_MAX)
+    ordering = rng.randrange(len(options.orderings))
+    if kind < 0.35:
+        yield _wish(rng, options, client, at)
+    elif kind < 0.6:
+        yield Action(at=at, client=client, verb="adjust", which=which, ordering=ordering)
+    elif kind < 0.9:
+        yield Action(at=at, client=client, verb="unsubscribe", which=which)
+    else:
+        # At times back so soon that what it said last overtakes, or is overtaken.
+        back = min(stop, at + 1 + int(rng.expovariate(rng.choice((4, 1_000))) * SECOND))
+        is_told = rng.random() < options.network.told
+        yield from _at_once(rng, client, at)
+        yield Action(at=at, client=client, verb="leave", is_told=is_told)
+        yield Action(at=back, client=client, verb="return")
+        yield from _at_once(rng, client, back)
+
+
+def _at_once(rng: Random, client: str, at: Instant) -> Iterator[Action]:
+    for _ in range(rng.randint(1, 4)):
+        values = publication(rng, client, at).values
+        yield Action(at=at, client=client, verb="publish", values=values)

@@ -1,0 +1,117 @@
+"""What an endpoint knows of one publisher: which numbers came, and how delays vary.
+
+Numbers wrap around on the wire; here they are unwrapped and grow for ever. The
+last run of consecutive numbers is a length; what lies below it is a set of bits,
+bounded, so that a publisher that is received in order costs next to nothing, and
+one of which little is received no more than a kilobyte.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from penstock.kernel.instant import MICROSECOND, Instant
+from penstock.transport.estimator import DelayEstimator, EstimatorSettings
+from penstock.wire.frames.data import Data
+from penstock.wire.serial import SEQ_BITS
+
+if TYPE_CHECKING:
+    from penstock.transport.stream import Stream
+
+# How far back a number that comes is known to be new, or not.
+WINDOW: Final = 8_192
+_WINDOW_MASK: Final = (1 << WINDOW) - 1
+# Bits beyond the window are cut off now and then: each time would take as long as the rest.
+_SEEN_MAX: Final = 1 << 2 * WINDOW
+_SEQ_SPACE: Final = 1 << SEQ_BITS
+_SEQ_MASK: Final = _SEQ_SPACE - 1
+_SEQ_HALF: Final = _SEQ_SPACE >> 1
+
+
+class Arrivals:
+    """One epoch of one publisher, from its first message on."""
+
+    __slots__ = ("_estimators", "_run", "_seen", "epoch", "heard_ns", "highest", "pub", "streams")
+
+    def __init__(self, first: Data) -> None:
+        self.pub: Final = first.pub
+        self.epoch: Final = first.epoch
+        self.highest = first.seq - 1
+        self.heard_ns: Instant = 0
+        # The numbers from `highest` down that all came; bit i stands for `highest - run - i`.
+        self._run = 0
+        self._seen = 0
+        self._estimators: dict[EstimatorSettings, DelayEstimator] = {}
+        # The order of its messages, for each subscription that got one, by its number.
+        self.streams: Final[dict[int, Stream]] = {}
+
+    def number(self, seq: int) -> int:
+        """The unwrapped number nearest to those that came last."""
+        ahead = (seq - self.highest) & _SEQ_MASK
+        return self.highest + (ahead if ahead < _SEQ_HALF else ahead - _SEQ_SPACE)
+
+    def add(self, number: int) -> bool:
+        """Notes that it came; False if it had come before, or is too old to tell."""
+        ahead = number - self.highest
+        if ahead == 1:
+            self._run += 1
+            self.highest = number
+            return True
+        if ahead > 1:
+            self._begin_run(number, ahead - 1)
+            return True
+        place = -ahead - self._run
+        if place < 0:
+            return False
+        if place >= WINDOW:
+            return any(number in stream.missing for stream in self.streams.values())
+        bit = 1 << place
+        if self._seen & bit:
+            return False
+        self._seen |= bit
+        return True
+
+    def is_too_old(self, seq: int) -> bool:
+        """Whether it is so far back that nobody knows whether it came."""
+        return self.highest - self._run - self.number(seq) >= WINDOW
+
+    def came(self, number: int) -> bool:
+        """Whether it did, as far as is known."""
+        place = self.highest - self._run - number
+        return place < 0 or (place < WINDOW and bool(self._seen >> place & 1))
+
+    def estimator(self, settings: EstimatorSettings) -> DelayEstimator:
+        """The one for these settings, shared by all that order alike."""
+        found = self._estimators.get(settings)
+        if found is None:
+            found = self._estimators[settings] = DelayEstimator(settings)
+        return found
+
+    def take(self, frame: Data, now: Instant) -> int | None:
+        """Its number, after all estimators have seen it; None if it is not to be taken."""
+        number = self.highest + 1
+        if frame.seq == number:
+            # As `add` does: this is what happens most.
+            self._run += 1
+            self.highest = number
+        else:
+            number = self.number(frame.seq)
+            if not self.add(number):
+                return None
+        self.heard_ns = now
+        departed, is_highest = frame.send_ts_us * MICROSECOND, number == self.highest
+        for estimator in self._estimators.values():
+            estimator.arrived(departed, now=now, is_highest=is_highest)
+        return number
+
+    def _begin_run(self, number: int, skipped: int) -> None:
+        """What came before goes below the new run; what is far below is forgotten."""
+        if skipped >= WINDOW:
+            self._seen = 0
+        else:
+            run = min(self._run, WINDOW)
+            self._seen = self._seen << run + skipped | ((1 << run) - 1) << skipped
+            if self._seen > _SEEN_MAX:
+                self._seen &= _WINDOW_MASK
+        self._run = 1
+        self.highest = number

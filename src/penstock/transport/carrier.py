@@ -1,0 +1,72 @@
+"""The message that a record came with, as far as the record's entries refer to it.
+
+Entries refer to its tags by place. The first places are those of its attributes'
+own values, in the order of the attributes: where such a tag stands is known
+without a hash. What else a schema says of the attributes comes after them all.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from penstock.content.message import Message
+from penstock.content.tags import Encoder
+from penstock.kernel.errors import PeerError
+from penstock.wire.codec.record import EntryCodec
+from penstock.wire.frames.record import FingerprintEntry
+
+
+class Listing(NamedTuple):
+    """A message's tags: `presence` sorted, `values` by place."""
+
+    presence: tuple[int, ...]
+    values: tuple[int, ...]
+
+
+def listing_of(message: Message, encoder: Encoder) -> Listing:
+    """The fingerprints of a message's tags."""
+    known, recall = encoder._young, encoder._recall
+    items = [known.get(item) or recall(item) for item in message.keys.items()]
+    values = [item[2][0] for item in items]
+    if encoder.schema.attributes:
+        values += [value for item in items for value in item[2][1:]]
+    return Listing(tuple(sorted({item[1] for item in items})), tuple(values))
+
+
+def width_bits_of(encoder: Encoder) -> int:
+    """How long the network's fingerprints are."""
+    return encoder._mask.bit_length()
+
+
+class Carrier:
+    """Opens entries; its tags are worked out when the first one is opened."""
+
+    __slots__ = ("_codec", "_encoder", "message")
+
+    def __init__(self, message: Message, encoder: Encoder) -> None:
+        self.message = message
+        self._encoder = encoder
+        self._codec: EntryCodec | None = None
+
+    @property
+    def codec(self) -> EntryCodec:
+        """For the entries that the message carries."""
+        codec = self._codec
+        if codec is None:
+            listing = listing_of(self.message, self._encoder)
+            codec = self._codec = EntryCodec(*listing, width_bits_of(self._encoder))
+        return codec
+
+    @property
+    def places(self) -> int:
+        """How many value tags the message has."""
+        if not self._encoder.schema.attributes:
+            return len(self.message.attributes)
+        return len(self.codec.values)
+
+    def open(self, packed: bytes) -> FingerprintEntry | None:
+        """What is in an entry; None if it says nothing or cannot be read."""
+        try:
+            return self.codec.unpack(packed)
+        except PeerError:
+            return None

@@ -1,0 +1,302 @@
+"""One application's end of the transport.
+
+Stands between an application and a best-effort publish/subscribe network, as
+another such network would: `publish`, `subscribe`, `unsubscribe`. On the way out
+a message gets a number, a time and a record of the messages before it; on the
+way in these are taken off again, and serve to hand each publisher's messages
+over in order and to tell what is missing.
+
+1. `_on_data` finds the publisher, and drops what came before or is of an old epoch.
+2. The delay estimators see it; each subscription whose predicate it matches orders it.
+3. What a subscription hands over or gives up comes out of `poll`.
+
+Knows nothing of what carries it: `network` may be any.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Collection, Sequence
+from itertools import count
+from typing import Final, Generic, Protocol
+
+from penstock.content.filter import Predicate
+from penstock.content.index import MatchingIndex
+from penstock.content.message import Message
+from penstock.content.tags import Encoder
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import SECOND, Instant
+from penstock.kernel.machine import Deliver, Output, Port
+from penstock.kernel.timers import Timers
+from penstock.trace.fates import ReceiverFate
+from penstock.transport.arrivals import Arrivals
+from penstock.transport.facts import Absence, Loss, Receipt
+from penstock.transport.missing import Missing
+from penstock.transport.network import Carried, Network
+from penstock.transport.publisher import Publisher
+from penstock.transport.settings import DEFAULT, EndpointSettings, OrderingSettings
+from penstock.transport.stream import Stream
+from penstock.transport.subscription import Subscription, Wish
+from penstock.wire.frames.data import Data
+from penstock.wire.serial import EPOCH_BITS, newer
+
+_DELIVERED: Final = ReceiverFate.DELIVERED
+_SILENCE_NS: Final = 30 * SECOND
+# Up to so many filters in all, looking at each is quicker than an index.
+_FEW_FILTERS: Final = 4
+
+
+class LossListener(Protocol):
+    """Recovery or congestion control: hears of losses; there is none unless it is given."""
+
+    def on_loss(self, loss: Loss, *, now: Instant) -> None:
+        """A number is lost, or it came after all and never was."""
+
+
+class Endpoint(Generic[Carried]):
+    """A machine over `network`; `Deliver.item` is a `facts.Receipt` or a `facts.Absence`.
+
+    `pub` is the number that this endpoint publishes under, `epoch` one that is
+    newer at each start, `encoder` the same for all endpoints of the network.
+    """
+
+    def __init__(
+        self,
+        network: Network[Carried],
+        *,
+        pub: int,
+        epoch: int,
+        encoder: Encoder,
+        settings: EndpointSettings | None = None,
+        listeners: Sequence[LossListener] = (),
+    ) -> None:
+        # What is below, for a driver that must tell it of links.
+        self.network: Final = network
+        self._settings: Final = settings or EndpointSettings()
+        self._publisher: Final = Publisher(pub, epoch, encoder, self._settings)
+        self._encoder: Final = encoder
+        self._listeners: Final = tuple(listeners)
+        self._numbers: Final = count(1)
+        self._subscriptions: Final[dict[int, Subscription]] = {}
+        self._wishes: Final[dict[Predicate, Wish]] = {}
+        # The same by the numbers that the network knows them by; and an index if they are many.
+        self._numbered: Final[dict[int, Wish]] = {}
+        self._index: MatchingIndex[int] | None = None
+        # Those heard last come last.
+        self._arrivals: Final[OrderedDict[int, Arrivals]] = OrderedDict()
+        self._timers: Final[Timers[Missing]] = Timers()
+        self._out: Final[deque[Output[Carried]]] = deque()
+        self._now: Instant = 0
+        # What was dropped, and which bounds were met.
+        self.counters: Final[dict[str, int]] = dict.fromkeys(
+            (
+                "duplicate",
+                "too_old",
+                "old_epoch",
+                "unmatched",
+                "not_data",
+                "after_end",
+                "held_overflow",
+                "missing_overflow",
+                "publishers_overflow",
+            ),
+            0,
+        )
+
+    # What the application does.
+
+    def publish(self, message: Message, *, now: Instant) -> Data:
+        """Sends it; returns the frame that left."""
+        self._now = now
+        frame = self._publisher.frame(message, now)
+        self.network.publish(frame, now=now)
+        return frame
+
+    def subscribe(
+        self, predicate: Predicate, *, ordering: OrderingSettings = DEFAULT, now: Instant
+    ) -> int:
+        """Returns the subscription's number. Equal predicates share one network subscription."""
+        self._now = now
+        wish = self._wishes.get(predicate)
+        number = next(self._numbers)
+        if wish is None:
+            wish = Wish(number, predicate, self._encoder)
+            self.network.subscribe(number, predicate, now=now)
+            self._wishes[predicate] = self._numbered[number] = wish
+            self._index_wishes()
+        subscription = Subscription(
+            number,
+            wish,
+            ordering,
+            timers=self._timers,
+            put_out=self._put_out,
+            on_loss=self._tell_loss,
+            counters=self.counters,
+        )
+        wish.subscriptions[number] = self._subscriptions[number] = subscription
+        return number
+
+    def adjust(self, subscription: int, ordering: OrderingSettings, *, now: Instant) -> None:
+        """Changes how a subscription orders, from now on."""
+        adjusted = self._subscription(subscription)
+        is_off = ordering.latch is None
+        if is_off:
+            self._close_streams(subscription, now)
+        adjusted.order_by(ordering)
+        if not is_off:
+            for arrivals in self._arrivals.values():
+                if subscription in arrivals.streams:
+                    arrivals.streams[subscription].adjust(now)
+
+    def unsubscribe(self, subscription: int, *, now: Instant) -> None:
+        """Hands over what is held, and ends the subscription: nothing comes after that."""
+        self._now = now
+        wish = self._subscription(subscription).wish
+        self._close_streams(subscription, now)
+        del self._subscriptions[subscription], wish.subscriptions[subscription]
+        if not wish.subscriptions:
+            del self._wishes[wish.predicate], self._numbered[wish.number]
+            self._index_wishes()
+            self.network.unsubscribe(wish.number, now=now)
+
+    # What the driver does.
+
+    def receive(self, frame: Carried, *, via: Port, now: Instant) -> None:
+        """Takes a frame from the network."""
+        self._now = now
+        self.network.receive(frame, via=via, now=now)
+        self._hear(now)
+
+    def wake(self, *, now: Instant) -> None:
+        """Runs everything that is due."""
+        self._now = now
+        self.network.wake(now=now)
+        self._hear(now)
+        for missing in self._timers.due(now):
+            missing.stream.ring(missing, now)
+
+    def next_wakeup(self) -> Instant | None:
+        """When `wake` must next be called."""
+        below, own = self.network.next_wakeup(), self._timers.next_wakeup()
+        if below is None or own is None:
+            return own if below is None else below
+        return min(below, own)
+
+    def poll(self) -> Output[Carried] | None:
+        """The next thing to do."""
+        if not self._out:
+            # What the network below was told by others than us.
+            self._hear(self._now)
+        return self._out.popleft() if self._out else None
+
+    # What comes in.
+
+    def _hear(self, now: Instant) -> None:
+        """Takes what the network below puts out: messages for us, and frames to send."""
+        poll = self.network.poll
+        while (output := poll()) is not None:
+            if type(output) is not Deliver:
+                self._out.append(output)
+            elif type(output.item) is Data:
+                self._on_data(output.item, now)
+            else:
+                self.counters["not_data"] += 1
+
+    def _on_data(self, frame: Data, now: Instant) -> None:
+        arrivals = self._arrivals.get(frame.pub)
+        if arrivals is None or arrivals.epoch != frame.epoch:
+            if arrivals is not None and not _is_new_epoch(frame, arrivals, now):
+                self.counters["old_epoch"] += 1
+                return
+            arrivals = self._begin(frame, now)
+        else:
+            self._arrivals.move_to_end(frame.pub)
+        number = arrivals.take(frame, now)
+        if number is None:
+            self.counters["too_old" if arrivals.is_too_old(frame.seq) else "duplicate"] += 1
+            return
+        wishes = self._matching(frame.message)
+        for wish in wishes:
+            for subscription in wish.subscriptions.values():
+                if subscription.ordering.latch is None:
+                    self._put_out(Receipt(subscription.number, frame, now, now, None, _DELIVERED))
+                    continue
+                stream = arrivals.streams.get(subscription.number)
+                if stream is None:
+                    stream = Stream(subscription, arrivals, number)
+                    arrivals.streams[subscription.number] = stream
+                stream.take(frame, number, now)
+        if not wishes:
+            self.counters["unmatched"] += 1
+        if number != arrivals.highest:
+            self._pass_by(arrivals, number, wishes, now)
+
+    def _pass_by(
+        self, arrivals: Arrivals, number: int, wishes: Sequence[Wish], now: Instant
+    ) -> None:
+        """A late message ends the wait also of those who only thought that it was for them."""
+        for stream in arrivals.streams.values():
+            if number in stream.missing and stream.wish not in wishes:
+                stream.pass_by(number, now)
+
+    def _matching(self, message: Message) -> Sequence[Wish]:
+        if self._index is None:
+            return [wish for wish in self._wishes.values() if wish.predicate.matches(message)]
+        # In order of subscription: the index's own order is not the same on every machine.
+        return [self._numbered[number] for number in sorted(self._index.match(message))]
+
+    def _index_wishes(self) -> None:
+        """Anew; subscriptions change rarely, and messages come often."""
+        self._index = None
+        if sum(len(predicate.filters) for predicate in self._wishes) > _FEW_FILTERS:
+            self._index = MatchingIndex()
+            for wish in self._wishes.values():
+                self._index.add(wish.number, wish.predicate)
+
+    # Who is heard.
+
+    @property
+    def publishers(self) -> Collection[int]:
+        """Those that are remembered, the one heard last at the end."""
+        return self._arrivals.keys()
+
+    def _begin(self, first: Data, now: Instant) -> Arrivals:
+        """A publisher's first message, or the first of a new epoch."""
+        if first.pub in self._arrivals:
+            self._forget(first.pub, now)
+        elif len(self._arrivals) >= self._settings.publishers_max:
+            self.counters["publishers_overflow"] += 1
+            self._forget(next(iter(self._arrivals)), now)
+        arrivals = self._arrivals[first.pub] = Arrivals(first)
+        return arrivals
+
+    def _forget(self, pub: int, now: Instant) -> None:
+        for stream in self._arrivals.pop(pub).streams.values():
+            stream.close(now)
+
+    def _close_streams(self, subscription: int, now: Instant) -> None:
+        for arrivals in self._arrivals.values():
+            stream = arrivals.streams.pop(subscription, None)
+            if stream is not None:
+                stream.close(now)
+
+    def _subscription(self, number: int) -> Subscription:
+        found = self._subscriptions.get(number)
+        if found is None:
+            raise UsageError(f"there is no subscription {number}: it was ended, or never begun")
+        return found
+
+    # What goes out.
+
+    def _put_out(self, fact: Receipt | Absence) -> None:
+        self._out.append(Deliver(fact))
+
+    def _tell_loss(self, loss: Loss, now: Instant) -> None:
+        for listener in self._listeners:
+            listener.on_loss(loss, now=now)
+
+
+def _is_new_epoch(frame: Data, arrivals: Arrivals, now: Instant) -> bool:
+    """Epochs may be counted by a clock, and wrap: after a long silence any other one is new."""
+    is_silent = now - arrivals.heard_ns > _SILENCE_NS
+    return is_silent or newer(frame.epoch, arrivals.epoch, EPOCH_BITS)

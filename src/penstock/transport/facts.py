@@ -1,0 +1,59 @@
+"""What the transport tells the application: what became of each message and each gap.
+
+Times are of the receiver's own clock. Every message that arrives for the first
+time and matches gives one `Receipt` to each subscription that it matches; every
+number that was known to be missing gives one `Absence` when its life ends. A
+`Loss` and its retraction are what reliability and congestion control hear.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from penstock.kernel.instant import Duration, Instant
+from penstock.trace.fates import Life, MissingState, ReceiverFate
+from penstock.transport.interest import Glimpse
+from penstock.wire.frames.data import Data, MessageId
+
+# What told that a number is missing.
+FoundBy: TypeAlias = Literal["record", "digest", "flow_seq"]
+
+
+class Receipt(msgspec.Struct, frozen=True, gc=False):
+    """A message that arrived; the application gets it unless its fate is `dropped_late`."""
+
+    subscription: int
+    frame: Data
+    arrived_ns: Instant
+    ended_ns: Instant
+    # The latch it waited under; None when it did not wait.
+    latch_ns: Duration | None
+    fate: ReceiverFate
+
+
+class Absence(msgspec.Struct, frozen=True, gc=False):
+    """The whole life of a number that was missing."""
+
+    subscription: int
+    id: MessageId
+    detected_ns: Instant
+    found_by: FoundBy
+    # When it was declared lost, if it was.
+    lost_ns: Instant | None
+    # The last state before its end, and the end.
+    state: MissingState
+    resolution: Life
+    ended_ns: Instant
+
+
+class Loss(msgspec.Struct, frozen=True, gc=False):
+    """A number is declared lost, or it came after all and is not (`is_retracted`)."""
+
+    subscription: int
+    id: MessageId
+    departed_ns: Instant
+    # What is known of its content; None for a flow number's gap.
+    glimpse: Glimpse | None
+    is_retracted: bool

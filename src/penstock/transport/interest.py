@@ -1,0 +1,216 @@
+"""Which of a record's entries a subscription would have wanted.
+
+    filters that name values     looked up by one of them, which opens hardly any entry: `lookup`
+    filters of names and ranges  asked once of all entries alike, and of those with numbers
+    any others, or a mixture     asked of every entry, opened
+    in the papers' way           entries are Bloom sets, and all are tested
+
+Knows nothing of what came or did not: it says what was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from penstock.content.bloom import BloomParams, subset
+from penstock.content.filter import Predicate
+from penstock.content.tags import Encoder
+from penstock.kernel.errors import PeerError
+from penstock.kernel.instant import Duration
+from penstock.transport.carrier import Carrier, width_bits_of
+from penstock.transport.lookup import Lookup
+from penstock.transport.question import MAYBE, NO, YES, question_of
+from penstock.wire.codec.record import ALIKE, unpack_bloom
+from penstock.wire.frames.data import Data
+from penstock.wire.frames.record import BloomEntry, FingerprintEntry, Record
+from penstock.wire.quantise import delta_ns
+
+_BITS_CACHED_MAX: Final = 65_536
+
+
+class Glimpse(NamedTuple):
+    """A message that was sent before the carrying one, and that we want or may want."""
+
+    # Its number is the carrying message's less this; 1 is the one just before.
+    back: int
+    # It left so long before the carrying message.
+    delta_ns: Duration
+    # False: it matches as far as the entry tells, but a constraint is not told of [F17].
+    is_certain: bool
+    packed: bytes
+    # Of whose record it is; None for a Bloom set, which refers to nothing.
+    carrier: Carrier | None
+
+    @property
+    def entry(self) -> FingerprintEntry | BloomEntry | None:
+        """The entry, opened when asked for; None if what nobody had to read yet is malformed."""
+        return unpack_bloom(self.packed) if self.carrier is None else self.carrier.open(self.packed)
+
+
+class Interest:
+    """One predicate, asked of records; with `bloom` in the papers' way, by sets of that size."""
+
+    __slots__ = (
+        "_bits",
+        "_bloom",
+        "_encoder",
+        "_is_of_values",
+        "_lookup",
+        "_malformed",
+        "_questions",
+        "_sets",
+        "_sets_are",
+    )
+
+    def __init__(
+        self, predicate: Predicate, encoder: Encoder, bloom: BloomParams | None = None
+    ) -> None:
+        self._encoder = encoder
+        self._bloom = bloom
+        asked = [
+            (question, encoder.filter_fingerprints(f))
+            for f in predicate.filters
+            if (question := question_of(f, encoder)) is not None
+        ]
+        self._questions = [question for question, _ in asked]
+        self._is_of_values = any(question.is_of_values for question in self._questions)
+        self._lookup: Lookup | None = None
+        if all(question.choices for question in self._questions):
+            self._lookup = Lookup(self._questions, width_bits_of(encoder))
+        # The filters as sets, and the bits of fingerprints that entries are made sets of.
+        self._sets_are = bloom or encoder.params
+        self._sets = [
+            self._sets_are.bits_of_fingerprints(prints.presence + prints.values)
+            for _, prints in asked
+        ]
+        self._bits: dict[int, int] = {}
+        self._malformed = 0
+
+    @property
+    def malformed(self) -> int:
+        """How many entries could not be read; they tell nothing."""
+        return self._malformed + (0 if self._lookup is None else self._lookup.malformed)
+
+    def reveal(self, frame: Data, count: int, carrier: Carrier | None = None) -> list[Glimpse]:
+        """Of the `count` newest entries, newest first, those that match or may match.
+
+        Whoever asks several interests of one frame may pass its `Carrier` along.
+        """
+        record = frame.record
+        count = min(count, record.count)
+        if count <= 0 or not self._questions:
+            return []
+        if frame.literal:
+            packed = record.all_packed(count)
+            return _glimpses(record, self._find_sets(packed), packed.__getitem__, None)
+        if carrier is None:
+            carrier = Carrier(frame.message, self._encoder)
+        if self._lookup is not None and self._bloom is None and not record.has_empty:
+            found = self._lookup.find(record, count, carrier)
+            return _glimpses(record, found, record.packed, carrier) if found else []
+        packed = record.all_packed(count)
+        if self._bloom is not None:
+            found = self._find_as_sets(packed, carrier)
+        elif self._is_of_values:
+            found = self._find_opened(packed, carrier)
+        else:
+            found = self._find_by_names(packed, carrier)
+        return _glimpses(record, found, packed.__getitem__, carrier)
+
+    # Each way finds entries, and says whether it is certain that they match.
+
+    def _find_opened(self, packed: list[bytes], carrier: Carrier) -> dict[int, bool]:
+        found = {}
+        for i, entry in enumerate(packed):
+            answer = self._ask_opened(entry, carrier)
+            if answer:
+                found[i] = answer == YES
+        return found
+
+    def _find_by_names(self, packed: list[bytes], carrier: Carrier) -> dict[int, bool]:
+        """Most entries have the carrier's names and no numbers: one answer is for all of them."""
+        codec = carrier.codec
+        usual = self._ask(FingerprintEntry(codec.presence, ()))
+        found = {}
+        for i, entry in enumerate(packed):
+            try:
+                numbers = codec.numbers_of(entry) if entry and entry[0] & ALIKE else None
+            except PeerError:
+                self._malformed += 1
+                continue
+            answer = usual
+            if numbers:
+                answer = self._ask(FingerprintEntry(codec.presence, (), numbers))
+            if numbers is None or (numbers and answer == MAYBE):
+                # Names of its own, or a number so near a bound that the values are wanted.
+                answer = self._ask_opened(entry, carrier)
+            if answer:
+                found[i] = answer == YES
+        return found
+
+    def _find_as_sets(self, packed: list[bytes], carrier: Carrier) -> dict[int, bool]:
+        """By the Bloom sets that the entries' fingerprints make."""
+        known = self._bits
+        found = {}
+        for i, sealed in enumerate(packed):
+            entry = self._open(sealed, carrier)
+            if entry is not None:
+                bits = 0
+                for value in entry.presence + entry.values:
+                    bits |= known.get(value) or self._bits_of(value)
+                if self._is_wanted(bits):
+                    found[i] = True
+        return found
+
+    def _find_sets(self, packed: list[bytes]) -> dict[int, bool]:
+        """By the Bloom sets that travelled; those of another size tell nothing."""
+        size_bytes = self._sets_are.m + 7 >> 3
+        return {
+            i: True
+            for i, entry in enumerate(packed)
+            if len(entry) == size_bytes and self._is_wanted(int.from_bytes(entry, "big"))
+        }
+
+    def _ask_opened(self, packed: bytes, carrier: Carrier) -> int:
+        entry = self._open(packed, carrier)
+        return NO if entry is None else self._ask(entry)
+
+    def _ask(self, entry: FingerprintEntry) -> int:
+        answer = NO
+        for question in self._questions:
+            answer = max(answer, question.ask(entry))
+            if answer == YES:
+                break
+        return answer
+
+    def _open(self, packed: bytes, carrier: Carrier) -> FingerprintEntry | None:
+        if not packed:
+            return None
+        entry = carrier.open(packed)
+        self._malformed += entry is None
+        return entry
+
+    def _is_wanted(self, bits: int) -> bool:
+        for own in self._sets:
+            if subset(own, bits):
+                return True
+        return False
+
+    def _bits_of(self, value: int) -> int:
+        if len(self._bits) >= _BITS_CACHED_MAX:
+            self._bits.clear()
+        bits = self._bits[value] = self._sets_are.bits_of_fingerprint(value)
+        return bits
+
+
+def _glimpses(
+    record: Record,
+    found: dict[int, bool],
+    packed: Callable[[int], bytes],
+    carrier: Carrier | None,
+) -> list[Glimpse]:
+    return [
+        Glimpse(i + 1, delta_ns(record.delta_100us(i)), found[i], packed(i), carrier)
+        for i in sorted(found)
+    ]

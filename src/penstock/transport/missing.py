@@ -1,0 +1,77 @@
+"""One number that a subscription should have had.
+
+    missing    later messages wait for it, until `release_at`
+    released   nothing waits for it any more
+    lost       at `lose_at` it is believed lost; others may be asked for it
+    and then, whenever it comes or nobody hopes any more, its end
+
+`trace.fates.TRANSITIONS` is the table of what may follow what.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from penstock.kernel.instant import Duration, Instant
+from penstock.trace.fates import MissingState
+from penstock.transport.facts import FoundBy
+from penstock.transport.interest import Glimpse
+
+if TYPE_CHECKING:
+    from penstock.transport.stream import Stream
+
+# Naming a member of an enum takes longer than comparing it.
+MISSING: Final = MissingState.MISSING
+RELEASED: Final = MissingState.RELEASED
+LOST: Final = MissingState.LOST
+
+
+class Missing:
+    """Its stream moves it along; without a `glimpse` it is only assumed to be for us."""
+
+    __slots__ = (
+        "departed_ns",
+        "detected_ns",
+        "found_by",
+        "gap_ns",
+        "glimpse",
+        "lose_at",
+        "lost_ns",
+        "number",
+        "release_at",
+        "scale_ns",
+        "state",
+        "stop",
+        "stream",
+    )
+
+    def __init__(
+        self,
+        stream: Stream,
+        number: int,
+        glimpse: Glimpse | None,
+        *,
+        departed_ns: Instant,
+        gap_ns: Duration,
+        now: Instant,
+    ) -> None:
+        self.stream: Final = stream
+        self.number = number
+        # Of assumed ones there are several in a row: `number` is the lowest that has not come.
+        self.stop = number + 1
+        self.glimpse: Final = glimpse
+        self.departed_ns: Final = departed_ns
+        # How long before the message that revealed it it left, and the scale at that time.
+        self.gap_ns: Final = gap_ns
+        self.scale_ns = 0.0
+        self.detected_ns: Final = now
+        self.found_by: FoundBy = "record"
+        self.state = MISSING
+        self.release_at = now
+        self.lose_at: Instant | None = None
+        self.lost_ns: Instant | None = None
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether nothing tells that there is such a message for us."""
+        return self.glimpse is None

@@ -1,0 +1,74 @@
+"""Finds, in one pass, where any of many short byte strings stands in a longer one.
+
+One or a few are searched for one by one. For more, each byte of the text is
+replaced by the classes (eight bits, eight classes) of the needles that it could
+be the first byte of, and again by those that it could be the second of; where a
+byte and the next have a class in common, a needle may stand, and is looked for.
+The work is done on the text as a whole, as one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+# Up to so many are searched for one by one.
+_FEW: Final = 3
+# Beyond so many, classes tell so little that every place is looked at.
+_MANY: Final = 320
+_CLASSES: Final = 8
+
+
+class Sieve:
+    """Needles of one length, at least one byte."""
+
+    __slots__ = ("_first", "_length", "_needles", "_ordered", "_second")
+
+    def __init__(self, needles: Iterable[bytes]) -> None:
+        self._ordered = sorted(set(needles))
+        self._needles = frozenset(self._ordered)
+        self._length = len(self._ordered[0]) if self._ordered else 1
+        assert self._length > 0
+        assert all(len(needle) == self._length for needle in self._ordered)
+        self._first = self._classes(0)
+        # Of needles of one byte there is no second to look at: any will do.
+        self._second = self._classes(1) if self._length > 1 else None
+
+    def places(self, text: bytes, start: int, stop: int) -> list[int]:
+        """Where, from `start` on, a needle stands that ends by `stop`; in any order."""
+        if len(self._ordered) <= _FEW:
+            return self._search(text, start, stop)
+        if len(self._ordered) > _MANY:
+            needles, length = self._needles, self._length
+            last = stop - length + 1
+            return [at for at in range(start, last) if text[at : at + length] in needles]
+        return self._sift(text[start:stop], start)
+
+    def _search(self, text: bytes, start: int, stop: int) -> list[int]:
+        found = []
+        for needle in self._ordered:
+            at = text.find(needle, start, stop)
+            while at >= 0:
+                found.append(at)
+                at = text.find(needle, at + 1, stop)
+        return found
+
+    def _sift(self, text: bytes, start: int) -> list[int]:
+        marks = int.from_bytes(text.translate(self._first), "little")
+        if self._second is not None:
+            marks &= int.from_bytes(text.translate(self._second), "little") >> 8
+        needles, length = self._needles, self._length
+        found = []
+        while marks:
+            at = marks.bit_length() - 1 >> 3
+            marks &= (1 << 8 * at) - 1
+            if text[at : at + length] in needles:
+                found.append(start + at)
+        return found
+
+    def _classes(self, index: int) -> bytes:
+        """For each byte, the classes of needles that have it at this index."""
+        table = [0] * 256
+        for i, needle in enumerate(self._ordered):
+            table[needle[index]] |= 1 << i % _CLASSES
+        return bytes(table)

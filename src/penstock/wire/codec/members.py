@@ -1,0 +1,120 @@
+"""Sets of fingerprints, so written that what is not there is quickly seen not to be.
+
+Of r members of w bits, in order, the low ⌊w/8⌋ bytes stand side by side, each with
+its lowest byte first: a search for two bytes tells that a member is missing. The
+w mod 8 bits above them, which rise from member to member, are one number for all:
+
+    h1 ≤ h2 ≤ ... ≤ hr   is   C(h1, 1) + C(h2 + 1, 2) + ... + C(hr + r - 1, r)
+
+its place among all such rows, of which there are C(n + r - 1, r) if n values are
+possible. Ten members of 20 bits take 22 bits and 20 bytes. To add up a row takes
+as many look-ups as it has numbers; to find one again, as many searches.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cache
+from math import comb
+from operator import ge, getitem
+from struct import Struct
+from typing import Final, NamedTuple
+
+from penstock.kernel.errors import PeerError, UsageError
+
+_STRUCT_CODES: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
+
+
+class _Rows(NamedTuple):
+    """Of rising numbers: what each adds to the sum, and how many rows there are."""
+
+    addends: tuple[tuple[int, ...], ...]
+    total: int
+    code_bits: int
+
+
+def code_bits_of(count: int, width_bits: int) -> int:
+    """The bits of the code for so many members."""
+    return _rows(count, width_bits & 7).code_bits
+
+
+def check_width(members: Sequence[int], width_bits: int) -> None:
+    """Refuses sorted members that are not of so many bits."""
+    if members and members[-1] >> width_bits:
+        raise UsageError(f"fingerprint {members[-1]} has more than {width_bits} bits")
+
+
+def code_of(members: Sequence[int], width_bits: int) -> int:
+    """The code for the high bits of sorted members."""
+    low_bits = width_bits & ~7
+    addends = _rows(len(members), width_bits & 7).addends
+    return sum(map(getitem, addends, [member >> low_bits for member in members]))
+
+
+def lows_of(members: Sequence[int], width_bits: int) -> bytes:
+    """The low bytes of all members."""
+    low_bytes = width_bits >> 3
+    mask = (1 << 8 * low_bytes) - 1
+    lows = [member & mask for member in members]
+    layout = _layout(len(members), low_bytes)
+    if layout is not None:
+        return layout.pack(*lows)
+    return b"".join([low.to_bytes(low_bytes, "little") for low in lows])
+
+
+def read_members(code: int, count: int, lows: bytes, width_bits: int) -> tuple[int, ...]:
+    """So many numbers from their code and their low bytes, of which there must be enough."""
+    if not count:
+        return ()
+    low_bytes = width_bits >> 3
+    low_bits = low_bytes << 3
+    addends, total, _ = _rows(count, width_bits & 7)
+    if code >= total:
+        raise PeerError(f"record entry: no {count} fingerprints have the code {code}")
+    layout = _layout(count, low_bytes)
+    if layout is not None:
+        parts = list(layout.unpack(lows))
+    else:
+        stops = range(low_bytes, count * low_bytes + 1, low_bytes) if low_bytes else [0] * count
+        parts = [int.from_bytes(lows[stop - low_bytes : stop], "little") for stop in stops]
+    for i in range(count - 1, -1, -1):
+        row = addends[i]
+        high = bisect_right(row, code) - 1
+        code -= row[high]
+        parts[i] |= high << low_bits
+    if any(map(ge, parts, parts[1:])):
+        raise PeerError("record entry: fingerprints are not in order")
+    return tuple(parts)
+
+
+def high_of(code: int, count: int, index: int, width_bits: int) -> int:
+    """The high bits of one of so many members, from their code."""
+    addends, total, _ = _rows(count, width_bits & 7)
+    if code >= total:
+        raise PeerError(f"record entry: no {count} fingerprints have the code {code}")
+    high = 0
+    for i in range(count - 1, index - 1, -1):
+        row = addends[i]
+        high = bisect_right(row, code) - 1
+        code -= row[high]
+    return high
+
+
+@cache
+def _rows(count: int, high_bits: int) -> _Rows:
+    values = 1 << high_bits
+    total = comb(values + count - 1, count)
+    addends = tuple([_addends(i, values) for i in range(count)])
+    return _Rows(addends, total, (total - 1).bit_length())
+
+
+@cache
+def _addends(i: int, values: int) -> tuple[int, ...]:
+    return tuple([comb(high + i, i + 1) for high in range(values)])
+
+
+@cache
+def _layout(count: int, low_bytes: int) -> Struct | None:
+    code = _STRUCT_CODES.get(low_bytes)
+    return None if code is None else Struct(f"<{count}{code}")

@@ -1,0 +1,131 @@
+"""What tests on real sockets share: a loop with a deadline, waiting for a state, a bad line."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from penstock.kernel.instant import MILLISECOND, Instant
+from penstock.kernel.machine import Port, Send
+from penstock.live.address import port_of
+from penstock.live.agreement import Agreement
+from penstock.live.pump import Pump
+from penstock.overlay.settings import Settings
+from penstock.wire.frames.base import OverlayFrame
+from penstock.wire.frames.pub import Pub
+
+T = TypeVar("T")
+
+# A busy machine may be slow; a test that waits so long has failed.
+DEADLINE_S = 60.0
+# Networks that notice things ten times sooner than usual.
+QUICK = Agreement(
+    name="test",
+    overlay=Settings(hello_ns=100 * MILLISECOND, coalesce_ns=5 * MILLISECOND),
+)
+
+
+def run(program: Coroutine[object, object, T]) -> T:
+    """Runs a test's program on a loop of its own."""
+
+    async def timed() -> T:
+        async with asyncio.timeout(DEADLINE_S):
+            return await program
+
+    return asyncio.run(timed())
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Looks again and again, while everything else goes on; the deadline is the test's."""
+    while not condition():
+        await asyncio.sleep(0.001)
+
+
+class Line:
+    """A machine between a client and its broker that can lose or hold what the client publishes.
+
+    `up` is the port of the broker; the client is whoever else speaks. It is a
+    machine like all others, so the same line stands in the simulator and on sockets.
+    """
+
+    def __init__(self, up: Port) -> None:
+        self._up = up
+        self._down: Port | None = None
+        self._out: deque[Send[OverlayFrame]] = deque()
+        self._held: list[OverlayFrame] = []
+        self._to_lose = self._to_hold = 0
+
+    def lose(self) -> None:
+        """The next publication does not arrive."""
+        self._to_lose += 1
+
+    def hold(self) -> None:
+        """The next publication waits until it is released."""
+        self._to_hold += 1
+
+    def release(self) -> None:
+        """What was held goes on."""
+        self._out.extend([Send(self._up, frame) for frame in self._held])
+        self._held.clear()
+
+    def receive(self, frame: OverlayFrame, *, via: Port, now: Instant) -> None:
+        if via == self._up:
+            if self._down is not None:
+                self._out.append(Send(self._down, frame))
+            return
+        self._down = via
+        if isinstance(frame, Pub) and self._to_lose:
+            self._to_lose -= 1
+        elif isinstance(frame, Pub) and self._to_hold:
+            self._to_hold -= 1
+            self._held.append(frame)
+        else:
+            self._out.append(Send(self._up, frame))
+
+    def wake(self, *, now: Instant) -> None:
+        pass
+
+    def next_wakeup(self) -> Instant | None:
+        return None
+
+    def poll(self) -> Send[OverlayFrame] | None:
+        return self._out.popleft() if self._out else None
+
+
+class LiveLine:
+    """A line on a socket; clients connect to its `address`."""
+
+    def __init__(self, pump: Pump[Line], address: str) -> None:
+        self._pump = pump
+        self.address = address
+
+    def lose(self) -> None:
+        self._pump.call(lambda line, _now: line.lose())
+
+    def hold(self) -> None:
+        self._pump.call(lambda line, _now: line.hold())
+
+    def release(self) -> None:
+        self._pump.call(lambda line, _now: line.release())
+
+
+@asynccontextmanager
+async def bad_line(broker: str) -> AsyncIterator[LiveLine]:
+    """A line to the broker at this address."""
+    sock = bound_socket()
+    pump = Pump(sock, Line(broker))
+    try:
+        yield LiveLine(pump, port_of(sock.getsockname()))
+    finally:
+        pump.close()
+
+
+def bound_socket() -> socket.socket:
+    """On a port of the system's choice."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind(("127.0.0.1", 0))
+    return sock

@@ -1,0 +1,48 @@
+"""The programs of the documents, word for word but for the port, with a real broker."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.live.broker import serve
+from tests.live.loopback import run
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "live.md"]
+PROGRAMS = [
+    program
+    for page in PAGES
+    for program in re.findall(
+        r"^```py\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+]
+FIRST_LINES = {"{'symbol': 'IBM', 'price': 101.5} delivered\n", "0\n"}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_gets_its_own_message(program: str) -> None:
+    assert "127.0.0.1:7400" in program
+
+    async def first_line() -> str:
+        async with serve("127.0.0.1:0") as broker:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-u",
+                "-c",
+                program.replace("127.0.0.1:7400", broker.address),
+                stdout=subprocess.PIPE,
+            )
+            assert process.stdout is not None
+            line = await process.stdout.readline()
+            # It would go on for ever.
+            process.kill()
+            await process.wait()
+            return line.decode()
+
+    assert run(first_line()) in FIRST_LINES

@@ -1,0 +1,351 @@
+"""Random networks, applications and faults over a transport: what it promises holds, always."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from penstock.content.bloom import BloomParams
+from penstock.kernel.instant import MILLISECOND
+from penstock.sim.loss import Bernoulli
+from penstock.sim.swarm import SwarmFailed
+from penstock.sim.swarm.__main__ import main
+from penstock.sim.swarm.endpoint_options import ORDERINGS, EndpointOptions, draw_endpoints
+from penstock.sim.swarm.endpoints import run_endpoints
+from penstock.trace.fates import ReceiverFate
+from penstock.transport.arrivals import Arrivals
+from penstock.transport.endpoint import Endpoint
+from penstock.transport.held import Held, Waiting
+from penstock.transport.interest import Interest
+from penstock.transport.latch import Constant
+from penstock.transport.missing import MISSING, Missing
+from penstock.transport.settings import DEFAULT, OrderingSettings
+from penstock.transport.stream import Stream
+from penstock.transport.subscription import Subscription
+
+CHUNK = 10
+SOAK_CHUNK = 50
+# Of all kinds: with and without codec, workers, clock offsets and faults.
+A_FEW = range(300, 306)
+
+
+@pytest.mark.parametrize("start", range(0, 100, CHUNK))
+def test_a_transport_keeps_its_promises(start: int) -> None:
+    reports = [run_endpoints(seed) for seed in range(start, start + CHUNK)]
+    receipts = sum((Counter(report.receipts) for report in reports), Counter[str]())
+    absences = sum((Counter(report.absences) for report in reports), Counter[str]())
+    assert receipts["delivered"] > 100 * CHUNK
+    assert receipts["delivered_late"] + receipts["dropped_late"] > CHUNK
+    assert absences["given_up"] + absences["delivered"] > CHUNK
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("start", range(1_000, 6_000, SOAK_CHUNK))
+def test_soak(start: int) -> None:
+    for seed in range(start, start + SOAK_CHUNK):
+        run_endpoints(seed)
+
+
+def hashes() -> str:
+    return " ".join(run_endpoints(seed).facts_hash for seed in A_FEW)
+
+
+def test_the_same_seed_gives_the_same_facts_whatever_the_hash_seed() -> None:
+    program = "from tests.sim.test_swarm_endpoints import hashes; print(hashes())"
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for hash_seed in ("1", "2")
+    ]
+    said = [process.communicate()[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0]
+    assert said[0] == said[1]
+    assert len(set(said[0].split())) == len(A_FEW)
+
+
+@pytest.mark.parametrize("seed", range(310, 313))
+def test_the_codec_in_the_path_changes_nothing(seed: int) -> None:
+    drawn = draw_endpoints(seed)
+    # What a flipped bit does depends on what is written; without a codec nothing is.
+    kinds = tuple(kind for kind in drawn.network.fault_kinds if kind != "corruption")
+    plain, coded = (
+        run_endpoints(
+            seed,
+            options=replace(
+                drawn,
+                network=replace(drawn.network, codec=codec, fault_kinds=kinds or ("crash",)),
+            ),
+        )
+        for codec in (False, True)
+    )
+    assert plain.facts_hash == coded.facts_hash
+    assert plain.arrived == coded.arrived > 0
+
+
+def test_a_hundred_seeds_draw_every_kind_of_run() -> None:
+    drawn = [draw_endpoints(seed) for seed in range(100)]
+    orderings = [ordering for options in drawn for ordering in options.orderings]
+    latches = {(o.latch, o.record_used, o.bloom, o.is_cautious) for o in orderings}
+    assert latches == {(o.latch, o.record_used, o.bloom, o.is_cautious) for o in ORDERINGS.values()}
+    assert {o.late for o in orderings} == {"deliver", "drop"}
+    assert {o.held_max for o in orderings} >= {1, 1_000}
+    assert {options.settings.publishers_max for options in drawn} == {1, 2, 16_384}
+    assert {options.settings.record.bloom for options in drawn} == {None, BloomParams(128, 3)}
+    assert {options.network.workers for options in drawn} == {0, 2, 4}
+    assert {options.network.garbles for options in drawn} == {False, True}
+    kinds = {kind for options in drawn for kind in options.network.fault_kinds}
+    assert len(kinds) == 6
+
+
+def test_the_command_prints_options_faults_and_verdict(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["swarm", "4", "--endpoints", "--verbose"])
+    assert main() == 0
+    said = capsys.readouterr().out
+    report = run_endpoints(4)
+    assert str(report.options) in said
+    assert all(str(fault) in said for fault in report.faults)
+    assert "everybody has enough" in said
+    assert f"facts {report.facts_hash}" in said
+
+
+# The checker can fail. Each change below breaks one promise.
+
+# Loss, overtaking, changes of mind and crashes; orderings of all kinds, and tight bounds.
+_DRAWN = draw_endpoints(5)
+BUSY = replace(
+    _DRAWN,
+    network=replace(
+        _DRAWN.network,
+        topology="line",
+        brokers=2,
+        clients=4,
+        link=replace(_DRAWN.network.link, rate_bps=None, loss=Bernoulli(0.05)),
+        access=replace(_DRAWN.network.access, loss=None),
+        workers=4,
+        service_ns=2 * MILLISECOND,
+        codec=False,
+        stagger_ns=0,
+        offset_ns_max=0,
+        drift_ppm_max=100,
+        faults=4,
+        fault_kinds=("duplication", "crash"),
+        changes_per_s=10,
+        messages_per_s=400,
+        payload_bytes=0,
+        safety_ns=700 * MILLISECOND,
+    ),
+    settings=replace(
+        _DRAWN.settings,
+        record=replace(_DRAWN.settings.record, size=10, cover_ns=None, bloom=None),
+        publishers_max=16_384,
+    ),
+    interests=("a < 8", "a in (1, 2, 3, 4, 5)", "b != 3"),
+    orderings=(
+        DEFAULT,
+        OrderingSettings(late="drop", max_delay_ns=5 * MILLISECOND, remember_ns=10 * MILLISECOND),
+        OrderingSettings(
+            bloom=BloomParams(64, 2), held_max=3, missing_max=3, remember_ns=10 * MILLISECOND
+        ),
+    ),
+    burst_max=20,
+    burst_gap_ns=500_000,
+    calm_ns=0,
+)
+# What is missing is soon given up.
+HASTY = replace(
+    BUSY,
+    orderings=(
+        OrderingSettings(latch=Constant(MILLISECOND), loss_share=0, remember_ns=0, missing_max=100),
+    ),
+)
+TWO_PUBLISHERS = replace(BUSY, settings=replace(BUSY.settings, publishers_max=2))
+
+
+def blamed(options: EndpointOptions, runs: int = 4) -> set[str]:
+    """What is objected to, in a few runs; one must fail."""
+    for seed in range(runs):
+        try:
+            run_endpoints(
+                seed, options=replace(options, network=replace(options.network, seed=seed))
+            )
+        except SwarmFailed as failed:
+            lines = str(failed).split("\n\noptions:")[0].splitlines()
+            return {line.split("[")[1].split("]")[0] for line in lines}
+    return set()
+
+
+def test_the_unchanged_transport_passes() -> None:
+    assert not blamed(BUSY)
+    assert not blamed(HASTY, runs=2)
+    assert not blamed(TWO_PUBLISHERS, runs=2)
+
+
+def forgetful(add: Any) -> Any:
+    def mutant(self: Arrivals, number: int) -> bool:
+        add(self, number)
+        return True
+
+    return mutant
+
+
+def unrelenting(ring: Any) -> Any:
+    def mutant(self: Stream, missing: Missing, now: int) -> None:
+        if missing.state is MISSING:
+            self._subscription.timers.set(missing, now + 10_000 * MILLISECOND)
+        else:
+            ring(self, missing, now)
+
+    return mutant
+
+
+def closes_without_a_word(_close: Any) -> Any:
+    def mutant(self: Stream, now: int) -> None:
+        for missing in list(self._blocking):
+            self._let_go(missing, now)
+        self._release(now)
+
+    return mutant
+
+
+def closes_with_all_it_holds(close: Any) -> Any:
+    def mutant(self: Stream, now: int) -> None:
+        self._held.take_below(None)
+        close(self, now)
+
+    return mutant
+
+
+def matches_everything(_matching: Any) -> Any:
+    return lambda self, _message: list(self._wishes.values())
+
+
+def takes_its_time(_latest: Any) -> Any:
+    return lambda _self, _missing, now: now + 2_000 * MILLISECOND
+
+
+def hands_over_backwards(take_below: Any) -> Any:
+    return lambda self, number: take_below(self, number)[::-1]
+
+
+def calls_nothing_late(hand_over: Any) -> Any:
+    def mutant(self: Stream, *arguments: Any) -> None:
+        hand_over(self, *arguments[:-1], ReceiverFate.DELIVERED)
+
+    return mutant
+
+
+def drops_what_is_to_be_delivered(hand_over: Any) -> Any:
+    def mutant(self: Stream, *arguments: Any) -> None:
+        *rest, fate = arguments
+        is_late = fate is ReceiverFate.DELIVERED_LATE
+        hand_over(self, *rest, ReceiverFate.DROPPED_LATE if is_late else fate)
+
+    return mutant
+
+
+def swallows_some(take: Any) -> Any:
+    def mutant(self: Stream, frame: Any, number: int, now: int) -> None:
+        if number % 50:
+            take(self, frame, number, now)
+
+    return mutant
+
+
+def ends_in_silence(end: Any) -> Any:
+    def mutant(self: Stream, missing: Missing, resolution: Any, now: int) -> None:
+        if missing.number % 3:
+            end(self, missing, resolution, now)
+        else:
+            del self.missing[missing.number]
+            self._unblock(missing)
+            self._subscription.timers.cancel(missing)
+
+    return mutant
+
+
+def ends_twice(end: Any) -> Any:
+    def mutant(self: Stream, missing: Missing, resolution: Any, now: int) -> None:
+        end(self, missing, resolution, now)
+        self.missing[missing.number] = missing
+        end(self, missing, resolution, now)
+
+    return mutant
+
+
+def gives_up_what_came(end: Any) -> Any:
+    return lambda self, missing, _resolution, now: end(self, missing, ReceiverFate.GIVEN_UP, now)
+
+
+def is_blind(_reveal: Any) -> Any:
+    return lambda *_: []
+
+
+def always(value: Any) -> Callable[[Any], Any]:
+    return lambda _original: lambda *_: value
+
+
+def hoards(_hold: Any) -> Any:
+    return lambda self, frame, number, now: self._held.add(Waiting(number, frame, now, 0))
+
+
+MUTATIONS: list[tuple[type, str, Callable[[Any], Any], str, EndpointOptions]] = [
+    (Arrivals, "add", forgetful, "once", BUSY),
+    (Endpoint, "_matching", matches_everything, "exact", BUSY),
+    (Stream, "ring", unrelenting, "patience", BUSY),
+    (Stream, "_latest_release", takes_its_time, "patience", BUSY),
+    (Held, "take_below", hands_over_backwards, "order", BUSY),
+    (Stream, "_hand_over", calls_nothing_late, "order", BUSY),
+    (Stream, "_hand_over", drops_what_is_to_be_delivered, "order", BUSY),
+    (Stream, "take", swallows_some, "receipts", BUSY),
+    (Stream, "close", closes_with_all_it_holds, "receipts", BUSY),
+    (Stream, "close", closes_without_a_word, "fates", BUSY),
+    (Stream, "_end", ends_in_silence, "fates", BUSY),
+    (Stream, "_end", ends_twice, "fates", BUSY),
+    (Stream, "_end", gives_up_what_came, "fates", BUSY),
+    (Stream, "pass_by", always(None), "fates", BUSY),
+    (Interest, "reveal", is_blind, "fates", BUSY),
+    (Stream, "_has_room", always(True), "bounds", BUSY),
+    (Stream, "_hold", hoards, "bounds", BUSY),
+    (Endpoint, "_forget", always(None), "bounds", TWO_PUBLISHERS),
+    (Stream, "_is_over", always(False), "counts", HASTY),
+    (Subscription, "count", always(None), "counts", HASTY),
+]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mutate", "check", "options"),
+    MUTATIONS,
+    ids=[f"{owner.__name__}.{name}-{check}" for owner, name, _, check, _ in MUTATIONS],
+)
+def test_a_broken_promise_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+    owner: type,
+    name: str,
+    mutate: Callable[[Any], Any],
+    check: str,
+    options: EndpointOptions,
+) -> None:
+    monkeypatch.setattr(owner, name, mutate(getattr(owner, name)))
+    assert check in blamed(options)
+
+
+def test_a_transport_that_takes_old_epochs_for_new_ones_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    restless = replace(BUSY, network=replace(BUSY.network, changes_per_s=60))
+    assert not blamed(restless, runs=1)
+    monkeypatch.setattr("penstock.transport.endpoint.newer", lambda *_: True)
+    assert "counts" in blamed(restless)
