@@ -408,3 +408,25 @@ def test_a_frame_never_grows_beyond_its_bound() -> None:
     assert frame is not None
     assert size_of(frame) <= FRAME_BYTES_MAX
     assert len(frame.record) < 10
+
+
+def test_a_message_that_is_too_large_leaves_no_trace() -> None:
+    sender, receiver = endpoint(), Receiver()
+    first = sender.publish(message(), now=0)
+    with pytest.raises(UsageError, match="too large"):
+        sender.publish(Message({"topic": 1}, bytes(1_400)), now=MILLISECOND)
+    second = sender.publish(message(), now=2 * MILLISECOND)
+    assert (second.seq, len(second.record)) == (1, 1)
+    receiver.hear(first, second)
+    assert receiver.numbers == [0, 1]
+
+
+def test_after_a_long_silence_any_other_epoch_is_new() -> None:
+    # Epochs of a clock wrap after eighteen hours: what looks older may be younger.
+    receiver = Receiver()
+    receiver.hear(published([1], epoch=9)[0])
+    old = published([1], epoch=8)[0]
+    receiver.hear(old, at=30 * SECOND)
+    assert receiver.endpoint.counters["old_epoch"] == 1
+    receiver.hear(old, at=31 * SECOND)
+    assert len(receiver.numbers) == 2

@@ -15,7 +15,7 @@ from penstock.content.tags import Encoder, is_exactly_encodable
 from penstock.kernel.instant import MILLISECOND, Duration
 from penstock.kernel.seeds import Seeds
 from penstock.sim.content import Topics
-from penstock.transport.carrier import Carrier, width_bits_of
+from penstock.transport.carrier import Carrier
 from penstock.transport.interest import Glimpse, Interest
 from penstock.transport.question import NO, YES, question_of
 from penstock.transport.record import RecordKeeper
@@ -300,7 +300,3 @@ def test_literal_sets_are_read_when_they_have_the_size_expected() -> None:
     other = frame_of(past, Message({"a": 9}), encoder, RecordSettings(bloom=BloomParams(128, 3)))
     assert Interest(parse("a = 2"), encoder).reveal(other, 25) == []
     assert Interest(parse("a = 2"), encoder, BloomParams(128, 3)).reveal(other, 25) != []
-
-
-def test_the_width_is_the_encoders() -> None:
-    assert width_bits_of(Encoder(b"salt", fingerprint_bits=33)) == 33

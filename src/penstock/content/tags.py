@@ -231,6 +231,11 @@ class Encoder:
         self._names: dict[str, _Name] = {}
         self._shared: dict[bytes, tuple[int, int]] = {}
 
+    @property
+    def fingerprint_bits(self) -> int:
+        """How long fingerprints are."""
+        return self._mask.bit_length()
+
     def fingerprint(self, tag: bytes) -> int:
         """The low bits of the tag's keyed hash."""
         hashing = self._keyed.copy()  # a third quicker than to take the key in again
@@ -258,6 +263,12 @@ class Encoder:
         """The fingerprints of a message's tags."""
         items = [self._recall(item) for item in message.keys.items()]
         return _sorted((item[1] for item in items), (tag for item in items for tag in item[2]))
+
+    def attribute_fingerprints(self, message: Message) -> list[tuple[int, list[int]]]:
+        """For each attribute, in order, its presence tag's and its value tags', its own first."""
+        known, recall = self._young, self._recall
+        items = [known.get(item) or recall(item) for item in message.keys.items()]
+        return [(item[1], item[2]) for item in items]
 
     def filter_bits(self, interest: Filter) -> int:
         """The Bloom set of a filter."""

@@ -25,17 +25,11 @@ class Listing(NamedTuple):
 
 def listing_of(message: Message, encoder: Encoder) -> Listing:
     """The fingerprints of a message's tags."""
-    known, recall = encoder._young, encoder._recall
-    items = [known.get(item) or recall(item) for item in message.keys.items()]
-    values = [item[2][0] for item in items]
+    items = encoder.attribute_fingerprints(message)
+    values = [prints[0] for _, prints in items]
     if encoder.schema.attributes:
-        values += [value for item in items for value in item[2][1:]]
-    return Listing(tuple(sorted({item[1] for item in items})), tuple(values))
-
-
-def width_bits_of(encoder: Encoder) -> int:
-    """How long the network's fingerprints are."""
-    return encoder._mask.bit_length()
+        values += [value for _, prints in items for value in prints[1:]]
+    return Listing(tuple(sorted({presence for presence, _ in items})), tuple(values))
 
 
 class Carrier:
@@ -54,7 +48,7 @@ class Carrier:
         codec = self._codec
         if codec is None:
             listing = listing_of(self.message, self._encoder)
-            codec = self._codec = EntryCodec(*listing, width_bits_of(self._encoder))
+            codec = self._codec = EntryCodec(*listing, self._encoder.fingerprint_bits)
         return codec
 
     @property

@@ -18,7 +18,7 @@ from penstock.content.filter import Predicate
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import Duration
-from penstock.transport.carrier import Carrier, width_bits_of
+from penstock.transport.carrier import Carrier
 from penstock.transport.lookup import Lookup
 from penstock.transport.question import MAYBE, NO, YES, question_of
 from penstock.wire.codec.record import ALIKE, unpack_bloom
@@ -76,8 +76,8 @@ class Interest:
         self._questions = [question for question, _ in asked]
         self._is_of_values = any(question.is_of_values for question in self._questions)
         self._lookup: Lookup | None = None
-        if all(question.choices for question in self._questions):
-            self._lookup = Lookup(self._questions, width_bits_of(encoder))
+        if bloom is None and all(question.choices for question in self._questions):
+            self._lookup = Lookup(self._questions, encoder)
         # The filters as sets, and the bits of fingerprints that entries are made sets of.
         self._sets_are = bloom or encoder.params
         self._sets = [
@@ -99,17 +99,19 @@ class Interest:
         """
         record = frame.record
         count = min(count, record.count)
-        if count <= 0 or not self._questions:
+        if count <= 0:
             return []
+        lookup = self._lookup
+        if lookup is not None and not frame.literal and 0 not in record.data[: record.count]:
+            look = lookup.look(record, count, frame.message, carrier)
+            if look is None or not look.found:
+                return []
+            return _glimpses(record, look.found, look.spans.packed, look.carrier)
+        packed = record.all_packed(count)
         if frame.literal:
-            packed = record.all_packed(count)
             return _glimpses(record, self._find_sets(packed), packed.__getitem__, None)
         if carrier is None:
             carrier = Carrier(frame.message, self._encoder)
-        if self._lookup is not None and self._bloom is None and not record.has_empty:
-            found = self._lookup.find(record, count, carrier)
-            return _glimpses(record, found, record.packed, carrier) if found else []
-        packed = record.all_packed(count)
         if self._bloom is not None:
             found = self._find_as_sets(packed, carrier)
         elif self._is_of_values:

@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from penstock.content.message import Message
+from penstock.content.tags import Encoder
 from penstock.content.value import Key
 from penstock.kernel.errors import PeerError
 from penstock.transport.carrier import Carrier
@@ -38,37 +40,43 @@ _HOLDING: Final = [
 class Lookup:
     """Filters, each of which names the values of an attribute, asked of records."""
 
-    __slots__ = ("_by_name", "_by_print", "_sieve", "_width_bits", "malformed")
+    __slots__ = ("_by_name", "_by_print", "_encoder", "_places", "_width_bits", "malformed")
 
-    def __init__(self, questions: Sequence[Question], width_bits: int) -> None:
-        self._width_bits = width_bits
+    def __init__(self, questions: Sequence[Question], encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._width_bits = encoder.fingerprint_bits
         self._by_name: dict[str, dict[Key, _Wanted]] = {}
         self._by_print: dict[int, _Wanted] = {}
         for question in questions:
             self._file(question)
-        low_bytes, mask = width_bits >> 3, (1 << (width_bits & ~7)) - 1
-        self._sieve = Sieve(
-            [(value & mask).to_bytes(low_bytes, "little") for value in self._by_print]
-        )
+        low_bytes, mask = self._width_bits >> 3, (1 << (self._width_bits & ~7)) - 1
+        lows = [(value & mask).to_bytes(low_bytes, "little") for value in self._by_print]
+        self._places = Sieve(lows).places
         self.malformed = 0
 
-    def find(self, record: Record, count: int, carrier: Carrier) -> dict[int, bool]:
-        """Which of the `count` newest entries, none of them empty, match; True if certainly."""
+    def look(
+        self, record: Record, count: int, message: Message, carrier: Carrier | None
+    ) -> Look | None:
+        """What is found among the `count` newest entries of a record without empty ones."""
         data = record.data
         first_at = record.first_at
         firsts = data[first_at : first_at + count]
         rest_at = first_at + record.count
-        lows = self._sieve.places(data, rest_at, rest_at + sum(data[:count]) - count)
-        is_sharing = 1 in firsts.translate(_SHARING)
-        if not lows and not is_sharing:
-            return {}
-        look = _Look(record, count, carrier, self._width_bits)
-        if is_sharing:
-            self._look_at_maps(look, firsts)
-        if lows:
-            self._look_at_lows(look, lows)
+        lows = self._places(data, rest_at, rest_at + sum(data[:count]) - count)
+        held = self._held(firsts, message) if 1 in firsts.translate(_SHARING) else None
+        if not lows and not held:
+            return None
+        look = Look(record, count, carrier or Carrier(message, self._encoder), self._width_bits)
+        for wanted, bit in held or ():
+            for i in look.holders(firsts, bit):
+                look.ask(wanted, i)
+        for at in lows:
+            i, value = look.value_at(at)
+            found = None if value is None else self._by_print.get(value)
+            if found is not None:
+                look.ask(found, i)
         self.malformed += look.malformed
-        return look.found
+        return look
 
     def _file(self, question: Question) -> None:
         name, prints = question.choices[0]
@@ -78,24 +86,18 @@ class Lookup:
             wanted.add(question)
             by_key[key] = wanted
 
-    def _look_at_maps(self, look: _Look, firsts: bytes) -> None:
-        """For entries that have a wanted value because the carrier has it."""
-        keys = look.carrier.message.keys
+    def _held(self, firsts: bytes, message: Message) -> list[tuple[_Wanted, int]]:
+        """Wanted values that the carrier has, with their bits, which some entry may have too."""
+        keys = message.keys
+        held = []
         for name, by_key in self._by_name.items():
             key = keys.get(name)
             wanted = None if key is None else by_key.get(key)
             if wanted is not None:
                 bit = MAP_AT + list(keys).index(name)
-                for i in look.holders(firsts, bit):
-                    look.ask(wanted, i)
-
-    def _look_at_lows(self, look: _Look, lows: list[int]) -> None:
-        """For entries in which the low bytes of a wanted value stand."""
-        for at in lows:
-            i, value = look.value_at(at)
-            wanted = None if value is None else self._by_print.get(value)
-            if wanted is not None:
-                look.ask(wanted, i)
+                if bit > 7 or 1 in firsts.translate(_HOLDING[bit - MAP_AT]):
+                    held.append((wanted, bit))
+        return held
 
 
 class _Wanted:
@@ -114,8 +116,11 @@ class _Wanted:
         self.is_enough |= question.is_of_choices and len(question.choices) == 1
 
 
-class _Look:
-    """One look at the entries of a record, as far as is needed."""
+class Look:
+    """One look at the entries of a record, as far as is needed.
+
+    `found` has those that match, and whether they do so for certain.
+    """
 
     __slots__ = ("_count", "_record", "_spans", "_width_bits", "carrier", "found", "malformed")
 
@@ -139,7 +144,7 @@ class _Look:
         """The entries that share values, and of their map have this bit."""
         if bit < 8:
             marks = firsts.translate(_HOLDING[bit - MAP_AT])
-            return [i for i, marked in enumerate(marks) if marked] if 1 in marks else []
+            return [i for i, marked in enumerate(marks) if marked]
         return [i for i in self.spans.with_bit(bit) if firsts[i] & SHARES]
 
     def value_at(self, at: int) -> tuple[int, int | None]:

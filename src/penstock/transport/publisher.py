@@ -10,6 +10,7 @@ from typing import Final
 
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
+from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Duration, Instant
 from penstock.transport.record import RecordKeeper
 from penstock.transport.settings import EndpointSettings
@@ -36,21 +37,25 @@ class Publisher:
     def frame(self, message: Message, now: Instant) -> Data:
         """The next message, which leaves now."""
         before = now if self._departed is None else self._departed
-        frame = fit(
-            Data(
-                pub=self._pub,
-                epoch=self._epoch,
-                seq=self._seq,
-                send_ts_us=stamp_us(now),
-                prev_delta_100us=delta_100us(now - before),
-                send_rate_mps=quantise_rate(self._rate.sent(now)),
-                r_max_code=0,
-                fb_round=0,
-                message=message,
-                record=self._keeper.attach(message, now),
-                literal=self._is_literal,
-            )
+        frame = Data(
+            pub=self._pub,
+            epoch=self._epoch,
+            seq=self._seq,
+            send_ts_us=stamp_us(now),
+            prev_delta_100us=delta_100us(now - before),
+            send_rate_mps=quantise_rate(self._rate.sent(now)),
+            r_max_code=0,
+            fb_round=0,
+            message=message,
+            record=self._keeper.attach(message, now),
+            literal=self._is_literal,
         )
+        try:
+            frame = fit(frame)
+        except UsageError:
+            # Too large to leave: it has no number, and later records must not tell of it.
+            self._keeper.retract()
+            raise
         self._seq = after(self._seq, SEQ_BITS)
         self._departed = now
         return frame

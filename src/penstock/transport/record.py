@@ -22,7 +22,7 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder, presence_tag
 from penstock.content.value import Key
 from penstock.kernel.instant import MICROSECOND, Instant
-from penstock.transport.carrier import Listing, listing_of, width_bits_of
+from penstock.transport.carrier import Listing, listing_of
 from penstock.transport.settings import RecordSettings
 from penstock.wire.codec.record import Draft, EntryCodec, pack_bloom
 from penstock.wire.frames.record import EMPTY_RECORD, BloomEntry, FingerprintEntry, Record
@@ -57,6 +57,12 @@ class RecordKeeper:
         self._departures.appendleft(departed)
         return record
 
+    def retract(self) -> None:
+        """The message attached last never left."""
+        if self._settings.size:
+            self._departures.popleft()
+            self._writer.retract()
+
     def _deltas_100us(self, departed: Instant) -> list[int]:
         """How long ago those left that the record is to tell of."""
         past = list(self._departures)
@@ -90,6 +96,10 @@ class _SetWriter:
         self._past.appendleft(pack_bloom(BloomEntry(bits, self._bloom.m + 7 >> 3)))
         return packed
 
+    def retract(self) -> None:
+        """Forgets the last one."""
+        self._past.popleft()
+
 
 class _TagWriter:
     """Writes entries as fingerprints."""
@@ -98,7 +108,7 @@ class _TagWriter:
 
     def __init__(self, settings: RecordSettings, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._width_bits = width_bits_of(encoder)
+        self._width_bits = encoder.fingerprint_bits
         self._numbers = {name: encoder.fingerprint(presence_tag(name)) for name in settings.numbers}
         self._past: deque[_Sent] = deque(maxlen=settings.size)
 
@@ -119,6 +129,10 @@ class _TagWriter:
         ]
         self._past.appendleft(own)
         return packed
+
+    def retract(self) -> None:
+        """Forgets the last one."""
+        self._past.popleft()
 
     def _numbers_of(self, message: Message, listing: Listing) -> tuple[tuple[int, float], ...]:
         # Of two attributes with one presence tag, nobody could say whose the number is.

@@ -9,7 +9,7 @@ The work is done on the text as a whole, as one number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 # Up to so many are searched for one by one.
@@ -22,7 +22,7 @@ _CLASSES: Final = 8
 class Sieve:
     """Needles of one length, at least one byte."""
 
-    __slots__ = ("_first", "_length", "_needles", "_ordered", "_second")
+    __slots__ = ("_first", "_length", "_needles", "_ordered", "_second", "places")
 
     def __init__(self, needles: Iterable[bytes]) -> None:
         self._ordered = sorted(set(needles))
@@ -33,16 +33,12 @@ class Sieve:
         self._first = self._classes(0)
         # Of needles of one byte there is no second to look at: any will do.
         self._second = self._classes(1) if self._length > 1 else None
-
-    def places(self, text: bytes, start: int, stop: int) -> list[int]:
-        """Where, from `start` on, a needle stands that ends by `stop`; in any order."""
+        # Where, from start on, a needle stands that ends by stop; in any order.
+        self.places: Callable[[bytes, int, int], list[int]] = self._sift
         if len(self._ordered) <= _FEW:
-            return self._search(text, start, stop)
-        if len(self._ordered) > _MANY:
-            needles, length = self._needles, self._length
-            last = stop - length + 1
-            return [at for at in range(start, last) if text[at : at + length] in needles]
-        return self._sift(text[start:stop], start)
+            self.places = self._search
+        elif len(self._ordered) > _MANY:
+            self.places = self._look_everywhere
 
     def _search(self, text: bytes, start: int, stop: int) -> list[int]:
         found = []
@@ -53,7 +49,8 @@ class Sieve:
                 at = text.find(needle, at + 1, stop)
         return found
 
-    def _sift(self, text: bytes, start: int) -> list[int]:
+    def _sift(self, whole: bytes, start: int, stop: int) -> list[int]:
+        text = whole[start:stop]
         marks = int.from_bytes(text.translate(self._first), "little")
         if self._second is not None:
             marks &= int.from_bytes(text.translate(self._second), "little") >> 8
@@ -65,6 +62,11 @@ class Sieve:
             if text[at : at + length] in needles:
                 found.append(start + at)
         return found
+
+    def _look_everywhere(self, text: bytes, start: int, stop: int) -> list[int]:
+        needles, length = self._needles, self._length
+        last = stop - length + 1
+        return [at for at in range(start, last) if text[at : at + length] in needles]
 
     def _classes(self, index: int) -> bytes:
         """For each byte, the classes of needles that have it at this index."""

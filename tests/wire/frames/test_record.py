@@ -28,7 +28,6 @@ def test_first_bytes_stand_side_by_side(count: int, size_bytes: int) -> None:
     firsts = record.data[record.first_at : record.first_at + count]
     assert firsts == bytes(range(count))
     assert record.data[record.rest_at :] == b"".join(entry[1:] for entry in packed)
-    assert not record.has_empty
     assert [entry.packed for entry in record] == packed
 
 
@@ -50,7 +49,6 @@ def test_every_byte_is_known_to_be_its_entrys(packed: list[bytes], data: st.Data
 
 def test_an_entry_without_bytes_has_no_first_one() -> None:
     record = Record.joined([1, 2, 3], [b"ab", b"", b"c"])
-    assert record.has_empty
     assert record.data == bytes.fromhex("020001 000001 000002 000003") + b"acb"
 
 

@@ -19,10 +19,10 @@
     +----------+---------+------+
       8          4         2
     the record:
-    +--------------+-------------------+----------------+
-    | nrec x bytes | nrec x departure  | nrec x entry   |
-    +--------------+-------------------+----------------+
-      1 each         3 each              bytes each
+    +--------------+------------------+-------------------+-----------------+
+    | nrec x bytes | nrec x departure | nrec x first byte | nrec x the rest |
+    +--------------+------------------+-------------------+-----------------+
+      1 each         3 each             0 or 1 each         bytes - 1 each
     the message:
     +-------+------------+---------------------------+
     | bytes | attributes | payload, up to the end ...|

@@ -120,11 +120,6 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         return int.from_bytes(self.data[at : at + _DELTA_BYTES], "big")
 
     @property
-    def has_empty(self) -> bool:
-        """Whether some entry has no bytes, and so no first byte."""
-        return self.data.find(0, 0, self.count) >= 0
-
-    @property
     def first_at(self) -> int:
         """Where in `data` the first bytes begin."""
         return (1 + _DELTA_BYTES) * self.count
@@ -207,10 +202,14 @@ class Spans:
         data, mask = self._record.data, 1 << (bit & 7)
         behind = bit >> 3
         assert behind, "the first bytes are elsewhere"
+        sums = self._sums[:-1]
+        if min(data[: len(sums)]) > behind:
+            less = 1 - behind
+            return [i - less for i, start in enumerate(sums, less) if data[start - i] & mask]
         # Entries that end before have no such bit, and must not be asked for the next one's.
         return [
             i
-            for i, start in enumerate(self._sums[:-1])
+            for i, start in enumerate(sums)
             if data[i] > behind and data[start - i + behind - 1] & mask
         ]
 
