@@ -89,11 +89,14 @@ class Arrivals:
 
     def take(self, frame: Data, now: Instant) -> int | None:
         """Its number, after all estimators have seen it; None if it is not to be taken."""
-        number = self.highest + 1
-        if frame.seq == number:
-            # As `add` does: this is what happens most.
+        # As `number` and `add` do: this is what happens most.
+        ahead = (frame.seq - self.highest) & _SEQ_MASK
+        number = self.highest + ahead
+        if ahead == 1:
             self._run += 1
             self.highest = number
+        elif 1 < ahead < _SEQ_HALF:
+            self._begin_run(number, ahead - 1)
         else:
             number = self.number(frame.seq)
             if not self.add(number):
@@ -109,7 +112,7 @@ class Arrivals:
         if skipped >= WINDOW:
             self._seen = 0
         else:
-            run = min(self._run, WINDOW)
+            run = self._run if self._run < WINDOW else WINDOW
             self._seen = self._seen << run + skipped | ((1 << run) - 1) << skipped
             if self._seen > _SEEN_MAX:
                 self._seen &= _WINDOW_MASK

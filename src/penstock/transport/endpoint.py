@@ -184,10 +184,14 @@ class Endpoint(Generic[Carried]):
 
     def poll(self) -> Output[Carried] | None:
         """The next thing to do."""
-        if not self._out:
-            # What the network below was told by others than us.
-            self._hear(self._now)
-        return self._out.popleft() if self._out else None
+        if self._out:
+            return self._out.popleft()
+        output = self.network.poll()
+        if type(output) is not Deliver:
+            return output
+        # The network below was told something by others than us.
+        self._take(output.item, self._now)
+        return self.poll()
 
     # What comes in.
 
@@ -195,12 +199,16 @@ class Endpoint(Generic[Carried]):
         """Takes what the network below puts out: messages for us, and frames to send."""
         poll = self.network.poll
         while (output := poll()) is not None:
-            if type(output) is not Deliver:
-                self._out.append(output)
-            elif type(output.item) is Data:
-                self._on_data(output.item, now)
+            if type(output) is Deliver:
+                self._take(output.item, now)
             else:
-                self.counters["not_data"] += 1
+                self._out.append(output)
+
+    def _take(self, item: object, now: Instant) -> None:
+        if type(item) is Data:
+            self._on_data(item, now)
+        else:
+            self.counters["not_data"] += 1
 
     def _on_data(self, frame: Data, now: Instant) -> None:
         arrivals = self._arrivals.get(frame.pub)

@@ -163,7 +163,7 @@ class Stream:
                 self._assume(range(first, number), gap_ns, frame, now)
             return
         uncovered = self._uncovered
-        back = min(told, gap)
+        back = gap if gap < told else told
         if uncovered and number - told < uncovered.stop:
             # This record reaches further back than others did.
             back = min(told, number - uncovered.start)
