@@ -172,7 +172,7 @@ class Stream:
             self._uncovered = range(first, number - told)
         found = self._reveal(frame, number, back, now) if back else False
         if gap > told and ordering.is_cautious and not found:
-            earliest_ns = delta_ns(_delta_100us(frame, told - 1))
+            earliest_ns = delta_ns(frame.record.delta_100us(told - 1))
             self._assume(range(first, number - told), earliest_ns, frame, now)
 
     def _reveal(self, frame: Data, number: int, back: int, now: Instant) -> bool:
@@ -200,7 +200,7 @@ class Stream:
                 gap_ns=glimpse.delta_ns,
                 now=now,
             )
-            wait_ns = self._patience.wait_ns(missing, self._subscription.ordering)
+            wait_ns = self._patience.wait_ns(missing, ordering)
             if ordering.is_single:
                 single_ns = wait_ns if single_ns is None else single_ns
                 wait_ns = single_ns
@@ -222,9 +222,8 @@ class Stream:
         )
         missing.stop = numbers.stop
         if self._find_absent(missing):
-            self._wait_for(
-                missing, self._patience.wait_ns(missing, self._subscription.ordering), now
-            )
+            wait_ns = self._patience.wait_ns(missing, self._subscription.ordering)
+            self._wait_for(missing, wait_ns, now)
 
     def _find_absent(self, assumed: Missing) -> bool:
         """Moves it up to the lowest of its numbers that has not come; False if all have."""
@@ -408,9 +407,3 @@ class Stream:
 
     def _id(self, number: int) -> MessageId:
         return MessageId(self._arrivals.pub, self._arrivals.epoch, number & _SEQ_MASK)
-
-
-def _delta_100us(frame: Data, entry: int) -> int:
-    """How long before the frame the message of this entry left, without opening the entry."""
-    at = frame.record.count + 3 * entry
-    return int.from_bytes(frame.record.data[at : at + 3], "big")
