@@ -48,7 +48,7 @@ from penstock.wire.frames.base import TrafficClass, TransportFrame
 ARRIVALS: Final = 20_000
 # Nineteen others must be published for each of these.
 FEW_ARRIVALS: Final = 3_000
-ROUNDS: Final = 5
+ROUNDS: Final = 8
 INTERVAL_NS: Final = MILLISECOND
 DELAY_NS: Final = 50 * MILLISECOND
 ATTRIBUTES: Final = 10
