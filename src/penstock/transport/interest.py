@@ -49,9 +49,15 @@ class Glimpse(NamedTuple):
 
 
 class Interest:
-    """One predicate, asked of records; with `bloom` in the papers' way, by sets of that size."""
+    """One predicate, asked of records; with `bloom` in the papers' way, by sets of that size.
+
+    All subscriptions that have the predicate ask the same of a message, one after
+    another: the last answer is remembered.
+    """
 
     __slots__ = (
+        "_answer",
+        "_asked",
         "_bits",
         "_bloom",
         "_encoder",
@@ -61,6 +67,7 @@ class Interest:
         "_questions",
         "_sets",
         "_sets_are",
+        "_told",
     )
 
     def __init__(
@@ -86,32 +93,40 @@ class Interest:
         ]
         self._bits: dict[int, int] = {}
         self._malformed = 0
+        self._asked: Data | None = None
+        self._answer: list[Glimpse] = []
+        self._told = 0
 
     @property
     def malformed(self) -> int:
         """How many entries could not be read; they tell nothing."""
         return self._malformed + (0 if self._lookup is None else self._lookup.malformed)
 
-    def reveal(self, frame: Data, count: int, carrier: Carrier | None = None) -> list[Glimpse]:
-        """Of the `count` newest entries, newest first, those that match or may match.
+    def reveal(self, frame: Data, count: int) -> list[Glimpse]:
+        """Of the `count` newest entries or more, newest first, those that match or may match."""
+        if frame is not self._asked or count > self._told:
+            record = frame.record
+            lookup = self._lookup
+            count = min(count, record.count)
+            if lookup is None or frame.literal or 0 in record.data[: record.count]:
+                self._answer = self._test(frame, count) if count > 0 else []
+            else:
+                look = lookup.look(record, count, frame.message)
+                self._answer = (
+                    _glimpses(record, look.found, look.spans.packed, look.carrier)
+                    if look is not None and look.found
+                    else []
+                )
+            self._asked, self._told = frame, count
+        return self._answer
 
-        Whoever asks several interests of one frame may pass its `Carrier` along.
-        """
+    def _test(self, frame: Data, count: int) -> list[Glimpse]:
+        """Tests one entry after another."""
         record = frame.record
-        count = min(count, record.count)
-        if count <= 0:
-            return []
-        lookup = self._lookup
-        if lookup is not None and not frame.literal and 0 not in record.data[: record.count]:
-            look = lookup.look(record, count, frame.message, carrier)
-            if look is None or not look.found:
-                return []
-            return _glimpses(record, look.found, look.spans.packed, look.carrier)
         packed = record.all_packed(count)
         if frame.literal:
             return _glimpses(record, self._find_sets(packed), packed.__getitem__, None)
-        if carrier is None:
-            carrier = Carrier(frame.message, self._encoder)
+        carrier = Carrier(frame.message, self._encoder)
         if self._bloom is not None:
             found = self._find_as_sets(packed, carrier)
         elif self._is_of_values:

@@ -21,7 +21,7 @@ from typing import Final
 
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
-from penstock.content.value import Key
+from penstock.content.value import Key, key_of
 from penstock.kernel.errors import PeerError
 from penstock.transport.carrier import Carrier
 from penstock.transport.question import NO, YES, Question
@@ -54,9 +54,7 @@ class Lookup:
         self._places = Sieve(lows).places
         self.malformed = 0
 
-    def look(
-        self, record: Record, count: int, message: Message, carrier: Carrier | None
-    ) -> Look | None:
+    def look(self, record: Record, count: int, message: Message) -> Look | None:
         """What is found among the `count` newest entries of a record without empty ones."""
         data = record.data
         first_at = record.first_at
@@ -66,7 +64,7 @@ class Lookup:
         held = self._held(firsts, message) if 1 in firsts.translate(_SHARING) else None
         if not lows and not held:
             return None
-        look = Look(record, count, carrier or Carrier(message, self._encoder), self._width_bits)
+        look = Look(record, count, Carrier(message, self._encoder), self._width_bits)
         for wanted, bit in held or ():
             for i in look.holders(firsts, bit):
                 look.ask(wanted, i)
@@ -88,13 +86,14 @@ class Lookup:
 
     def _held(self, firsts: bytes, message: Message) -> list[tuple[_Wanted, int]]:
         """Wanted values that the carrier has, with their bits, which some entry may have too."""
-        keys = message.keys
+        # Not `message.keys`: of most attributes nobody here wants to know.
+        attributes = message.attributes
         held = []
         for name, by_key in self._by_name.items():
-            key = keys.get(name)
-            wanted = None if key is None else by_key.get(key)
+            value = attributes.get(name)
+            wanted = None if value is None else by_key.get(key_of(value))
             if wanted is not None:
-                bit = MAP_AT + list(keys).index(name)
+                bit = MAP_AT + list(attributes).index(name)
                 if bit > 7 or 1 in firsts.translate(_HOLDING[bit - MAP_AT]):
                     held.append((wanted, bit))
         return held

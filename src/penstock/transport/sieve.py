@@ -9,6 +9,7 @@ The work is done on the text as a whole, as one number.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -22,7 +23,7 @@ _CLASSES: Final = 8
 class Sieve:
     """Needles of one length, at least one byte."""
 
-    __slots__ = ("_first", "_length", "_needles", "_ordered", "_second", "places")
+    __slots__ = ("_first", "_length", "_needles", "_ordered", "_searches", "_second", "places")
 
     def __init__(self, needles: Iterable[bytes]) -> None:
         self._ordered = sorted(set(needles))
@@ -33,6 +34,8 @@ class Sieve:
         self._first = self._classes(0)
         # Of needles of one byte there is no second to look at: any will do.
         self._second = self._classes(1) if self._length > 1 else None
+        # Of a few bytes in some hundred, a regular expression is quicker than `bytes.find`.
+        self._searches = [re.compile(re.escape(n), re.DOTALL).search for n in self._ordered[:_FEW]]
         # Where, from start on, a needle stands that ends by stop; in any order.
         self.places: Callable[[bytes, int, int], list[int]] = self._sift
         if len(self._ordered) <= _FEW:
@@ -42,11 +45,11 @@ class Sieve:
 
     def _search(self, text: bytes, start: int, stop: int) -> list[int]:
         found = []
-        for needle in self._ordered:
-            at = text.find(needle, start, stop)
-            while at >= 0:
-                found.append(at)
-                at = text.find(needle, at + 1, stop)
+        for search in self._searches:
+            hit = search(text, start, stop)
+            while hit is not None:
+                found.append(hit.start())
+                hit = search(text, hit.start() + 1, stop)
         return found
 
     def _sift(self, whole: bytes, start: int, stop: int) -> list[int]:

@@ -177,10 +177,13 @@ class Stream:
 
     def _reveal(self, frame: Data, number: int, back: int, now: Instant) -> bool:
         """Takes up what the record shows; says whether there was anything to wait for."""
+        glimpses = self._subscription.reveal(frame, back)
+        if not glimpses:
+            return False
         ordering = self._subscription.ordering
         found = False
         single_ns: Duration | None = None
-        for glimpse in self._subscription.reveal(frame, back):
+        for glimpse in glimpses:
             absent = number - glimpse.back
             if glimpse.back > back or absent in self.missing or self._arrivals.came(absent):
                 continue

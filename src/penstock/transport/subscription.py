@@ -33,34 +33,14 @@ class Wish:
         self.predicate: Final = predicate
         self.subscriptions: Final[dict[int, Subscription]] = {}
         self._encoder: Final = encoder
-        self._interests: Final[dict[BloomParams | None, _LastAsked]] = {}
+        self._interests: Final[dict[BloomParams | None, Interest]] = {}
 
-    def interest(self, bloom: BloomParams | None) -> _LastAsked:
+    def interest(self, bloom: BloomParams | None) -> Interest:
         """The test of records by fingerprints, or by Bloom sets of a size."""
         found = self._interests.get(bloom)
         if found is None:
-            found = _LastAsked(Interest(self.predicate, self._encoder, bloom))
-            self._interests[bloom] = found
+            found = self._interests[bloom] = Interest(self.predicate, self._encoder, bloom)
         return found
-
-
-class _LastAsked:
-    """Remembers the last answer: all subscriptions of a wish ask the same of a message."""
-
-    __slots__ = ("_answer", "_back", "_frame", "interest")
-
-    def __init__(self, interest: Interest) -> None:
-        self.interest: Final = interest
-        self._frame: Data | None = None
-        self._back = 0
-        self._answer: list[Glimpse] = []
-
-    def reveal(self, frame: Data, back: int) -> list[Glimpse]:
-        """At least what the `back` newest entries reveal."""
-        if frame is not self._frame or back > self._back:
-            self._frame, self._back = frame, back
-            self._answer = self.interest.reveal(frame, back)
-        return self._answer
 
 
 class Subscription:
