@@ -19,6 +19,7 @@ from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.lab.expect import Verdict
+    from penstock.lab.experiment import Experiment
     from penstock.lab.result import Change, Result
     from penstock.lab.run import Job
     from penstock.lab.statistics import Estimate
@@ -66,6 +67,7 @@ def list_(
                         "source": e.source,
                         "profiles": list(e.profiles),
                         "variants": list(e.variants),
+                        "orderings": list(e.orderings),
                     }
                     for e in experiments
                 ]
@@ -73,9 +75,17 @@ def list_(
         )
         return
     rows = [
-        (", ".join([e.id, *e.ids]), e.title, ", ".join(e.variants), e.source) for e in experiments
+        (", ".join([e.id, *e.ids]), e.title, ", ".join(_compared(e)), e.source)
+        for e in experiments
     ]
-    _print_rows(("id", "what it shows", "variants", "source"), rows)
+    _print_rows(("id", "what it shows", "compared", "source"), rows)
+
+
+def _compared(experiment: Experiment) -> list[str]:
+    """What its table has side by side; with several variants, each has every ordering."""
+    if len(experiment.variants) == 1 and experiment.orderings:
+        return list(experiment.orderings)
+    return list(experiment.variants)
 
 
 @app.command()
@@ -279,8 +289,16 @@ def _show_curves(result: Result) -> None:
     if curves:
         width = max(map(len, curves))
         for label, values in curves.items():
-            typer.echo(f"{label:>{width}} {sparkline(values)} up to {_number(max(values))}/s")
+            most = f"{_number(max(values))}{_unit_of(label)}"
+            typer.echo(f"{label:>{width}} {sparkline(values)} up to {most}")
         typer.echo()
+
+
+def _unit_of(curve: str) -> str:
+    """Curves count things by the second, unless their names say otherwise."""
+    if curve.endswith("_ms"):
+        return " ms"
+    return "" if curve.endswith("_chance") else "/s"
 
 
 def _show_remarks(result: Result) -> None:
