@@ -3,7 +3,7 @@
     filters that name values     looked up by one of them, which opens hardly any entry: `lookup`
     filters of names and ranges  asked once of all entries alike, and of those with numbers
     any others, or a mixture     asked of every entry, opened
-    in the papers' way           entries are Bloom sets, and all are tested
+    in the papers' way           entries are Bloom sets: `sets`
 
 Knows nothing of what came or did not: it says what was sent.
 """
@@ -11,9 +11,9 @@ Knows nothing of what came or did not: it says what was sent.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from penstock.content.bloom import BloomParams, subset
+from penstock.content.bloom import BloomParams
 from penstock.content.filter import Predicate
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import PeerError
@@ -21,12 +21,11 @@ from penstock.kernel.instant import Duration
 from penstock.transport.carrier import Carrier
 from penstock.transport.lookup import Lookup
 from penstock.transport.question import MAYBE, NO, YES, question_of
+from penstock.transport.sets import SetQuestion
 from penstock.wire.codec.record import ALIKE, unpack_bloom
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry, Record
 from penstock.wire.quantise import delta_ns
-
-_BITS_CACHED_MAX: Final = 65_536
 
 
 class Glimpse(NamedTuple):
@@ -58,7 +57,6 @@ class Interest:
     __slots__ = (
         "_answer",
         "_asked",
-        "_bits",
         "_bloom",
         "_encoder",
         "_is_of_values",
@@ -66,7 +64,6 @@ class Interest:
         "_malformed",
         "_questions",
         "_sets",
-        "_sets_are",
         "_told",
     )
 
@@ -85,13 +82,8 @@ class Interest:
         self._lookup: Lookup | None = None
         if bloom is None and all(question.choices for question in self._questions):
             self._lookup = Lookup(self._questions, encoder)
-        # The filters as sets, and the bits of fingerprints that entries are made sets of.
-        self._sets_are = bloom or encoder.params
-        self._sets = [
-            self._sets_are.bits_of_fingerprints(prints.presence + prints.values)
-            for _, prints in asked
-        ]
-        self._bits: dict[int, int] = {}
+        # Whoever asks by fingerprints may meet sets too, of the encoder's own size.
+        self._sets = SetQuestion([prints for _, prints in asked], bloom or encoder.params, encoder)
         self._malformed = 0
         self._asked: Data | None = None
         self._answer: list[Glimpse] = []
@@ -100,7 +92,8 @@ class Interest:
     @property
     def malformed(self) -> int:
         """How many entries could not be read; they tell nothing."""
-        return self._malformed + (0 if self._lookup is None else self._lookup.malformed)
+        looked_up = 0 if self._lookup is None else self._lookup.malformed
+        return self._malformed + looked_up + self._sets.malformed
 
     def reveal(self, frame: Data, count: int) -> list[Glimpse]:
         """Of the `count` newest entries or more, newest first, those that match or may match."""
@@ -123,13 +116,13 @@ class Interest:
     def _test(self, frame: Data, count: int) -> list[Glimpse]:
         """Tests one entry after another."""
         record = frame.record
+        if frame.literal or self._bloom is not None:
+            held = dict.fromkeys(self._sets.ask(frame, count), True)
+            carrier = None if frame.literal else Carrier(frame.message, self._encoder)
+            return _glimpses(record, held, record.packed, carrier)
         packed = record.all_packed(count)
-        if frame.literal:
-            return _glimpses(record, self._find_sets(packed), packed.__getitem__, None)
         carrier = Carrier(frame.message, self._encoder)
-        if self._bloom is not None:
-            found = self._find_as_sets(packed, carrier)
-        elif self._is_of_values:
+        if self._is_of_values:
             found = self._find_opened(packed, carrier)
         else:
             found = self._find_by_names(packed, carrier)
@@ -166,29 +159,6 @@ class Interest:
                 found[i] = answer == YES
         return found
 
-    def _find_as_sets(self, packed: list[bytes], carrier: Carrier) -> dict[int, bool]:
-        """By the Bloom sets that the entries' fingerprints make."""
-        known = self._bits
-        found = {}
-        for i, sealed in enumerate(packed):
-            entry = self._open(sealed, carrier)
-            if entry is not None:
-                bits = 0
-                for value in entry.presence + entry.values:
-                    bits |= known.get(value) or self._bits_of(value)
-                if self._is_wanted(bits):
-                    found[i] = True
-        return found
-
-    def _find_sets(self, packed: list[bytes]) -> dict[int, bool]:
-        """By the Bloom sets that travelled; those of another size tell nothing."""
-        size_bytes = self._sets_are.m + 7 >> 3
-        return {
-            i: True
-            for i, entry in enumerate(packed)
-            if len(entry) == size_bytes and self._is_wanted(int.from_bytes(entry, "big"))
-        }
-
     def _ask_opened(self, packed: bytes, carrier: Carrier) -> int:
         entry = self._open(packed, carrier)
         return NO if entry is None else self._ask(entry)
@@ -207,18 +177,6 @@ class Interest:
         entry = carrier.open(packed)
         self._malformed += entry is None
         return entry
-
-    def _is_wanted(self, bits: int) -> bool:
-        for own in self._sets:
-            if subset(own, bits):
-                return True
-        return False
-
-    def _bits_of(self, value: int) -> int:
-        if len(self._bits) >= _BITS_CACHED_MAX:
-            self._bits.clear()
-        bits = self._bits[value] = self._sets_are.bits_of_fingerprint(value)
-        return bits
 
 
 def _glimpses(

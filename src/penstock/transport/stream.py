@@ -3,9 +3,10 @@
 A message that follows the one before it is handed over at once. One that leaves
 a gap says by its record which of the numbers between would have been for us:
 
-1. What the record does not show to match is nothing to wait for.
+1. What the record shows not to match is nothing to wait for.
 2. What matches, and has not come, is missing. While it is, later messages wait,
    until a latch is over ("released") that is long enough for most that do come.
+   What only may match is waited for as well, but never called lost.
 3. Much later, when it hardly can come any more, it is lost [F12]: a latch that is
    over says little, for most messages that miss theirs were only slow.
 4. Whenever it comes, it is handed over: in order if what follows still waits,
@@ -189,12 +190,10 @@ class Stream:
                 continue
             if self._is_over(absent):
                 continue
-            if not glimpse.is_certain:
-                if ordering.is_cautious:
-                    self._assume(range(absent, absent + 1), glimpse.delta_ns, frame, now)
-                    found = True
-                continue
             found = True
+            if not glimpse.is_certain:
+                self._assume(range(absent, absent + 1), glimpse.delta_ns, frame, now)
+                continue
             missing = Missing(
                 self,
                 absent,
