@@ -3,17 +3,75 @@
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "connect"]
 
 if TYPE_CHECKING:
-    from penstock.live.client import connect
-else:
+    from penstock.kernel.errors import PeerError, PenstockError, UnreachableError, UsageError
+    from penstock.live.agreement import Agreement
+    from penstock.live.client import Node, connect
+    from penstock.live.subscription import Received, Subscription
+    from penstock.transport.facts import Absence, Loss
+    from penstock.transport.settings import (
+        OFF,
+        OrderingSettings,
+        RecordSettings,
+        constant,
+        literal,
+    )
+
+# What an application needs, by the module that has it. It is loaded when it is asked for:
+# whoever needs no socket waits for none.
+_HOMES = {
+    "Absence": "transport.facts",
+    "Agreement": "live.agreement",
+    "Loss": "transport.facts",
+    "Node": "live.client",
+    "OFF": "transport.settings",
+    "OrderingSettings": "transport.settings",
+    "PeerError": "kernel.errors",
+    "PenstockError": "kernel.errors",
+    "Received": "live.subscription",
+    "RecordSettings": "transport.settings",
+    "Subscription": "live.subscription",
+    "UnreachableError": "kernel.errors",
+    "UsageError": "kernel.errors",
+    "connect": "live.client",
+    "constant": "transport.settings",
+    "literal": "transport.settings",
+}
+
+__all__ = [
+    "OFF",
+    "Absence",
+    "Agreement",
+    "Loss",
+    "Node",
+    "OrderingSettings",
+    "PeerError",
+    "PenstockError",
+    "Received",
+    "RecordSettings",
+    "Subscription",
+    "UnreachableError",
+    "UsageError",
+    "__version__",
+    "connect",
+    "constant",
+    "literal",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if not TYPE_CHECKING:  # a checker would take every name for one that is here
 
     def __getattr__(name: str) -> object:
-        """`connect` is loaded when it is asked for: whoever needs no socket waits for none."""
-        if name != "connect":
+        """From its home, once."""
+        home = _HOMES.get(name)
+        if home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from penstock.live.client import connect
+        from importlib import import_module
 
-        globals()[name] = connect
-        return connect
+        found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+        return found

@@ -9,14 +9,19 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from penstock.kernel.instant import MILLISECOND, Instant
+from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Port, Send
 from penstock.live.address import port_of
 from penstock.live.agreement import Agreement
+from penstock.live.broker import LiveBroker, serve
+from penstock.live.client import Node, connect
 from penstock.live.pump import Pump
+from penstock.live.subscription import Received, Subscription
 from penstock.overlay.settings import Settings
+from penstock.transport.settings import constant
 from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.frames.pub import Pub
+from penstock.wire.limits import RECORD_ENTRIES_MAX
 
 T = TypeVar("T")
 
@@ -27,6 +32,13 @@ QUICK = Agreement(
     name="test",
     overlay=Settings(hello_ns=100 * MILLISECOND, coalesce_ns=5 * MILLISECOND),
 )
+
+# Longer than any test; what waits under it was not handed over because time passed.
+PATIENT = constant(2 * SECOND, record_used=RECORD_ENTRIES_MAX)
+# Shorter than anybody notices; what waits under it is handed over soon.
+HASTY = constant(MILLISECOND, record_used=RECORD_ENTRIES_MAX)
+# An interest whose messages can be told by their records, which say nothing of ranges.
+TICKS = "tick = true"
 
 
 def run(program: Coroutine[object, object, T]) -> T:
@@ -129,3 +141,29 @@ def bound_socket() -> socket.socket:
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind(("127.0.0.1", 0))
     return sock
+
+
+@asynccontextmanager
+async def network() -> AsyncIterator[tuple[LiveBroker, Node]]:
+    async with serve("127.0.0.1:0", agreement=QUICK) as broker, node_at(broker.address) as node:
+        yield broker, node
+
+
+@asynccontextmanager
+async def node_at(address: str, publisher: int | None = None) -> AsyncIterator[Node]:
+    async with connect(f"udp://{address}", publisher=publisher, agreement=QUICK) as node:
+        yield node
+
+
+async def take(subscription: Subscription, count: int) -> list[Received]:
+    messages = aiter(subscription)
+    return [await anext(messages) for _ in range(count)]
+
+
+async def tick(publisher: Node, count: int = 1) -> None:
+    for _ in range(count):
+        await publisher.publish({"tick": True})
+
+
+def numbers(messages: list[Received]) -> list[int]:
+    return [message.number for message in messages]

@@ -67,6 +67,7 @@ async def pair() -> AsyncIterator[tuple[LiveBroker, LiveBroker]]:
     ):
         await one.add_neighbour(two.address)
         await until(lambda: one.machine.reachable == [2] and two.machine.reachable == [1])
+        assert (one.neighbours, two.neighbours) == ({two.address: True}, {one.address: True})
         yield one, two
 
 
@@ -119,6 +120,30 @@ def test_a_broker_that_nobody_named_is_not_listened_to() -> None:
             await until(lambda: one.counters["broker"]["stranger"])
             assert (one.machine.reachable, two.machine.reachable) == ([], [])
             assert one.machine.sizes()["clients"] == 0
+
+    run(program())
+
+
+def test_a_broker_is_no_neighbour_of_itself() -> None:
+    async def program() -> None:
+        async with serve("127.0.0.1:0", agreement=QUICK) as broker:
+            with pytest.raises(UsageError, match="no neighbour of itself: leave udp://"):
+                await broker.add_neighbour(f"udp://{broker.address}")
+            assert broker.neighbours == {}
+
+    run(program())
+
+
+def test_a_neighbour_with_our_number_is_counted_and_no_neighbour() -> None:
+    async def program() -> None:
+        async with (
+            serve("127.0.0.1:0", number=1, agreement=QUICK) as one,
+            serve("127.0.0.1:0", number=1, neighbours=[one.address], agreement=QUICK) as two,
+        ):
+            await one.add_neighbour(two.address)
+            await until(lambda: one.counters["broker"]["own_number"])
+            assert one.neighbours == {two.address: False}
+            assert one.counters["broker"]["malformed"] == 0
 
     run(program())
 

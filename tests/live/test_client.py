@@ -3,59 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+import warnings
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 import penstock
 from penstock.content.syntax import parse
-from penstock.kernel.errors import UsageError
-from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.live.broker import LiveBroker, serve
-from penstock.live.client import Node, connect
-from penstock.live.ordering import Late
-from penstock.live.subscription import Received, Subscription
+from penstock.kernel.errors import UnreachableError, UsageError
+from penstock.kernel.instant import MILLISECOND
+from penstock.live.broker import serve
+from penstock.live.client import connect
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.settings import constant
-from penstock.wire.limits import RECORD_ENTRIES_MAX
-from tests.live.loopback import QUICK, bad_line, bound_socket, run, until
-
-# Longer than any test; what waits under it was not handed over because time passed.
-PATIENT = constant(2 * SECOND, record_used=RECORD_ENTRIES_MAX)
-# Shorter than anybody notices; what waits under it is handed over soon.
-HASTY = constant(MILLISECOND, record_used=RECORD_ENTRIES_MAX)
-# An interest whose messages can be told by their records, which say nothing of ranges.
-TICKS = "tick = true"
-
-
-@asynccontextmanager
-async def network() -> AsyncIterator[tuple[LiveBroker, Node]]:
-    async with serve("127.0.0.1:0", agreement=QUICK) as broker, node_at(broker.address) as node:
-        yield broker, node
-
-
-@asynccontextmanager
-async def node_at(address: str, publisher: int | None = None) -> AsyncIterator[Node]:
-    async with connect(f"udp://{address}", publisher=publisher, agreement=QUICK) as node:
-        yield node
-
-
-async def take(subscription: Subscription, count: int) -> list[Received]:
-    messages = aiter(subscription)
-    return [await anext(messages) for _ in range(count)]
-
-
-async def tick(publisher: Node, count: int = 1) -> None:
-    for _ in range(count):
-        await publisher.publish({"tick": True})
-
-
-def numbers(messages: list[Received]) -> list[int]:
-    return [message.number for message in messages]
+from tests.live.loopback import QUICK, bound_socket, network, node_at, numbers, run, take, until
 
 
 def test_importing_the_package_loads_no_sockets() -> None:
@@ -63,8 +29,13 @@ def test_importing_the_package_loads_no_sockets() -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-def test_connect_is_found_where_users_look_for_it() -> None:
+def test_the_interface_is_found_where_users_look_for_it() -> None:
     assert penstock.connect is connect
+    assert penstock.UsageError is UsageError
+    assert penstock.OFF.latch is None
+    for name in penstock.__all__:
+        assert getattr(penstock, name) is not None
+        assert name in dir(penstock)
     with pytest.raises(AttributeError, match="no attribute 'conect'"):
         penstock.conect  # type: ignore[attr-defined]  # noqa: B018
 
@@ -110,152 +81,6 @@ def test_several_subscriptions_each_get_their_own() -> None:
                 await node.publish({"x": x})
             got = [numbers(await take(s, n)) for s, n in ((low, 2), (high, 3), (again, 2))]
         assert got == [[0, 1], [1, 2, 3], [0, 1]]
-
-    run(program())
-
-
-def test_an_overtaken_message_is_put_in_order() -> None:
-    async def program() -> None:
-        async with (
-            network() as (broker, node),
-            bad_line(broker.address) as line,
-            node_at(line.address) as publisher,
-            node.subscribe(TICKS, ordering=PATIENT) as ordered,
-            node.subscribe(TICKS, order=False) as unordered,
-        ):
-            await tick(publisher)
-            assert numbers(await take(unordered, 1)) == [0]
-            line.hold()
-            await tick(publisher, 2)
-            # One has it, and the other waits for the one before it.
-            assert numbers(await take(unordered, 1)) == [2]
-            line.release()
-            got = await take(ordered, 3)
-            assert numbers(got) == [0, 1, 2]
-            assert numbers(await take(unordered, 1)) == [1]
-            assert [message.waited_ns > 0 for message in got] == [False, False, True]
-            assert {message.fate for message in got} == {ReceiverFate.DELIVERED}
-
-    run(program())
-
-
-@pytest.mark.parametrize("late", ["deliver", "drop"])
-def test_a_late_message_is_handed_over_or_not(late: Late) -> None:
-    async def program() -> None:
-        async with (
-            network() as (broker, node),
-            bad_line(broker.address) as line,
-            node_at(line.address) as publisher,
-            node.subscribe(TICKS, ordering=HASTY, late=late) as ticks,
-        ):
-            missing = ticks.missing
-            await tick(publisher)
-            assert numbers(await take(ticks, 1)) == [0]
-            line.hold()
-            await tick(publisher, 2)
-            assert numbers(await take(ticks, 1)) == [2]
-            line.release()
-            fate = f"{'delivered' if late == 'deliver' else 'dropped'}_late"
-            await until(lambda: ticks.counters[fate])
-            absence = await anext(missing)
-            assert (absence.id.seq, absence.resolution) == (1, fate)
-            await tick(publisher)
-            rest = [1, 3] if late == "deliver" else [3]
-            assert numbers(await take(ticks, len(rest))) == rest
-
-    run(program())
-
-
-def test_a_lost_message_is_given_up_and_told() -> None:
-    async def program() -> None:
-        async with network() as (broker, node), bad_line(broker.address) as line:
-            async with (
-                node_at(line.address, 9) as publisher,
-                node.subscribe(TICKS, ordering=HASTY) as ticks,
-            ):
-                missing = ticks.missing
-                await tick(publisher)
-                assert numbers(await take(ticks, 1)) == [0]
-                line.lose()
-                await tick(publisher, 2)
-                assert numbers(await take(ticks, 1)) == [2]
-            told = [(a.id.pub, a.id.seq, a.resolution) async for a in missing]
-            assert told == [(9, 1, ReceiverFate.GIVEN_UP)]
-            assert (ticks.counters["missing"], ticks.counters["given_up"]) == (1, 1)
-
-    run(program())
-
-
-def test_who_asks_too_late_what_was_missing_finds_the_end() -> None:
-    async def program() -> None:
-        async with network() as (_, node):
-            async with node.subscribe(TICKS) as ticks:
-                pass
-            assert [absence async for absence in ticks.missing] == []
-
-    run(program())
-
-
-def test_a_subscription_is_adjusted_while_it_lasts() -> None:
-    async def program() -> None:
-        async with network() as (broker, node), bad_line(broker.address) as line:
-            async with (
-                node_at(line.address) as publisher,
-                node.subscribe(TICKS, ordering=PATIENT) as ticks,
-                node.subscribe(TICKS, order=False) as unordered,
-            ):
-                await tick(publisher)
-                assert numbers(await take(unordered, 1)) == [0]
-                line.lose()
-                await tick(publisher, 2)
-                assert numbers(await take(unordered, 1)) == [2]
-                # It need not wait any more for the one that was lost.
-                ticks.adjust(order=False)
-                assert numbers(await take(ticks, 2)) == [0, 2]
-                assert ticks.ordering.latch is None
-                ticks.adjust(order=True, max_delay=0.1, late="drop")
-                assert ticks.ordering.max_delay_ns == 100 * MILLISECOND
-                with pytest.raises(UsageError, match="max_delay"):
-                    ticks.adjust(max_delay=100.0)
-                assert ticks.ordering.max_delay_ns == 100 * MILLISECOND
-            with pytest.raises(UsageError, match="inside its 'async with'"):
-                ticks.adjust(late="deliver")
-
-    run(program())
-
-
-def test_a_slow_application_loses_what_its_queue_cannot_hold() -> None:
-    async def program() -> None:
-        async with network() as (_, node), node.subscribe("x >= 0", queue_max=5) as ticks:
-            for x in range(20):
-                await node.publish({"x": x})
-            await until(lambda: ticks.counters["overflow"] == 15)
-            assert numbers(await take(ticks, 5)) == [0, 1, 2, 3, 4]
-            await node.publish({"x": 20})
-            assert numbers(await take(ticks, 1)) == [20]
-            assert ticks.counters["delivered"] == 21
-
-    run(program())
-
-
-def test_what_is_queued_still_comes_when_the_subscription_has_ended() -> None:
-    async def program() -> None:
-        async with network() as (_, node):
-            async with node.subscribe("x >= 0") as ticks:
-                for x in range(3):
-                    await node.publish({"x": x})
-                await until(lambda: ticks.counters["delivered"] == 3)
-            assert numbers([message async for message in ticks]) == [0, 1, 2]
-
-    run(program())
-
-
-def test_an_ended_subscription_is_taken_back_from_the_broker() -> None:
-    async def program() -> None:
-        async with network() as (broker, node):
-            async with node.subscribe("x = 1"):
-                await until(broker.machine.advertised)
-            await until(lambda: not broker.machine.advertised())
 
     run(program())
 
@@ -308,17 +133,48 @@ def test_the_broker_comes_back_and_knows_what_was_asked() -> None:
     run(program())
 
 
+def test_a_silent_broker_is_noticed_and_what_left_meanwhile_is_counted() -> None:
+    overlay = replace(QUICK.overlay, dead_ns=300 * MILLISECOND)
+    hasty = replace(QUICK, overlay=overlay)
+
+    async def program() -> None:
+        async with AsyncExitStack() as stack:
+            async with serve("127.0.0.1:0", agreement=hasty) as first:
+                address = first.address
+                node = await stack.enter_async_context(connect(address, agreement=hasty))
+                await node.publish({"x": 0})
+                await node.wait_heard()
+                # Its next answer says that it was still there.
+                answers = node.counters["socket"]["received"]
+                await until(lambda: node.counters["socket"]["received"] > answers)
+            await node.publish({"x": 1})
+            # Nobody knows yet.
+            assert node.counters["node"] == {"published": 2, "unanswered": 0}
+            await node.wait_silent()
+            assert not node.is_connected
+            await node.publish({"x": 2})
+            assert node.counters["node"] == {"published": 3, "unanswered": 2}
+            async with serve(address, agreement=hasty):
+                await node.wait_heard()
+                await node.publish({"x": 3})
+                assert node.counters["node"] == {"published": 4, "unanswered": 2}
+                await stack.aclose()
+                assert node.counters["node"] == {"published": 4, "unanswered": 2}
+
+    run(program())
+
+
 def test_nobody_answers() -> None:
     async def program() -> None:
         silent = bound_socket()
         where = f"127.0.0.1:{silent.getsockname()[1]}"
         complaint = f"no broker answers at {where}: start one with 'penstock broker --listen"
-        with pytest.raises(UsageError, match=complaint):
+        with pytest.raises(UnreachableError, match=complaint):
             async with connect(f"udp://{where}", timeout=0.05):
                 pass
         silent.close()
-        # Where there is no socket at all it is the same.
-        with pytest.raises(UsageError, match=complaint):
+        # Where there is no socket at all it is the same; programs know it as a lost connection.
+        with pytest.raises(ConnectionError, match=complaint):
             async with connect(where, timeout=0.05):
                 pass
 
@@ -328,7 +184,7 @@ def test_nobody_answers() -> None:
 def test_a_broker_of_another_network_is_no_broker() -> None:
     async def program() -> None:
         async with serve("127.0.0.1:0", agreement=QUICK) as broker:
-            with pytest.raises(UsageError, match="check that its --network is ours"):
+            with pytest.raises(UnreachableError, match="check that its --network is ours"):
                 async with connect(broker.address, timeout=0.05):
                     pass
 
@@ -358,6 +214,9 @@ def test_mistakes_are_the_callers_and_do_no_harm() -> None:
         async with network() as (_, node):
             with pytest.raises(UsageError, match="too large for a frame"):
                 await node.publish({"x": 1}, payload=b"x" * 1400)
+            for value in (float("nan"), float("-inf")):
+                with pytest.raises(UsageError, match=f"attribute 'x' is {value}: leave it out"):
+                    await node.publish({"x": value})
             with pytest.raises(UsageError, match="mapping"):
                 await node.publish([1])  # type: ignore[arg-type]
             with pytest.raises(UsageError, match="column"):
@@ -376,6 +235,16 @@ def test_mistakes_are_the_callers_and_do_no_harm() -> None:
     run(program())
 
 
+@pytest.mark.parametrize("timeout", ["5", float("nan")])
+def test_a_timeout_is_a_number(timeout: float) -> None:
+    async def program() -> None:
+        with pytest.raises(UsageError, match="timeout is a finite number"):
+            async with connect("127.0.0.1:7400", timeout=timeout):
+                pass
+
+    run(program())
+
+
 @pytest.mark.parametrize("publisher", [-1, 2**64])
 def test_a_publisher_is_a_number_of_64_bits(publisher: int) -> None:
     async def program() -> None:
@@ -383,6 +252,46 @@ def test_a_publisher_is_a_number_of_64_bits(publisher: int) -> None:
             with pytest.raises(UsageError, match="2\\^64"):
                 async with node_at(broker.address, publisher):
                     pass
+
+    run(program())
+
+
+@pytest.mark.parametrize("wrong", [{"record": 10}, {"agreement": None}, {"publisher": "x"}])
+def test_what_is_no_setting_is_refused_before_there_is_a_socket(wrong: dict[str, Any]) -> None:
+    async def program() -> None:
+        with pytest.raises(UsageError):
+            async with connect("udp://127.0.0.1:7400", **wrong):
+                pass
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        run(program())
+        gc.collect()
+
+
+def test_what_is_no_interest_or_setting_of_one_is_refused() -> None:
+    async def program() -> None:
+        async with network() as (_, node):
+            for wrong in ({"interest": None}, {"ordering": None}, {"queue_max": None}):
+                with pytest.raises(UsageError):
+                    node.subscribe(**{"interest": "a = 1", **wrong})  # type: ignore[arg-type]
+
+    run(program())
+
+
+def test_a_subscription_that_is_entered_twice_at_once_begins_once() -> None:
+    async def program() -> None:
+        async with network() as (_, node):
+            both = node.subscribe("exists a")
+            entered = await asyncio.gather(
+                both.__aenter__(), both.__aenter__(), return_exceptions=True
+            )
+            assert [type(outcome) for outcome in entered].count(UsageError) == 1
+            await node.publish({"a": 1})
+            await node.publish({"a": 2})
+            got = await take(both, 2)
+            assert numbers(got) == [0, 1]
+            both.end()
 
     run(program())
 

@@ -19,6 +19,8 @@ from penstock.cli.main import app
 
 RUN = [sys.executable, "-c", "from penstock.cli.main import run; run()"]
 DEADLINE_S = 60
+# Loopback addresses that nobody else uses; at the second nobody listens, ever.
+HERE, NOWHERE = "127.78.0.1:7401", "127.78.0.2:7401"
 ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "error", "PYTHONUNBUFFERED": "1"}
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -100,11 +102,12 @@ def test_from_publish_to_subscribe(start: Start) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "2 sent\n")
     message = json.loads(first_line(subscriber.stdout))
     assert message["attributes"] == {"price": 101.5}
-    assert (message["number"], message["fate"]) == (0, "delivered")
+    assert (message["number"], message["fate"], message["waited_ms"]) == (0, "delivered", 0)
+    assert 0 <= message["epoch"] < 2**16
     assert b64decode(message["payload"]).decode() == "é"
-    assert end(subscriber) == ("", "")
+    assert end(subscriber) == ("", "1 delivered, 0 late, 0 lost\n")
     out, _ = end(broker)
-    assert out == "broker 1 ends: published 2, delivered 1, filtered 1\n"
+    assert out == "broker 1 ends: 2 published, 1 delivered, nobody had asked for 1\n"
 
 
 def test_lines_go_in_and_come_out_the_same(start: Start) -> None:
@@ -114,7 +117,8 @@ def test_lines_go_in_and_come_out_the_same(start: Start) -> None:
     done = penstock("publish", "--broker", address, "--publisher", "7", given=given)
     assert done.stderr == "4 sent\n"
     out, err = subscriber.communicate(timeout=DEADLINE_S)
-    assert (out, err) == ('{"n": 1}\n{"n": 2}\n{"n": 3}\n', "")
+    assert out == '{"n": 1}\n{"n": 2}\n{"n": 3}\n'
+    assert err == "3 delivered, 0 late, 0 lost\n"
     assert subscriber.returncode == 0
 
 
@@ -126,7 +130,7 @@ def test_bad_messages_are_reported_and_passed_over(start: Start) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     told = json.loads(done.stdout)
-    assert told["sent"] == 2
+    assert (told["sent"], told["unanswered"]) == (2, 0)
     assert [bad["where"] for bad in told["bad"]] == ["line 2", "message 2"]
     assert done.stderr.startswith("penstock: line 2: not JSON")
     assert done.stderr.count("\n") == 2
@@ -136,9 +140,18 @@ def test_brokers_form_a_network(start: Start) -> None:
     # Each must be told where the other is; on a loopback address of our own all ports are free.
     host = f"127.77.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
     one, two = f"{host}:7401", f"{host}:7402"
+    brokers = []
     for number, (own, other) in enumerate([(one, two), (two, one)], start=1):
         process = start("broker", "--listen", own, "--number", str(number), "--neighbour", other)
         assert first_line(process.stdout) == f"broker {number} listens at {own}\n"
+        brokers.append(process)
+    for process, other in zip(brokers, (two, one), strict=True):
+        assert process.stdout is not None
+        news = [process.stdout.readline()]
+        if "silent" in news[0]:
+            # The other took its time to start.
+            news.append(process.stdout.readline())
+        assert news[-1] == f"neighbour {other} answers\n"
     subscriber = begin_subscriber(start, two, "x = 1")
     assert subscriber.stdout is not None
     # The other broker may not have heard of the subscription yet, and nobody tells.
@@ -168,16 +181,60 @@ def test_a_publisher_that_waits_for_input_ends_well(start: Start) -> None:
     assert (publisher.returncode, out, err) == (0, "", "1 sent\n")
 
 
+def test_a_broker_that_dies_is_missed(start: Start) -> None:
+    broker, address = begin_broker(start)
+    publisher = start("publish", "--broker", address)
+    subscriber = begin_subscriber(start, address, "x >= 0")
+    assert publisher.stdin is not None
+    publisher.stdin.write('{"x": 1}\n')
+    publisher.stdin.flush()
+    assert first_line(subscriber.stdout) == '{"x": 1}\n'
+    end(broker)
+    for process in (publisher, subscriber):
+        assert first_line(process.stderr) == f"broker at {address} is silent\n"
+    publisher.stdin.write('{"x": 2}\n')
+    publisher.stdin.flush()
+    again = start("broker", "--listen", address)
+    assert first_line(again.stdout) == f"broker 1 listens at {address}\n"
+    for process in (publisher, subscriber):
+        assert first_line(process.stderr) == f"broker at {address} is back\n"
+    _, err = end(publisher)
+    # The first is among them if the broker died before it could answer once more.
+    assert err in {f"2 sent, {n} while nobody answered\n" for n in (1, 2)}
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["broker", "--listen", "nowhere"], "an address is HOST:PORT"),
+        (["broker", "--listen", "nowhere"], "--listen: an address is HOST:PORT"),
         (["broker", "--neighbour", "127.0.0.1:7401"], "brokers with neighbours need numbers"),
-        (["broker", "--listen", "127.0.0.1:0", "--number", "4294967296"], "broker must be 0 to"),
-        (["publish", "--rate", "0", "{}"], "--rate must be above 0"),
-        (["publish", "--broker", "tcp://127.0.0.1:1", "{}"], "only UDP is spoken here"),
+        (
+            ["broker", "--listen", "127.0.0.1:0", "--number", "4294967296"],
+            "Invalid value for '--number'",
+        ),
+        (
+            ["broker", "--number", "1", "--listen", HERE, "--neighbour", HERE],
+            f"--neighbour: a broker is no neighbour of itself: leave {HERE} out",
+        ),
+        (["publish", "--rate", "0", "{}"], "--rate must be above 0 messages a second, not 0"),
+        (["publish", "--record", "256", "{}"], "Invalid value for '--record'"),
+        (["publish", "--broker", "tcp://127.0.0.1:1", "{}"], "--broker: only UDP is spoken here"),
+        (["publish", "--broker", NOWHERE, "--timeout", "0.01", "{}"], "no broker answers"),
+        (["subscribe", "--broker", NOWHERE, "--timeout", "0.01", "x = 1"], "no broker answers"),
         (["subscribe", "price <"], "column"),
-        (["subscribe", "x = 1", "--unordered", "--violation-probability", "0.1"], "--unordered"),
+        (["subscribe", "x = 1", "--json"], "subscribe prints JSON as it is"),
+        (["subscribe", "x = 1", "--max-delay", "3"], "Invalid value for '--max-delay'"),
+        (["subscribe", "x = 1", "--violation-probability", "0"], "a violation probability lies"),
+        *[
+            (["subscribe", "x = 1", "--unordered", *option], f"has no use for {option[0]}:")
+            for option in (
+                ["--violation-probability", "0.1"],
+                ["--max-delay", "0.1"],
+                ["--late", "deliver"],
+                ["--cautious"],
+                ["--missing"],
+            )
+        ],
         (["subscribe", "x = 1", "--late", "never"], "Invalid value for '--late'"),
     ],
 )

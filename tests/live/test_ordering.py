@@ -32,12 +32,19 @@ def test_order_is_turned_off_and_on() -> None:
     assert ordering_of(off, order=True).latch == Conditional()
     special = constant(5 * MILLISECOND)
     assert ordering_of(special, order=True) == special
+    assert ordering_of(off, order=True, usual=special.latch).latch == special.latch
+    assert ordering_of(off, order=True, late="drop").late == "drop"
 
 
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
-        ({"order": False, "violation_probability": 0.1}, "needs order"),
+        ({"order": False, "violation_probability": 0.1}, "violation_probability needs order"),
+        ({"order": False, "max_delay": 0.1}, "max_delay needs order"),
+        ({"order": False, "late": "deliver"}, "late needs order"),
+        ({"max_delay": "a"}, "max_delay is a finite number, not 'a'"),
+        ({"max_delay": True}, "max_delay is a finite number, not True"),
+        ({"violation_probability": "0.1"}, "violation_probability is a finite number"),
         ({"violation_probability": 0.0}, "violation probability"),
         ({"max_delay": 3.0}, "max_delay"),
         ({"max_delay": -0.1}, "max_delay"),

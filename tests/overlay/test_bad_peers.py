@@ -128,10 +128,11 @@ def test_words_put_into_the_mouth_of_another_are_overtaken(seq: int) -> None:
 
 def test_a_neighbour_that_claims_our_number_or_none_is_no_neighbour() -> None:
     net = pair()
-    before = net.brokers["2"].counters[Count.MALFORMED]
+    counters = net.brokers["2"].counters
+    before = counters[Count.MALFORMED]
     for number in (0, 2):
         net.inject("bad", "2", Hello(broker=number, epoch=9, network=0, heard=True))
-    assert net.brokers["2"].counters[Count.MALFORMED] == before + 2
+    assert (counters[Count.MALFORMED], counters[Count.OWN_NUMBER]) == (before + 1, 1)
     still_works(net)
 
 

@@ -67,9 +67,12 @@ def endpoint(
     epoch: int = 1,
     record: RecordSettings | None = None,
     publishers_max: int = 1_000,
+    missing_max: int = 65_536,
     listeners: Iterable[LossListener] = (),
 ) -> Endpoint[Data]:
-    settings = EndpointSettings(record=record or RecordSettings(), publishers_max=publishers_max)
+    settings = EndpointSettings(
+        record=record or RecordSettings(), publishers_max=publishers_max, missing_max=missing_max
+    )
     return Endpoint(
         Straight(),
         pub=pub,

@@ -8,6 +8,7 @@ from penstock.content.bloom import BloomParams
 from penstock.content.message import Message
 from penstock.content.tags import Encoder, presence_tag
 from penstock.content.value import Value
+from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Instant
 from penstock.kernel.seeds import Seeds
 from penstock.transport.carrier import Carrier
@@ -103,6 +104,11 @@ def test_numbers_travel_for_the_attributes_chosen(value: Value, number: float | 
     (entry,) = opened(keeper.attach(carrier, SECOND), carrier)
     presence = ENCODER.fingerprint(presence_tag("x"))
     assert entry.numbers == (() if number is None else ((presence, number),))
+
+
+def test_one_name_is_not_taken_for_its_letters() -> None:
+    with pytest.raises(UsageError, match=r'write \("price",\)'):
+        RecordSettings(numbers="price")  # type: ignore[arg-type]
 
 
 def test_sets_travel_if_that_is_chosen() -> None:

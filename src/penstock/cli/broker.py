@@ -2,32 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from penstock.cli import new_app
+from penstock.cli.connection import BROKER, NETWORK, naming
 from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 
+if TYPE_CHECKING:
+    from penstock.live.broker import LiveBroker
+
 app = new_app("A broker on a UDP socket.")
+
+_NUMBER_MAX: Final = 2**32 - 1
+_LOOK_EVERY_S: Final = 0.5
+_SILENT_S: Final = 5.0
+
+# What happened, for people; programs get the counters' own names (docs/overlay.md).
+_WORDS: Final = {
+    "published": "{} published",
+    "forwarded": "{} sent on to neighbours",
+    "delivered": "{} delivered",
+    "filtered": "nobody had asked for {}",
+    "no_match": "{} came for nobody here",
+    "no_route": "{} found no way",
+    "ttl": "{} went in circles",
+    "duplicate": "{} came twice",
+    "malformed": "{} frames made no sense",
+    "stranger": "{} frames of brokers that are no neighbours",
+    "foreign": "{} greetings of other networks",
+    "own_number": "{} greetings of a neighbour with our number",
+}
 
 
 @app.command()
 def broker(
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 for any.")
-    ] = "127.0.0.1:7400",
+    ] = BROKER,
     neighbour: Annotated[
         list[str] | None,
-        typer.Option(metavar="HOST:PORT", help="Another broker; it must name this one too."),
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Another broker, which must name this one too; once for each.",
+        ),
     ] = None,
     number: Annotated[
-        int | None, typer.Option(min=1, help="Its name in the network: another for each broker.")
+        int | None,
+        typer.Option(
+            min=1,
+            max=_NUMBER_MAX,
+            help="Its name in the network: another for each broker.",
+            show_default="1",
+        ),
     ] = None,
     network: Annotated[
         str, typer.Option(metavar="NAME", help="Brokers and clients of other networks are ignored.")
-    ] = "penstock",
+    ] = NETWORK,
     as_json: AsJson = False,
 ) -> None:
     """Runs a broker until it is stopped, by Ctrl-C or SIGTERM; then says what it did.
@@ -40,29 +74,92 @@ def broker(
     """
     if neighbour and number is None:
         raise UsageError("brokers with neighbours need numbers: add --number 2, or 3 and so on")
-    from penstock.live.agreement import Agreement
-    from penstock.live.broker import serve
     from penstock.live.run import run
 
     mine = 1 if number is None else number
+    run(_serve(listen, mine, neighbour or [], network, as_json))
 
-    async def program() -> None:
-        async with serve(
-            listen,
-            number=mine,
-            neighbours=neighbour or (),
-            agreement=Agreement(name=network),
-        ) as live:
-            # Programs that chose port 0 read the address here, or from the JSON object.
-            typer.echo(f"broker {mine} listens at {live.address}", err=as_json)
-            try:
-                await live.wait()
-            finally:
-                counters = {part: dict(counts) for part, counts in live.counters.items()}
-                if as_json:
-                    print_json({"broker": mine, "address": live.address, "counters": counters})
-                else:
-                    said = [f"{name} {n}" for name, n in counters["broker"].items() if n]
-                    typer.echo(f"broker {mine} ends: {', '.join(said) or 'nothing happened'}")
 
-    run(program())
+async def _serve(
+    listen: str, mine: int, neighbours: list[str], network: str, as_json: bool
+) -> None:
+    from penstock.live import address
+    from penstock.live.agreement import Agreement
+    from penstock.live.broker import serve
+
+    with naming("--listen"):
+        address.parse(listen, lowest_port=0)
+    async with serve(listen, number=mine, agreement=Agreement(name=network)) as live:
+        for where in neighbours:
+            with naming("--neighbour"):
+                await live.add_neighbour(where)
+        # Programs that chose port 0 read the address here, or from the JSON object.
+        typer.echo(f"broker {mine} listens at {live.address}", err=as_json)
+        try:
+            await _watch(live, mine, err=as_json)
+        finally:
+            counters = {part: dict(counts) for part, counts in live.counters.items()}
+            if as_json:
+                print_json({"broker": mine, "address": live.address, "counters": counters})
+            else:
+                typer.echo(f"broker {mine} ends: {_in_words(counters['broker'])}")
+
+
+def _in_words(counts: Mapping[str, int]) -> str:
+    said = [_WORDS.get(name, f"{name} {{}}").format(n) for name, n in counts.items() if n]
+    return ", ".join(said) or "nothing happened"
+
+
+async def _watch(live: LiveBroker, mine: int, *, err: bool) -> None:
+    """Until the broker ends; meanwhile says what becomes of its neighbours."""
+    import asyncio
+
+    now_s = asyncio.get_running_loop().time
+    gazette = Gazette(mine, live.neighbours, now_s())
+    ended = asyncio.create_task(live.wait())
+    try:
+        while live.neighbours and not ended.done():
+            for line in gazette.news(live.neighbours, live.counters["broker"], now_s()):
+                typer.echo(line, err=err)
+            await asyncio.wait([ended], timeout=_LOOK_EVERY_S)
+        await ended
+    finally:
+        ended.cancel()
+
+
+class Gazette:
+    """What there is to tell of neighbours, each thing once."""
+
+    def __init__(self, mine: int, neighbours: Mapping[str, bool], now_s: float) -> None:
+        self._mine: Final = mine
+        self._is_namesake_told = False
+        # Since when each is silent; None for those that answer, or were told of already.
+        self._silent_since_s: Final[dict[str, float | None]] = dict.fromkeys(neighbours, now_s)
+        self._answering: Final[set[str]] = set()
+
+    def news(
+        self, neighbours: Mapping[str, bool], counts: Mapping[str, int], now_s: float
+    ) -> Iterator[str]:
+        """What has changed since it was asked last."""
+        for where, answers in neighbours.items():
+            if answers and where not in self._answering:
+                self._answering.add(where)
+                self._silent_since_s[where] = None
+                yield f"neighbour {where} answers"
+            elif not answers:
+                yield from self._silence(where, now_s)
+        if counts["own_number"] and not self._is_namesake_told:
+            self._is_namesake_told = True
+            yield f"a neighbour is number {self._mine} too: give each broker a --number of its own"
+
+    def _silence(self, where: str, now_s: float) -> Iterator[str]:
+        if where in self._answering:
+            self._answering.remove(where)
+            self._silent_since_s[where] = now_s
+        since_s = self._silent_since_s[where]
+        if since_s is not None and now_s - since_s >= _SILENT_S:
+            self._silent_since_s[where] = None
+            yield (
+                f"neighbour {where} has been silent for {_SILENT_S:g} s:"
+                " does it run, and does it name this broker?"
+            )

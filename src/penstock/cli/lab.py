@@ -75,8 +75,7 @@ def list_(
         )
         return
     rows = [
-        (", ".join([e.id, *e.ids]), e.title, ", ".join(_compared(e)), e.source)
-        for e in experiments
+        (", ".join([e.id, *e.ids]), e.title, ", ".join(_compared(e)), e.source) for e in experiments
     ]
     _print_rows(("id", "what it shows", "compared", "source"), rows)
 

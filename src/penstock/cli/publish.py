@@ -9,6 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from penstock.cli import new_app
+from penstock.cli.connection import (
+    BROKER,
+    NETWORK,
+    TIMEOUT_S,
+    BrokerOption,
+    NetworkOption,
+    TimeoutOption,
+    connected,
+)
 from penstock.cli.inputs import decode_line, file_lines, read_message, stdin_is_piped
 from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
@@ -18,6 +27,10 @@ if TYPE_CHECKING:
 
 app = new_app("Messages into a network.")
 
+# Those of wire.limits and RecordSettings, which the help need not load.
+_PUBLISHER_MAX: Final = 2**64 - 1
+_RECORD_MAX: Final = 255
+_RECORD: Final = 10
 _CATCH_UP_S: Final = 0.01
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -30,19 +43,43 @@ def publish(
             metavar="MESSAGE", help="JSON objects, or @FILE of lines; - or none for stdin."
         ),
     ] = None,
-    broker: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where the broker listens.")
-    ] = "127.0.0.1:7400",
+    broker: BrokerOption = BROKER,
     payload: Annotated[str, typer.Option(help="Text that goes with every message.")] = "",
     rate: Annotated[
-        float | None, typer.Option(metavar="N", help="At most so many messages a second.")
+        float | None,
+        typer.Option(
+            metavar="N", help="At most so many messages a second.", show_default="no limit"
+        ),
     ] = None,
     publisher: Annotated[
-        int | None, typer.Option(min=0, help="Publish under this number, not a random one.")
+        int | None,
+        typer.Option(
+            min=0,
+            max=_PUBLISHER_MAX,
+            help="Publish under this number. Processes that share one must run one after another,"
+            " and start more than a second apart: messages of the second are lost otherwise.",
+            show_default="random",
+        ),
     ] = None,
-    network: Annotated[
-        str, typer.Option(metavar="NAME", help="The network that the broker is of.")
-    ] = "penstock",
+    record: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=_RECORD_MAX,
+            help="Each message describes so many before it, so that a loss is noticed.",
+        ),
+    ] = _RECORD,
+    numbers: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="An attribute whose numbers are described too, so that losses are noticed by"
+            " who asked for a range of it; once for each.",
+        ),
+    ] = None,
+    timeout: TimeoutOption = TIMEOUT_S,
+    network: NetworkOption = NETWORK,
     as_json: AsJson = False,
 ) -> None:
     """Publishes messages, one JSON object each. The network is best-effort: nobody confirms.
@@ -53,39 +90,50 @@ def publish(
     \b
     Example:
       penstock publish '{"symbol": "IBM", "price": 101.5}'
-      penstock publish --rate 100 < ticks.jsonl
+      penstock publish --rate 100 --numbers price < ticks.jsonl
     """
     if rate is not None and not rate > 0:
-        raise UsageError("--rate must be above 0 messages a second: leave it out for no limit")
+        raise UsageError(
+            f"--rate must be above 0 messages a second, not {rate:g}: leave it out for no limit"
+        )
     if not messages and not stdin_is_piped():
         raise UsageError(
             "no messages: give JSON objects as arguments, or pipe them in, one on a line"
         )
-    from penstock.live.agreement import Agreement
-    from penstock.live.client import connect
     from penstock.live.run import run
+    from penstock.transport.settings import RecordSettings
 
     tally = _Tally(payload.encode(), rate)
 
     async def program() -> None:
-        agreement = Agreement(name=network)
-        async with connect(broker, publisher=publisher, agreement=agreement) as node:
-            await tally.publish(node, messages or ["-"])
+        async with connected(
+            broker,
+            network=network,
+            timeout=timeout,
+            publisher=publisher,
+            record=RecordSettings(size=record, numbers=tuple(numbers or ())),
+        ) as node:
+            try:
+                await tally.publish(node, messages or ["-"])
+            finally:
+                tally.unanswered = node.counters["node"]["unanswered"]
 
     run(program())
     if as_json:
-        print_json({"sent": tally.sent, "bad": tally.bad})
+        print_json({"sent": tally.sent, "unanswered": tally.unanswered, "bad": tally.bad})
     else:
-        typer.echo(f"{tally.sent} sent", err=True)
+        unanswered = f", {tally.unanswered} while nobody answered" if tally.unanswered else ""
+        typer.echo(f"{tally.sent} sent{unanswered}", err=True)
     if tally.bad:
         raise typer.Exit(2)
 
 
 class _Tally:
-    """What was sent, and what could not be."""
+    """What was sent, what of it nobody may have heard, and what could not be sent."""
 
     def __init__(self, payload: bytes, rate: float | None) -> None:
         self.sent = 0
+        self.unanswered = 0
         self.bad: list[object] = []
         self._payload = payload
         self._rate = rate

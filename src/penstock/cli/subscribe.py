@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
+from collections import Counter
+from collections.abc import AsyncIterable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from penstock.cli import new_app
+from penstock.cli.connection import (
+    BROKER,
+    NETWORK,
+    TIMEOUT_S,
+    BrokerOption,
+    NetworkOption,
+    TimeoutOption,
+    connected,
+)
 from penstock.cli.inputs import read_filter
+from penstock.cli.output import print_json
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.live.subscription import Received, Subscription
+    from penstock.transport.facts import Absence
 
 app = new_app("Messages from a network.")
+
+_MAX_DELAY_S: Final = 2.0
+_MS_NS: Final = 1_000_000
 
 
 class Late(StrEnum):
@@ -31,83 +47,194 @@ def subscribe(
     text: Annotated[
         str, typer.Argument(metavar="FILTER", help="Filter text, its JSON form, or @FILE.")
     ],
-    broker: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where the broker listens.")
-    ] = "127.0.0.1:7400",
-    count: Annotated[int | None, typer.Option(min=1, help="End after so many messages.")] = None,
+    broker: BrokerOption = BROKER,
+    count: Annotated[
+        int | None,
+        typer.Option(min=1, help="End after so many messages.", show_default="no end"),
+    ] = None,
     max_delay: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="The longest wait for a message that is overtaken."),
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            max=_MAX_DELAY_S,
+            help="The longest wait for a message that is overtaken.",
+            show_default="2",
+        ),
     ] = None,
     violation_probability: Annotated[
         float | None,
-        typer.Option(metavar="P", help="The share of overtaken messages that may come too late."),
+        typer.Option(
+            metavar="P",
+            min=0,
+            max=1,
+            help="The share of overtaken messages that may come too late; above 0.",
+            show_default="0.003",
+        ),
     ] = None,
     late: Annotated[
-        Late, typer.Option(help="What to do with a message that comes too late.")
-    ] = Late.DELIVER,
+        Late | None,
+        typer.Option(help="What to do with a message that comes too late.", show_default="deliver"),
+    ] = None,
+    cautious: Annotated[
+        bool,
+        typer.Option("--cautious", help="Wait also for what records are too short to tell of."),
+    ] = False,
     unordered: Annotated[
         bool, typer.Option("--unordered", help="Print what arrives as it arrives.")
     ] = False,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Print publisher, number, fate and payload (base64) too."),
+        typer.Option(
+            "--full",
+            help="Print publisher, epoch, number, fate, waited_ms and payload (base64) too.",
+        ),
     ] = False,
-    network: Annotated[
-        str, typer.Option(metavar="NAME", help="The network that the broker is of.")
-    ] = "penstock",
+    missing: Annotated[
+        bool,
+        typer.Option(
+            "--missing",
+            help="As --full, with a line for each message that was missing, when it has come"
+            " (its resolution says how) or is given up, after 10 s.",
+        ),
+    ] = False,
+    timeout: TimeoutOption = TIMEOUT_S,
+    network: NetworkOption = NETWORK,
+    as_json: Annotated[bool, typer.Option("--json", hidden=True)] = False,
 ) -> None:
     """Prints matching messages, one JSON object a line, each publisher's in order.
 
     Ends by Ctrl-C or SIGTERM, or after --count messages. The lines are what
-    'penstock publish' reads, unless --full is given.
+    'penstock publish' reads, unless --full or --missing is given.
 
     \b
     Example:
       penstock subscribe 'symbol = "IBM" and price < 120'
       penstock subscribe 'exists price' --full --count 10 --max-delay 0.2
     """
-    if unordered and violation_probability is not None:
-        raise UsageError("--unordered has no use for --violation-probability: leave one out")
-    from penstock.live.agreement import Agreement
-    from penstock.live.client import connect
+    if as_json:
+        raise UsageError("subscribe prints JSON as it is, an object a line: leave --json out")
+    if unordered:
+        _refuse_with_unordered(
+            {
+                "--max-delay": max_delay is not None,
+                "--violation-probability": violation_probability is not None,
+                "--late": late is not None,
+                "--cautious": cautious,
+                "--missing": missing,
+            }
+        )
+    from penstock.live.ordering import ordering_of
     from penstock.live.run import run
+    from penstock.transport.settings import OrderingSettings
 
     predicate = read_filter(text)
+    ordering = ordering_of(
+        OrderingSettings(is_cautious=cautious),
+        order=not unordered,
+        max_delay=max_delay,
+        violation_probability=violation_probability,
+        late=None if late is None else late.value,
+    )
+    report = Report(count, is_full=full or missing, is_ordered=not unordered)
 
     async def program() -> None:
-        async with connect(broker, agreement=Agreement(name=network)) as node:
-            subscription = node.subscribe(
-                predicate,
-                order=not unordered,
-                max_delay=max_delay,
-                violation_probability=violation_probability,
-                late=late.value,
-            )
-            async with subscription:
-                # For whoever waits to publish; what is printed on standard output is messages.
-                typer.echo(f"subscribed at {broker}", err=True)
-                await _print(subscription, count, full)
+        async with (
+            connected(broker, network=network, timeout=timeout) as node,
+            node.subscribe(predicate, ordering=ordering) as subscription,
+        ):
+            # For whoever waits to publish; what is printed on standard output is messages.
+            typer.echo(f"subscribed at {broker}", err=True)
+            await report.follow(subscription, tells_missing=missing)
 
     run(program())
+    typer.echo(report.summary(), err=True)
 
 
-async def _print(subscription: Subscription, count: int | None, full: bool) -> None:
-    left = count
-    async for message in subscription:
-        typer.echo(json.dumps(_full(message) if full else dict(message.attributes)))
-        if left is not None:
-            left -= 1
-            if not left:
+def _refuse_with_unordered(given: Mapping[str, bool]) -> None:
+    """What is not in order neither waits nor is late, and nothing is known to be missing."""
+    for option, is_given in given.items():
+        if is_given:
+            raise UsageError(f"--unordered has no use for {option}: leave one out")
+
+
+class Report:
+    """What is printed, up to `count` messages, and what is said of it at the end."""
+
+    def __init__(self, count: int | None, *, is_full: bool, is_ordered: bool) -> None:
+        self._left: float = inf if count is None else count
+        self._is_full: Final = is_full
+        self._is_ordered: Final = is_ordered
+        self._printed: Final[Counter[str]] = Counter()
+        self._counters: Mapping[str, int] = Counter()
+
+    async def follow(self, subscription: Subscription, *, tells_missing: bool) -> None:
+        """Until enough is printed or somebody stops it; then what was held is printed, too."""
+        import asyncio
+
+        printing = None
+        if tells_missing:
+            printing = asyncio.create_task(_print_missing(subscription.missing))
+        try:
+            await self._print(subscription)
+        finally:
+            subscription.end()
+            await self._print(subscription)
+            if printing is not None:
+                await printing
+            self._counters = subscription.counters
+
+    def summary(self) -> str:
+        """As in '1200 delivered, 3 late, 8 lost'."""
+        late = self._printed["delivered_late"]
+        said = [f"{self._printed.total() - late} delivered"]
+        if self._is_ordered:
+            said += [f"{late} late", f"{self._counters['given_up']} lost"]
+        if dropped := self._counters["dropped_late"]:
+            said.append(f"{dropped} dropped because they were late")
+        if overflow := self._counters["overflow"]:
+            said.append(f"{overflow} dropped because they came faster than they were printed")
+        return ", ".join(said)
+
+    async def _print(self, subscription: Subscription) -> None:
+        if not self._left:
+            return
+        async for message in subscription:
+            print_json(_full(message) if self._is_full else _attributes(message))
+            self._printed[message.fate] += 1
+            self._left -= 1
+            if not self._left:
                 return
+
+
+async def _print_missing(absences: AsyncIterable[Absence]) -> None:
+    async for absence in absences:
+        print_json(
+            {
+                "publisher": str(absence.id.pub),
+                "epoch": absence.id.epoch,
+                "number": absence.id.seq,
+                "resolution": absence.resolution.value,
+                "missing_ms": (absence.ended_ns - absence.detected_ns) / _MS_NS,
+            }
+        )
 
 
 def _full(message: Received) -> dict[str, object]:
     return {
         # As text: many readers of JSON have no integers of 64 bits.
         "publisher": str(message.publisher),
+        "epoch": message.epoch,
         "number": message.number,
         "fate": message.fate.value,
-        "attributes": dict(message.attributes),
+        "waited_ms": message.waited_ns / _MS_NS,
+        "attributes": _attributes(message),
         "payload": b64encode(message.payload).decode(),
     }
+
+
+def _attributes(message: Received) -> dict[str, object]:
+    """What JSON has no word for, and our own nodes do not publish, is null."""
+    from penstock.content.value import is_finite
+
+    return {name: value if is_finite(value) else None for name, value in message.attributes.items()}

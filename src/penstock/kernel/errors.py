@@ -2,7 +2,8 @@
 
 `assert` is for our own bugs. What another machine sent wrong is a `PeerError`:
 it is counted and dropped, never allowed to stop a node. What the caller asked
-wrong is a `UsageError`, whose text says what to do next.
+wrong is a `UsageError`, whose text says what to do next. Nobody is to blame for
+an `UnreachableError`: trying again later may help.
 """
 
 
@@ -16,3 +17,7 @@ class PeerError(PenstockError):
 
 class UsageError(PenstockError, ValueError):
     """The caller asked for something that cannot be; the text says what to write instead."""
+
+
+class UnreachableError(PenstockError, ConnectionError):
+    """Nobody answers; a `ConnectionError`, for programs that try again on those already."""

@@ -36,6 +36,11 @@ class LiveBroker:
         return self._pump.machine
 
     @property
+    def neighbours(self) -> Mapping[str, bool]:
+        """By address, whether each answers and hears us."""
+        return self.machine.links
+
+    @property
     def counters(self) -> Mapping[str, Mapping[str, int]]:
         """Of the broker (`docs/overlay.md`) and of its socket (`docs/live.md`)."""
         return {"broker": dict(self.machine.counters), "socket": dict(self._pump.counters)}
@@ -44,6 +49,8 @@ class LiveBroker:
         """There is a link to the broker at this address, which must name this one too."""
         _, sockaddr = await address.resolve(address.parse(where), family=self._family)
         port = address.port_of(sockaddr)
+        if port == self.address:
+            raise UsageError(f"a broker is no neighbour of itself: leave {where} out")
         self._pump.call(lambda broker, now: broker.link_up(port, _COST, now=now))
 
     async def wait(self) -> None:

@@ -20,18 +20,19 @@ from typing import Final
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.content.syntax import parse
-from penstock.content.value import Value
-from penstock.kernel.errors import UsageError
+from penstock.content.value import Value, is_finite
+from penstock.kernel.errors import UnreachableError, UsageError
 from penstock.kernel.instant import Instant
 from penstock.live import address
 from penstock.live.agreement import USUAL, Agreement
+from penstock.live.answers import Answers
 from penstock.live.epoch import epoch_now, new_epoch
-from penstock.live.ordering import Late, ordering_of
+from penstock.live.ordering import Late, number, ordering_of
 from penstock.live.pump import Pump
 from penstock.live.subscription import QUEUE_MAX, NodePump, Subscription
 from penstock.overlay.client import Client
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Receipt
+from penstock.transport.facts import Absence, Loss, Receipt
 from penstock.transport.settings import (
     DEFAULT,
     EndpointSettings,
@@ -39,11 +40,11 @@ from penstock.transport.settings import (
     RecordSettings,
 )
 from penstock.wire import size_of
-from penstock.wire.frames.base import OverlayFrame, TrafficClass, check_unsigned
+from penstock.wire.frames.base import OverlayFrame, TrafficClass, check_type, check_unsigned
 from penstock.wire.frames.data import MessageId
 from penstock.wire.frames.sub import Sub
 
-_TIMEOUT_S: Final = 5.0
+TIMEOUT_S: Final = 5.0
 _PUBLISHER_BITS: Final = 64
 # A publisher that never waits lets the rest of its program run after so many messages.
 _PUBLISHED_PER_TURN: Final = 64
@@ -57,15 +58,16 @@ class Node:
         sock: socket.socket,
         client: Client,
         endpoint: Endpoint[OverlayFrame],
+        begun: dict[int, Subscription],
         where: address.Address,
         timeout_s: float,
     ) -> None:
         self._client: Final = client
         self._where: Final = where
         self._timeout_s: Final = timeout_s
-        self._begun: Final[dict[int, Subscription]] = {}
-        self._heard: Final = asyncio.Event()
-        self._published = 0
+        # The subscriptions that have begun, by the endpoint's numbers.
+        self._begun: Final = begun
+        self._answers: Final = Answers(client)
         self._pump: Final[NodePump] = Pump(sock, endpoint, deliver=self._deliver, after=self._after)
 
     @property
@@ -75,8 +77,10 @@ class Node:
 
     @property
     def counters(self) -> Mapping[str, Mapping[str, int]]:
-        """Of the transport, of the broker's client and of the socket; see `docs/live.md`."""
+        """Of the node, the transport, the broker's client and the socket; see `docs/live.md`."""
+        answers = self._answers
         return {
+            "node": {"published": answers.published, "unanswered": answers.unanswered},
             "transport": dict(self._pump.machine.counters),
             "client": dict(self._client.counters),
             "socket": dict(self._pump.counters),
@@ -85,9 +89,13 @@ class Node:
     async def publish(self, attributes: Mapping[str, Value], payload: bytes = b"") -> MessageId:
         """Sends a message to whoever wants it; returns its name."""
         message = Message(attributes, payload)
+        for name, value in message.attributes.items():
+            if not is_finite(value):
+                # Filters cannot name it, nor can the JSON that commands read and write.
+                raise UsageError(f"attribute {name!r} is {value}: leave it out, or say it in words")
         frame = self._pump.call(lambda endpoint, now: endpoint.publish(message, now=now))
-        self._published += 1
-        if self._published % _PUBLISHED_PER_TURN == 0:
+        self._answers.published += 1
+        if self._answers.published % _PUBLISHED_PER_TURN == 0:
             await asyncio.sleep(0)
         return frame.id
 
@@ -111,6 +119,9 @@ class Node:
         subscription begins when it is entered, with `async with`.
         """
         predicate = parse(interest) if isinstance(interest, str) else interest
+        check_type(Predicate, interest=predicate)
+        check_type(OrderingSettings, ordering=ordering)
+        check_type(int, queue_max=queue_max)
         # Refuses here what no datagram could carry.
         size_of(Sub(subscription=0, traffic=TrafficClass.DATA, predicate=predicate))
         chosen = ordering_of(
@@ -121,16 +132,30 @@ class Node:
             late=late,
         )
         return Subscription(
-            predicate, chosen, queue_max, pump=self._pump, begun=self._begun, ready=self.ready
+            predicate,
+            chosen,
+            queue_max,
+            usual=ordering.latch,
+            pump=self._pump,
+            begun=self._begun,
+            ready=self.ready,
         )
 
+    async def wait_heard(self) -> None:
+        """Until the broker is heard, however long that takes."""
+        await self._answers.heard.wait()
+
+    async def wait_silent(self) -> None:
+        """Until the broker has not been heard for some seconds."""
+        await self._answers.silent.wait()
+
     async def ready(self) -> None:
-        """Until the broker is heard."""
+        """Until the broker is heard, but no longer than `connect` was told to wait."""
         try:
             async with asyncio.timeout(self._timeout_s):
-                await self._heard.wait()
+                await self.wait_heard()
         except TimeoutError:
-            raise UsageError(
+            raise UnreachableError(
                 f"no broker answers at {self._where}: start one with"
                 f" 'penstock broker --listen {self._where}', or check that its --network is ours"
             ) from None
@@ -159,13 +184,24 @@ class Node:
     def _after(self) -> None:
         if self._pump.is_closed:
             # Whoever waits learns of it, and of what the machine died of.
-            self._heard.set()
+            self._answers.close()
             for subscription in list(self._begun.values()):
                 subscription.end(self._pump.error)
-        elif self._client.is_connected:
-            self._heard.set()
         else:
-            self._heard.clear()
+            self._answers.look()
+
+
+class _Losses:
+    """Tells each loss to the subscription that it concerns."""
+
+    def __init__(self, begun: Mapping[int, Subscription]) -> None:
+        self._begun: Final = begun
+
+    def on_loss(self, loss: Loss, *, now: Instant) -> None:  # noqa: ARG002
+        """As a `LossListener` does."""
+        subscription = self._begun.get(loss.subscription)
+        if subscription is not None:
+            subscription.take_loss(loss)
 
 
 @asynccontextmanager
@@ -175,20 +211,26 @@ async def connect(
     publisher: int | None = None,
     record: RecordSettings | None = None,
     agreement: Agreement = USUAL,
-    timeout: float = _TIMEOUT_S,
+    timeout: float = TIMEOUT_S,
 ) -> AsyncIterator[Node]:
     """A node of the broker at `where`, such as "udp://127.0.0.1:7400".
 
-    Waits up to `timeout` seconds for the broker. `publisher` is the number that
+    Waits up to `timeout` seconds for the broker, and raises `UnreachableError` if it
+    does not answer. `publisher` is the number that
     others know this node's messages by, drawn at random unless it is given;
     `record` says what each message tells of those before it.
     """
     target = address.parse(where)
+    timeout_s = number("timeout", timeout)
+    # What is wrong with these is to be said before there is a socket to close.
+    check_type(Agreement, agreement=agreement)
+    encoder, settings = agreement.encoder(), _settings_of(record)
     if publisher is None:
-        number, epoch = secrets.randbits(_PUBLISHER_BITS), epoch_now()
+        pub, epoch = secrets.randbits(_PUBLISHER_BITS), epoch_now()
     else:
+        check_type(int, publisher=publisher)
         check_unsigned(_PUBLISHER_BITS, publisher=publisher)
-        number, epoch = publisher, new_epoch()
+        pub, epoch = publisher, new_epoch()
     sock = await _socket_to(target)
     client = Client(
         address.port_of(sock.getpeername()),
@@ -196,20 +238,29 @@ async def connect(
         network=agreement.network,
         settings=agreement.overlay,
     )
+    begun: dict[int, Subscription] = {}
     endpoint = Endpoint(
         client,
-        pub=number,
+        pub=pub,
         epoch=epoch,
-        encoder=agreement.encoder(),
-        settings=EndpointSettings(record=record or RecordSettings()),
+        encoder=encoder,
+        settings=settings,
+        listeners=[_Losses(begun)],
     )
-    node = Node(sock, client, endpoint, target, timeout)
+    node = Node(sock, client, endpoint, begun, target, timeout_s)
     try:
         node.link_up()
         await node.ready()
         yield node
     finally:
         node.close()
+
+
+def _settings_of(record: RecordSettings | None) -> EndpointSettings:
+    if record is None:
+        return EndpointSettings()
+    check_type(RecordSettings, record=record)
+    return EndpointSettings(record=record)
 
 
 async def _socket_to(target: address.Address) -> socket.socket:
@@ -221,5 +272,5 @@ async def _socket_to(target: address.Address) -> socket.socket:
     except OSError as error:
         sock.close()
         why = (error.strerror or str(error)).lower()
-        raise UsageError(f"cannot reach {target}: {why}: check the address") from None
+        raise UnreachableError(f"cannot reach {target}: {why}: check the address") from None
     return sock

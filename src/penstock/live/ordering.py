@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isfinite
+from numbers import Real
 from typing import Literal, TypeAlias
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import seconds
-from penstock.transport.latch import Conditional
+from penstock.transport.latch import Conditional, Latch
 from penstock.transport.settings import OrderingSettings
 
 Late: TypeAlias = Literal["deliver", "drop"]
@@ -20,20 +22,33 @@ def ordering_of(
     max_delay: float | None = None,
     violation_probability: float | None = None,
     late: Late | None = None,
+    usual: Latch | None = None,
 ) -> OrderingSettings:
-    """`before`, but for what is given; `max_delay` is in seconds."""
+    """`before`, but for what is given; `max_delay` is in seconds.
+
+    `usual` is the latch that order returns to when it is turned on again. Without
+    order nothing waits and nothing is late, so what is said of either is a mistake.
+    """
     latch = before.latch
     if order is not None and order != (latch is not None):
-        latch = Conditional() if order else None
+        latch = (usual or Conditional()) if order else None
+    if latch is None:
+        _refuse(max_delay=max_delay, violation_probability=violation_probability, late=late)
     if violation_probability is not None:
-        if latch is None:
-            raise UsageError("a violation probability needs order: leave one of them out")
-        latch = Conditional(violation_probability)
-    if late not in (None, "deliver", "drop"):
-        raise UsageError(f'late is "deliver" or "drop", not {late!r}')
-    return replace(
-        before,
-        latch=latch,
-        max_delay_ns=before.max_delay_ns if max_delay is None else seconds(max_delay),
-        late=late or before.late,
-    )
+        latch = Conditional(number("violation_probability", violation_probability))
+    if max_delay is not None:
+        before = replace(before, max_delay_ns=seconds(number("max_delay", max_delay)))
+    return replace(before, latch=latch, late=before.late if late is None else late)
+
+
+def number(name: str, value: object) -> float:
+    """The value itself, if it can be reckoned with: text, multiplied, only grows longer."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+        raise UsageError(f"{name} is a finite number, not {value!r}")
+    return float(value)
+
+
+def _refuse(**said: object) -> None:
+    for name, value in said.items():
+        if value is not None:
+            raise UsageError(f"{name} needs order: leave it out, or order=False")

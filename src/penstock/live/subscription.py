@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -17,13 +17,14 @@ from penstock.live.pump import Pump
 from penstock.live.stream import Stream
 from penstock.trace.fates import RECEIVED, ReceiverFate
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Receipt
+from penstock.transport.facts import Absence, Loss, Receipt
+from penstock.transport.latch import Latch
 from penstock.transport.settings import OrderingSettings
 from penstock.wire.frames.base import OverlayFrame
 
 NodePump: TypeAlias = Pump[Endpoint[OverlayFrame]]
 
-# Messages that an application may leave lying, and numbers that it was not told about yet.
+# What an application may leave lying: messages, and likewise losses and absences.
 QUEUE_MAX: Final = 4_096
 
 
@@ -52,22 +53,27 @@ class Subscription:
         ordering: OrderingSettings,
         queue_max: int,
         *,
+        usual: Latch | None,
         pump: NodePump,
         begun: dict[int, Subscription],
         ready: Callable[[], Awaitable[None]],
     ) -> None:
         self._predicate: Final = predicate
         self._ordering = ordering
+        # What order returns to after it was turned off.
+        self._usual = ordering.latch or usual
         self._queue_max: Final = queue_max
         self._pump: Final = pump
         # Those of the node that have begun, by the endpoint's numbers.
         self._begun: Final = begun
         self._ready: Final = ready
+        self._is_entered = False
         self._number: int | None = None
         self._messages: Final[Stream[Received]] = Stream(queue_max)
+        self._losses: Stream[Loss] | None = None
         self._missing: Stream[Absence] | None = None
         self._counts: Final[dict[str, int]] = dict.fromkeys(
-            [*(fate.value for fate in ReceiverFate), "missing"], 0
+            [*(fate.value for fate in ReceiverFate), "lost", "retracted", "missing"], 0
         )
 
     @property
@@ -77,20 +83,32 @@ class Subscription:
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """Messages by fate, numbers found missing, and what overfull queues dropped."""
-        dropped = 0 if self._missing is None else self._missing.overflow
-        return {**self._counts, "overflow": self._messages.overflow, "missing_overflow": dropped}
+        """Messages by fate, numbers lost and missing, and what overfull queues dropped."""
+        return {
+            **self._counts,
+            "overflow": self._messages.overflow,
+            "losses_overflow": 0 if self._losses is None else self._losses.overflow,
+            "missing_overflow": 0 if self._missing is None else self._missing.overflow,
+        }
+
+    @property
+    def losses(self) -> Stream[Loss]:
+        """From the first look on, every number that is declared lost, as soon as it is.
+
+        If it comes after all, it is told again, as `is_retracted`.
+        """
+        if self._losses is None:
+            self._losses = self._new_stream()
+        return self._losses
 
     @property
     def missing(self) -> Stream[Absence]:
         """From the first look on, the whole life of every number that was missing, as it ends.
 
-        Its `resolution` is among `trace.fates.RECEIVED` if the message came after all.
+        Those that never came end, and are told, seconds after they were declared lost.
         """
         if self._missing is None:
-            self._missing = Stream(self._queue_max)
-            if self._messages.is_closed:
-                self._missing.close()
+            self._missing = self._new_stream()
         return self._missing
 
     def adjust(
@@ -111,16 +129,25 @@ class Subscription:
             max_delay=max_delay,
             violation_probability=violation_probability,
             late=late,
+            usual=self._usual,
         )
         self._pump.call(lambda endpoint, now: endpoint.adjust(number, ordering, now=now))
         self._ordering = ordering
+        self._usual = ordering.latch or self._usual
 
     def __aiter__(self) -> Stream[Received]:
+        if self._number is None:
+            # Nobody was asked for anything: to wait for it would be to wait for ever.
+            raise UsageError(
+                "this subscription has not begun: write"
+                " 'async with node.subscribe(…) as messages:' around the loop"
+            )
         return self._messages
 
     async def __aenter__(self) -> Subscription:
-        if self._number is not None:
+        if self._is_entered:
             raise UsageError("a subscription begins once: subscribe again")
+        self._is_entered = True
         await self._ready()
         self._pump.call(self._begin)
         return self
@@ -140,34 +167,56 @@ class Subscription:
             if not self._pump.is_closed:
                 self._pump.call(lambda endpoint, now: endpoint.unsubscribe(number, now=now))
             self._begun.pop(number, None)
-        self._messages.close(error)
-        if self._missing is not None:
-            self._missing.close(error)
+        for stream in (self._messages, self._losses, self._missing):
+            if stream is not None:
+                stream.close(error)
+
+    # The pump cannot wait: what finds no room is dropped, and counted.
 
     def take(self, fact: Receipt | Absence) -> None:
-        """What the endpoint hands over; the pump cannot wait, so what finds no room is dropped."""
+        """What the endpoint hands over."""
         if type(fact) is Absence:
-            self._counts["missing"] += 1
-            if fact.resolution is ReceiverFate.GIVEN_UP:
-                self._counts["given_up"] += 1
-            if self._missing is not None:
-                self._missing.put(fact)
-            return
-        assert type(fact) is Receipt
-        self._counts[fact.fate] += 1
-        if fact.fate in RECEIVED:
-            frame = fact.frame
-            self._messages.put(
-                Received(
-                    attributes=frame.message.attributes,
-                    payload=frame.message.payload,
-                    publisher=frame.pub,
-                    epoch=frame.epoch,
-                    number=frame.seq,
-                    fate=fact.fate,
-                    waited_ns=fact.ended_ns - fact.arrived_ns,
-                )
+            self._take_absence(fact)
+        else:
+            assert type(fact) is Receipt
+            self._take_receipt(fact)
+
+    def take_loss(self, loss: Loss) -> None:
+        """What the endpoint tells as it happens."""
+        self._counts["retracted" if loss.is_retracted else "lost"] += 1
+        if self._losses is not None:
+            self._losses.put(loss)
+
+    def _take_absence(self, absence: Absence) -> None:
+        self._counts["missing"] += 1
+        if absence.is_lost:
+            self._counts[ReceiverFate.GIVEN_UP] += 1
+        if self._missing is not None:
+            self._missing.put(absence)
+
+    def _take_receipt(self, receipt: Receipt) -> None:
+        frame, fate = receipt.frame, receipt.fate
+        if fate in RECEIVED and not self._messages.put(
+            Received(
+                attributes=frame.message.attributes,
+                payload=frame.message.payload,
+                publisher=frame.pub,
+                epoch=frame.epoch,
+                number=frame.seq,
+                fate=fate,
+                waited_ns=receipt.ended_ns - receipt.arrived_ns,
             )
+        ):
+            # The application never gets it: it is an overflow, and nothing else.
+            return
+        self._counts[fate] += 1
+
+    def _new_stream(self) -> Stream[Any]:
+        """Ended at once if the subscription has."""
+        stream: Stream[Any] = Stream(self._queue_max)
+        if self._messages.is_closed:
+            stream.close()
+        return stream
 
     def _begin(self, endpoint: Endpoint[OverlayFrame], now: Instant) -> None:
         number = endpoint.subscribe(self._predicate, ordering=self._ordering, now=now)

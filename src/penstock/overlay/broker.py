@@ -199,6 +199,11 @@ class Broker:
         }
 
     @property
+    def links(self) -> dict[Port, bool]:
+        """The links by port: whether each works, both ways."""
+        return {port: link.up for port, link in self._neighbours.links.items()}
+
+    @property
     def reachable(self) -> list[int]:
         """The other brokers that can be reached, lowest first."""
         return sorted(self._knowledge.ports())

@@ -45,6 +45,8 @@ class Client:
         self._subs: dict[int, Sub] = {}
         self._timers: Timers[str] = Timers()
         self._out: deque[Send[OverlayFrame] | Deliver] = deque()
+        # How often the broker has said HELLO: whoever publishes may look whether it still does.
+        self.answers = 0
         # What was refused (`malformed`), or published while there was no link (`no_link`).
         self.counters: dict[str, int] = {"malformed": 0, "no_link": 0}
 
@@ -142,6 +144,7 @@ class Client:
     def _on_hello(self, hello: Hello, now: Instant) -> None:
         if not self._is_linked:
             return
+        self.answers += 1
         self._timers.set(_DEAD, now + self._settings.dead_ns)
         broker = (hello.broker, hello.epoch)
         if broker != self._broker or not hello.heard:

@@ -22,6 +22,7 @@ class Count(StrEnum):
     MALFORMED = "malformed"
     STRANGER = "stranger"
     FOREIGN = "foreign"
+    OWN_NUMBER = "own_number"
 
     # A table was full.
     LINKS_OVERFLOW = "links_overflow"

@@ -42,11 +42,15 @@ class Greeter:
             self.greet(port)
 
     def on_neighbour(self, hello: Hello, via: Port) -> Change | None:
-        """What a neighbour's word changes; None if it is not of our network."""
+        """What a neighbour's word changes; None if it is not of our network, or has our name."""
         if hello.network != self._deaf.network:
             self._counters[Count.FOREIGN] += 1
             return None
-        if hello.broker in (CLIENT, self._deaf.broker):
+        if hello.broker == self._deaf.broker:
+            # Somebody's mistake, or our own frame come back: whoever runs us should hear of it.
+            self._counters[Count.OWN_NUMBER] += 1
+            return None
+        if hello.broker == CLIENT:
             raise PeerError(f"{hello.broker} is not the number of a neighbour")
         change = self._neighbours.hear(via, hello)
         if change.gained or not hello.heard:

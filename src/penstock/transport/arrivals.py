@@ -76,9 +76,9 @@ class Arrivals:
         return self.highest - self._run - self.number(seq) >= WINDOW
 
     def came(self, number: int) -> bool:
-        """Whether it did, as far as is known."""
+        """Whether it did; what is too far back to tell is not to be waited for either."""
         place = self.highest - self._run - number
-        return place < 0 or (place < WINDOW and bool(self._seen >> place & 1))
+        return place < 0 or place >= WINDOW or bool(self._seen >> place & 1)
 
     def estimator(self, settings: EstimatorSettings) -> DelayEstimator:
         """The one for these settings, shared by all that order alike."""

@@ -86,6 +86,7 @@ class Endpoint(Generic[Carried]):
         self._arrivals: Final[OrderedDict[int, Arrivals]] = OrderedDict()
         self._timers: Final[Timers[Missing]] = Timers()
         self._out: Final[deque[Output[Carried]]] = deque()
+        self._losses: Final[deque[tuple[Loss, Instant]]] = deque()
         self._now: Instant = 0
         # What was dropped, and which bounds were met.
         self.counters: Final[dict[str, int]] = dict.fromkeys(
@@ -123,12 +124,13 @@ class Endpoint(Generic[Carried]):
             wish = Wish(number, predicate, self._encoder)
             self.network.subscribe(number, predicate, now=now)
             self._wishes[predicate] = self._numbered[number] = wish
-            self._index_wishes()
+            self._index_wish(wish)
         subscription = Subscription(
             number,
             wish,
             ordering,
             timers=self._timers,
+            timers_max=self._settings.missing_max,
             put_out=self._put_out,
             on_loss=self._tell_loss,
             counters=self.counters,
@@ -139,14 +141,17 @@ class Endpoint(Generic[Carried]):
     def adjust(self, subscription: int, ordering: OrderingSettings, *, now: Instant) -> None:
         """Changes how a subscription orders, from now on."""
         adjusted = self._subscription(subscription)
-        is_off = ordering.latch is None
-        if is_off:
-            self._close_streams(subscription, now)
+        streams = [
+            a.streams[subscription] for a in self._arrivals.values() if subscription in a.streams
+        ]
+        if ordering.latch is None:
+            for stream in streams:
+                stream.suspend(now)
         adjusted.order_by(ordering)
-        if not is_off:
-            for arrivals in self._arrivals.values():
-                if subscription in arrivals.streams:
-                    arrivals.streams[subscription].adjust(now)
+        if ordering.latch is not None:
+            for stream in streams:
+                stream.adjust(now)
+        self._tell_listeners()
 
     def unsubscribe(self, subscription: int, *, now: Instant) -> None:
         """Hands over what is held, and ends the subscription: nothing comes after that."""
@@ -156,8 +161,10 @@ class Endpoint(Generic[Carried]):
         del self._subscriptions[subscription], wish.subscriptions[subscription]
         if not wish.subscriptions:
             del self._wishes[wish.predicate], self._numbered[wish.number]
-            self._index_wishes()
+            if self._index is not None:
+                self._index.remove(wish.number)
             self.network.unsubscribe(wish.number, now=now)
+        self._tell_listeners()
 
     # What the driver does.
 
@@ -166,6 +173,8 @@ class Endpoint(Generic[Carried]):
         self._now = now
         self.network.receive(frame, via=via, now=now)
         self._hear(now)
+        if self._losses:
+            self._tell_listeners()
 
     def wake(self, *, now: Instant) -> None:
         """Runs everything that is due."""
@@ -174,6 +183,7 @@ class Endpoint(Generic[Carried]):
         self._hear(now)
         for missing in self._timers.due(now):
             missing.stream.ring(missing, now)
+        self._tell_listeners()
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
@@ -191,6 +201,7 @@ class Endpoint(Generic[Carried]):
             return output
         # The network below was told something by others than us.
         self._take(output.item, self._now)
+        self._tell_listeners()
         return self.poll()
 
     # What comes in.
@@ -221,15 +232,27 @@ class Endpoint(Generic[Carried]):
             self._arrivals.move_to_end(frame.pub)
         number = arrivals.take(frame, now)
         if number is None:
-            self.counters["too_old" if arrivals.is_too_old(frame.seq) else "duplicate"] += 1
-            return
+            if not arrivals.is_too_old(frame.seq):
+                self.counters["duplicate"] += 1
+                return
+            if now - arrivals.heard_ns <= _SILENCE_NS:
+                self.counters["too_old"] += 1
+                return
+            # Nothing newer for long: the number that made this one old was a mistake, or forged.
+            arrivals = self._begin(frame, now)
+            number = arrivals.take(frame, now)
+            assert number is not None
         wishes = self._matching(frame.message)
         for wish in wishes:
             for subscription in wish.subscriptions.values():
-                if subscription.ordering.latch is None:
-                    self._put_out(Receipt(subscription.number, frame, now, now, None, _DELIVERED))
-                    continue
                 stream = arrivals.streams.get(subscription.number)
+                if subscription.ordering.latch is None:
+                    if stream is None:
+                        receipt = Receipt(subscription.number, frame, now, now, None, _DELIVERED)
+                        self._put_out(receipt)
+                    else:
+                        stream.take_unordered(frame, number, now)
+                    continue
                 if stream is None:
                     stream = Stream(subscription, arrivals, number)
                     arrivals.streams[subscription.number] = stream
@@ -253,13 +276,14 @@ class Endpoint(Generic[Carried]):
         # In order of subscription: the index's own order is not the same on every machine.
         return [self._numbered[number] for number in sorted(self._index.match(message))]
 
-    def _index_wishes(self) -> None:
-        """Anew; subscriptions change rarely, and messages come often."""
-        self._index = None
-        if sum(len(predicate.filters) for predicate in self._wishes) > _FEW_FILTERS:
+    def _index_wish(self, wish: Wish) -> None:
+        """Puts it into the index, which is there once there are more than a few filters."""
+        if self._index is not None:
+            self._index.add(wish.number, wish.predicate)
+        elif sum(len(predicate.filters) for predicate in self._wishes) > _FEW_FILTERS:
             self._index = MatchingIndex()
-            for wish in self._wishes.values():
-                self._index.add(wish.number, wish.predicate)
+            for each in self._wishes.values():
+                self._index.add(each.number, each.predicate)
 
     # Who is heard.
 
@@ -300,8 +324,15 @@ class Endpoint(Generic[Carried]):
         self._out.append(Deliver(fact))
 
     def _tell_loss(self, loss: Loss, now: Instant) -> None:
-        for listener in self._listeners:
-            listener.on_loss(loss, now=now)
+        """Not at once: a listener may do anything, and a stream is in the middle of something."""
+        if self._listeners:
+            self._losses.append((loss, now))
+
+    def _tell_listeners(self) -> None:
+        while self._losses:
+            loss, now = self._losses.popleft()
+            for listener in self._listeners:
+                listener.on_loss(loss, now=now)
 
 
 def _is_new_epoch(frame: Data, arrivals: Arrivals, now: Instant) -> bool:

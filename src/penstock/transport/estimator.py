@@ -41,9 +41,9 @@ class EstimatorSettings:
     literal: bool = False
 
     def __post_init__(self) -> None:
-        if self.ring < 1 or self.prior_samples < 0 or self.prior_ns < 0:
+        if self.ring < 1 or self.prior_samples < 0 or not 0 <= self.prior_ns <= _GAP_MAX:
             raise UsageError(
-                "a ring needs at least 1 sample, and a prior 0 or more of 0 ns or more"
+                f"a ring needs at least 1 sample, and a prior 0 or more of 0 to {_GAP_MAX} ns"
             )
 
 

@@ -47,6 +47,11 @@ class Absence(msgspec.Struct, frozen=True, gc=False):
     resolution: Life
     ended_ns: Instant
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it never came; one that came too late, and was dropped, is not lost."""
+        return self.resolution is ReceiverFate.GIVEN_UP
+
 
 class Loss(msgspec.Struct, frozen=True, gc=False):
     """A number is declared lost, or it came after all and is not (`is_retracted`)."""

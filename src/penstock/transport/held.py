@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
+from itertools import accumulate
 from operator import attrgetter
 from typing import Final
 
@@ -26,11 +27,14 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
 class Held:
     """Few as a rule, so a sorted list will do."""
 
-    __slots__ = ("waiting",)
+    __slots__ = ("_earliest", "waiting")
 
     def __init__(self) -> None:
         # For others to look at: whether there are any is asked for every message.
         self.waiting: Final[list[Waiting]] = []
+        # The earliest arrival of each and all that follow it, from the last on; made when asked
+        # for, which one record may do for each of its entries.
+        self._earliest: list[Instant] = []
 
     def __len__(self) -> int:
         return len(self.waiting)
@@ -43,6 +47,7 @@ class Held:
     def add(self, waiting: Waiting) -> None:
         """Wherever it belongs."""
         insort(self.waiting, waiting, key=_NUMBER)
+        self._earliest = []
 
     def take_below(self, number: int | None) -> list[Waiting]:
         """Takes out those with a lower number, or all."""
@@ -50,8 +55,14 @@ class Held:
         end = len(waiting) if number is None else bisect_left(waiting, number, key=_NUMBER)
         taken = waiting[:end]
         del waiting[:end]
+        self._earliest = []
         return taken
 
     def first_arrival_above(self, number: int) -> Instant | None:
         """When the first of those came that have a higher number; None if there are none."""
-        return min((w.arrived_ns for w in self.waiting if w.number > number), default=None)
+        if not self.waiting:
+            return None
+        if not self._earliest:
+            self._earliest = list(accumulate((w.arrived_ns for w in reversed(self.waiting)), min))
+        above = len(self.waiting) - bisect_right(self.waiting, number, key=_NUMBER)
+        return self._earliest[above - 1] if above else None

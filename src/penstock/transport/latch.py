@@ -23,6 +23,8 @@ from penstock.transport.law import tail, tail_quantile, tail_quantile_as_printed
 
 # [§3.3] No latch is longer, whatever the scale.
 LATCH_MAX: Final[Duration] = 2 * SECOND
+# Less than this cannot be told from never; and of it logarithms can still be taken.
+CHANCE_MIN: Final = 1e-12
 _TINY: Final = 1e-300
 
 
@@ -114,5 +116,7 @@ class Constant:
 
 
 def _check(chance: float, most: float) -> None:
-    if not 0 < chance <= most:
-        raise UsageError(f"a violation probability lies above 0 and up to {most:g}, not {chance}")
+    if not CHANCE_MIN <= chance <= most:
+        raise UsageError(
+            f"a violation probability lies within {CHANCE_MIN:g} and {most:g}, not {chance}"
+        )

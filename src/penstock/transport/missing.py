@@ -10,12 +10,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from penstock.kernel.instant import Duration, Instant
 from penstock.trace.fates import MissingState
 from penstock.transport.facts import FoundBy
 from penstock.transport.interest import Glimpse
+from penstock.wire.serial import SEQ_BITS
 
 if TYPE_CHECKING:
     from penstock.transport.stream import Stream
@@ -75,3 +77,31 @@ class Missing:
     def is_assumed(self) -> bool:
         """Whether nothing tells that there is such a message for us."""
         return self.glimpse is None
+
+
+class GivenUp:
+    """The last numbers of which nothing is hoped for any more.
+
+    Which these were is remembered of so many; below the lowest forgotten, no number
+    has any hope, whether it was one of them or not.
+    """
+
+    __slots__ = ("_below", "_last")
+
+    def __init__(self) -> None:
+        self._last: Final[OrderedDict[int, None]] = OrderedDict()
+        self._below = -1 << SEQ_BITS
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    def add(self, number: int, most: int) -> None:
+        """One more, of which at most so many are remembered."""
+        self._last[number] = None
+        if len(self._last) > most:
+            forgotten, _ = self._last.popitem(last=False)
+            self._below = max(self._below, forgotten + 1)
+
+    def has(self, number: int) -> bool:
+        """Whether it is one of them, or too old to say."""
+        return number < self._below or number in self._last

@@ -14,7 +14,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.transport import estimator, latch
 from penstock.transport.estimator import EstimatorSettings
-from penstock.transport.latch import LATCH_MAX, Conditional, Latch
+from penstock.transport.latch import CHANCE_MIN, LATCH_MAX, Conditional, Latch
 from penstock.wire.limits import RECORD_ENTRIES_MAX
 
 
@@ -50,10 +50,12 @@ class OrderingSettings:
     def __post_init__(self) -> None:
         if not 0 <= self.max_delay_ns <= LATCH_MAX:
             raise UsageError(f"max_delay lies within 0 and {LATCH_MAX / SECOND:g} s")
+        if self.late not in ("deliver", "drop"):
+            raise UsageError(f"late is 'deliver' or 'drop', not {self.late!r}")
         if not 0 <= self.record_used <= RECORD_ENTRIES_MAX:
             raise UsageError(f"record_used lies within 0 and {RECORD_ENTRIES_MAX}")
-        if not 0 <= self.loss_share <= 1:
-            raise UsageError("loss_share lies within 0 and 1")
+        if self.loss_share and not CHANCE_MIN <= self.loss_share <= 1:
+            raise UsageError(f"loss_share is 0, or lies within {CHANCE_MIN:g} and 1")
         if self.held_max < 1 or self.missing_max < 1 or self.remember_ns < 0:
             raise UsageError("held_max and missing_max are at least 1, remember_ns at least 0")
 
@@ -102,6 +104,10 @@ class RecordSettings:
             raise UsageError(f"a record has 0 to {RECORD_ENTRIES_MAX} entries, not {self.size}")
         if self.cover_ns is not None and self.cover_ns <= 0:
             raise UsageError("an adaptive record covers a time above 0")
+        numbers: object = self.numbers
+        if isinstance(numbers, str):
+            # It would be taken for the attributes that its letters name.
+            raise UsageError(f'numbers is a tuple of names: write ("{numbers}",)')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +117,13 @@ class EndpointSettings:
     record: RecordSettings = field(default_factory=RecordSettings)
     # Publishers remembered; those heard longest ago are forgotten first.
     publishers_max: int = 16_384
+    # Numbers missing, of all publishers and subscriptions together.
+    missing_max: int = 65_536
     # The rate in headers is that of the last so long.
     rate_over_ns: Duration = SECOND
 
     def __post_init__(self) -> None:
-        if self.publishers_max < 1 or self.rate_over_ns < MILLISECOND:
-            raise UsageError("publishers_max is at least 1, rate_over_ns at least a millisecond")
+        if min(self.publishers_max, self.missing_max) < 1 or self.rate_over_ns < MILLISECOND:
+            raise UsageError(
+                "publishers_max and missing_max are at least 1, rate_over_ns at least a millisecond"
+            )

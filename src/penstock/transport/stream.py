@@ -21,8 +21,7 @@ Knows nothing of duplicates, epochs or other publishers: see `arrivals`.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections import OrderedDict
+from bisect import bisect_left, bisect_right, insort
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -31,7 +30,7 @@ from penstock.trace.fates import AT_CLOSE, Life, MissingState, ReceiverFate
 from penstock.transport.arrivals import Arrivals
 from penstock.transport.facts import Absence, Loss, Receipt
 from penstock.transport.held import Held, Waiting
-from penstock.transport.missing import LOST, MISSING, RELEASED, Missing
+from penstock.transport.missing import LOST, MISSING, RELEASED, GivenUp, Missing
 from penstock.transport.patience import Patience
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.quantise import delta_ns
@@ -58,7 +57,6 @@ class Stream:
         "_blocking",
         "_delivered",
         "_given_up",
-        "_given_up_below",
         "_held",
         "_highest",
         "_patience",
@@ -77,10 +75,7 @@ class Stream:
         # Every number known to be missing; and by rising number what others wait for.
         self.missing: Final[dict[int, Missing]] = {}
         self._blocking: Final[list[Missing]] = []
-        # The last numbers of which nothing was hoped for any more; below the limit no number
-        # that is not missing has any hope.
-        self._given_up: Final[OrderedDict[int, None]] = OrderedDict()
-        self._given_up_below = -1 << SEQ_BITS
+        self._given_up: Final = GivenUp()
         # The last stretch of numbers that no record told of.
         self._uncovered = range(0)
 
@@ -111,6 +106,16 @@ class Stream:
         else:
             self._take_late(frame, number, now)
 
+    def take_unordered(self, frame: Data, number: int, now: Instant) -> None:
+        """A message for a subscription that has ceased to order, and may begin again."""
+        if self._is_over(number):
+            self._subscription.count("after_end")
+        elif number in self.missing:
+            self._take_late(frame, number, now)
+        else:
+            self._highest = self._delivered = max(self._highest, number)
+            self._hand_over(frame, now, now, None, _DELIVERED)
+
     def pass_by(self, number: int, now: Instant) -> None:
         """A message that is not for us came: if it was thought missing, it never was."""
         missing = self.missing.get(number)
@@ -127,8 +132,8 @@ class Stream:
             missing.state = LOST
             missing.lost_ns = now
             self._patience.on_lost()
-            self._tell_loss(missing, now, is_retracted=False)
             self._subscription.timers.set(missing, now + self._subscription.ordering.remember_ns)
+            self._tell_loss(missing, now, is_retracted=False)
         else:
             self._end(missing, _GIVEN_UP, now)
 
@@ -142,13 +147,18 @@ class Stream:
                 missing.release_at = limit
                 self._subscription.timers.set(missing, limit)
 
+    def suspend(self, now: Instant) -> None:
+        """Hands over what is held, in order; what is missing may come, but is not waited for."""
+        for missing in list(self._blocking):
+            self._let_go(missing, now)
+        self._release(now)
+        self._uncovered = range(0)
+
     def close(self, now: Instant) -> None:
         """Hands over what is held, in order, and gives up what is missing."""
         for missing in list(self.missing.values()):
             self._end(missing, AT_CLOSE[missing.state], now)
-        for assumed in list(self._blocking):
-            self._let_go(assumed, now)
-        self._release(now)
+        self.suspend(now)
 
     # What is not there.
 
@@ -261,6 +271,9 @@ class Stream:
         delivered should it come.
         """
         most = self._subscription.ordering.missing_max
+        if len(self._subscription.timers) >= self._subscription.timers_max:
+            self._subscription.count("missing_overflow")
+            return False
         if len(self.missing) < most and len(self._blocking) < most:
             return True
         self._subscription.count("missing_overflow")
@@ -286,7 +299,7 @@ class Stream:
         self._unblock(missing)
         self._subscription.timers.cancel(missing)
         if resolution is _GIVEN_UP:
-            self._remember_given_up(missing.number)
+            self._given_up.add(missing.number, self._subscription.ordering.missing_max)
         elif missing.state is LOST:
             self._patience.on_retracted()
             self._tell_loss(missing, now, is_retracted=True)
@@ -315,16 +328,7 @@ class Stream:
 
     def _is_over(self, number: int) -> bool:
         """Whether its fate is told already, or it was too long ago to say."""
-        if number in self._given_up:
-            return True
-        return number < self._given_up_below and number not in self.missing
-
-    def _remember_given_up(self, number: int) -> None:
-        given_up = self._given_up
-        given_up[number] = None
-        if len(given_up) > self._subscription.ordering.missing_max:
-            forgotten, _ = given_up.popitem(last=False)
-            self._given_up_below = max(self._given_up_below, forgotten + 1)
+        return self._given_up.has(number) and number not in self.missing
 
     def _unblock(self, missing: Missing) -> None:
         blocking = self._blocking
@@ -335,9 +339,12 @@ class Stream:
                 return
             at += 1
 
-    def _move_up(self, now: Instant) -> None:
-        """Something came: what is only assumed may wait for a higher number now, or for none."""
-        for assumed in [missing for missing in self._blocking if missing.is_assumed]:
+    def _move_up(self, number: int, now: Instant) -> None:
+        """It came: what is only assumed, and began with it, waits for a higher one or for none."""
+        blocking = self._blocking
+        low = bisect_left(blocking, number, key=_NUMBER)
+        high = bisect_right(blocking, number, key=_NUMBER)
+        for assumed in [missing for missing in blocking[low:high] if missing.is_assumed]:
             self._unblock(assumed)
             if self._find_absent(assumed):
                 insort(self._blocking, assumed, key=_NUMBER)
@@ -360,7 +367,7 @@ class Stream:
         else:
             self._hold(frame, number, now)
         if self._blocking:
-            self._move_up(now)
+            self._move_up(number, now)
         self._release(now)
         self._look_further_back(frame, number, now)
 

@@ -54,6 +54,7 @@ class Subscription:
         "put_out",
         "reveal",
         "timers",
+        "timers_max",
         "wish",
     )
 
@@ -64,13 +65,16 @@ class Subscription:
         ordering: OrderingSettings,
         *,
         timers: Timers[Missing],
+        timers_max: int,
         put_out: Callable[[Receipt | Absence], None],
         on_loss: Callable[[Loss, Instant], None],
         counters: dict[str, int],
     ) -> None:
         self.number: Final = number
         self.wish: Final = wish
+        # Of all subscriptions of the endpoint together.
         self.timers: Final = timers
+        self.timers_max: Final = timers_max
         self.put_out: Final = put_out
         self._on_loss: Final = on_loss
         self._counters: Final = counters

@@ -1,0 +1,76 @@
+"""What `publish` and `subscribe` share: where the broker is, and whether it answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+
+import typer
+
+from penstock.kernel.errors import UsageError
+
+if TYPE_CHECKING:
+    from penstock.live.client import Node
+    from penstock.transport.settings import RecordSettings
+
+BROKER: Final = "127.0.0.1:7400"
+NETWORK: Final = "penstock"
+TIMEOUT_S: Final = 5.0
+
+BrokerOption: TypeAlias = Annotated[
+    str, typer.Option(metavar="HOST:PORT", help="Where the broker listens.")
+]
+NetworkOption: TypeAlias = Annotated[
+    str, typer.Option(metavar="NAME", help="The network that the broker is of.")
+]
+TimeoutOption: TypeAlias = Annotated[
+    float,
+    typer.Option(metavar="SECONDS", min=0, help="How long to wait for the broker at the start."),
+]
+
+
+@contextmanager
+def naming(option: str) -> Iterator[None]:
+    """Puts the option before what is said about its value."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
+@asynccontextmanager
+async def connected(
+    where: str,
+    *,
+    network: str,
+    timeout: float,
+    publisher: int | None = None,
+    record: RecordSettings | None = None,
+) -> AsyncIterator[Node]:
+    """A node; says on standard error when its broker falls silent, and when it is back."""
+    import asyncio
+
+    from penstock.live import address
+    from penstock.live.agreement import Agreement
+    from penstock.live.client import connect
+
+    with naming("--broker"):
+        address.parse(where)
+    agreement = Agreement(name=network)
+    async with connect(
+        where, publisher=publisher, record=record, agreement=agreement, timeout=timeout
+    ) as node:
+        watching = asyncio.create_task(_watch(node, where))
+        try:
+            yield node
+        finally:
+            watching.cancel()
+
+
+async def _watch(node: Node, where: str) -> None:
+    while True:
+        await node.wait_silent()
+        typer.echo(f"broker at {where} is silent", err=True)
+        await node.wait_heard()
+        typer.echo(f"broker at {where} is back", err=True)
