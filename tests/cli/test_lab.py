@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from penstock.cli.lab import sparkline
+from penstock.cli.lab_tables import show, sparkline
 from penstock.cli.main import app
+from penstock.lab.result import Result
+from penstock.lab.statistics import Estimate
 from tests.lab.test_load import GOOD
 from tests.lab.test_perform import EXPECTING
 
@@ -146,3 +148,21 @@ def test_a_curve_is_drawn_from_nothing_to_its_highest() -> None:
     assert sparkline([0, 1, 2, 4]) == "▁▃▅█"
     assert len(sparkline(list(range(1000)))) == 60
     assert sparkline([0.0, 0.0]) == "▁▁"
+
+
+def test_many_variants_stand_below_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    result = Result(
+        id="X",
+        profile="quick",
+        seeds=[1],
+        trace_hash="",
+        variants={
+            f"v{i}": {"one": Estimate(float(i), None), "two": Estimate(0.5, None)}
+            for i in range(20)
+        },
+        expect=[],
+    )
+    show(result, "many", [])
+    lines = capsys.readouterr().out.splitlines()
+    assert "variant\tone\ttwo" in lines
+    assert "v19\t19\t0.5" in lines

@@ -6,23 +6,18 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from penstock.cli import new_app
-from penstock.cli.output import AsJson, on_terminal, print_json, print_table
+from penstock.cli.output import AsJson, print_json, print_rows
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from penstock.lab.expect import Verdict
     from penstock.lab.experiment import Experiment
-    from penstock.lab.result import Change, Result
     from penstock.lab.run import Job
-    from penstock.lab.statistics import Estimate
 
 app = new_app(
     """The papers' experiments: run, judged against expectations, compared.
@@ -33,10 +28,7 @@ app = new_app(
     """
 )
 
-_BARS: Final = "▁▂▃▄▅▆▇█"
-_PLOT_WIDTH: Final = 60
 _SEEDS_MAX: Final = 10_000
-_UNSURE: Final = "unsure"
 
 
 @app.command("list")
@@ -77,7 +69,7 @@ def list_(
     rows = [
         (", ".join([e.id, *e.ids]), e.title, ", ".join(_compared(e)), e.source) for e in experiments
     ]
-    _print_rows(("id", "what it shows", "compared", "source"), rows)
+    print_rows(("id", "what it shows", "compared", "source"), rows)
 
 
 def _compared(experiment: Experiment) -> list[str]:
@@ -152,7 +144,9 @@ def run(
     if as_json:
         print_json(result.for_programs())
     else:
-        _show(result, source.experiment.title, set_ or [])
+        from penstock.cli.lab_tables import show
+
+        show(result, source.experiment.title, set_ or [])
         typer.echo(f"\n{where / 'result.json'} (trace hash {result.trace_hash[:16]}…)")
         if keep:
             typer.echo(f"{where / 'traces'}")
@@ -195,9 +189,11 @@ def diff(
         typer.echo(f"the same traces: {old.trace_hash[:16]}…")
     for line in parameters:
         typer.echo(line)
-    rows = [_change_row(change) for change in changes if _differs(change)]
+    from penstock.cli.lab_tables import change_row, differs
+
+    rows = [change_row(change) for change in changes if differs(change)]
     if rows:
-        _print_rows(("variant", "metric", "before", "after", "change", "is it clear?"), rows)
+        print_rows(("variant", "metric", "before", "after", "change", "is it clear?"), rows)
     else:
         typer.echo("no metric differs")
 
@@ -252,141 +248,3 @@ def _progress(title: str, jobs: Sequence[Job]) -> Iterator[Any]:
             bar.update(task, completed=done_s, rate=rate)
 
         yield board
-
-
-def _show(result: Result, title: str, sets: Sequence[str]) -> None:
-    count = len(result.seeds)
-    seeds = f"{count} seeds" if count > 1 else f"seed {result.seeds[0]}"
-    typer.echo(f"{result.id}: {title} ({result.profile}, {seeds})")
-    for text in sets:
-        typer.echo(f"with {text}")
-    typer.echo()
-    _show_curves(result)
-    names = dict.fromkeys(name for figures in result.variants.values() for name in figures)
-    rows = [
-        (name, *(_estimate(figures.get(name)) for figures in result.variants.values()))
-        for name in names
-    ]
-    _print_rows(("metric", *result.variants), rows)
-    if result.expect:
-        typer.echo("\nexpected")
-        _print_rows(
-            ("", "metric", "variant", "goal", "seen", "published"),
-            [_verdict_row(verdict) for verdict in result.expect],
-        )
-        _show_remarks(result)
-
-
-def _show_curves(result: Result) -> None:
-    """By second of the experiment, from its beginning to its end."""
-    curves = {
-        name if len(result.series) == 1 else f"{variant} {name}": values
-        for variant, series in result.series.items()
-        for name, values in series.items()
-        if any(values)
-    }
-    if curves:
-        width = max(map(len, curves))
-        for label, values in curves.items():
-            most = f"{_number(max(values))}{_unit_of(label)}"
-            typer.echo(f"{label:>{width}} {sparkline(values)} up to {most}")
-        typer.echo()
-
-
-def _unit_of(curve: str) -> str:
-    """Curves count things by the second, unless their names say otherwise."""
-    if curve.endswith("_ms"):
-        return " ms"
-    return "" if curve.endswith("_chance") else "/s"
-
-
-def _show_remarks(result: Result) -> None:
-    if any(_word(verdict) == _UNSURE for verdict in result.expect):
-        typer.echo(f"({_UNSURE}: the mean meets the goal, its interval does not: more seeds help)")
-    for verdict in result.expect:
-        if verdict.value is None:
-            near = get_close_matches(verdict.metric, result.variants[verdict.variant], n=1)
-            hint = f": did you mean {near[0]}?" if near else ""
-            typer.echo(f"({verdict.metric} was not measured{hint})")
-
-
-def sparkline(values: Sequence[float], width: int = _PLOT_WIDTH) -> str:
-    """A curve in one line of text, from 0 to its highest value."""
-    size = min(width, len(values))
-    edges = [i * len(values) // size for i in range(size + 1)]
-    means = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
-    top = max(means) or 1
-    return "".join(_BARS[min(len(_BARS) - 1, int(mean / top * len(_BARS)))] for mean in means)
-
-
-def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
-    goal = verdict.goal
-    said = f"{goal[0]:g} to {goal[1]:g}" if isinstance(goal, list) else f"{verdict.op} {goal:g}"
-    if verdict.ratio_to is not None:
-        said += f" × {verdict.ratio_to}"
-    published = verdict.published
-    return (
-        _word(verdict),
-        verdict.metric,
-        verdict.variant,
-        said,
-        "not measured" if verdict.value is None else _interval(verdict.value, verdict.ci95),
-        "" if published is None else published if isinstance(published, str) else f"{published:g}",
-    )
-
-
-def _word(verdict: Verdict) -> str:
-    from penstock.lab.expect import holds
-    from penstock.lab.statistics import Estimate
-
-    if verdict.ok:
-        return "met"
-    if verdict.value is not None and holds(Estimate(verdict.value, None), verdict.op, verdict.goal):
-        return _UNSURE
-    return "MISSED"
-
-
-def _change_row(change: Change) -> tuple[str, ...]:
-    relative = change.relative
-    return (
-        change.variant,
-        change.metric,
-        _estimate(change.before),
-        _estimate(change.after),
-        "" if relative is None else f"{relative:+.1%}",
-        {None: "not known: one seed", True: "clear", False: "within the intervals"}[
-            change.is_clear
-        ],
-    )
-
-
-def _differs(change: Change) -> bool:
-    if change.before is None or change.after is None:
-        return True
-    return change.before.mean != change.after.mean
-
-
-def _estimate(figure: Estimate | None) -> str:
-    if figure is None:
-        return "-"
-    unit = f" {figure.unit}" if figure.unit else ""
-    return _interval(figure.mean, figure.ci95) + unit
-
-
-def _interval(mean: float, ci95: tuple[float, float] | None) -> str:
-    if ci95 is None:
-        return _number(mean)
-    return f"{_number(mean)} ± {_number((ci95[1] - ci95[0]) / 2)}"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"
-
-
-def _print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table for people; for pipes, tabs."""
-    if on_terminal():
-        print_table(headings, rows)
-        return
-    for row in (headings, *rows):
-        typer.echo("\t".join(row))

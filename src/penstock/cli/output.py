@@ -37,3 +37,12 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)
+
+
+def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table for people; for pipes, tabs."""
+    if on_terminal():
+        print_table(headings, rows)
+        return
+    for row in (headings, *rows):
+        typer.echo("\t".join(row))

@@ -1,0 +1,170 @@
+"""How the results of `penstock lab` look in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Final
+
+import typer
+
+from penstock.cli.output import print_rows
+from penstock.lab.expect import Verdict, holds
+from penstock.lab.result import Change, Result
+from penstock.lab.statistics import Estimate
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_PLOT_WIDTH: Final = 60
+_UNSURE: Final = "unsure"
+# More than so many do not fit side by side.
+_COLUMNS_MAX: Final = 14
+_METRICS_SHOWN: Final = 6
+
+
+def show(result: Result, title: str, sets: Sequence[str]) -> None:
+    """Curves, figures, and what was expected."""
+    count = len(result.seeds)
+    seeds = f"{count} seeds" if count > 1 else f"seed {result.seeds[0]}"
+    typer.echo(f"{result.id}: {title} ({result.profile}, {seeds})")
+    for text in sets:
+        typer.echo(f"with {text}")
+    typer.echo()
+    _show_curves(result)
+    _show_figures(result)
+    if result.expect:
+        typer.echo("\nexpected")
+        print_rows(
+            ("", "metric", "variant", "goal", "seen", "published"),
+            [_verdict_row(verdict) for verdict in result.expect],
+        )
+        _show_remarks(result)
+
+
+def _show_figures(result: Result) -> None:
+    """A column for each variant; if they are too many, a row, and of the metrics a few."""
+    names = list(dict.fromkeys(name for figures in result.variants.values() for name in figures))
+    if len(result.variants) <= _COLUMNS_MAX:
+        rows = [
+            (name, *(_estimate(figures.get(name)) for figures in result.variants.values()))
+            for name in names
+        ]
+        print_rows(("metric", *result.variants), rows)
+        return
+    asked = list(dict.fromkeys(verdict.metric for verdict in result.expect)) or names
+    shown = asked[:_METRICS_SHOWN]
+    print_rows(
+        ("variant", *shown),
+        [
+            (variant, *(_estimate(figures.get(name)) for name in shown))
+            for variant, figures in result.variants.items()
+            if any(name in figures for name in shown)
+        ],
+    )
+    if len(shown) < len(names):
+        typer.echo(f"({len(names)} metrics were measured: all are in the result file)")
+
+
+def _show_curves(result: Result) -> None:
+    """By second of the experiment, from its beginning to its end."""
+    curves = {
+        name if len(result.series) == 1 else f"{variant} {name}": values
+        for variant, series in result.series.items()
+        for name, values in series.items()
+        if any(values)
+    }
+    if curves:
+        width = max(map(len, curves))
+        for label, values in curves.items():
+            most = f"{_number(max(values))}{_unit_of(label)}"
+            typer.echo(f"{label:>{width}} {sparkline(values)} up to {most}")
+        typer.echo()
+
+
+def _unit_of(curve: str) -> str:
+    """Curves count things by the second, unless their names say otherwise."""
+    if curve.endswith("_ms"):
+        return " ms"
+    return "" if curve.endswith("_chance") else "/s"
+
+
+def _show_remarks(result: Result) -> None:
+    if any(_word(verdict) == _UNSURE for verdict in result.expect):
+        typer.echo(f"({_UNSURE}: the mean meets the goal, its interval does not: more seeds help)")
+    for verdict in result.expect:
+        if verdict.value is None:
+            near = get_close_matches(verdict.metric, result.variants[verdict.variant], n=1)
+            hint = f": did you mean {near[0]}?" if near else ""
+            typer.echo(f"({verdict.metric} was not measured{hint})")
+
+
+def sparkline(values: Sequence[float], width: int = _PLOT_WIDTH) -> str:
+    """A curve in one line of text, from 0 to its highest value."""
+    size = min(width, len(values))
+    edges = [i * len(values) // size for i in range(size + 1)]
+    means = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
+    top = max(means) or 1
+    return "".join(_BARS[min(len(_BARS) - 1, int(mean / top * len(_BARS)))] for mean in means)
+
+
+def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
+    goal = verdict.goal
+    said = f"{goal[0]:g} to {goal[1]:g}" if isinstance(goal, list) else f"{verdict.op} {goal:g}"
+    if verdict.ratio_to is not None:
+        said += f" × {verdict.ratio_to}"
+    published = verdict.published
+    return (
+        _word(verdict),
+        verdict.metric,
+        verdict.variant,
+        said,
+        "not measured" if verdict.value is None else _interval(verdict.value, verdict.ci95),
+        "" if published is None else published if isinstance(published, str) else f"{published:g}",
+    )
+
+
+def _word(verdict: Verdict) -> str:
+    if verdict.ok:
+        return "met"
+    if verdict.value is not None and holds(Estimate(verdict.value, None), verdict.op, verdict.goal):
+        return _UNSURE
+    return "MISSED"
+
+
+def change_row(change: Change) -> tuple[str, ...]:
+    """Before, after, and whether that is a difference."""
+    relative = change.relative
+    return (
+        change.variant,
+        change.metric,
+        _estimate(change.before),
+        _estimate(change.after),
+        "" if relative is None else f"{relative:+.1%}",
+        {None: "not known: one seed", True: "clear", False: "within the intervals"}[
+            change.is_clear
+        ],
+    )
+
+
+def differs(change: Change) -> bool:
+    """Whether the means do."""
+    if change.before is None or change.after is None:
+        return True
+    return change.before.mean != change.after.mean
+
+
+def _estimate(figure: Estimate | None) -> str:
+    if figure is None:
+        return "-"
+    unit = f" {figure.unit}" if figure.unit else ""
+    return _interval(figure.mean, figure.ci95) + unit
+
+
+def _interval(mean: float, ci95: tuple[float, float] | None) -> str:
+    if ci95 is None:
+        return _number(mean)
+    return f"{_number(mean)} ± {_number((ci95[1] - ci95[0]) / 2)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"
