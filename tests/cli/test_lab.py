@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from penstock.cli.lab_tables import show, sparkline
 from penstock.cli.main import app
-from penstock.lab.result import Result
+from penstock.lab.result import Result as LabResult
 from penstock.lab.statistics import Estimate
 from tests.lab.test_load import GOOD
 from tests.lab.test_perform import EXPECTING
@@ -151,7 +151,7 @@ def test_a_curve_is_drawn_from_nothing_to_its_highest() -> None:
 
 
 def test_many_variants_stand_below_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    result = Result(
+    result = LabResult(
         id="X",
         profile="quick",
         seeds=[1],
