@@ -115,21 +115,22 @@ class Asked:
             del self.waiting[name]
         return came
 
-    def unfinished(self, heard: Heard | None = None) -> list[str]:
-        """What should have ended by now: of one publisher, or at all."""
+    def unheard(self, heard: Heard | None = None) -> list[str]:
+        """What came and should have been handed over by now: of one publisher, or at all."""
         return [
-            *(
-                f"no receipt for {name}, which came at {came.at} ns"
-                for name, row in self.waiting.items()
-                for came in row
-                if heard in {None, came.heard}
-            ),
-            *(
-                f"no end of {number} of {of.pub}, which was missing"
-                for of, track in self.tracks.items()
-                for number in sorted(track.missing)
-                if heard in {None, of}
-            ),
+            f"no receipt for {name}, which came at {came.at} ns"
+            for name, row in self.waiting.items()
+            for came in row
+            if heard in {None, came.heard}
+        ]
+
+    def unfinished(self, heard: Heard | None = None) -> list[str]:
+        """That, and what is missing and should have ended."""
+        return self.unheard(heard) + [
+            f"no end of {number} of {of.pub}, which was missing"
+            for of, track in self.tracks.items()
+            for number in sorted(track.missing)
+            if heard in {None, of}
         ]
 
 

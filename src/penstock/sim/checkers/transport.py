@@ -101,11 +101,9 @@ class TransportCheck:
         life = self._life(name)
         asked = life.asked[number]
         if not asked.is_ordered:
-            for what in asked.unfinished():
+            # What is missing may still come; what came has nothing to wait for.
+            for what in asked.unheard():
                 self._object("receipts", name, f"subscription {number} orders no more: {what}")
-            # Order begins anew, and with it what was given up.
-            asked.tracks.clear()
-            asked.ends.clear()
         self._look_at(life)
 
     def unsubscribed(self, name: str, number: int) -> None:
@@ -144,14 +142,14 @@ class TransportCheck:
             self._expect(life, asked, came)
 
     def _expect(self, life: Life, asked: Asked, came: Came) -> None:
-        if asked.is_ordered:
-            track = asked.tracks.get(came.heard)
-            if track is None:
-                track = asked.tracks[came.heard] = Track(came.number - 1)
+        track = asked.tracks.get(came.heard)
+        if track is None and asked.is_ordered:
+            track = asked.tracks[came.heard] = Track(came.number - 1)
+        if track is not None:
             if track.is_over(came.number):
                 life.counted["after_end"] += 1
                 return
-            if not self._garbles:
+            if asked.is_ordered and not self._garbles:
                 life.told += told.by_record(life, asked, came, self.published)
             track.top = max(track.top, came.number)
         asked.expect(came)
@@ -222,11 +220,17 @@ class TransportCheck:
     def _judge_order(
         self, name: str, asked: Asked, came: Came, receipt: Receipt, text: str
     ) -> None:
+        track = asked.tracks.get(came.heard)
         if not asked.is_ordered:
-            if receipt.fate is not ReceiverFate.DELIVERED:
+            was_missing = (came.heard, came.number) in asked.ends
+            if was_missing != (receipt.fate is not ReceiverFate.DELIVERED):
                 self._object("order", name, f"{text}, and nothing is to be ordered")
+            if track is not None:
+                track.handed = max(
+                    came.number, came.number if track.handed is None else track.handed
+                )
             return
-        track = asked.tracks[came.heard]
+        assert track is not None
         is_late = track.handed is not None and came.number < track.handed
         if is_late != (receipt.fate is not ReceiverFate.DELIVERED):
             self._object("order", name, f"{text}, after {track.handed}")
