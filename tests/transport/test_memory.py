@@ -140,7 +140,8 @@ def test_a_hostile_publisher_neither_stops_an_endpoint_nor_fills_it(name: str, s
         receiver.hear(bad, at=receiver.now + rng.choice((0, 100_000, 3 * MILLISECOND)))
         receiver.hear(frame)
         arrivals = receiver.endpoint._arrivals[666]
-        assert arrivals._seen.bit_length() <= 2 * WINDOW + 1
+        bits = arrivals._recent.bit_length() + arrivals._older.bit_length()
+        assert bits <= 2 * WINDOW + 1
         for stream in arrivals.streams.values():
             assert len(stream._held.waiting) <= 50
             assert len(stream.missing) <= 50

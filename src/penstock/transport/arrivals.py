@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 # How far back a number that comes is known to be new, or not.
 WINDOW: Final = 8_192
 _WINDOW_MASK: Final = (1 << WINDOW) - 1
-# Bits beyond the window are cut off now and then: each time would take as long as the rest.
-_SEEN_MAX: Final = 1 << 2 * WINDOW
+# How many of the window's bits move with every gap: to move all would take as long as the rest.
+_RECENT_BITS: Final = 512
 _SEQ_SPACE: Final = 1 << SEQ_BITS
 _SEQ_MASK: Final = _SEQ_SPACE - 1
 _SEQ_HALF: Final = _SEQ_SPACE >> 1
@@ -31,16 +31,28 @@ _SEQ_HALF: Final = _SEQ_SPACE >> 1
 class Arrivals:
     """One epoch of one publisher, from its first message on."""
 
-    __slots__ = ("_estimators", "_run", "_seen", "epoch", "heard_ns", "highest", "pub", "streams")
+    __slots__ = (
+        "_estimators",
+        "_older",
+        "_recent",
+        "_recent_bits",
+        "_run",
+        "epoch",
+        "heard_ns",
+        "highest",
+        "pub",
+        "streams",
+    )
 
     def __init__(self, first: Data) -> None:
         self.pub: Final = first.pub
         self.epoch: Final = first.epoch
         self.highest = first.seq - 1
         self.heard_ns: Instant = 0
-        # The numbers from `highest` down that all came; bit i stands for `highest - run - i`.
+        # The numbers from `highest` down that all came. Of those below, bit i stands for
+        # `highest - run - i` in the recent ones, and so many bits further down in the older ones.
         self._run = 0
-        self._seen = 0
+        self._recent = self._recent_bits = self._older = 0
         self._estimators: dict[EstimatorSettings, DelayEstimator] = {}
         # The order of its messages, for each subscription that got one, by its number.
         self.streams: Final[dict[int, Stream]] = {}
@@ -65,20 +77,27 @@ class Arrivals:
             return False
         if place >= WINDOW:
             return any(number in stream.missing for stream in self.streams.values())
-        bit = 1 << place
-        if self._seen & bit:
+        if self._has(place):
             return False
-        self._seen |= bit
+        if place < self._recent_bits:
+            self._recent |= 1 << place
+        else:
+            self._older |= 1 << place - self._recent_bits
         return True
 
     def is_too_old(self, seq: int) -> bool:
         """Whether it is so far back that nobody knows whether it came."""
         return self.highest - self._run - self.number(seq) >= WINDOW
 
+    @property
+    def known_from(self) -> int:
+        """The lowest number of which it is known whether it came."""
+        return self.highest - self._run - WINDOW + 1
+
     def came(self, number: int) -> bool:
         """Whether it did; what is too far back to tell is not to be waited for either."""
         place = self.highest - self._run - number
-        return place < 0 or place >= WINDOW or bool(self._seen >> place & 1)
+        return place < 0 or place >= WINDOW or self._has(place)
 
     def estimator(self, settings: EstimatorSettings) -> DelayEstimator:
         """The one for these settings, shared by all that order alike."""
@@ -110,11 +129,18 @@ class Arrivals:
     def _begin_run(self, number: int, skipped: int) -> None:
         """What came before goes below the new run; what is far below is forgotten."""
         if skipped >= WINDOW:
-            self._seen = 0
+            self._recent = self._recent_bits = self._older = 0
         else:
             run = self._run if self._run < WINDOW else WINDOW
-            self._seen = self._seen << run + skipped | ((1 << run) - 1) << skipped
-            if self._seen > _SEEN_MAX:
-                self._seen &= _WINDOW_MASK
+            self._recent = self._recent << run + skipped | ((1 << run) - 1) << skipped
+            self._recent_bits += run + skipped
+            if self._recent_bits > _RECENT_BITS:
+                self._older = (self._older << self._recent_bits | self._recent) & _WINDOW_MASK
+                self._recent = self._recent_bits = 0
         self._run = 1
         self.highest = number
+
+    def _has(self, place: int) -> bool:
+        """Whether the number came that stands so far below the last run."""
+        older = place - self._recent_bits
+        return bool(self._recent >> place & 1 if older < 0 else self._older >> older & 1)

@@ -100,7 +100,7 @@ class Interest:
         if frame is not self._asked or count > self._told:
             record = frame.record
             lookup = self._lookup
-            count = min(count, record.count)
+            count = count if count < record.count else record.count
             if lookup is None or frame.literal or 0 in record.data[: record.count]:
                 self._answer = self._test(frame, count) if count > 0 else []
             else:

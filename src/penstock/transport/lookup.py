@@ -56,10 +56,10 @@ class Lookup:
 
     def look(self, record: Record, count: int, message: Message) -> Look | None:
         """What is found among the `count` newest entries of a record without empty ones."""
-        data = record.data
+        data, all_ = record.data, record.count
         first_at = record.first_at
         firsts = data[first_at : first_at + count]
-        rest_at = first_at + record.count
+        rest_at = first_at + all_
         lows = self._places(data, rest_at, rest_at + sum(data[:count]) - count)
         held = self._held(firsts, message) if 1 in firsts.translate(_SHARING) else None
         if not lows and not held:

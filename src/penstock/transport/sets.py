@@ -1,8 +1,9 @@
-"""The entries of a record as Bloom sets, the papers' way, all asked at once.
+"""The entries of a record as Bloom sets, the papers' way.
 
-The sets stand as rows of bits; turned by a right angle, there is for each bit a
-number that says which entries have it. What holds a filter's set is what the
-numbers of its bits have in common: a few reads, most of them of the first bit.
+A few filters are looked for in one set after another. For more, the sets stand as
+rows of bits; turned by a right angle, there is for each bit a number that says
+which entries have it. What holds a filter's set is what the numbers of its bits
+have in common: a few reads, most of them of the first bit.
 
 One message comes to many receivers, and in a simulation they all are here: what
 was worked out of a frame is kept for a while for the next who gets the same one.
@@ -21,6 +22,8 @@ from penstock.content.tags import Encoder, Fingerprints
 from penstock.transport.carrier import Carrier
 from penstock.wire.frames.data import Data
 
+# Up to so many filters are looked for one by one.
+_FEW: Final = 3
 _FRAMES_KEPT: Final = 2_048
 _PRINTS_KEPT: Final = 65_536
 
@@ -28,7 +31,7 @@ _PRINTS_KEPT: Final = 65_536
 class SetQuestion:
     """Filters, as the sets of their tags."""
 
-    __slots__ = ("_encoder", "_filters", "_params", "malformed")
+    __slots__ = ("_encoder", "_filters", "_params", "_sets", "malformed")
 
     def __init__(
         self, filters: Iterable[Fingerprints], params: BloomParams, encoder: Encoder
@@ -40,33 +43,59 @@ class SetQuestion:
             [*_positions(prints.values, params), *_positions(prints.presence, params)]
             for prints in filters
         ]
+        self._sets = [sum({1 << position for position in filter_}) for filter_ in self._filters]
         # How many entries could not be read.
         self.malformed = 0
 
     def ask(self, frame: Data, count: int) -> list[int]:
         """Which of the `count` newest entries hold one of the sets."""
-        rows = _rows(_Same(frame), self._params, self._encoder)
-        self.malformed += rows.malformed
+        opened = _opened(_Same(frame), self._params, self._encoder)
+        self.malformed += opened.malformed
+        if len(self._sets) <= _FEW:
+            return [
+                i
+                for i, one in enumerate(opened.sets[:count])
+                if one is not None and any(own & one == own for own in self._sets)
+            ]
+        rows = opened.rows
         within = 0
         for positions in self._filters:
             within |= rows.holding(positions)
-        return [i for i in range(min(count, rows.count)) if rows.has(within, i)] if within else []
+        return [i for i in range(min(count, len(opened.sets))) if rows.has(within, i)]
+
+
+class _Opened:
+    """The sets of one frame; None for an entry that tells nothing."""
+
+    __slots__ = ("_params", "_rows", "malformed", "sets")
+
+    def __init__(self, sets: list[int | None], params: BloomParams, malformed: int) -> None:
+        self.sets = sets
+        self.malformed = malformed
+        self._params = params
+        self._rows: _Rows | None = None
+
+    @property
+    def rows(self) -> _Rows:
+        """Turned when it is first asked for."""
+        if self._rows is None:
+            self._rows = _Rows(self.sets, self._params)
+        return self._rows
 
 
 class _Rows:
-    """For each bit, who has it; a set that is None tells nothing."""
+    """For each bit, who has it."""
 
-    __slots__ = ("_by_bit", "_readable", "_width_bits", "_width_bytes", "count", "malformed")
+    __slots__ = ("_by_bit", "_readable", "_width_bits", "_width_bytes")
 
-    def __init__(self, sets: Sequence[int | None], params: BloomParams, malformed: int) -> None:
-        self.count = len(sets)
-        self.malformed = malformed
+    def __init__(self, sets: Sequence[int | None], params: BloomParams) -> None:
+        count = len(sets)
         size_bytes = params.m + 7 >> 3
         written = b"".join((one or 0).to_bytes(size_bytes, "little") for one in sets)
-        square = np.frombuffer(written, np.uint8).reshape(self.count, size_bytes)
+        square = np.frombuffer(written, np.uint8).reshape(count, size_bytes)
         turned = np.packbits(np.unpackbits(square, axis=1, bitorder="little").T, axis=1)
         self._by_bit = turned.tobytes()
-        self._width_bytes = self.count + 7 >> 3
+        self._width_bytes = count + 7 >> 3
         # The first entry has the highest bit.
         self._width_bits = 8 * self._width_bytes
         self._readable = sum(
@@ -105,7 +134,7 @@ class _Same:
 
 
 @lru_cache(maxsize=_FRAMES_KEPT)
-def _rows(same: _Same, params: BloomParams, encoder: Encoder) -> _Rows:
+def _opened(same: _Same, params: BloomParams, encoder: Encoder) -> _Opened:
     frame = same.frame
     packed = frame.record.all_packed(frame.record.count)
     sets: list[int | None]
@@ -113,11 +142,11 @@ def _rows(same: _Same, params: BloomParams, encoder: Encoder) -> _Rows:
         # Sets of another size tell nothing.
         size_bytes = params.m + 7 >> 3
         sets = [int.from_bytes(p, "big") if len(p) == size_bytes else None for p in packed]
-        return _Rows(sets, params, 0)
+        return _Opened(sets, params, 0)
     carrier = Carrier(frame.message, encoder)
     entries = [carrier.open(sealed) if sealed else None for sealed in packed]
     sets = [None if e is None else _set_of(e.presence + e.values, params) for e in entries]
-    return _Rows(sets, params, entries.count(None) - packed.count(b""))
+    return _Opened(sets, params, entries.count(None) - packed.count(b""))
 
 
 def _set_of(fingerprints: Iterable[int], params: BloomParams) -> int:

@@ -10,7 +10,7 @@ The work is done on the text as a whole, as one number.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 # Up to so many are searched for one by one.
@@ -37,11 +37,19 @@ class Sieve:
         # Of a few bytes in some hundred, a regular expression is quicker than `bytes.find`.
         self._searches = [re.compile(re.escape(n), re.DOTALL).search for n in self._ordered[:_FEW]]
         # Where, from start on, a needle stands that ends by stop; in any order.
-        self.places: Callable[[bytes, int, int], list[int]] = self._sift
-        if len(self._ordered) <= _FEW:
+        self.places: Callable[[bytes, int, int], Sequence[int]] = self._sift
+        if len(self._ordered) == 1:
+            self.places = self._search_one
+        elif len(self._ordered) <= _FEW:
             self.places = self._search
         elif len(self._ordered) > _MANY:
             self.places = self._look_everywhere
+
+    def _search_one(self, text: bytes, start: int, stop: int) -> Sequence[int]:
+        # Nearly always it is not there.
+        if self._searches[0](text, start, stop) is None:
+            return ()
+        return self._search(text, start, stop)
 
     def _search(self, text: bytes, start: int, stop: int) -> list[int]:
         found = []

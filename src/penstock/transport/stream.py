@@ -166,7 +166,8 @@ class Stream:
         """Finds what is missing among the numbers from `first` to just before this one."""
         ordering = self._subscription.ordering
         gap = number - first
-        told = min(frame.record.count, ordering.record_used)
+        told, used = frame.record.count, ordering.record_used
+        told = told if told < used else used
         if not told:
             if gap:
                 # Nothing is told: all of it is assumed to be for us.
@@ -240,7 +241,9 @@ class Stream:
     def _find_absent(self, assumed: Missing) -> bool:
         """Moves it up to the lowest of its numbers that has not come; False if all have."""
         came = self._arrivals.came
-        number, stop = max(assumed.number, self._delivered + 1), assumed.stop
+        # What is too old to tell is skipped at once: it may be a billion numbers.
+        number = max(assumed.number, self._delivered + 1, self._arrivals.known_from)
+        stop = assumed.stop
         while number < stop and came(number):
             number += 1
         assumed.number = number
