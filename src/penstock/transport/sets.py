@@ -49,19 +49,28 @@ class SetQuestion:
 
     def ask(self, frame: Data, count: int) -> list[int]:
         """Which of the `count` newest entries hold one of the sets."""
+        if frame.literal and len(self._sets) <= _FEW:
+            # So little to do that nothing is worth keeping.
+            return self._holders(_travelled(frame, count, self._params))
         opened = _opened(_Same(frame), self._params, self._encoder)
         self.malformed += opened.malformed
         if len(self._sets) <= _FEW:
-            return [
-                i
-                for i, one in enumerate(opened.sets[:count])
-                if one is not None and any(own & one == own for own in self._sets)
-            ]
+            return self._holders(opened.sets[:count])
         rows = opened.rows
         within = 0
         for positions in self._filters:
             within |= rows.holding(positions)
         return [i for i in range(min(count, len(opened.sets))) if rows.has(within, i)]
+
+    def _holders(self, sets: Iterable[int | None]) -> list[int]:
+        found = []
+        for i, one in enumerate(sets):
+            if one is not None:
+                for own in self._sets:
+                    if own & one == own:
+                        found.append(i)
+                        break
+        return found
 
 
 class _Opened:
@@ -136,17 +145,22 @@ class _Same:
 @lru_cache(maxsize=_FRAMES_KEPT)
 def _opened(same: _Same, params: BloomParams, encoder: Encoder) -> _Opened:
     frame = same.frame
-    packed = frame.record.all_packed(frame.record.count)
-    sets: list[int | None]
     if frame.literal:
-        # Sets of another size tell nothing.
-        size_bytes = params.m + 7 >> 3
-        sets = [int.from_bytes(p, "big") if len(p) == size_bytes else None for p in packed]
-        return _Opened(sets, params, 0)
+        return _Opened(_travelled(frame, frame.record.count, params), params, 0)
+    packed = frame.record.all_packed(frame.record.count)
     carrier = Carrier(frame.message, encoder)
     entries = [carrier.open(sealed) if sealed else None for sealed in packed]
     sets = [None if e is None else _set_of(e.presence + e.values, params) for e in entries]
     return _Opened(sets, params, entries.count(None) - packed.count(b""))
+
+
+def _travelled(frame: Data, count: int, params: BloomParams) -> list[int | None]:
+    """Entries that are sets already; those of another size tell nothing."""
+    size_bytes = params.m + 7 >> 3
+    return [
+        int.from_bytes(packed, "big") if len(packed) == size_bytes else None
+        for packed in frame.record.all_packed(count)
+    ]
 
 
 def _set_of(fingerprints: Iterable[int], params: BloomParams) -> int:
