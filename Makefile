@@ -24,11 +24,11 @@ $(READY): requirements/dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY) ## see it work: filters, covering and encoding on a stock ticker
+demo: $(READY) ## see it work: a lossy network, four orderings, Spark, and out/demo/report.html
 	@$(BIN)/penstock demo
 
 test: check ## checks and every test but the long ones (what CI runs)
-	@$(BIN)/python -m pytest -n $(WORKERS) -m "not soak"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not soak"
 
 check: $(READY) ## ruff, mypy strict, import layers
 	@$(BIN)/ruff check .
@@ -40,7 +40,7 @@ bench: $(READY) ## side-by-side benchmarks (minutes), with the change since the 
 	@$(BIN)/penstock bench
 
 soak: $(READY) ## the long seeded loops
-	@$(BIN)/python -m pytest -n $(WORKERS) -m soak
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m soak
 
 paper: $(READY) ## every experiment at the published scale (long; takes up where it stopped)
 	@for id in $$($(BIN)/penstock lab list --ids); do \
@@ -49,7 +49,7 @@ paper: $(READY) ## every experiment at the published scale (long; takes up where
 
 lock: $(READY) ## refresh requirements/dev.lock from pyproject.toml
 	@$(BIN)/python -m pip install --quiet uv
-	@$(BIN)/uv pip compile pyproject.toml --extra dev --extra fast --extra bench --generate-hashes --upgrade \
+	@$(BIN)/uv pip compile pyproject.toml --extra dev --extra fast --extra bench --extra spark --generate-hashes --upgrade \
 	  --no-emit-index-url --no-header --python-version 3.11 -o requirements/dev.lock
 
 clean: ## remove the environment and everything generated

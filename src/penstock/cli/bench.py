@@ -29,7 +29,7 @@ def bench(
     """Side-by-side benchmarks: ratios taken in one run, and the change since the last.
 
     \b
-    Benchmarks: match, bloom, wire, ordering, sim.
+    Benchmarks: match, bloom, wire, ordering, pipeline, sim.
     Results are kept for each machine, under the user's state directory.
     'match' builds a million filters and takes five minutes.
 

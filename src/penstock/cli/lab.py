@@ -135,7 +135,7 @@ def run(
     )
     jobs = jobs_of(source, plan)
     try:
-        with _progress(source.experiment.id, jobs) as board:
+        with progress(source.experiment.id, jobs) as board:
             result = perform(source, plan, board, jobs)
     except KeyboardInterrupt:
         typer.echo("penstock: stopped; --resume takes up what was finished", err=True)
@@ -221,7 +221,7 @@ def _seeds(count: int | None, one: int | None) -> list[int] | None:
 
 
 @contextmanager
-def _progress(title: str, jobs: Sequence[Job]) -> Iterator[Any]:
+def progress(title: str, jobs: Sequence[Job]) -> Iterator[Any]:
     """A bar on a terminal: simulated time, how fast it passes, how long it will take."""
     total_s = sum(job.length_s for job in jobs)
     if not sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""`penstock demo`: interests at work on a generated stock ticker.
+"""`penstock ticker`: interests at work on a generated stock ticker.
 
 Shows who would get what, which interests make others superfluous, and how often
 a summary of a message is wrong about it, beside how often it should be.
@@ -51,7 +51,7 @@ SALTS: Final = 40
 
 
 @app.command()
-def demo(
+def ticker(
     messages: Annotated[int, typer.Option(help="How many ticks to generate.")] = 20_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same ticks.")] = 1,
     as_json: AsJson = False,
@@ -60,8 +60,8 @@ def demo(
 
     \b
     Example:
-      penstock demo
-      penstock demo --messages 100000 --seed 7
+      penstock ticker
+      penstock ticker --messages 100000 --seed 7
     """
     if not 1 <= messages <= MESSAGES_MAX:
         raise UsageError(f"--messages must be 1 to {MESSAGES_MAX:,}, not {messages:,}")

@@ -1,0 +1,48 @@
+"""One alternative in a process of its own: how long it takes, and the most memory it had.
+
+python -m penstock.bench.pipeline.alone NAME DIRECTORY RUN...
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+
+from penstock.bench.pipeline.question import ALTERNATIVES, Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What an alternative said, and what it took; its start is not counted."""
+
+    answer: Answer
+    wall_s: float
+    peak_mb: float
+
+
+def asked(name: str, directory: Path, runs: Sequence[str]) -> Took:
+    """Asks in a new process."""
+    command = [sys.executable, "-m", __name__, name, str(directory), *runs]
+    said = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return Took(Answer(**said["answer"]), said["wall_s"], said["peak_mb"])
+
+
+def main(name: str, directory: str, *runs: str) -> None:
+    """Imports first, which is not what is compared."""
+    answer = ALTERNATIVES[name]
+    answer(Path(directory), runs[:1])
+    began = perf_counter()
+    found = answer(Path(directory), runs)
+    wall_s = perf_counter() - began
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"answer": asdict(found), "wall_s": wall_s, "peak_mb": peak_mb}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

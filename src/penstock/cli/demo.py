@@ -1,0 +1,120 @@
+"""`penstock demo`: the main job from end to end, on one screen and one page.
+
+A simulated broker network that reorders and loses; four orderings on the same
+arrivals; the trace through Spark; a table, and a report with figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from penstock.cli import new_app
+from penstock.cli.output import AsJson, print_json, print_rows
+
+if TYPE_CHECKING:
+    from penstock.lab.result import Result
+
+app = new_app("The main job, from end to end.")
+
+EXPERIMENT: Final = "demo"
+PROFILE: Final = "show"
+# What the table has: the metric, what it is called, and how it is written.
+ROWS: Final = (
+    ("deliveries", "handed over", "{:,.0f}"),
+    ("violations", "out of order", "{:,.0f}"),
+    ("extra_delay_mean", "waited on average", "{:.2f} ms"),
+    ("extra_delay_p99", "1 % waited longer than", "{:.1f} ms"),
+    ("losses_declared", "declared lost", "{:,.0f}"),
+    ("loss_precision", "of these really lost", "{:.0%}"),
+)
+
+Table = Mapping[str, Mapping[str, float]]
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the report goes.")] = Path("out/demo"),
+    seed: Annotated[int, typer.Option(help="The same seed gives the same trace.")] = 1,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="Spark's master; this machine if left out.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Order off, constant, the paper's and ours, on a network that reorders and loses.
+
+    \b
+    Example:
+      penstock demo
+      penstock demo --seed 7 --out /tmp/demo
+    """
+    # First of all, so that who has no Java need not wait to be told.
+    from penstock.pipeline.session import open_session  # isort: skip  says how to get Spark
+    from penstock.pipeline.ingest import take_in
+    from penstock.pipeline.jobs import Job, perform
+
+    with open_session(master, is_brief=True) as spark:
+        _say("1/3 simulating eight brokers, 150 clients and four orderings", as_json)
+        result = _simulated(out, seed)
+        _say("2/3 analysing the trace on Spark", as_json)
+        runs = take_in([out / "traces"]).runs
+        perform(spark, Job(runs=runs, out=out / "gold"))
+    _say("3/3 drawing", as_json)
+    page = _page(out)
+    table = _table(out / "gold")
+    if as_json:
+        print_json({"report": str(page), "orderings": table, "trace_hash": result.trace_hash})
+        return
+    _show(table, page)
+
+
+def _simulated(out: Path, seed: int) -> Result:
+    from penstock.cli.lab import progress
+    from penstock.lab.load import find
+    from penstock.lab.perform import Plan, jobs_of, perform
+    from penstock.lab.result import write_result
+
+    source = find(EXPERIMENT)
+    plan = Plan(profile=PROFILE, seeds=[seed], keep=out / "traces", runs=out / "runs")
+    jobs = jobs_of(source, plan)
+    with progress(EXPERIMENT, jobs) as board:
+        result = perform(source, plan, board, jobs)
+    write_result(result, out / "result.json")
+    return result
+
+
+def _page(out: Path) -> Path:
+    from penstock.report.page import report_of
+    from penstock.report.places import places
+    from penstock.report.sources import facts_of, subjects
+
+    (subject,) = subjects(facts for place in places(out) for facts in facts_of(place))
+    return report_of(subject).write(out)
+
+
+def _table(gold: Path) -> Table:
+    """Of each ordering, the figures that the pipeline found."""
+    from penstock.pipeline.goldfile import read_gold
+
+    figures = read_gold(gold)["figures"].to_pylist()
+    table: dict[str, dict[str, float]] = {}
+    for row in figures:
+        table.setdefault(row["ordering"], {})[row["metric"]] = row["value"]
+    return {name: table[name] for name in ("off", "constant", "literal", "default")}
+
+
+def _show(table: Table, page: Path) -> None:
+    rows = []
+    for metric, words, form in ROWS:
+        values = [figures.get(metric) for figures in table.values()]
+        rows.append((words, *("-" if v is None else form.format(v) for v in values)))
+    print_rows(("", *table), rows)
+    typer.echo(f"\nthe same arrivals for all four; figures and all numbers: {page}")
+
+
+def _say(step: str, as_json: bool) -> None:
+    if not as_json:
+        typer.echo(step, err=True)

@@ -1,0 +1,70 @@
+"""`penstock pipeline`: traces into gold tables, on Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli import new_app
+from penstock.cli.output import AsJson, print_json
+from penstock.kernel.errors import UsageError
+
+if TYPE_CHECKING:
+    from penstock.pipeline.jobs import Done
+
+app = new_app("Traces into gold tables.")
+
+
+@app.command()
+def pipeline(
+    traces: Annotated[
+        list[Path], typer.Argument(metavar="TRACES…", help="Directories with runs in or below.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the tables go; replaced.")],
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="Spark's master; this machine if left out.")
+    ] = None,
+    form: Annotated[
+        str, typer.Option(help="kernel: one task per run. dataframe: for runs too large for one.")
+    ] = "kernel",
+    metric: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this one; may be repeated.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at a run that cannot be used.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Metrics of all runs, by pair, by second and over seeds, as Parquet.
+
+    \b
+    Example:
+      penstock lab run M-3.15 --keep --out out/a
+      penstock pipeline out/a --out out/a/gold
+    """
+    from penstock.pipeline.session import open_session  # isort: skip  says how to get Spark
+    from penstock.pipeline.ingest import take_in
+    from penstock.pipeline.jobs import FORMS, Job, perform
+    from penstock.pipeline.kernels import METRICS
+
+    chosen = next((known for known in FORMS if known == form), None)
+    if chosen is None:
+        raise UsageError(f"there is no form {form!r}: choose from {', '.join(FORMS)}")
+    intake = take_in(traces, is_strict=strict)
+    job = Job(runs=intake.runs, out=out, metrics=metric or tuple(METRICS), form=chosen)
+    with open_session(master) as spark:
+        done = perform(spark, job)
+    bad = [f"{run.path} was left out: {run.reason}" for run in intake.quarantine]
+    _tell(done, len(intake.runs), [*intake.notes, *bad, *done.notes], as_json=as_json)
+
+
+def _tell(done: Done, runs: int, notes: list[str], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"out": str(done.out), "runs": runs, "rows": done.rows, "notes": notes})
+        return
+    for note in notes:
+        typer.echo(f"penstock: {note}", err=True)
+    for name, rows in done.rows.items():
+        typer.echo(f"{done.out / name}\t{rows} rows")

@@ -1,0 +1,39 @@
+"""Instantaneous ideals: rates when all receivers are there at once, and time plays no part.
+
+Delays do not matter, nor do joining, leaving and amounts, and sessions may well
+form cycles, as long as links lead to each receiver by one way only. [E3] The load of
+a session on a link is the largest rate below it: each receiver has its own rate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.fairness.contention import contention_of
+from penstock.fairness.effair import allocation_named
+from penstock.fairness.network import Network
+from penstock.fairness.routes import Plan, streams_of
+
+
+def max_min(network: Network) -> dict[str, float]:
+    """By receiver: no rate can grow but at the cost of one that is no larger."""
+    return instant_rates(network, "maxmin")
+
+
+def proportional(network: Network) -> dict[str, float]:
+    """By receiver: the rates whose logarithms have the largest sum."""
+    return instant_rates(network, "proportional")
+
+
+def instant_rates(network: Network, allocation: str) -> dict[str, float]:
+    """By receiver; infinite where nothing limits a rate."""
+    chosen = allocation_named(allocation)
+    receivers = network.receivers()
+    streams = streams_of(network, Plan(network))
+    contention = contention_of(network, streams, [True] * len(receivers))
+    rates = contention.bound.copy()
+    for block in contention.blocks():
+        everybody = np.arange(len(block.receivers))
+        rates[block.receivers] = chosen.on(block).rates(everybody)
+    names = [receiver.id for receiver in receivers]
+    return dict(zip(names, rates.tolist(), strict=True))

@@ -1,0 +1,27 @@
+"""Jain's index: how evenly something is shared, by one number that knows no time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+
+from penstock.kernel.errors import UsageError
+
+
+def jain(rates: Iterable[float]) -> float:
+    """(Σx)² / (n·Σx²): 1 when all are alike, 1/n when one has it all.
+
+    Where nobody has anything all are alike.
+    """
+    shares = [float(rate) for rate in rates]
+    if not shares:
+        raise UsageError("Jain's index needs one rate at least")
+    for share in shares:
+        if not 0 <= share < inf:
+            raise UsageError(f"a rate is 0 or more, and finite, not {share:g}")
+    most = max(shares)
+    if most == 0:
+        return 1.0
+    # Divided by the largest first: squares of small rates would vanish.
+    parts = [share / most for share in shares]
+    return sum(parts) ** 2 / (len(parts) * sum(part * part for part in parts))

@@ -1,0 +1,176 @@
+"""Proportional fairness on a block: the rates that make Σ log rate the largest.
+
+Found by the price of each link. At given prices `pooling` says what sessions take;
+the right prices are those at which a link is either full or free of charge, which is
+where a convex function of them, the dual, is the smallest:
+
+    Σ log rate + Σ price · (capacity − load)
+
+Its slope is capacity − load, and it has a second derivative but where pools change.
+So prices are found by Newton steps, held at 0 where they would fall below it (see
+D. Bertsekas, Projected Newton methods, 1982), and kept short by a growing damping
+where a step does not pay. Prices are counted in parts of what a whole link costs, so
+that no unit matters. The prices of one moment are where the next begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.fairness.arrays import Floats, Ints
+from penstock.fairness.compiled import WORK_MIN, Loop
+from penstock.fairness.contention import Block
+from penstock.fairness.pooling import Pooling, Pools, pooling_loop
+
+# How far a link may be from full, or its price from 0, in parts of the whole; and what a
+# few more steps, which double the digits each, then make of it.
+_SETTLED: Final = 1e-9
+_LAST_STEPS: Final = 2
+_STEPS_MAX: Final = 500
+_DAMPING: Final = 1e-3
+# Larger matrices are treated as sparse ones.
+_DENSE_MAX: Final = 160_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """What prices lead to."""
+
+    price: Floats
+    # The dual, and its slope along each price.
+    value: float
+    slope: Floats
+    rates: Floats
+    # Of each branch its pool; of pools the second derivative of log rate, 0 at a bound.
+    pool: Ints
+    bend: Floats
+
+    @property
+    def is_idle(self) -> NDArray[np.bool_]:
+        """Of each link whether nobody uses it."""
+        return np.equal(self.slope, 1.0)
+
+    @property
+    def distance(self) -> float:
+        """From where all is settled: a link is full, or costs nothing."""
+        return float(np.abs(np.minimum(self.price, self.slope)).max())
+
+
+class Proportional:
+    """Proportional fairness, on any number of blocks."""
+
+    def __init__(self, work_min: float = WORK_MIN) -> None:
+        self._loop: Final = pooling_loop(work_min)
+
+    def on(self, block: Block) -> ProportionalRates:
+        """The rates of one block."""
+        return ProportionalRates(self._loop, block)
+
+
+class ProportionalRates:
+    """The rates of one block, for whoever is there."""
+
+    def __init__(self, loop: Loop, block: Block) -> None:
+        self._block: Final = block
+        self._pooling: Final = Pooling(loop, block)
+        # The branch of each of the block's links in turn.
+        self._branch: Final = np.repeat(np.arange(len(block.above)), np.diff(block.first))
+        self._price = np.ones(len(block.capacity))
+
+    def rates(self, active: Ints) -> Floats:
+        """Of the receivers `active`, by place in the block, ascending."""
+        point = self._settled(self._start(active), active)
+        for _ in range(_LAST_STEPS):
+            after = self._at(self._moved(point, damping=0.0), active)
+            if after.distance >= point.distance:
+                break
+            point = after
+        self._price = np.where(point.is_idle, 1.0, point.price)
+        return point.rates
+
+    def _start(self, active: Ints) -> _Point:
+        """From the prices of the last time; links that nobody uses now cost nothing."""
+        point = self._at(self._price, active)
+        if not point.is_idle.any():
+            return point
+        return self._at(np.where(point.is_idle, 0.0, point.price), active)
+
+    def _settled(self, point: _Point, active: Ints) -> _Point:
+        damping = _DAMPING
+        for _ in range(_STEPS_MAX):
+            if point.distance <= _SETTLED:
+                return point
+            after = self._at(self._moved(point, damping), active)
+            if _pays(point, after):
+                point = after
+                damping = max(damping / 10, 1e-9)
+            else:
+                damping *= 10
+        raise AssertionError(f"prices did not settle: {point.distance} off at {len(active)}")
+
+    def _moved(self, point: _Point, damping: float) -> Floats:
+        """Newton's step, for links not at rest; the others go by their slope, and stop at 0."""
+        at_rest = (point.price <= min(0.01, point.distance)) & (point.slope > 0)
+        free = np.flatnonzero(~at_rest)
+        move = -point.slope
+        if len(free):
+            bends = self._bends(point)[free]
+            move[free] = -_solved(bends @ bends.T, damping * point.distance, point.slope[free])
+        return np.maximum(0.0, point.price + move)
+
+    def _bends(self, point: _Point) -> Any:
+        """A matrix whose square is the second derivative: a row for each link, a column a pool."""
+        block, pool = self._block, point.pool[self._branch]
+        weight = np.sqrt(point.bend[pool]) / block.capacity[block.link]
+        shape = len(block.capacity), len(point.bend)
+        if shape[0] * shape[1] <= _DENSE_MAX:
+            bends = np.zeros(shape)
+            # No pool uses a link twice.
+            bends[block.link, pool] = weight
+            return bends
+        from scipy.sparse import csr_array
+
+        return csr_array((weight, (block.link, pool)), shape=shape)
+
+    def _at(self, price: Floats, active: Ints) -> _Point:
+        block = self._block
+        pools = self._pooling.at(price / block.capacity, active)
+        carried = pools.rate[pools.of_branch[self._branch]]
+        slope = 1 - np.bincount(block.link, carried, len(block.capacity)) / block.capacity
+        rates = pools.rate[pools.of_receiver]
+        value = np.log(rates / block.bound[active]).sum() + price @ slope
+        return _Point(price, float(value), slope, rates, pools.of_branch, _bend(pools))
+
+
+def _pays(before: _Point, after: _Point) -> bool:
+    """Whether the dual falls by a fair part of what its slope promises."""
+    promise = min(0.0, float(before.slope @ (after.price - before.price)))
+    if after.value <= before.value + 1e-4 * promise:
+        return True
+    # Near the end the value changes by less than its rounding.
+    noise = 1e-12 * (abs(before.value) + len(before.rates))
+    return after.distance < before.distance / 2 and after.value <= before.value + noise
+
+
+def _bend(pools: Pools) -> Floats:
+    """Where a bound ends a pool, a little more or less of a price does nothing."""
+    members, cost = pools.members, pools.cost
+    is_free = (cost > 0) & (cost * pools.rate >= members * (1 - 1e-12))
+    return np.divide(members, cost * cost, out=np.zeros_like(cost), where=is_free)
+
+
+def _solved(square: Any, damping: float, slope: Floats) -> Floats:
+    """A link whose load no price changes has an empty row, so some damping there must be."""
+    size = len(slope)
+    least = max(damping, 1e-14 * float(square.diagonal().max()), 1e-300)
+    if size * size <= _DENSE_MAX:
+        dense = square if isinstance(square, np.ndarray) else square.toarray()
+        return np.linalg.solve(dense + least * np.eye(size), slope)
+    from scipy.sparse import eye_array
+    from scipy.sparse.linalg import spsolve
+
+    return np.asarray(spsolve((square + least * eye_array(size)).tocsc(), slope))

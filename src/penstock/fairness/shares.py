@@ -1,0 +1,44 @@
+"""What is fair on one link, where max-min and proportional fairness agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from math import inf
+
+from penstock.fairness.network import check_number
+from penstock.kernel.errors import UsageError
+
+
+def fair_shares(
+    demands: Sequence[float], capacity: float, weights: Sequence[float] | None = None
+) -> list[float]:
+    """Nobody gets more than it demands, and who gets less has as much as anyone, by weight.
+
+    A demand may be infinite. What the small ones leave goes to the others.
+    """
+    weighed = [1.0] * len(demands) if weights is None else [float(weight) for weight in weights]
+    _check(demands, capacity, weighed)
+    shares = [0.0] * len(demands)
+    # Whoever is content with the least for its weight is served first.
+    order = sorted(range(len(demands)), key=lambda i: demands[i] / weighed[i])
+    # Summed from the last on: a difference of sums would lose small weights.
+    still = list(accumulate(weighed[i] for i in reversed(order)))
+    left = float(capacity)
+    for i, weight in zip(order, reversed(still), strict=True):
+        shares[i] = min(float(demands[i]), left * (weighed[i] / weight))
+        left = max(0.0, left - shares[i])
+    return shares
+
+
+def _check(demands: Sequence[float], capacity: float, weights: Sequence[float]) -> None:
+    check_number(capacity, "the capacity")
+    if len(weights) != len(demands):
+        raise UsageError(f"{len(demands)} demands need as many weights, not {len(weights)}")
+    for demand in demands:
+        if demand != inf:
+            check_number(demand, "a demand")
+    for weight in weights:
+        check_number(weight, "a weight")
+        if weight == 0:
+            raise UsageError("a weight is above 0: leave out who is to have nothing")

@@ -1,0 +1,227 @@
+"""Finds runs below directories, sorts out those that cannot be used, and reads the others.
+
+A run that is damaged, unfinished, of another major version or there twice is set
+aside with the reason; the rest is analysed without it. Nothing is moved or
+deleted. What can be used is for `tracefile` to say; only what Spark is pickier
+about is judged here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
+
+from penstock.kernel.errors import UsageError
+from penstock.pipeline.schemas import QUARANTINE, RUN, SCHEMAS, TYPES
+from penstock.trace.records import Run
+from penstock.trace.schema import TABLES, ColumnType, Table
+from penstock.tracefile import arrow
+from penstock.tracefile.layout import check_run_id, table_path
+from penstock.tracefile.reader import TraceReader
+from penstock.tracefile.writer import RUN_KEY
+
+_PREFIX: Final = "run="
+_UNFINISHED: Final = ".run="
+# Spark takes these for patterns.
+_PATTERNS: Final = str.maketrans({mark: f"\\{mark}" for mark in "{}[]*?\\"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRun:
+    """A run that was checked; `lacking` has each table it recorded, with the columns to fill in."""
+
+    id: str
+    path: Path
+    row: Run
+    lacking: Mapping[str, tuple[str, ...]]
+
+    @property
+    def directory(self) -> Path:
+        """Where it lies, with others."""
+        return self.path.parent
+
+    def file(self, table: str) -> Path | None:
+        """The file of a table, if the table was recorded."""
+        return table_path(self.path, table) if table in self.lacking else None
+
+
+class SetAside(msgspec.Struct, frozen=True):
+    """A run that cannot be used, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What was found: runs to analyse, runs set aside, and what is worth knowing of the former."""
+
+    runs: tuple[FoundRun, ...]
+    quarantine: tuple[SetAside, ...]
+    notes: tuple[str, ...] = ()
+
+    def refuse_bad(self) -> None:
+        """For those who want all or nothing."""
+        if self.quarantine:
+            first, *others = self.quarantine
+            more = f" (and {len(others)} more)" if others else ""
+            raise UsageError(f"{first.path}: {first.reason}{more}")
+
+    def quarantine_json(self) -> str:
+        """For a file beside the results."""
+        return json.dumps({"quarantine": msgspec.to_builtins(self.quarantine)}, indent=1)
+
+    def quarantine_table(self, spark: SparkSession) -> DataFrame:
+        """The same as a table."""
+        return spark.createDataFrame([(q.path, q.reason) for q in self.quarantine], QUARANTINE)
+
+
+def take_in(
+    directories: Iterable[Path], *, is_strict: bool = False, checks_hashes: bool = False
+) -> Intake:
+    """Looks for runs in and below the directories; `checks_hashes` reads every row of them.
+
+    With `is_strict` one bad run is an error; so is finding no good one, always.
+    """
+    places = list(directories)
+    found: dict[str, FoundRun] = {}
+    bad: list[SetAside] = []
+    notes: list[str] = []
+    for path in _candidates(places):
+        try:
+            run = _checked(path, notes, checks_hashes=checks_hashes)
+            if (twin := found.get(run.id)) is not None:
+                raise UsageError(_twice(run, twin))
+            found[run.id] = run
+        except UsageError as error:
+            bad.append(SetAside(str(path), str(error)))
+    intake = Intake(tuple(found.values()), tuple(bad), tuple(dict.fromkeys(notes)))
+    if is_strict:
+        intake.refuse_bad()
+    if not found:
+        where = ", ".join(map(str, places))
+        why = f": {bad[0].path}: {bad[0].reason}" if bad else ""
+        raise UsageError(
+            f"no run to be read in or below {where}{why or ': write some with --keep'}"
+        )
+    return intake
+
+
+def read_table(spark: SparkSession, runs: Sequence[FoundRun], table: str) -> DataFrame:
+    """A table of all runs that recorded it, with `run` first; without rows if none did.
+
+    Rows of a run are in order until the first shuffle.
+    """
+    alike: dict[tuple[Path, tuple[str, ...]], list[FoundRun]] = defaultdict(list)
+    for run in runs:
+        if table in run.lacking:
+            alike[run.directory, run.lacking[table]].append(run)
+    parts = [_read(spark, TABLES[table], *key, group) for key, group in alike.items()]
+    if not parts:
+        return spark.createDataFrame([], SCHEMAS[table])
+    return reduce(DataFrame.unionByName, parts)
+
+
+def _read(
+    spark: SparkSession,
+    table: Table,
+    directory: Path,
+    lacking: Sequence[str],
+    runs: Sequence[FoundRun],
+) -> DataFrame:
+    # The base is what makes the run a column, and no other directory's name.
+    reader = spark.read.schema(SCHEMAS[table.name]).option("basePath", str(directory))
+    rows = reader.parquet(*(_literal(table_path(run.path, table.name)) for run in runs))
+    for column in table.columns:
+        if column.name in lacking:
+            default = lit(column.default).cast(TYPES[column.kind])
+            rows = rows.withColumn(column.name, default)
+    return rows.select(RUN, *(column.name for column in table.columns))
+
+
+def _literal(path: Path) -> str:
+    return str(path).translate(_PATTERNS)
+
+
+def _candidates(directories: Iterable[Path]) -> Iterator[Path]:
+    """Directories that are runs, or would have become some; each once."""
+    seen = set()
+    for directory in directories:
+        if not directory.is_dir():
+            raise UsageError(f"{directory} is no directory: name one that holds traces (run=…)")
+        for path in _below(directory.absolute()):
+            if (real := path.resolve()) not in seen:
+                seen.add(real)
+                yield path
+
+
+def _below(directory: Path) -> Iterator[Path]:
+    if directory.name.startswith(_PREFIX):
+        yield directory
+        return
+    for place, names, _ in os.walk(directory):
+        deeper = []
+        for name in sorted(names):
+            if name.startswith((_PREFIX, _UNFINISHED)):
+                yield Path(place, name)
+            elif not name.startswith("."):
+                deeper.append(name)
+        names[:] = deeper
+
+
+def _checked(path: Path, notes: list[str], *, checks_hashes: bool) -> FoundRun:
+    if path.name.startswith(_UNFINISHED):
+        raise UsageError("unfinished: it is being written, or was killed; run it again")
+    id_ = check_run_id(path.name.removeprefix(_PREFIX))
+    reader = TraceReader(path.parent)
+    if not reader.has(Run, id_):
+        raise UsageError(f"it has no {Run.TABLE}.parquet, which is written last: run it again")
+    row = reader.run(id_)
+    recorded = [table for table in TABLES.values() if reader.has(table.record, id_)]
+    lacking = {table.name: _lacking(reader, path, table, id_) for table in recorded}
+    if checks_hashes and reader.trace_hash(id_) != row.trace_hash:
+        raise UsageError("its rows are not those that were written: their hash is another")
+    notes += reader.notes
+    return FoundRun(id=id_, path=path, row=row, lacking=lacking)
+
+
+def _lacking(reader: TraceReader, path: Path, table: Table, run: str) -> tuple[str, ...]:
+    """Checks a file; returns the columns that it does not have."""
+    # One row is enough for its version, its columns and their types to be looked at.
+    next(reader.pieces(table.record, run, rows=1), None)
+    place = table_path(path, table.name)
+    with arrow.open_parquet(place) as file:
+        said = arrow.metadata_of(file).get(RUN_KEY, run)
+        if said != run:
+            raise UsageError(f"{place} is of run {said}: rename it back")
+        types = _types(file)
+    for column in table.columns:
+        if column.name in types and types[column.name] != column.kind:
+            kind = types[column.name] or "of a type that no trace has"
+            raise UsageError(f"{place}: {column.name} is {kind}, not {column.kind}")
+    return tuple(column.name for column in table.columns if column.name not in types)
+
+
+def _types(file: Any) -> dict[str, ColumnType | None]:
+    """What our columns would be called that look like these: Spark widens none of them."""
+    kinds = {kind: name for name, kind in arrow.TYPES.items()}
+    texts = {"string": ColumnType.NAME, "large_string": ColumnType.NAME}
+    return {
+        field.name: kinds.get(field.type) or texts.get(str(field.type))
+        for field in file.schema_arrow
+    }
+
+
+def _twice(run: FoundRun, twin: FoundRun) -> str:
+    same = "the same trace" if run.row.trace_hash == twin.row.trace_hash else "another trace"
+    return f"run {run.id} is in {twin.directory} too, with {same}: only that one is used"

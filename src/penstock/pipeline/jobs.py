@@ -1,0 +1,139 @@
+"""Jobs: which runs, which metrics, in which form; out come the gold tables, all or none.
+
+kernel      one task per run, which puts its tables through numpy; the quicker by far
+dataframe   the same as DataFrame steps, which spread one run over all workers
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from penstock.kernel.errors import UsageError
+from penstock.pipeline.goldfile import PARTITIONED, unfinished
+from penstock.pipeline.ingest import FoundRun
+from penstock.pipeline.kernels import METRICS
+from penstock.pipeline.kernels.findings import COLUMNS, TROUBLE, trouble
+from penstock.pipeline.kernels.measure import kernels_named, measure
+from penstock.pipeline.summary import summary
+from penstock.pipeline.twins import measured
+from penstock.pipeline.twins.frames import Frames
+from penstock.pipeline.wide import WIDE, narrowed
+
+Form: TypeAlias = Literal["kernel", "dataframe"]
+FORMS: Final[tuple[Form, ...]] = get_args(Form)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is to be computed, and where it goes."""
+
+    runs: Sequence[FoundRun]
+    out: Path
+    metrics: Sequence[str] = tuple(METRICS)
+    form: Form = "kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Where the gold tables are, how many rows each has, and what readers should know."""
+
+    out: Path
+    rows: dict[str, int]
+    notes: tuple[str, ...]
+
+
+def perform(spark: SparkSession, job: Job) -> Done:
+    """Computes and writes; what was there before is replaced when all is done."""
+    found = findings(spark, job).persist()
+    try:
+        _refuse_trouble(found)
+        tables = {name: narrowed(found, name) for name in COLUMNS}
+        tables["summary"] = summary(spark, job.runs, tables["figures"])
+        rows = _write(tables, job.out)
+        return Done(job.out, rows, tuple(_notes(tables["figures"])))
+    finally:
+        found.unpersist()
+
+
+def findings(spark: SparkSession, job: Job) -> DataFrame:
+    """What all metrics find in all runs, as one wide table."""
+    kernels_named(job.metrics)
+    if job.form == "dataframe":
+        return measured(Frames(spark, job.runs), job.metrics)
+    # The largest first: nobody waits for one that was begun last.
+    runs = sorted(job.runs, key=_size_bytes, reverse=True)
+    places = [(str(run.directory), run.id) for run in runs]
+    numbers = spark.range(0, len(places), 1, max(1, len(places)))
+    return numbers.mapInArrow(_worker(places, tuple(job.metrics)), WIDE)
+
+
+def _worker(
+    places: Sequence[tuple[str, str]], metrics: Sequence[str]
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def work(batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                directory, run = places[number]
+                yield from _measured(directory, run, metrics)
+
+    return work
+
+
+def _measured(directory: str, run: str, metrics: Sequence[str]) -> Iterator[Any]:
+    """What is wrong with a trace is handed on: Spark would wrap it into a page of its own."""
+    try:
+        yield from measure(Path(directory), run, metrics).batches()
+    except UsageError as error:
+        yield trouble(run, str(error))
+
+
+def _size_bytes(run: FoundRun) -> int:
+    return sum(path.stat().st_size for path in run.path.glob("*.parquet"))
+
+
+def _refuse_trouble(found: DataFrame) -> None:
+    bad = found.where(sf.col("table") == TROUBLE).select("run", "metric").collect()
+    if bad:
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        raise UsageError(f"run {bad[0]['run']}: {bad[0]['metric']}{more}")
+
+
+def _notes(figures: DataFrame) -> Iterator[str]:
+    is_unsorted = (sf.col("metric") == "unsorted_rows") & (sf.col("value") > 0)
+    for row in figures.where(is_unsorted).orderBy("run", "ordering").collect():
+        where = f"ordering {row['ordering']}" if row["ordering"] else "arrivals"
+        yield (
+            f"run {row['run']}: {row['value']:.0f} rows of {where} came after later ones;"
+            " they were put in order of time"
+        )
+
+
+def _write(tables: dict[str, DataFrame], out: Path) -> dict[str, int]:
+    """Under another name first, so that nobody ever reads half of it."""
+    draft = unfinished(out)
+    shutil.rmtree(draft, ignore_errors=True)
+    rows = {}
+    for name, table in tables.items():
+        place = str(draft / name)
+        if name in PARTITIONED:
+            # One file for each metric, which is what readers ask for.
+            keys = [column for column in table.columns if column != "value"]
+            sorted_ = table.repartition("metric").sortWithinPartitions("metric", *keys)
+            sorted_.write.partitionBy("metric").parquet(place, compression="zstd")
+        else:
+            table.coalesce(1).sort("metric").write.parquet(place, compression="zstd")
+        rows[name] = table.count()
+    old = out.with_name(f".{out.name}.removed")
+    shutil.rmtree(old, ignore_errors=True)
+    if out.exists():
+        out.rename(old)
+    draft.rename(out)
+    shutil.rmtree(old, ignore_errors=True)
+    return rows

@@ -1,0 +1,215 @@
+"""The one Spark session of a command, from `with` to the end of it.
+
+A session that is there already, a notebook's or that of `spark-submit`, is used
+as it is and left open. Else Java is found, started and ended here, and all that
+Spark puts on the disk goes with it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Final
+
+from penstock.kernel.errors import UsageError
+
+try:
+    import pyspark
+    from pyspark import SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.find_spark_home import _find_spark_home
+    from pyspark.sql import SparkSession
+except ImportError as error:
+    raise UsageError(
+        f"this needs Spark ({error.name} is not installed): pip install 'penstock[spark]'"
+    ) from None
+
+from penstock.pipeline.java import Archive, archive_of, find_java, java_home
+
+# All processors; a task whose process is killed is tried again, up to four times in all.
+DEFAULT_MASTER: Final = "local[*,4]"
+# Another word here shows what Spark logs: warn, info.
+LOG_VARIABLE: Final = "PENSTOCK_SPARK_LOG"
+LOOPBACK: Final = "127.0.0.1"
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+_END_S: Final = 120
+_LOCAL: Final = re.compile(r"local(\[|-cluster\[|$)")
+_ON_THIS_MACHINE: Final = re.compile(r"local(\[|-cluster\[|$)|spark://(127\.|localhost\b)")
+
+# What every session has; the caller's words, and those of spark-submit, come after these.
+_SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.catalogImplementation": "in-memory",
+    # A page of a trace that was damaged on the disk is an error, not a figure.
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+}
+# A shuffle here is small; 200 parts of it would be 200 tasks.
+_LOCAL_SETTINGS: Final = {
+    "spark.sql.shuffle.partitions": "8",
+    "spark.driver.memory": "2g",
+}
+
+# Errors in one line: what failed comes to the caller as an exception anyhow.
+_LOGGING: Final = """\
+rootLogger.level = {level}
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = spark: %p %c{{1}}: %m%n
+appender.console.layout.alwaysWriteExceptions = {traces}
+# Where its level is another than the root's, Spark says so in two lines.
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = {level}
+"""
+
+
+@contextmanager
+def open_session(
+    master: str | None = None,
+    name: str = "penstock",
+    *,
+    settings: Mapping[str, str] = _NONE,
+    is_brief: bool = False,
+) -> Iterator[SparkSession]:
+    """A session on `master`, which may be anything that Spark takes; by default this machine.
+
+    `settings` are Spark's own. `is_brief` compiles Java code quickly instead of well,
+    which is the better for less than a minute.
+    """
+    if (active := SparkSession.getActiveSession()) is not None:
+        yield active
+        return
+    if "PYSPARK_GATEWAY_PORT" in os.environ or SparkContext._gateway is not None:
+        # Somebody else started this Java, and says where it runs and with what.
+        with _stopped(_start(master, name, settings)) as session:
+            yield session
+        return
+    with TemporaryDirectory(prefix="penstock-spark-", ignore_cleanup_errors=True) as place:
+        java = find_java()
+        archive = archive_of(java, Path(_find_spark_home()), pyspark.__version__)
+        environment = _environment(master or DEFAULT_MASTER, java_home(java, Path(place)))
+        options = _java_options(Path(place), archive, is_brief=is_brief)
+        ours = _places(Path(place), options) | dict(settings)
+        try:
+            with _environment_of(environment):
+                session = _start(master or DEFAULT_MASTER, name, ours)
+            with _stopped(session):
+                yield session
+        finally:
+            _end_java()
+            if archive is not None:
+                archive.keep()
+
+
+def _start(master: str | None, name: str, settings: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder.appName(name)
+    if master is not None:
+        builder = builder.master(master)
+    is_local = master is not None and _LOCAL.match(master)
+    known = _SETTINGS | (_LOCAL_SETTINGS if is_local else {}) | dict(settings)
+    for key, value in known.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except PySparkException as error:
+        raise UsageError(_no_session(master, error)) from error
+
+
+@contextmanager
+def _stopped(session: SparkSession) -> Iterator[SparkSession]:
+    try:
+        yield session
+    finally:
+        # A Java that died has nothing left to stop.
+        with suppress(Exception):
+            session.stop()
+
+
+def _no_session(master: str | None, error: Exception) -> str:
+    first = (str(error).splitlines() or [type(error).__name__])[0]
+    return (
+        f"Spark did not start on {master or 'its master'} ({first}): see whether it is there;"
+        f" {LOG_VARIABLE}=info shows what Spark says"
+    )
+
+
+def _environment(master: str, home: Path) -> dict[str, str]:
+    wanted = {"JAVA_HOME": str(home), "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1"}
+    # Workers are to run the Python that we run on, unless somebody says otherwise.
+    wanted["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    if _ON_THIS_MACHINE.match(master):
+        wanted["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", LOOPBACK)
+    return wanted
+
+
+@contextmanager
+def _environment_of(changes: Mapping[str, str]) -> Iterator[None]:
+    before = {key: os.environ.get(key) for key in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value
+
+
+def _java_options(place: Path, archive: Archive | None, *, is_brief: bool) -> str:
+    level = os.environ.get(LOG_VARIABLE, "error")
+    logging = place / "log4j2.properties"
+    logging.write_text(_LOGGING.format(level=level, traces=str(LOG_VARIABLE in os.environ).lower()))
+    options = [
+        f"-Dlog4j2.configurationFile={logging.as_uri()}",
+        f"-Djava.io.tmpdir={place}",
+        # Of an archive that it cannot use Java would complain, on standard output.
+        *("-Xlog:disable", "-XX:-PrintWarnings"),
+    ]
+    if is_brief:
+        options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    if archive is not None:
+        options += archive.options
+    return shlex.join(options)
+
+
+def _places(place: Path, java_options: str) -> dict[str, str]:
+    return {
+        "spark.driver.extraJavaOptions": java_options,
+        "spark.local.dir": str(place),
+        "spark.sql.warehouse.dir": (place / "warehouse").as_uri(),
+    }
+
+
+def _end_java() -> None:
+    """Ends the Java that the session started: it would outlive its directory otherwise."""
+    gateway = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return
+    with suppress(Exception):
+        gateway.shutdown()
+    with suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,86 @@
+"""What varies: keys and their values, and every combination of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import product
+from typing import Final
+
+from penstock.kernel.errors import UsageError
+
+_OPENING: Final = "[{("
+_CLOSING: Final = "]})"
+_QUOTES: Final = "\"'"
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A key of the experiment's file, and the values it takes in turn, as in TOML."""
+
+    key: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One value for each key; none where nothing varies."""
+
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def sets(self) -> list[str]:
+        """As `--set` takes them."""
+        return [f"{key}={value}" for key, value in self.settings]
+
+    @property
+    def mark(self) -> str:
+        """Short, and different from that of any other point."""
+        return sha256("\n".join(self.sets).encode()).hexdigest()[:8] if self.settings else ""
+
+    @property
+    def directory(self) -> str:
+        """A name for its files that people can read, too."""
+        words = "+".join(f"{key.rpartition('.')[2]}={value}" for key, value in self.settings)
+        readable = re.sub(r"[^\w.+=-]+", "_", words)[:80]
+        return f"{readable}-{self.mark}" if self.settings else "as-it-stands"
+
+
+def parse_axis(text: str) -> Axis:
+    """Reads `key=a,b,c`; commas within brackets or quotes belong to a value."""
+    key, equals, values = text.partition("=")
+    found = [value.strip() for value in _split(values)]
+    if not equals or not key.strip() or not all(found):
+        raise UsageError(f"--vary takes key=a,b,c, as in network.link.loss=0,0.01, not {text!r}")
+    return Axis(key.strip(), tuple(dict.fromkeys(found)))
+
+
+def points_of(axes: Sequence[Axis]) -> list[Point]:
+    """All combinations; the last key varies quickest."""
+    keys = [axis.key for axis in axes]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise UsageError(f"--vary {key} is there twice: write all its values in one")
+    return [
+        Point(tuple(zip(keys, values, strict=True)))
+        for values in product(*(axis.values for axis in axes))
+    ]
+
+
+def _split(text: str) -> Iterator[str]:
+    depth, quote, value = 0, "", ""
+    for mark in text:
+        if mark == "," and not depth and not quote:
+            yield value
+            value = ""
+            continue
+        value += mark
+        if quote:
+            quote = "" if mark == quote else quote
+        elif mark in _QUOTES:
+            quote = mark
+        else:
+            depth += (mark in _OPENING) - (mark in _CLOSING)
+    yield value

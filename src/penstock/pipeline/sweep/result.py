@@ -1,0 +1,113 @@
+"""What a sweep came to: a result for each point, as `lab run` would have it, and one of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from penstock import __version__
+from penstock.kernel.errors import UsageError
+from penstock.lab.files import write_whole
+from penstock.lab.load import Source
+from penstock.lab.perform import perform
+from penstock.lab.result import Result, write_result
+from penstock.lab.statistics import Estimate
+from penstock.pipeline.sweep.grid import Axis, Point
+from penstock.pipeline.sweep.plan import PointPlan, SweepJob, is_done
+from penstock.pipeline.sweep.task import Failure
+
+
+class PointResult(msgspec.Struct, kw_only=True):
+    """One point over the seeds with which no variant failed; nothing where there is none."""
+
+    settings: dict[str, str]
+    seeds: list[int]
+    trace_hash: str = ""
+    variants: dict[str, dict[str, Estimate]] = {}
+    # What the whole result is in.
+    file: str = ""
+
+
+class SweepResult(msgspec.Struct, kw_only=True):
+    """All points, and all that failed."""
+
+    id: str
+    profile: str
+    vary: dict[str, list[str]]
+    runs: int
+    points: list[PointResult]
+    failed: list[Failure]
+    code_version: str = __version__
+
+    def for_programs(self) -> Any:
+        """What `--json` prints."""
+        return msgspec.to_builtins(self)
+
+
+def gather(
+    source: Source,
+    axes: Sequence[Axis],
+    plans: Sequence[PointPlan],
+    failed: Mapping[str, Failure],
+    out: Path,
+) -> SweepResult:
+    """Reads what the runs left, and writes `sweep.json` and each point's `result.json`."""
+    result = SweepResult(
+        id=source.experiment.id,
+        profile=plans[0].plan.profile,
+        vary={axis.key: list(axis.values) for axis in axes},
+        runs=sum(len(plan.jobs) for plan in plans),
+        points=[_point(source, plan, failed, out) for plan in plans],
+        failed=list(failed.values()),
+    )
+    encoded = msgspec.json.encode(result)
+    write_whole(out / "sweep.json", msgspec.json.format(encoded, indent=1))
+    return result
+
+
+def failure(job: SweepJob, point: Point, error: str, where: str = "") -> Failure:
+    """With all that it takes to run it again."""
+    return Failure(
+        run=job.run_id,
+        settings=dict(point.settings),
+        variant=job.variant,
+        seed=job.seed,
+        error=error,
+        traceback=where,
+    )
+
+
+def _point(
+    source: Source, plan: PointPlan, failed: Mapping[str, Failure], out: Path
+) -> PointResult:
+    # Variants are compared seed by seed: one that a variant lacks is of no use to the others.
+    spoilt = {job.seed for job in plan.jobs if job.run_id in failed}
+    whole = [job for job in plan.jobs if job.seed not in spoilt]
+    settings = dict(plan.point.settings)
+    if not whole:
+        return PointResult(settings=settings, seeds=[])
+    found = _result(source, plan, whole)
+    path = Path("points") / plan.point.directory / "result.json"
+    write_result(found, out / path)
+    return PointResult(
+        settings=settings,
+        seeds=found.seeds,
+        trace_hash=found.trace_hash,
+        variants=found.variants,
+        file=str(path),
+    )
+
+
+def _result(source: Source, plan: PointPlan, jobs: Sequence[SweepJob]) -> Result:
+    """Has `lab` put the outcomes together: it finds them all done."""
+    for job in jobs:
+        if not is_done(job):
+            raise UsageError(
+                f"{job.kept_path} is not what this program would have written: executors need a"
+                " disk that is shared with this machine (--out), and the same version of penstock"
+            )
+    kept = [msgspec.structs.replace(job, keep=None, resume=True) for job in jobs]
+    return perform(source, plan.plan, jobs=list(kept))

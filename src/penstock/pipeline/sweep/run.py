@@ -1,0 +1,47 @@
+"""A whole sweep, from the plan to the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from penstock.lab.load import Source
+from penstock.pipeline.sweep.grid import Axis
+from penstock.pipeline.sweep.plan import PointPlan, is_done
+from penstock.pipeline.sweep.result import SweepResult, failure, gather
+from penstock.pipeline.sweep.spread import Board, SparkStoppedError, spread
+from penstock.pipeline.sweep.task import Failure
+
+# Spark is started only if there is something to do.
+Session = Callable[[], AbstractContextManager[SparkSession]]
+
+
+def run_sweep(
+    source: Source,
+    axes: Sequence[Axis],
+    plans: Sequence[PointPlan],
+    out: Path,
+    session: Session,
+    progress: Board = lambda _runs: None,
+) -> SweepResult:
+    """Runs what is not done; a run that fails is told in the result, and stops nobody."""
+    every = [(plan.point, job) for plan in plans for job in plan.jobs]
+    to_do = [(point, job) for point, job in every if not (job.resume and is_done(job))]
+    jobs = [job for _, job in to_do]
+    failed: dict[str, Failure] = {}
+    before = len(every) - len(jobs)
+    progress(before)
+    if jobs:
+        try:
+            with session() as spark:
+                lost = spread(spark, jobs, lambda runs: progress(before + runs))
+        except SparkStoppedError as error:
+            why = f"not run to its end: Spark gave up ({error}); --resume tries again"
+            lost = {at: (why, "") for at, job in enumerate(jobs) if not is_done(job)}
+        for at, (why, where) in lost.items():
+            point, job = to_do[at]
+            failed[job.run_id] = failure(job, point, why, where)
+    return gather(source, axes, plans, failed, out)

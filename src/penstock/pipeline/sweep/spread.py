@@ -1,0 +1,111 @@
+"""Has Spark do all jobs, and tells how many are done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from threading import Event, Thread
+from typing import Final
+from uuid import uuid4
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import StatusTracker
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from penstock.pipeline.sweep.plan import SweepJob
+from penstock.pipeline.sweep.task import run_task
+
+# Hears how many runs are done.
+Board = Callable[[float], None]
+
+# A task costs 30 to 55 ms: many short runs share one, as long as every processor has enough of
+# them that none is left alone at the end.
+_TASKS_PER_SLOT: Final = 64
+_POLL_S: Final = 0.25
+_ATTEMPTS: Final = 4
+_LOCAL_ATTEMPTS: Final = re.compile(r"local\[(?:\d+|\*)\s*,\s*(\d+)\]")
+
+_FOUND: Final = StructType(
+    [
+        StructField("job", LongType(), nullable=False),
+        StructField("error", StringType(), nullable=True),
+        StructField("trace", StringType(), nullable=True),
+    ]
+)
+
+
+class SparkStoppedError(Exception):
+    """Spark gave up: some task was lost more often than it may be."""
+
+
+def spread(
+    spark: SparkSession, jobs: Sequence[SweepJob], progress: Board = lambda _runs: None
+) -> dict[int, tuple[str, str]]:
+    """Runs the jobs; returns what failed by number, with its error and where it happened."""
+    if not jobs:
+        return {}
+    context = spark.sparkContext
+    tasks = min(len(jobs), _TASKS_PER_SLOT * context.defaultParallelism)
+    work = partial(run_task, tuple(jobs), tasks, attempts_of(spark))
+    with _watched(spark, len(jobs) / tasks, progress):
+        try:
+            rows = spark.range(0, tasks, 1, tasks).mapInArrow(work, _FOUND).collect()
+        except (PySparkException, Py4JError) as error:
+            raise SparkStoppedError(first_line(error)) from error
+    progress(len(jobs))
+    return {row.job: (row.error, row.trace or "") for row in rows if row.error is not None}
+
+
+def attempts_of(spark: SparkSession) -> int:
+    """How often Spark tries a task: on one machine as often as the master says, or only once."""
+    master = spark.sparkContext.master or ""
+    if (said := _LOCAL_ATTEMPTS.fullmatch(master)) is not None:
+        return int(said[1])
+    if re.fullmatch(r"local(\[[^,\]]*\])?", master):
+        return 1
+    return int(spark.sparkContext.getConf().get("spark.task.maxFailures") or _ATTEMPTS)
+
+
+def first_line(error: Exception) -> str:
+    """What a person wants to know of what Spark says on pages."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+@contextmanager
+def _watched(spark: SparkSession, runs_per_task: float, progress: Board) -> Iterator[None]:
+    """A thread asks Spark, since the one that started the job waits for its end."""
+    group, is_over = f"penstock-sweep-{uuid4().hex}", Event()
+    context = spark.sparkContext
+    tracker = context.statusTracker()
+
+    def watch() -> None:
+        while not is_over.wait(_POLL_S):
+            # Of a Spark that is dying there is nothing to tell.
+            with suppress(Exception):
+                progress(runs_per_task * _tasks_done(tracker, group))
+
+    context.setJobGroup(group, "penstock sweep", interruptOnCancel=True)
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+        with suppress(Exception):
+            context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+
+
+def _tasks_done(tracker: StatusTracker, group: str) -> int:
+    done = 0
+    for job in tracker.getJobIdsForGroup(group):
+        told = tracker.getJobInfo(job)
+        for stage in told.stageIds if told else ():
+            info = tracker.getStageInfo(stage)
+            done += info.numCompletedTasks if info else 0
+    return done

@@ -1,0 +1,44 @@
+"""Each metric again as DataFrame steps: the kernels' oracle, and the way for a run too large.
+
+    frames    the tables of all runs, and what came to receivers
+    steps     from aggregates to rows of the gold tables
+
+All others are metrics, each a function from frames to parts of the wide table.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from penstock.pipeline.twins.delays import delays
+from penstock.pipeline.twins.detection import detection
+from penstock.pipeline.twins.drops import drops
+from penstock.pipeline.twins.fairness import fairness
+from penstock.pipeline.twins.frames import Frames
+from penstock.pipeline.twins.inversions import inversions
+from penstock.pipeline.twins.late_drops import late_drops
+from penstock.pipeline.twins.links import links
+from penstock.pipeline.twins.order import order
+from penstock.pipeline.twins.queues import queues
+from penstock.pipeline.twins.rates import rates
+
+TWINS: Final[dict[str, Callable[[Frames], list[DataFrame]]]] = {
+    "rates": rates,
+    "order": order,
+    "inversions": inversions,
+    "delays": delays,
+    "late_drops": late_drops,
+    "detection": detection,
+    "links": links,
+    "queues": queues,
+    "drops": drops,
+    "fairness": fairness,
+}
+
+
+def measured(frames: Frames, metrics: Iterable[str]) -> DataFrame:
+    """What the named metrics find, as one wide table."""
+    parts = [part for name in metrics for part in TWINS[name](frames)]
+    return reduce(DataFrame.unionByName, parts)

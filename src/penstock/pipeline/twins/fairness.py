@@ -1,0 +1,23 @@
+"""The twin of `kernels.fairness`."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from penstock.pipeline.twins.frames import ORDERING, Frames
+from penstock.pipeline.twins.steps import as_figures
+
+
+def fairness(frames: Frames) -> list[DataFrame]:
+    """Jain's index over all that anything was expected for or came to."""
+    key = [*ORDERING, "subscriber"]
+    wanted = frames.table("expected").select("run", "subscriber").distinct()
+    each = sf.broadcast(frames.orderings_of(frames.recorded("expected")))
+    receivers = each.join(wanted, "run").select(*key, sf.lit(0).alias("one"))
+    received = frames.receipts().select(*key, sf.lit(1).alias("one"))
+    rates = receivers.union(received).groupBy(*key).agg(sf.sum("one").alias("rate"))
+    total, squares = sf.sum("rate"), sf.sum(sf.col("rate") * sf.col("rate"))
+    index = sf.try_divide(total * total, sf.count("*") * squares)
+    found = rates.groupBy(*ORDERING).agg(sf.coalesce(index, sf.lit(1.0)).alias("jain"))
+    return [found.transform(as_figures({"jain": ""}))]

@@ -1,0 +1,121 @@
+"""Steps that twins share: from aggregates to rows of the gold tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from itertools import chain
+from typing import Final, TypeAlias
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from penstock.kernel.instant import SECOND
+from penstock.pipeline.twins.frames import NETWORK, ORDERING, Frames, whole
+from penstock.pipeline.wide import widened
+
+Step: TypeAlias = Callable[[DataFrame], DataFrame]
+
+# What is counted: rows of a kind, each at an instant or at none.
+_EVENT: Final = (*ORDERING, "kind", "at_ns", "amount")
+
+
+def as_figures(units: Mapping[str, str], *, prefix: str | None = None) -> Step:
+    """The columns that `units` names, one row each; a null was not computed.
+
+    `prefix` is a column that says what their names begin with.
+    """
+
+    def step(frame: DataFrame) -> DataFrame:
+        values = [sf.col(metric).cast("double").alias(metric) for metric in units]
+        unit = sf.create_map(*map(sf.lit, chain.from_iterable(units.items())))
+        keys = [*ORDERING] if prefix is None else [*ORDERING, prefix]
+        name = sf.col("metric") if prefix is None else sf.concat_ws("_", prefix, "metric")
+        return (
+            frame.transform(with_ordering)
+            .select(*keys, *values)
+            .unpivot([*keys], [*units], "metric", "value")
+            .where(sf.col("value").isNotNull())
+            .withColumn("unit", unit[sf.col("metric")])
+            .withColumn("metric", name)
+            .transform(lambda rows: widened(rows, "figures"))
+        )
+
+    return step
+
+
+def with_ordering(frame: DataFrame) -> DataFrame:
+    """What names no ordering is of the network."""
+    if "ordering" in frame.columns:
+        return frame
+    return frame.withColumn("ordering", sf.lit(NETWORK))
+
+
+def events(frame: DataFrame, kind: str, at_ns: str | None = None) -> DataFrame:
+    """Rows as events of a kind, each counting for one."""
+    return frame.transform(with_ordering).select(
+        *ORDERING,
+        sf.lit(kind).alias("kind"),
+        (sf.lit(None).cast("long") if at_ns is None else sf.col(at_ns)).alias("at_ns"),
+        sf.lit(1).cast("long").alias("amount"),
+    )
+
+
+def nothing(frames: Frames, told: Mapping[str, Iterable[tuple[str, str]]]) -> DataFrame:
+    """Events that count for nothing, where there may be no other: by kind, runs and orderings."""
+    rows = [(*where, kind) for kind, places in told.items() for where in places]
+    small = frames.small(
+        run=[run for run, _, _ in rows],
+        ordering=[ordering for _, ordering, _ in rows],
+        kind=[kind for _, _, kind in rows],
+        amount=[0] * len(rows),
+    )
+    return small.withColumn("at_ns", sf.lit(None).cast("long"))
+
+
+def tallied(frames: Frames, parts: Iterable[DataFrame]) -> DataFrame:
+    """How many events of each kind there were in each `second`; null for those in none."""
+    second = whole(sf.col("at_ns") - sf.col("origin_ns"), SECOND)
+    inside = (second >= 0) & (second < sf.col("seconds"))
+    return (
+        reduce(DataFrame.unionByName, [part.select(*_EVENT) for part in parts])
+        .join(sf.broadcast(frames.facts()), "run")
+        .withColumn("second", sf.when(inside, second))
+        .groupBy(*ORDERING, "kind", "second")
+        .agg(sf.sum("amount").alias("amount"))
+    )
+
+
+def totals(tally: DataFrame, kinds: Iterable[str]) -> DataFrame:
+    """A column for each kind; null where there is nothing to tell of it."""
+    columns = [_of_kind(kind).alias(kind) for kind in kinds]
+    return tally.groupBy(*ORDERING).agg(*columns)
+
+
+def as_seconds(frames: Frames, kinds: Iterable[str]) -> Step:
+    """One row for each second of what a tally tells of, whether anything happened in it or not."""
+
+    def step(tally: DataFrame) -> DataFrame:
+        chosen = tally.where(sf.col("kind").isin(list(kinds)))
+        every = sf.explode(sf.sequence(sf.lit(0).cast("long"), sf.col("seconds") - 1))
+        grid = (
+            chosen.select(*ORDERING, "kind")
+            .distinct()
+            .join(sf.broadcast(frames.facts()), "run")
+            # A run may have no second at all.
+            .where(sf.col("seconds") > 0)
+            .select(*ORDERING, "kind", every.alias("second"), sf.lit(0).alias("amount"))
+        )
+        return (
+            chosen.where(sf.col("second").isNotNull())
+            .unionByName(grid)
+            .groupBy(*ORDERING, sf.col("kind").alias("metric"), "second")
+            .agg(sf.sum("amount").alias("value"))
+            .transform(lambda rows: widened(rows, "seconds"))
+        )
+
+    return step
+
+
+def _of_kind(kind: str) -> Column:
+    return sf.sum(sf.when(sf.col("kind") == kind, sf.col("amount")))

@@ -1,0 +1,1 @@
+"""Tables, figures and one HTML page, from gold tables and results."""

@@ -1,0 +1,127 @@
+"""A figure as a value, and what it looks like on the page and beside it.
+
+Nothing here knows what is drawn. Output is the same for the same input: no
+dates, no random identifiers. Matplotlib is loaded when the first figure is
+drawn, and used without its global state.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO, StringIO
+from typing import TYPE_CHECKING, Any, Final
+
+from penstock.kernel.errors import UsageError
+from penstock.report.looks import INK
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+WIDTH_IN: Final = 7.4
+_PNG_DPI: Final = 150
+_STYLE: Final[dict[str, Any]] = {
+    "svg.hashsalt": "penstock",
+    # Text stays text: it can be read aloud, searched and copied.
+    "svg.fonttype": "none",
+    "font.family": ["DejaVu Sans"],
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.alpha": 0.18,
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "legend.handlelength": 2.8,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+    "axes.formatter.useoffset": False,
+    **dict.fromkeys(
+        ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color",
+         "grid.color", "legend.labelcolor"),
+        INK,
+    ),
+}  # fmt: skip
+_ID: Final = re.compile(r'\bid="([^"]+)"')
+_REFERENCE: Final = re.compile(r'(url\(#|href="#)([^")]+)')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """What can be drawn; `name` is that of its files, `title` says what one sees."""
+
+    name: str
+    title: str
+    draw: Callable[[Canvas], None]
+    caption: str = ""
+    height_in: float = 3.8
+
+
+@contextmanager
+def drawn(figure: Figure) -> Iterator[Canvas]:
+    """The figure on a canvas of its own, as long as it is being saved."""
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context(_STYLE):
+        canvas = matplotlib.figure.Figure(
+            figsize=(WIDTH_IN, figure.height_in), layout="constrained"
+        )
+        figure.draw(canvas)
+        # Laid out once, not once for every format: that is half of the work.
+        canvas.draw_without_rendering()
+        canvas.set_layout_engine("none")
+        yield canvas
+
+
+def svg(figure: Figure, canvas: Canvas) -> str:
+    """To stand within a page: takes its colour, and has identifiers that no other figure has."""
+    text = StringIO()
+    canvas.savefig(text, format="svg", transparent=True, metadata=_nothing("Date", "Creator"))
+    body = text.getvalue()
+    body = body[body.index("<svg") :]
+    body = re.sub(r"\s*<metadata>.*?</metadata>|\s*<style.*?</style>", "", body, flags=re.S)
+    body = re.sub(r'<svg (.*?)width="[^"]*" (.*?)height="[^"]*"', r"<svg \1\2", body, count=1)
+    body = re.sub(r'<svg (.*?)height="[^"]*" (.*?)width="[^"]*"', r"<svg \1\2", body, count=1)
+    body = re.sub(r' xmlns:xlink="[^"]*"| xmlns="[^"]*"', "", body)
+    body = body.replace("xlink:href", "href").replace(INK, "currentColor")
+    body = _ID.sub(rf'id="{figure.name}-\1"', body)
+    body = _REFERENCE.sub(rf"\g<1>{figure.name}-\2", body)
+    return body.strip()
+
+
+def png(canvas: Canvas) -> bytes:
+    """For slides."""
+    return _saved(canvas, "png", dpi=_PNG_DPI, facecolor="white", metadata=_nothing("Software"))
+
+
+def pdf(canvas: Canvas) -> bytes:
+    """For papers."""
+    unsaid = _nothing("CreationDate", "Creator", "Producer")
+    return _saved(canvas, "pdf", facecolor="white", metadata=unsaid)
+
+
+def _saved(canvas: Canvas, form: str, **options: Any) -> bytes:
+    content = BytesIO()
+    canvas.savefig(content, format=form, **options)
+    return content.getvalue()
+
+
+def _nothing(*keys: str) -> dict[str, None]:
+    """Metadata that would differ from one run or one version to the next."""
+    return dict.fromkeys(keys)
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+        import matplotlib.figure
+    except ImportError:
+        raise UsageError(
+            "figures need matplotlib, which is not installed: pip install 'penstock[spark]'"
+        ) from None
+    return matplotlib

@@ -1,0 +1,185 @@
+"""What a page is made of: the result of an experiment, and what else its traces told.
+
+Whoever draws asks `Facts`, and does not know whether the answer comes from
+`result.json` or from the pipeline's tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from penstock.lab.result import Result
+from penstock.lab.statistics import Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """How many fell into each bin; bin i of a `start` of 0 holds i·width ≤ x < (i + 1)·width."""
+
+    counts: tuple[int, ...]
+    width: float
+    start: float = 0.0
+
+    @property
+    def edges(self) -> list[float]:
+        """One more than there are bins."""
+        return [self.start + number * self.width for number in range(len(self.counts) + 1)]
+
+
+Histograms = Mapping[str, Mapping[str, Histogram]]
+_NONE: Final[Histograms] = MappingProxyType({})
+
+
+class Facts:
+    """One experiment with all that is compared in it, by the names that results have."""
+
+    def __init__(self, result: Result, *, histograms: Histograms = _NONE, about: str = "") -> None:
+        self.result = result
+        self.about = about
+        self._histograms = histograms
+        self._origins = {name: _origin(name, result.parameters) for name in self.names}
+
+    def with_more(self, other: Facts) -> Facts:
+        """With what another source tells besides; what both tell is taken from this one."""
+        mine, theirs = self.result, other.result
+        known = mine.variants
+        result = msgspec.structs.replace(
+            mine,
+            series={n: {**theirs.series.get(n, {}), **mine.series.get(n, {})} for n in known},
+            quantiles={
+                n: {**theirs.quantiles.get(n, {}), **mine.quantiles.get(n, {})} for n in known
+            },
+        )
+        return Facts(result, histograms=other._histograms, about=self.about)
+
+    @property
+    def id(self) -> str:
+        """The experiment's."""
+        return self.result.id
+
+    @property
+    def title(self) -> str:
+        """What the experiment shows, in its own words."""
+        return str(self._said("title") or self.id)
+
+    @property
+    def source(self) -> str:
+        """Where the experiment comes from."""
+        return str(self._said("source") or "")
+
+    @property
+    def names(self) -> list[str]:
+        """What is compared: variants, and orderings of each."""
+        return list(self.result.variants)
+
+    @property
+    def networks(self) -> list[str]:
+        """Of these, the variants: what stands there is the network's."""
+        return [name for name in self.names if name in self.result.parameters]
+
+    def figure(self, name: str, metric: str) -> Estimate | None:
+        """None where it was not measured."""
+        return self.result.variants.get(name, {}).get(metric)
+
+    def having(self, metric: str) -> list[str]:
+        """Everything compared of which this figure is known."""
+        return [name for name in self.names if self.figure(name, metric) is not None]
+
+    def metrics(self) -> dict[str, str]:
+        """The unit of every figure that anything has."""
+        every = [f for figures in self.result.variants.values() for f in figures.items()]
+        return {metric: estimate.unit for metric, estimate in every}
+
+    def series(self, name: str, metric: str) -> Sequence[float]:
+        """By second of the experiment; empty where it was not measured."""
+        return self.result.series.get(name, {}).get(metric, [])
+
+    def having_series(self, metric: str) -> list[str]:
+        """Everything compared of which there is such a series."""
+        return [name for name in self.names if self.series(name, metric)]
+
+    def distribution(self, name: str, metric: str) -> Sequence[float]:
+        """What lies at 0, 1, … 100 %; empty where it is not known."""
+        return self.result.quantiles.get(name, {}).get(metric, [])
+
+    def having_distribution(self, metric: str) -> list[str]:
+        """Everything compared of which there is such a distribution."""
+        return [name for name in self.names if self.distribution(name, metric)]
+
+    def histogram(self, name: str, metric: str) -> Histogram | None:
+        """Only traces have them."""
+        return self._histograms.get(name, {}).get(metric)
+
+    def variant(self, name: str) -> str:
+        """The variant that this is, or is an ordering of."""
+        return self._origins[name][0]
+
+    def ordering(self, name: str) -> str | None:
+        """The ordering that this is of; None where it is the network's."""
+        return self._origins[name][1]
+
+    def kind(self, name: str) -> str | None:
+        """Of an ordering: off, constant, literal or default."""
+        kind = self.setting(name, "kind")
+        return None if kind is None else str(kind)
+
+    def setting(self, name: str, key: str) -> Any:
+        """What the file says of an ordering; None where it says nothing."""
+        ordering = self.ordering(name)
+        orderings = self.parameter(name, "orderings") or {}
+        return None if ordering is None else orderings.get(ordering, {}).get(key)
+
+    def record(self, name: str) -> int:
+        """How many entries of the record an ordering looks at, of those that there are."""
+        looks_at = int(self.setting(name, "record") or 0)
+        there_are = self.parameter(name, "transport.record")
+        return looks_at if there_are is None else min(looks_at, int(there_are))
+
+    def parameter(self, name: str, path: str) -> Any:
+        """What the file says of the variant, by dotted path; None where it says nothing."""
+        tree: Any = self.result.parameters.get(self.variant(name), {})
+        for key in path.split("."):
+            tree = tree.get(key) if isinstance(tree, dict) else None
+        return tree
+
+    def _said(self, key: str) -> Any:
+        trees = self.result.parameters.values()
+        return next((tree[key] for tree in trees if isinstance(tree, dict) and key in tree), None)
+
+
+def _origin(name: str, parameters: Mapping[str, Any]) -> tuple[str, str | None]:
+    """The variant and ordering that a result's name stands for."""
+    if name in parameters:
+        return name, name if name in _orderings(parameters[name]) else None
+    for variant, tree in parameters.items():
+        if len(parameters) == 1 and name in _orderings(tree):
+            return variant, name
+        if name.startswith(f"{variant}.") and name[len(variant) + 1 :] in _orderings(tree):
+            return variant, name[len(variant) + 1 :]
+    return name, None
+
+
+def flat(tree: Any, above: str = "") -> dict[str, str]:
+    """Dotted keys and values as text; what is not set is left out."""
+    if not isinstance(tree, dict):
+        return {} if tree is None else {above: _value(tree)}
+    found: dict[str, str] = {}
+    for key, below in tree.items():
+        found |= flat(below, f"{above}.{key}" if above else str(key))
+    return found
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()
+
+
+def _orderings(tree: Any) -> Mapping[str, Any]:
+    found = tree.get("orderings") if isinstance(tree, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,37 @@
+"""Which figures a page has: every family that finds something to draw, or else the plain ones."""
+
+from __future__ import annotations
+
+from penstock.report.drawing import Figure
+from penstock.report.facts import Facts
+from penstock.report.figures import (
+    calibrated,
+    delay_laws,
+    detection_curves,
+    detection_grid,
+    extra_delay,
+    generic,
+    latch,
+    rates,
+    violations,
+    workload,
+)
+
+# In the order of the page: what differs first, then what it was measured on.
+FAMILIES = (
+    violations,
+    extra_delay,
+    latch,
+    detection_curves,
+    detection_grid,
+    calibrated,
+    delay_laws,
+    workload,
+    rates,
+)
+
+
+def figures_of(facts: Facts) -> list[Figure]:
+    """At least one, if anything was measured."""
+    found = [figure for family in FAMILIES for figure in family.figures(facts)]
+    return found or generic.figures(facts)

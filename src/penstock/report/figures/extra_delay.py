@@ -1,0 +1,98 @@
+"""What order costs: the mean extra delay of each pair, as a cumulative distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from penstock.report import published
+from penstock.report.drawing import Figure
+from penstock.report.facts import Facts
+from penstock.report.figures.parts import PUBLISHED, legend_below
+from penstock.report.looks import looks
+from penstock.report.numbers import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+_METRIC: Final = "extra_delay_pairs_ms"
+_CURVES_MAX: Final = 14
+# Below this the axis is linear, so that nothing at all can be shown beside a second.
+_LINEAR_MS: Final = 1.0
+
+
+def figures(facts: Facts) -> list[Figure]:
+    """An ordering that is off adds nothing and is not drawn."""
+    names = [n for n in facts.having_distribution(_METRIC) if facts.kind(n) != "off"]
+    names = [n for n in names if facts.distribution(n, _METRIC)[-1] > 0][:_CURVES_MAX]
+    if not names or not _has_pairs(facts, names):
+        return []
+    return [
+        Figure(
+            name="extra-delay",
+            title=_title(facts, names),
+            caption="Of all pairs of publisher and subscriber, how many have at most so much mean"
+            " extra delay (delivered − arrived). Further left is cheaper. Up to 1 ms the axis is"
+            f" linear, beyond it logarithmic. {published.redraws(facts.id, 'extra-delay')}",
+            draw=partial(_draw, facts=facts, names=names),
+            height_in=4.4,
+        )
+    ]
+
+
+def _has_pairs(facts: Facts, names: Sequence[str]) -> bool:
+    """One pair has no distribution."""
+    every = [facts.distribution(name, _METRIC) for name in names]
+    return any(values[0] != values[-1] for values in every)
+
+
+def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    axes = canvas.subplots()
+    shares = np.linspace(0, 1, 101)
+    for number_, (name, style) in enumerate(looks(facts, names).items()):
+        values = facts.distribution(name, _METRIC)
+        axes.plot(
+            values,
+            shares[: len(values)],
+            color=style.colour,
+            linestyle=style.line,
+            linewidth=style.width,
+            marker=style.marker,
+            # Apart from each other, so that curves that lie together can be told apart.
+            markevery=(5 + 2 * number_ % 20, 20),
+            label=name,
+        )
+    _mark_published(axes, facts, names)
+    axes.set_xscale("symlog", linthresh=_LINEAR_MS)
+    axes.set(xlabel="mean extra delay of a pair (ms)", ylabel="share of pairs")
+    axes.set_ylim(0, 1.01)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlim(-0.02, None)
+    legend_below(canvas, [axes])
+
+
+def _mark_published(axes: Axes, facts: Facts, names: Sequence[str]) -> None:
+    known = published.EXTRA_DELAY.get(facts.id, {})
+    for name, style in looks(facts, names).items():
+        point = known.get(facts.setting(name, "record"))
+        if point is not None and facts.kind(name) == "literal":
+            axes.plot(
+                *point, color=style.colour, marker="*", markersize=13, linestyle="",
+                label=f"{PUBLISHED}, {name}: {number(point[0])} ms",
+            )  # fmt: skip
+
+
+def _title(facts: Facts, names: Sequence[str]) -> str:
+    said = [
+        f"{name} {number(cost.mean)} ms"
+        for name in names
+        if facts.kind(name) == "default" or name == "literal" or name.startswith("CST-")
+        if (cost := facts.figure(name, "extra_delay_pairs_p90")) is not None
+    ]
+    if not said:
+        return "What order costs the pairs"
+    return f"90 % of pairs wait less than this: {', '.join(said[:4])}"

@@ -1,0 +1,76 @@
+"""What several figures have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.lab.statistics import Estimate
+from penstock.report.looks import INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+# Single points are shown as long as they do not run into each other.
+_MARKED_MAX: Final = 25
+_LEGEND_COLUMNS: Final = 4
+# What the paper states. "Published" would also be what a publisher does.
+PUBLISHED: Final = "the paper"
+
+
+def panels(canvas: Canvas, rows: int, columns: int = 1, **options: Any) -> list[Axes]:
+    """Axes below each other, row by row."""
+    found = canvas.subplots(rows, columns, squeeze=False, **options)
+    return list(np.asarray(found).ravel())
+
+
+def legend_below(canvas: Canvas, axes: Sequence[Axes]) -> None:
+    """One legend for all axes, where it hides nothing."""
+    entries: dict[str, Any] = {}
+    for one in axes:
+        for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if entries:
+        canvas.legend(
+            entries.values(),
+            entries.keys(),
+            loc="outside lower center",
+            ncols=min(_LEGEND_COLUMNS, len(entries)),
+        )
+
+
+def with_thousands(axis: Any) -> None:
+    """30,000 and not 3e4."""
+    axis.set_major_formatter("{x:,.10g}")
+
+
+def marker_for(values: Sequence[float], marker: str) -> str:
+    """None for long curves."""
+    return marker if len(values) <= _MARKED_MAX else ""
+
+
+def seconds(values: Sequence[float]) -> NDArray[np.float64]:
+    """The middle of each second, which is what a count of it tells of."""
+    return np.arange(len(values), dtype=np.float64) + 0.5
+
+
+def reach(estimates: Sequence[Estimate]) -> NDArray[np.float64] | None:
+    """Below and above each mean, for error bars; None where there is only one seed."""
+    if all(e.ci95 is None for e in estimates):
+        return None
+    ends = [e.ci95 or (e.mean, e.mean) for e in estimates]
+    pairs = zip(estimates, ends, strict=True)
+    return np.array([(e.mean - low, high - e.mean) for e, (low, high) in pairs]).T
+
+
+def reference(axes: Axes, *, x: float | None = None, y: float | None = None, label: str) -> None:
+    """A line where the paper says it should be."""
+    look: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": (0, (4, 3)), "alpha": 0.8}
+    if y is not None:
+        axes.axhline(y, label=label, **look)
+    if x is not None:
+        axes.axvline(x, label=label, **look)

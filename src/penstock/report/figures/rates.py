@@ -1,0 +1,121 @@
+"""What is published, delivered and missed, second by second; and what comes out of order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from penstock.report import published
+from penstock.report.drawing import Figure
+from penstock.report.facts import Facts
+from penstock.report.figures.parts import (
+    PUBLISHED,
+    legend_below,
+    marker_for,
+    panels,
+    reference,
+    seconds,
+    with_thousands,
+)
+from penstock.report.looks import BLUE, GREEN, VERMILION
+from penstock.report.numbers import number, percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+_PANELS_MAX: Final = 4
+_CURVES: Final = (
+    ("publications", "publications", BLUE, "--", "s"),
+    ("deliveries", "deliveries", GREEN, "-", "o"),
+    ("false_negatives", "false negatives", VERMILION, ":", "^"),
+)
+
+
+def figures(facts: Facts) -> list[Figure]:
+    """Rates of each network; violations of order below them, where they were counted."""
+    found = []
+    names = _networks(facts, "deliveries")
+    if names:
+        found.append(
+            Figure(
+                name="rates",
+                title=_title(facts, names[0]),
+                caption="Messages a second of the whole network, means over seeds. A false"
+                " negative is a message that somebody wanted and never got, in the second in"
+                f" which it was published. {published.redraws(facts.id, 'rates')}",
+                draw=partial(_rates, facts=facts, names=names),
+                height_in=1.2 + 2.4 * len(names),
+            )
+        )
+    names = _networks(facts, "violations")
+    if names:
+        found.append(
+            Figure(
+                name="violations-over-time",
+                title=_violations_title(facts, names[0]),
+                caption="Messages a second that arrive after a higher number of the same"
+                f" publisher. {published.redraws(facts.id, 'violations-over-time')}",
+                draw=partial(_violations, facts=facts, names=names),
+                height_in=1.0 + 2.0 * len(names),
+            )
+        )
+    return found
+
+
+def _networks(facts: Facts, metric: str) -> list[str]:
+    """Orderings have such series too, of the same network."""
+    every = facts.having_series(metric)
+    return ([name for name in every if name in facts.networks] or every)[:_PANELS_MAX]
+
+
+def _rates(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    all_axes = panels(canvas, len(names), sharex=False)
+    limit = published.DELIVERY_LIMIT.get(facts.id)
+    for axes, name in zip(all_axes, names, strict=True):
+        for metric, label, colour, line, marker in _CURVES:
+            values = facts.series(name, metric)
+            axes.plot(
+                seconds(values),
+                values,
+                color=colour,
+                linestyle=line,
+                marker=marker_for(values, marker),
+                label=label,
+            )
+        if limit is not None:
+            reference(axes, y=limit, label=f"{PUBLISHED}: a limit of {number(limit)}/s")
+        axes.set(ylabel="messages/s", ylim=(0, None), xlim=(0, None))
+        axes.set_title(name if len(names) > 1 else "")
+        with_thousands(axes.yaxis)
+    all_axes[-1].set_xlabel("time (s)")
+    legend_below(canvas, all_axes)
+
+
+def _violations(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    all_axes = panels(canvas, len(names))
+    for axes, name in zip(all_axes, names, strict=True):
+        values = facts.series(name, "violations")
+        axes.plot(seconds(values), values, color=VERMILION, marker=marker_for(values, "o"))
+        axes.set(ylabel="violations/s", ylim=(0, None), xlim=(0, None))
+        axes.set_title(name if len(names) > 1 else "")
+        with_thousands(axes.yaxis)
+    all_axes[-1].set_xlabel("time (s)")
+
+
+def _title(facts: Facts, name: str) -> str:
+    top = max(facts.series(name, "deliveries"))
+    missed = facts.figure(name, "false_negative_ratio")
+    said = f"Up to {number(round(top))} deliveries a second"
+    if missed is None:
+        return said
+    if not missed.mean:
+        return f"{said}, and nothing is lost"
+    return f"{said}; {percent(missed.mean)} of what was wanted never comes"
+
+
+def _violations_title(facts: Facts, name: str) -> str:
+    goes_with = facts.figure(name, "violations_with_deliveries")
+    if goes_with is None or goes_with.mean < 0.9:
+        return "What arrives out of order"
+    return f"Violations of order follow the deliveries (correlation {goes_with.mean:.2f})"

@@ -1,0 +1,98 @@
+"""A metric against the parameter that was varied, with intervals."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from penstock.lab.statistics import Estimate
+from penstock.report.drawing import Figure
+from penstock.report.facts import Facts
+from penstock.report.figures.parts import legend_below, reach, with_thousands
+from penstock.report.looks import Look, look, looks
+from penstock.report.sweep import Sweep, numeric
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+_FIGURES_MAX: Final = 8
+_CURVES_MAX: Final = 14
+# Values that span more than this are spread evenly by a logarithmic axis.
+_WIDE: Final = 50
+_TICKS_MAX: Final = 12
+
+
+def figures(sweep: Sweep) -> list[Figure]:
+    """One for every metric that tells the points apart."""
+    return [
+        Figure(
+            name=f"sweep-{number + 1}",
+            title=f"{metric} by {', '.join(sweep.keys)}",
+            caption="Means over seeds, with 95 % intervals where there are several.",
+            draw=partial(_draw, sweep=sweep, metric=metric),
+            height_in=4.2,
+        )
+        for number, metric in enumerate(sweep.metrics()[:_FIGURES_MAX])
+    ]
+
+
+def _draw(canvas: Canvas, *, sweep: Sweep, metric: str) -> None:
+    axes = canvas.subplots()
+    key, *others = sweep.keys
+    values = list(dict.fromkeys(sweep.setting(point, key) for point in sweep.points))
+    places = _places(values)
+    curves = _curves(sweep, metric, others)
+    styles = _looks(sweep.points[0], [name for name, _ in curves], len(curves))
+    for ((name, rest), points), style in zip(curves.items(), styles, strict=True):
+        axes.errorbar(
+            [places[sweep.setting(point, key)] for point, _ in points],
+            [estimate.mean for _, estimate in points],
+            yerr=reach([estimate for _, estimate in points]),
+            color=style.colour,
+            linestyle=style.line,
+            linewidth=style.width,
+            marker=style.marker,
+            elinewidth=1,
+            capsize=3,
+            label=", ".join(part for part in (name, rest) if part),
+        )
+    low, high = min(places.values()), max(places.values())
+    if low > 0 and high / low >= _WIDE:
+        axes.set_xscale("log")
+    if len(values) <= _TICKS_MAX:
+        axes.set_xticks(list(places.values()), values)
+        axes.minorticks_off()
+    unit = sweep.points[0].metrics().get(metric)
+    axes.set(xlabel=key, ylabel=f"{metric} ({unit})" if unit else metric)
+    with_thousands(axes.yaxis)
+    legend_below(canvas, [axes])
+
+
+def _places(values: Sequence[str]) -> dict[str, float]:
+    """Numbers where they belong; words one after another."""
+    numbers = {value: number for value in values if (number := numeric(value)) is not None}
+    if len(numbers) == len(values):
+        return numbers
+    return {value: float(place) for place, value in enumerate(values)}
+
+
+def _curves(
+    sweep: Sweep, metric: str, others: Sequence[str]
+) -> dict[tuple[str, str], list[tuple[Facts, Estimate]]]:
+    """By what is compared, and by the setting of all parameters but the first."""
+    found: dict[tuple[str, str], list[tuple[Facts, Estimate]]] = defaultdict(list)
+    for point in sweep.points:
+        for name in point.having(metric):
+            estimate = point.figure(name, metric)
+            assert estimate is not None
+            found[name, sweep.label(point, others)].append((point, estimate))
+    return dict(list(found.items())[:_CURVES_MAX])
+
+
+def _looks(point: Facts, names: Sequence[str], count: int) -> list[Look]:
+    """Those of a single page, where each name has one curve."""
+    if len({*names}) == count and all(name in point.names for name in names):
+        return list(looks(point, names).values())
+    return [look(number) for number in range(count)]

@@ -1,0 +1,132 @@
+"""Violations of order that each ordering leaves: bars on a logarithmic scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from penstock.report import published
+from penstock.report.drawing import Figure
+from penstock.report.facts import Facts
+from penstock.report.figures.parts import PUBLISHED, legend_below, reach, with_thousands
+from penstock.report.looks import INK, looks
+from penstock.report.numbers import number, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+# More names than this do not fit beside each other.
+_UPRIGHT_MAX: Final = 14
+_ROWS_MAX: Final = 60
+
+
+def figures(facts: Facts) -> list[Figure]:
+    """Only where there are orderings to be compared."""
+    names = [n for n in facts.having("violations_removed") if facts.kind(n)][:_ROWS_MAX]
+    if len(names) < 2:
+        return []
+    is_upright = len(names) <= _UPRIGHT_MAX
+    return [
+        Figure(
+            name="violations",
+            title=_title(facts, names),
+            caption="Messages delivered after a higher number of the same publisher, in all;"
+            " above each bar how many, and what share of those among arrivals is gone."
+            f" Logarithmic scale. {published.redraws(facts.id, 'violations')}",
+            draw=partial(_upright if is_upright else _lying, facts=facts, names=names),
+            height_in=4.2 if is_upright else 1.2 + 0.24 * len(names),
+        )
+    ]
+
+
+def _upright(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    axes = canvas.subplots()
+    counts = [e for name in names if (e := facts.figure(name, "violations")) is not None]
+    styles = looks(facts, names)
+    axes.bar(
+        range(len(names)),
+        [e.mean for e in counts],
+        color=[styles[name].colour for name in names],
+        yerr=reach(counts),
+        ecolor=INK,
+        capsize=3,
+        width=0.66,
+    )
+    for place, (name, count) in enumerate(zip(names, counts, strict=True)):
+        top = count.ci95[1] if count.ci95 else count.mean
+        axes.annotate(
+            f"{number(count.mean)}\n{_gone(facts, name)}",
+            (place, max(top, 0.6)),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=8,
+        )
+    _mark_published(axes, facts, names)
+    axes.set_yscale("symlog", linthresh=1)
+    with_thousands(axes.yaxis)
+    axes.set_ylim(0, 12 * max(1.0, *(e.mean for e in counts)))
+    axes.set_ylabel("violations of order (messages)")
+    axes.set_xticks(range(len(names)), names, rotation=35 if len(names) > 6 else 0)
+    if len(names) > 6:
+        for label in axes.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
+    axes.grid(visible=False, axis="x")
+    legend_below(canvas, [axes])
+
+
+def _lying(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    axes = canvas.subplots()
+    counts = [e for name in names if (e := facts.figure(name, "violations")) is not None]
+    styles = looks(facts, names)
+    colours = [styles[name].colour for name in names]
+    axes.barh(range(len(names)), [e.mean for e in counts], color=colours, xerr=reach(counts))
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_xscale("symlog", linthresh=1)
+    with_thousands(axes.xaxis)
+    axes.set_xlabel("violations of order (messages)")
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+
+
+def _mark_published(axes: Axes, facts: Facts, names: Sequence[str]) -> None:
+    """What would be left if as many were removed as is published."""
+    removed = published.REMOVED.get(facts.id, {})
+    off = next((e for n in names if facts.kind(n) == "off" for e in [_count(facts, n)]), None)
+    for place, name in enumerate(names):
+        share = removed.get(facts.setting(name, "chance"))
+        if off is None or share is None or facts.kind(name) != "literal":
+            continue
+        left = off * (1 - share)
+        axes.hlines(
+            left, place - 0.45, place + 0.45, color=INK, linewidth=2, linestyle=(0, (2, 1)),
+            label=f"{PUBLISHED}: what this P would leave of the violations here",
+        )  # fmt: skip
+
+
+def _count(facts: Facts, name: str) -> float | None:
+    found = facts.figure(name, "violations")
+    return None if found is None else found.mean
+
+
+def _gone(facts: Facts, name: str) -> str:
+    removed = facts.figure(name, "violations_removed")
+    if facts.kind(name) == "off" or removed is None:
+        return ""
+    return f"−{percent(removed.mean)}"
+
+
+def _title(facts: Facts, names: Sequence[str]) -> str:
+    removed = facts.figure("default", "violations_removed") if "default" in names else None
+    if removed is None:
+        return "What each ordering leaves out of order"
+    others = [
+        f"{name} {percent(found.mean)}"
+        for name in ("literal",)
+        if name in names and (found := facts.figure(name, "violations_removed")) is not None
+    ]
+    beside = f", {', '.join(others)}" if others else ""
+    return f"default removes {percent(removed.mean)} of the violations{beside}"

@@ -1,0 +1,215 @@
+"""What a reader sees first: who leaves how much, at what cost, and whether it is as expected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from penstock.lab.expect import Verdict, holds
+from penstock.lab.statistics import Estimate
+from penstock.report.facts import Facts
+from penstock.report.markup import Cell, Content, Markup, join, table, tag
+from penstock.report.numbers import estimate_text, interval, number, percent
+
+# Metrics that tell orderings and networks apart, with what a reader would call them.
+_TELLING: Final = {
+    "violations": "out of order",
+    "violations_removed": "removed",
+    "extra_delay_mean": "mean extra delay",
+    "extra_delay_pairs_p90": "90 % of pairs below",
+    "late_drops": "dropped as late",
+    "losses_declared": "losses declared",
+    "loss_precision": "of these true",
+    "loss_recall": "losses found",
+    "residual": "missing that came late",
+    "detected.0": "losses noticed",
+    "detected.4": "with four others",
+    "latch_with_rate": "latch follows rate",
+    "false_negative_ratio": "never came",
+    "delivery_rate_peak": "deliveries at most",
+    "delay_p50": "median delay",
+    "messages_with_2_or_fewer": "messages with ≤ 2 receivers",
+    "pair_match_p80": "80 % of pairs match below",
+    "violation_ratio": "share out of order",
+}
+_COLUMNS_MAX: Final = 8
+_NAMED_MAX: Final = 6
+_KINDS: Final = ("off", "constant", "literal", "default")
+
+
+def glance(facts: Facts) -> Markup:
+    """A few sentences, then a table."""
+    said = [tag("p", sentence) for sentence in (_difference(facts), expected(facts)) if sentence]
+    orderings = [name for name in facts.names if facts.ordering(name) is not None]
+    if len(facts.networks) > 1 and orderings:
+        return join([*said, _over_variants(facts, orderings)])
+    return join([*said, _side_by_side(facts, orderings or facts.names)])
+
+
+def expected(facts: Facts) -> str:
+    """How many expectations are met, and which are not, or not for sure."""
+    verdicts = facts.result.expect
+    if not verdicts:
+        return ""
+    met = sum(verdict.ok for verdict in verdicts)
+    parts = [f"{met} of {len(verdicts)} expectations are met"]
+    for said in ("missed", "unsure", "not measured"):
+        named = [f"{v.metric} of {v.variant}" for v in verdicts if word(v) == said]
+        if named:
+            more = f" and {len(named) - _NAMED_MAX} more" if len(named) > _NAMED_MAX else ""
+            parts.append(f"{said}: {', '.join(named[:_NAMED_MAX])}{more}")
+    return f"{'; '.join(parts)}."
+
+
+def word(verdict: Verdict) -> str:
+    """Unsure where the mean meets the goal and the interval does not."""
+    if verdict.ok:
+        return "met"
+    if verdict.value is None:
+        return "not measured"
+    alone = Estimate(verdict.value, None)
+    return "unsure" if holds(alone, verdict.op, verdict.goal) else "missed"
+
+
+def described(facts: Facts, name: str) -> str:
+    """What an ordering does, from what the file says of it."""
+    kind, record = facts.kind(name), facts.record(name)
+    looks_at = f", record of {record}" if record else ", no record"
+    match kind:
+        case "off":
+            return "as messages arrive"
+        case "constant":
+            return f"waits {number(facts.setting(name, 'latch_ms'))} ms{looks_at}"
+        case "literal":
+            printed = ", as printed" if facts.setting(name, "as_printed") else ""
+            return f"the paper's, P = {facts.setting(name, 'chance'):g}{looks_at}{printed}"
+        case "default":
+            return f"chance {facts.setting(name, 'chance'):g}{looks_at}"
+    return ""
+
+
+def _side_by_side(facts: Facts, names: Sequence[str]) -> Markup:
+    """Off, constant, literal, default: one row each."""
+    names = sorted(names, key=lambda name: _rank(facts.kind(name)))
+    metrics = _metrics(facts, names)
+    headings = ["", *_headings(facts, metrics)]
+    # One row alone has nothing to be compared with.
+    tops = {m: _top(facts, names, m) if len(names) > 1 else 0.0 for m in metrics}
+    rows: list[list[Content]] = []
+    for name in names:
+        row: list[Content] = [_named(facts, name, name)]
+        row += [_cell(facts.figure(name, metric), metric, tops[metric]) for metric in metrics]
+        rows.append(row)
+    return table(headings, rows, class_="glance")
+
+
+def _over_variants(facts: Facts, names: Sequence[str]) -> Markup:
+    """One row for each ordering: the least and the most over all variants."""
+    metrics = _metrics(facts, names)
+    orderings = dict.fromkeys(str(facts.ordering(name)) for name in names)
+    rows: list[list[Content]] = []
+    for ordering in orderings:
+        own = [name for name in names if facts.ordering(name) == ordering]
+        row: list[Content] = [_named(facts, own[0], ordering)]
+        row += [_range(facts, own, metric) for metric in metrics]
+        rows.append(row)
+    note = f"Lowest to highest mean over {len(facts.networks)} variants; all of them are below."
+    headings = ["", *_headings(facts, metrics)]
+    return join([table(headings, rows, class_="glance"), tag("p", note, class_="note")])
+
+
+def _named(facts: Facts, name: str, called: str) -> Markup:
+    """With what it does below, for whoever does not know the names by heart."""
+    what = described(facts, name)
+    return join([called, tag("small", what)] if what else [called])
+
+
+def _metrics(facts: Facts, names: Sequence[str]) -> list[str]:
+    known = {metric for name in names for metric in facts.result.variants[name]}
+    asked = dict.fromkeys(v.metric for v in facts.result.expect if v.metric in known)
+    return (telling(facts, names) or list(asked) or sorted(known))[:_COLUMNS_MAX]
+
+
+def telling(facts: Facts, names: Sequence[str]) -> list[str]:
+    """Metrics that tell these apart, the most telling first."""
+    return [metric for metric in _TELLING if _tells(facts, names, metric)]
+
+
+def _tells(facts: Facts, names: Sequence[str], metric: str) -> bool:
+    """A column of nothing but zeros, or of the network alone, is no comparison."""
+    found = [e.mean for name in names if (e := facts.figure(name, metric)) is not None]
+    return any(found) and (len(found) > 1 or len(names) == 1)
+
+
+def _headings(facts: Facts, metrics: Sequence[str]) -> list[str]:
+    units = facts.metrics()
+    return [
+        _TELLING.get(m, m) + (f" ({units[m]})" if units[m] and units[m] != "messages" else "")
+        for m in metrics
+    ]
+
+
+def _cell(figure: Estimate | None, metric: str, top: float) -> Cell:
+    if figure is None:
+        return Cell("–")
+    return Cell(_said(figure, metric), figure.mean / top if top > 0 else None)
+
+
+def _said(figure: Estimate, metric: str) -> str:
+    """Shares of everything as percentages: they are what is compared."""
+    if metric in ("violations_removed", "false_negative_ratio", "violation_ratio"):
+        return percent(figure.mean)
+    return estimate_text(figure)
+
+
+def _top(facts: Facts, names: Sequence[str], metric: str) -> float:
+    found = [e.mean for name in names if (e := facts.figure(name, metric)) is not None]
+    return max(found, default=0.0)
+
+
+def _range(facts: Facts, names: Sequence[str], metric: str) -> str:
+    means = [e.mean for name in names if (e := facts.figure(name, metric)) is not None]
+    if not means:
+        return "–"
+    low, high = number(min(means)), number(max(means))
+    return low if low == high else f"{low} to {high}"
+
+
+def _rank(kind: str | None) -> int:
+    return _KINDS.index(kind) if kind in _KINDS else 0
+
+
+def _difference(facts: Facts) -> str:
+    """What default, literal and constant make of the violations, where there are all of them."""
+    off = next((n for n in facts.names if facts.kind(n) == "off"), None)
+    raw = None if off is None else facts.figure(off, "violations")
+    if raw is None or not raw.mean:
+        return ""
+    parts = [said for name in _chosen(facts) if (said := _left(facts, name))]
+    if not parts:
+        return ""
+    arrived = interval(raw.mean, raw.ci95)
+    return f"{arrived} messages arrive out of order. Left by {'; by '.join(parts)}."
+
+
+def _chosen(facts: Facts) -> list[str]:
+    """One of each kind; of constants the longest latch, which is the safest."""
+    found = []
+    for kind in ("default", "literal", "constant"):
+        own = [n for n in facts.names if facts.kind(n) == kind]
+        own.sort(key=lambda n: (n != kind, -float(facts.setting(n, "latch_ms") or 0)))
+        found += own[:1]
+    return found
+
+
+def _left(facts: Facts, name: str) -> str:
+    left, removed, cost = (
+        facts.figure(name, metric)
+        for metric in ("violations", "violations_removed", "extra_delay_mean")
+    )
+    if left is None or removed is None or cost is None:
+        return ""
+    return (
+        f"{name}: {number(left.mean)} ({percent(removed.mean)} removed),"
+        f" at {number(cost.mean)} ms of extra delay a message"
+    )

@@ -1,0 +1,284 @@
+"""Facts from the gold tables of the pipeline, under the names that results have.
+
+The tables know runs and orderings. What a run is of (experiment, variant, seed,
+parameters) stands in its trace; where traces are gone, in the table `summary` and
+in the run's name. From there on everything is computed as the lab does it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from penstock import __version__
+from penstock.kernel.errors import UsageError
+from penstock.lab.expect import judge
+from penstock.lab.findings import Findings
+from penstock.lab.load import catalogue
+from penstock.lab.result import Result, estimates, means
+from penstock.pipeline.goldfile import read_gold
+from penstock.pipeline.kernels.histogram import BIN_MS
+from penstock.report.facts import Facts, Histogram, flat
+from penstock.tracefile.reader import TraceReader
+
+_LISTS: Final = {
+    "pairs": ("value",),
+    "seconds": ("second", "value"),
+    "histograms": ("bin", "count"),
+}
+# What the lab calls the distribution over pairs of a pairs' figure.
+_DISTRIBUTIONS: Final = {"extra_delay_mean": "extra_delay_pairs_ms"}
+_SHARES: Final = np.linspace(0, 1, 101)
+# A histogram that reaches further is cut there.
+_BINS_MAX: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """What one run is of."""
+
+    name: str
+    experiment: str
+    profile: str
+    variant: str
+    seed: int
+    parameters: str
+    trace_hash: str = ""
+    code_version: str = __version__
+
+
+def facts_of_gold(gold: Path, traces: Path | None = None) -> list[Facts]:
+    """One for every experiment, profile and setting of what a sweep varies."""
+    tables = {name: _rows(table, name) for name, table in read_gold(gold).items()}
+    names = dict.fromkeys(row["run"] for row in tables["figures"])
+    runs = _from_traces(traces, names) if traces else _from_summary(tables["summary"], names)
+    if not runs:
+        raise UsageError(f"{gold} has no figures: are there finished runs in the traces?")
+    return [_facts(group, tables) for group in _grouped(runs)]
+
+
+def _rows(table: Any, name: str) -> list[Mapping[str, Any]]:
+    """Rows of a table; what has many to a metric comes as one row of lists."""
+    if name not in _LISTS:
+        return list(table.to_pylist())
+    if name == "pairs":
+        table = table.filter(pc.field("metric").isin(list(_DISTRIBUTIONS)))
+    lists = [(column, "list") for column in _LISTS[name]]
+    grouped = table.group_by(["run", "ordering", "metric"], use_threads=False).aggregate(lists)
+    return [
+        {key.removesuffix("_list"): value for key, value in row.items()}
+        for row in grouped.to_pylist()
+    ]
+
+
+def _from_traces(traces: Path, names: Iterable[str]) -> list[_Run]:
+    reader = TraceReader(traces)
+    there_are = {*reader.run_ids()}
+    rows = [(name, reader.run(name)) for name in names if name in there_are]
+    return [
+        _Run(
+            name=name,
+            experiment=row.experiment,
+            profile=row.profile,
+            variant=row.variant,
+            seed=row.seed,
+            parameters=row.parameters,
+            trace_hash=row.trace_hash or "",
+            code_version=row.code_version,
+        )
+        for name, row in rows
+    ]
+
+
+def _from_summary(summary: Sequence[Mapping[str, Any]], names: Iterable[str]) -> list[_Run]:
+    """By name: a run is called EXPERIMENT.PROFILE.VARIANT.SEED."""
+    kinds: dict[tuple[str, str, str], str] = {}
+    for row in summary:
+        kind = (row["experiment"], row["profile"], row["variant"])
+        if kinds.setdefault(kind, row["parameters"]) != row["parameters"]:
+            raise UsageError(
+                f"{kind[0]} was run with several settings, and only its traces say which run had"
+                " which: name the directory that holds them"
+            )
+    found = []
+    for name in names:
+        for (experiment, profile, variant), parameters in kinds.items():
+            safe = re.sub(r"[^A-Za-z0-9._+-]", "-", experiment)
+            seed = name.removeprefix(f"{safe}.{profile}.{variant}.")
+            if seed.isdecimal():
+                found.append(
+                    _Run(
+                        name=name,
+                        experiment=experiment,
+                        profile=profile,
+                        variant=variant,
+                        seed=int(seed),
+                        parameters=parameters,
+                    )
+                )
+    return found
+
+
+def _grouped(runs: Sequence[_Run]) -> list[list[_Run]]:
+    """Runs that belong on one page: of the same experiment, and of one point of a sweep."""
+    by_variant: dict[tuple[str, str, str], list[dict[str, str]]] = defaultdict(list)
+    trees = {run.name: flat(json.loads(run.parameters or "{}")) for run in runs}
+    for run in runs:
+        by_variant[run.experiment, run.profile, run.variant].append(trees[run.name])
+    varied = {key for own in by_variant.values() for key in _differing(own)}
+    groups: dict[tuple[str, ...], list[_Run]] = defaultdict(list)
+    for run in runs:
+        setting = [trees[run.name].get(key, "") for key in sorted(varied)]
+        groups[run.experiment, run.profile, *setting].append(run)
+    return list(groups.values())
+
+
+def _differing(trees: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    for key in dict.fromkeys(key for tree in trees for key in tree):
+        if len({tree.get(key) for tree in trees}) > 1:
+            yield key
+
+
+def _facts(runs: Sequence[_Run], tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Facts:
+    first = runs[0]
+    naming = _Naming(runs)
+    found = naming.findings(tables)
+    source = catalogue().get(first.experiment)
+    expectations = [] if source is None else source.experiment.expect
+    hashes = {f"{run.variant}.{run.seed}": run.trace_hash for run in runs if run.trace_hash}
+    result = Result(
+        id=first.experiment,
+        profile=first.profile,
+        seeds=sorted({run.seed for run in runs}),
+        trace_hash=_combined(hashes),
+        variants={name: estimates(own) for name, own in found.items()},
+        expect=[
+            judge(expectation, found)
+            for expectation in expectations
+            # Of a metric that only the lab computes there is nothing to be judged.
+            if first.profile in expectation.profiles
+            and all(
+                expectation.metric in own.figures
+                for name in {expectation.variant, expectation.ratio_to} - {None}
+                for own in found.get(str(name), [Findings()])
+            )
+        ],
+        parameters={run.variant: json.loads(run.parameters or "{}") for run in runs},
+        trace_hashes=hashes,
+        series={name: means([f.series for f in own]) for name, own in found.items()},
+        quantiles={name: means([f.quantiles for f in own]) for name, own in found.items()},
+        code_version=first.code_version,
+    )
+    about = "" if source is None else source.experiment.about
+    return Facts(result, histograms=naming.histograms(tables["histograms"]), about=about)
+
+
+class _Naming:
+    """Gathers rows of runs and orderings under the names that results have."""
+
+    def __init__(self, runs: Sequence[_Run]) -> None:
+        self._runs = {run.name: run for run in runs}
+        self._is_alone = len({run.variant for run in runs}) == 1
+        trees = {run.name: json.loads(run.parameters or "{}") for run in runs}
+        # Without a transport rows have an ordering too, which nobody asked for.
+        self._orderings = {name: tree.get("orderings") for name, tree in trees.items()}
+
+    def of(self, row: Mapping[str, Any]) -> str | None:
+        """None for rows of other runs, and of orderings that the experiment does not have."""
+        run = self._runs.get(row["run"])
+        if run is None:
+            return None
+        ordering, known = row["ordering"], self._orderings[row["run"]]
+        if not ordering:
+            return run.variant
+        if known is not None and ordering not in known:
+            return None
+        return str(ordering) if self._is_alone else f"{run.variant}.{ordering}"
+
+    def findings(
+        self, tables: Mapping[str, Sequence[Mapping[str, Any]]]
+    ) -> dict[str, list[Findings]]:
+        """By name, one for each seed; the network's come before those of its orderings."""
+        found: dict[tuple[str, str], Findings] = {}
+        for row, own in self._by_name(tables["figures"], found):
+            own.figures[row["metric"]] = (row["value"], row["unit"])
+        for row, own in self._by_name(tables["seconds"], found):
+            own.series[row["metric"]] = _laid_out(row["second"], row["value"])
+        for row, own in self._by_name(tables["pairs"], found):
+            if row["metric"] in _DISTRIBUTIONS:
+                quantiles = np.quantile(row["value"], _SHARES).tolist()
+                own.quantiles[_DISTRIBUTIONS[row["metric"]]] = quantiles
+        by_name: dict[str, list[Findings]] = defaultdict(list)
+        for (name, _), own in found.items():
+            by_name[name].append(own)
+        return {name: by_name[name] for name in [*self._in_order(), *by_name] if name in by_name}
+
+    def _in_order(self) -> Iterator[str]:
+        """Names as the experiment's file has them; tables are sorted by the alphabet."""
+        for run, orderings in self._orderings.items():
+            for ordering in ("", *(orderings or ())):
+                yield str(self.of({"run": run, "ordering": ordering}))
+
+    def _by_name(
+        self, rows: Iterable[Mapping[str, Any]], found: dict[tuple[str, str], Findings]
+    ) -> Iterator[tuple[Mapping[str, Any], Findings]]:
+        for row in sorted(rows, key=_network_first):
+            name = self.of(row)
+            if name is not None:
+                key = (name, row["run"])
+                # Not setdefault: the default of a field is shared by all that have it.
+                if key not in found:
+                    found[key] = Findings(figures={}, series={}, quantiles={})
+                yield row, found[key]
+
+    def histograms(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Histogram]]:
+        """Bins of all seeds added up."""
+        counts: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
+        for row in rows:
+            name = self.of(row)
+            if name is not None:
+                own = dict(zip(row["bin"], row["count"], strict=True))
+                counts[name][row["metric"]].update(own)
+        return {
+            name: {metric: _dense(metric, bins) for metric, bins in own.items()}
+            for name, own in counts.items()
+        }
+
+
+def _network_first(row: Mapping[str, Any]) -> bool:
+    return bool(row["ordering"])
+
+
+def _laid_out(seconds: Sequence[int], values: Sequence[float]) -> list[float]:
+    """From the first second to the last; in one that nothing is said of there was nothing."""
+    series = [0.0] * (max(seconds) + 1)
+    for second, value in zip(seconds, values, strict=True):
+        series[second] = value
+    return series
+
+
+def _dense(metric: str, bins: Mapping[int, int]) -> Histogram:
+    """Clocks that differ make delays below 0: they are left out, as is what lies far beyond."""
+    inside = {place: count for place, count in bins.items() if 0 <= place < _BINS_MAX}
+    counts = [0] * (max(inside, default=-1) + 1)
+    for place, count in inside.items():
+        counts[place] = count
+    return Histogram(counts=tuple(counts), width=BIN_MS if "delay" in metric else 1.0)
+
+
+def _combined(hashes: Mapping[str, str]) -> str:
+    """One for all runs, as the lab makes it."""
+    lines = sorted(
+        f"{name.rpartition('.')[0]} {name.rpartition('.')[2]} {hash_}\n"
+        for name, hash_ in hashes.items()
+    )
+    return sha256("".join(lines).encode()).hexdigest() if lines else ""

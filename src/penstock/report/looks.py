@@ -1,0 +1,74 @@
+"""What a curve looks like: colours that everyone can tell apart, and lines and markers besides.
+
+The colours are those of Okabe and Ito. In a comparison of orderings the colour
+says what kind an ordering is, the line and the marker which one of its kind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.report.facts import Facts
+
+# Text, axes and whatever stands for "nothing done"; in a page it takes the page's colour.
+INK: Final = "#1f2328"
+BLUE: Final = "#0072b2"
+ORANGE: Final = "#e69f00"
+GREEN: Final = "#009e73"
+VERMILION: Final = "#d55e00"
+PURPLE: Final = "#cc79a7"
+SKY: Final = "#56b4e9"
+
+PALETTE: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
+KINDS: Final = {"off": INK, "constant": BLUE, "literal": VERMILION, "default": GREEN}
+_CONSTANT_WITH_RECORD: Final = SKY
+_LINES: Final = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
+_MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Of one curve."""
+
+    colour: str
+    line: Any = "-"
+    marker: str = "o"
+    width: float = 1.6
+
+
+def look(number: int) -> Look:
+    """The so-many-th of curves that have nothing else in common."""
+    return Look(
+        PALETTE[number % len(PALETTE)],
+        _LINES[number // len(PALETTE) % len(_LINES)],
+        _MARKERS[number % len(_MARKERS)],
+    )
+
+
+def looks(facts: Facts, names: Sequence[str]) -> dict[str, Look]:
+    """By kind of ordering where there are several kinds, otherwise one after another."""
+    kinds = {name: facts.kind(name) for name in names}
+    if len({*kinds.values()} - {None}) < 2:
+        return {name: look(place) for place, name in enumerate(names)}
+    found: dict[str, Look] = {}
+    seen: Counter[str] = Counter()
+    for name in names:
+        colour = _colour(facts, name)
+        found[name] = Look(
+            colour,
+            _LINES[seen[colour] % len(_LINES)],
+            _MARKERS[seen[colour] % len(_MARKERS)],
+            2.6 if kinds[name] == "default" else 1.5,
+        )
+        seen[colour] += 1
+    return found
+
+
+def _colour(facts: Facts, name: str) -> str:
+    kind = facts.kind(name)
+    if kind == "constant" and facts.setting(name, "record"):
+        return _CONSTANT_WITH_RECORD
+    return KINDS.get(kind or "off", INK)

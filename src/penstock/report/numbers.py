@@ -1,0 +1,69 @@
+"""Numbers as people read them: no more digits than are known."""
+
+from __future__ import annotations
+
+from math import floor, isfinite, log10
+
+from penstock.lab.expect import Verdict
+from penstock.lab.statistics import Estimate
+
+
+def number(value: float) -> str:
+    """Three digits of small ones, all of large ones."""
+    if not isfinite(value):
+        return "not known"
+    if value == int(value) or abs(value) >= 1000:
+        return f"{value or 0:,.0f}"
+    if abs(value) < 1e-4:
+        return f"{value:.1e}"
+    places = 2 - floor(log10(abs(value)))
+    said = _decimals(value, places)
+    # The zeros of 230 are not those of 2.30.
+    return said.rstrip("0").rstrip(".") if places > 0 else said
+
+
+def interval(mean: float, ci95: tuple[float, float] | None) -> str:
+    """`mean ± half`; the interval has two digits, and the mean as many decimals."""
+    half = 0.0 if ci95 is None else (ci95[1] - ci95[0]) / 2
+    if not (half > 0 and isfinite(half)):
+        return number(mean)
+    places = max(0, 1 - floor(log10(half)))
+    if places > 5:
+        return f"{number(mean)} ± {half:.1e}"
+    return f"{_decimals(mean, places)} ± {_decimals(half, places)}"
+
+
+def estimate_text(figure: Estimate | None, *, with_unit: bool = False) -> str:
+    """Of one figure; a dash where there is none."""
+    if figure is None:
+        return "–"
+    unit = f" {figure.unit}" if with_unit and figure.unit else ""
+    return interval(figure.mean, figure.ci95) + unit
+
+
+def percent(share: float) -> str:
+    """A share, with a decimal more the nearer it is to all or nothing."""
+    if share in (0, 1):
+        return f"{share * 100:.0f} %"
+    places = 0 if 0.1 <= share <= 0.9 else 1 if 0.005 <= share <= 0.995 else 2
+    return f"{share * 100:.{places}f} %"
+
+
+def plain(value: float) -> str:
+    """A number that somebody wrote: with no digits that were not written."""
+    return f"{value:,.10g}"
+
+
+def goal_text(verdict: Verdict) -> str:
+    """What was expected, as it would be said."""
+    signs = {">=": "≥", "<=": "≤"}
+    goal = verdict.goal
+    if isinstance(goal, list):
+        said = f"{plain(goal[0])} to {plain(goal[1])}"
+    else:
+        said = f"{signs.get(verdict.op, verdict.op)} {plain(goal)}"
+    return said if verdict.ratio_to is None else f"{said} × {verdict.ratio_to}"
+
+
+def _decimals(value: float, places: int) -> str:
+    return f"{value:,.{max(0, places)}f}"

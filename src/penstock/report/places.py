@@ -1,0 +1,84 @@
+"""What a directory holds that a page can be made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from penstock.kernel.errors import UsageError
+from penstock.tracefile.layout import finished_runs
+
+RESULT: Final = "result.json"
+GOLD: Final = "gold"
+TRACES: Final = "traces"
+SWEEP: Final = "sweep.json"
+_POINTS: Final = "points"
+# Results that were put side by side, as in out/lab/ID/PROFILE.
+_DEPTH: Final = 2
+_PLACES_MAX: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One result; its traces and what the pipeline made of them, where there are any."""
+
+    directory: Path
+    result: Path | None = None
+    gold: Path | None = None
+    traces: Path | None = None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether there are traces that the gold tables cannot know."""
+        if self.traces is None:
+            return False
+        if self.gold is None:
+            return True
+        newest = max(run.stat().st_mtime_ns for run in self.traces.glob("run=*"))
+        return newest > max(path.stat().st_mtime_ns for path in self.gold.iterdir())
+
+
+def places(path: Path) -> list[Place]:
+    """What is there, or in the directories below; an error that says what to name instead."""
+    if not path.exists():
+        raise UsageError(f"there is no {path}: name a directory that 'penstock lab run' wrote")
+    if path.is_file():
+        return [Place(path.parent, result=path)]
+    found = _below(path, _DEPTH)
+    if not found:
+        raise UsageError(
+            f"{path} has no {RESULT}, no {GOLD}/ and no traces (run=…):"
+            " name a directory that 'penstock lab run' wrote"
+        )
+    return found
+
+
+def _below(path: Path, depth: int) -> list[Place]:
+    if (path / SWEEP).is_file():
+        # Its traces lie side by side; the results say what each point came to.
+        return _below(path / _POINTS, 1)
+    place = _place(path)
+    if place.result or place.gold or place.traces:
+        return [place]
+    if not depth or not path.is_dir():
+        return []
+    below = sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
+    return [place for one in below[:_PLACES_MAX] for place in _below(one, depth - 1)]
+
+
+def _place(path: Path) -> Place:
+    result, gold = path / RESULT, path / GOLD
+    traces = next((p for p in (path, path / TRACES) if p.is_dir() and finished_runs(p)), None)
+    if _is_gold(path):
+        gold = path
+    return Place(
+        path,
+        result if result.is_file() else None,
+        gold if _is_gold(gold) else None,
+        traces,
+    )
+
+
+def _is_gold(path: Path) -> bool:
+    return any((path / name).exists() for name in ("figures", "figures.parquet"))

@@ -1,0 +1,48 @@
+"""What the papers state, where it is not in a result: numbers of their figures, values in the text.
+
+By experiment id: a file of one's own has none of it. Values that were only read
+off a picture are not here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Which figure of its source an experiment redraws, by experiment and name of our figure.
+_NUMBERS: Final = {
+    ("M-3.1", "rates"): "3.1b",
+    ("M-3.1", "violations-over-time"): "3.2",
+    ("M-3.1", "delays"): "3.8",
+    ("M-3.4", "delays"): "3.4",
+    ("M-3.4", "delay-differences"): "3.5",
+    ("M-3.11", "violations"): "3.11",
+    ("M-3.11", "extra-delay"): "3.12",
+    ("M-3.13", "violations"): "3.13",
+    ("M-3.13", "extra-delay"): "3.14",
+    ("M-3.15", "latch"): "3.15",
+    ("M-4.2", "detection"): "4.2",
+    ("M-4.3", "workload"): "4.3",
+    ("M-4.3", "rates"): "4.4",
+}
+
+# Deliveries a second at which the network is full.
+DELIVERY_LIMIT: Final = {"M-3.1": 30_000.0}
+# The share of violations that P-x-y removes, by x.
+REMOVED: Final = {
+    "M-3.11": {0.05: 0.99, 0.2: 0.91},
+    "M-3.13": {0.05: 0.995},
+}
+# Extra delay (ms) that so many of the pairs stay below, by entries of the record looked at.
+EXTRA_DELAY: Final = {"M-3.13": {25: (190.0, 0.9), 0: (960.0, 1.0)}}
+# Probability that a loss is noticed, by (match probability, record).
+DETECTED: Final = {"M-4.2": {(0.05, 10): 0.4}}
+# So many of the messages have at most two receivers.
+FEW_RECEIVERS: Final = {"M-4.3": 0.5}
+# Match probability that such a share of pairs stays below.
+PAIR_MATCH: Final = {"M-4.3": ((0.08, 0.8), (0.1, 1.0))}
+
+
+def redraws(experiment: str, figure: str) -> str:
+    """A sentence for the caption; empty where nothing was published."""
+    number = _NUMBERS.get((experiment, figure))
+    return "" if number is None else f"Redraws figure {number} of the source."

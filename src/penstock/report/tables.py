@@ -1,0 +1,137 @@
+"""All figures, all expectations, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from penstock.report.facts import Facts, flat
+from penstock.report.glance import word
+from penstock.report.markup import Cell, Content, Markup, join, table, tag
+from penstock.report.numbers import estimate_text, goal_text, interval, plain
+from penstock.report.sweep import Sweep
+
+# Said elsewhere on the page.
+_SAID: Final = ("id", "ids", "title", "source", "seeds")
+_HASH: Final = 16
+_HASHES_MAX: Final = 100
+_METRICS_MAX: Final = 5
+_NAMES_MAX: Final = 14
+
+
+def expectations(facts: Facts) -> Markup:
+    """What was expected and what was seen."""
+    rows: list[list[Content]] = []
+    for verdict in facts.result.expect:
+        published = verdict.published
+        rows.append(
+            [
+                verdict.metric,
+                Cell(verdict.variant, class_="words"),
+                goal_text(verdict),
+                "–" if verdict.value is None else interval(verdict.value, verdict.ci95),
+                Cell(said := word(verdict), class_=said.split()[0]),
+                Cell(
+                    plain(published) if isinstance(published, float) else published or "",
+                    class_="words",
+                ),
+            ]
+        )
+    return table(("metric", "of", "expected", "seen", "", "the paper says"), rows, class_="expect")
+
+
+def all_figures(facts: Facts) -> Markup:
+    """Every metric of everything compared; whichever are more stand below each other."""
+    names, metrics = facts.names, facts.metrics()
+    if len(names) <= len(metrics):
+        headings = ["", *names, "unit"]
+        rows = [
+            [metric, *(estimate_text(facts.figure(name, metric)) for name in names), unit]
+            for metric, unit in metrics.items()
+        ]
+    else:
+        headings = ["", *(f"{m} ({unit})" if unit else m for m, unit in metrics.items())]
+        rows = [
+            [name, *(estimate_text(facts.figure(name, metric)) for metric in metrics)]
+            for name in names
+        ]
+    return table(headings, rows)
+
+
+def provenance(facts: Facts) -> Markup:
+    """Enough to make it again."""
+    result = facts.result
+    seeds = ", ".join(map(str, result.seeds))
+    rows = [
+        ("experiment", f"{result.id}, profile {result.profile}"),
+        ("source", facts.source),
+        ("seeds", seeds),
+        ("made by", f"penstock {result.code_version}"),
+        ("trace hash", tag("code", result.trace_hash)),
+        ("again", tag("code", f"penstock lab run {result.id} --profile {result.profile}")),
+    ]
+    parts = [table(("", ""), [row for row in rows if row[1]], class_="words")]
+    parts.append(_parameters(result.parameters, aside=_SAID))
+    if len(result.trace_hashes) > 1:
+        hashes = list(result.trace_hashes.items())[:_HASHES_MAX]
+        listed = [(run, tag("code", f"{hash_[:_HASH]}…")) for run, hash_ in hashes]
+        parts.append(_folded("Trace hash of each run", table(("run", "hash"), listed)))
+    return join(parts)
+
+
+def by_setting(sweep: Sweep) -> Markup:
+    """One table for every metric that tells settings apart: settings down, names across."""
+    parts: list[str] = []
+    for metric in sweep.metrics()[:_METRICS_MAX]:
+        names = [n for n in sweep.names if any(p.figure(n, metric) for p in sweep.points)]
+        names = names[:_NAMES_MAX]
+        rows = [
+            [sweep.label(point), *(estimate_text(point.figure(name, metric)) for name in names)]
+            for point in sweep.points
+        ]
+        unit = sweep.points[0].metrics().get(metric)
+        heading = f"{metric} ({unit})" if unit else metric
+        parts += [tag("h3", heading), table(("", *names), rows)]
+    return join(parts)
+
+
+def origins(sweep: Sweep) -> Markup:
+    """Enough to make every point of a sweep again."""
+    first = sweep.points[0]
+    rows = [
+        (
+            sweep.label(point),
+            ", ".join(map(str, point.result.seeds)),
+            point.result.code_version,
+            tag("code", point.result.trace_hash[:_HASH]),
+        )
+        for point in sweep.points
+    ]
+    again = " ".join(f"--set {key}=…" for key in sweep.keys)
+    command = f"penstock lab run {first.id} --profile {first.result.profile} {again}"
+    return join(
+        [
+            table(("setting", "seeds", "penstock", "trace hash"), rows),
+            tag("p", "Again: ", tag("code", command)),
+            _parameters(first.result.parameters, aside=(*_SAID, *sweep.keys)),
+        ]
+    )
+
+
+def _parameters(parameters: Mapping[str, Any], *, aside: Collection[str]) -> Markup:
+    """Those that all variants share once, the others side by side."""
+    trees = {variant: flat(tree) for variant, tree in parameters.items()}
+    keys = list(dict.fromkeys(key for tree in trees.values() for key in tree))
+    keys = [key for key in keys if key not in aside]
+    shared = [key for key in keys if len({tree.get(key, "") for tree in trees.values()}) == 1]
+    first = next(iter(trees.values()), {})
+    parts = [table(("parameter", "value"), [(key, first[key]) for key in shared], class_="words")]
+    differing = [key for key in keys if key not in shared]
+    if differing:
+        rows = [(v, *(tree.get(key, "–") for key in differing)) for v, tree in trees.items()]
+        parts.insert(0, table(("variant", *differing), rows, class_="words"))
+    return _folded("Parameters", join(parts))
+
+
+def _folded(title: str, content: str) -> Markup:
+    return tag("details", tag("summary", title), content)

@@ -1,0 +1,154 @@
+"""Traces at random: small, in order or not, with duplicates, nulls and tables that are lacking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.trace.fates import DropReason, MissingState, PublisherFate, ReceiverFate
+from penstock.trace.pack import Packer
+from penstock.trace.records import (
+    Arrival,
+    Delivery,
+    Drop,
+    Expected,
+    LinkSample,
+    Loss,
+    Publication,
+    QueueSample,
+    Row,
+    Run,
+)
+from penstock.trace.schema import TABLES
+from penstock.tracefile.writer import RunWriter
+
+SUBSCRIBERS = ("s-1", "s-2", "s-3")
+PUBLISHERS = ("p-1", "p-2")
+ORDERINGS = ("off", "default")
+KINDS: tuple[type[Row], ...] = (
+    Publication, Expected, Arrival, Delivery, Loss, LinkSample, QueueSample, Drop,
+)  # fmt: skip
+
+
+@dataclass
+class Trace:
+    """Rows by table; a table that was not recorded is not there."""
+
+    run: Run
+    tables: dict[str, list[Row]] = field(default_factory=dict)
+
+    def rows(self, kind: type[Row]) -> list[Row]:
+        return self.tables.get(kind.TABLE, [])
+
+    def write(self, directory: Path, name: str) -> None:
+        recorded = [TABLES[table] for table in self.tables]
+        writer = RunWriter(directory, name, tables=recorded)
+        for table, rows in self.tables.items():
+            if rows:
+                writer.add(Packer(TABLES[table]).pack(rows))
+        writer.commit(self.run)
+
+
+def trace(*rows: Row, duration_ns: int = 2 * SECOND, recorded: Sequence[type[Row]] = ()) -> Trace:
+    """These rows; their tables were recorded, and those that are named."""
+    tables: dict[str, list[Row]] = {kind.TABLE: [] for kind in recorded}
+    for row in rows:
+        tables.setdefault(type(row).TABLE, []).append(row)
+    return Trace(run_of("{}", duration_ns, 1), tables)
+
+
+def random_trace(draw: Random, seed: int = 1) -> Trace:
+    """Anything that the schema allows."""
+    warmup = draw.choice(["{}", '{"run": {"warmup_s": 0.5}}'])
+    run = run_of(warmup, draw.choice([0, SECOND // 2, 2 * SECOND, 3 * SECOND + 1]), seed)
+    makers = (publication, expected, arrival, delivery, loss, link, queue, drop)
+    found = Trace(run)
+    for kind, make in zip(KINDS, makers, strict=True):
+        if draw.random() < 0.85:
+            rows: list[Row] = [make(draw) for _ in range(draw.choice([0, 1, 5, 30]))]
+            if rows and draw.random() < 0.5:
+                rows += draw.choices(rows, k=3)
+            if draw.random() < 0.6:
+                rows.sort(key=lambda row: getattr(row, row.TIME or "") or 0)
+            found.tables[kind.TABLE] = rows
+    return found
+
+
+def run_of(parameters: str, duration_ns: int, seed: int) -> Run:
+    return Run(
+        experiment="random",
+        profile="quick",
+        variant="off",
+        seed=seed,
+        parameters=parameters,
+        duration_ns=duration_ns,
+        code_version="0",
+    )
+
+
+def _time(draw: Random) -> int:
+    return draw.choice([0, draw.randrange(4 * SECOND), draw.randrange(4) * SECOND])
+
+
+def _maybe(draw: Random, value: int) -> int | None:
+    return value if draw.random() < 0.8 else None
+
+
+def publication(draw: Random) -> Publication:
+    at, fate = _maybe(draw, _time(draw)), draw.choice([*PublisherFate])
+    who = draw.choice(PUBLISHERS)
+    return Publication(who, 0, _maybe(draw, draw.randrange(9)), _time(draw), at, 9, fate, "data")
+
+
+def _message(draw: Random) -> tuple[str, int, int]:
+    return draw.choice(PUBLISHERS), draw.choice([0, 0, 0, 7]), draw.randrange(8)
+
+
+def expected(draw: Random) -> Expected:
+    return Expected(*_message(draw), draw.choice(SUBSCRIBERS), _time(draw))
+
+
+def arrival(draw: Random) -> Arrival:
+    at = _time(draw)
+    # Clocks may differ, and a message may take longer than bins are laid out for.
+    left = at - draw.choice([0, 3 * MILLISECOND + 7, -50_000, 20 * SECOND])
+    return Arrival(draw.choice(SUBSCRIBERS), *_message(draw), left, at, 2, False)
+
+
+def delivery(draw: Random) -> Delivery:
+    a = arrival(draw)
+    ended = a.arrived_ns + draw.choice([0, 0, MILLISECOND // 3, 5 * MILLISECOND])
+    fate = draw.choice([ReceiverFate.DELIVERED, ReceiverFate.DELIVERED, *ReceiverFate])
+    return Delivery(
+        draw.choice(ORDERINGS), a.subscriber, a.publisher, a.epoch, a.seq, a.published_ns,
+        _maybe(draw, a.arrived_ns), _maybe(draw, ended), None, fate,
+    )  # fmt: skip
+
+
+def loss(draw: Random) -> Loss:
+    at = _time(draw)
+    return Loss(
+        draw.choice(ORDERINGS), draw.choice(SUBSCRIBERS), *_message(draw), at, "gap",
+        _maybe(draw, at + draw.randrange(SECOND)), MissingState.LOST, None,
+        draw.choice([ReceiverFate.GIVEN_UP, ReceiverFate.DELIVERED_LATE]),
+    )  # fmt: skip
+
+
+def link(draw: Random) -> LinkSample:
+    packets = [draw.choice([0, 0, 3]) for _ in range(5)]
+    capacity = _maybe(draw, draw.choice([8_000, 1_000_000]))
+    period = draw.choice([SECOND, SECOND // 2])
+    name = draw.choice(["B1-B2", "B2-B1"])
+    return LinkSample(_time(draw), name, period, capacity, draw.randrange(999), *packets)
+
+
+def queue(draw: Random) -> QueueSample:
+    peak = _maybe(draw, draw.randrange(99))
+    return QueueSample(_time(draw), draw.choice(["B1-B2", "B2-B1"]), 1, draw.randrange(99), peak)
+
+
+def drop(draw: Random) -> Drop:
+    return Drop(_time(draw), "B1", draw.choice([*DropReason]), "data", 9)

@@ -1,0 +1,57 @@
+"""Kernels on Spark, DataFrame steps and plain Python find the same in the same traces."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.pipeline.ingest import take_in
+from penstock.pipeline.jobs import Form, Job, findings
+from penstock.pipeline.kernels import METRICS
+from penstock.pipeline.twins import TWINS
+from tests.pipeline.kernels.brute import Key, brute_force, keyed
+from tests.pipeline.kernels.traces import Trace, random_trace
+
+# All in one Spark job: a job costs seconds, a trace next to nothing.
+TRACES = 24
+
+
+@pytest.fixture(scope="module")
+def traces() -> dict[str, Trace]:
+    draw = Random(20)
+    return {f"random.{number}": random_trace(draw, number) for number in range(TRACES)}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory, traces: dict[str, Trace]) -> Path:
+    place = tmp_path_factory.mktemp("traces")
+    for number, (name, trace) in enumerate(traces.items()):
+        # Several directories, as runs of several experiments lie.
+        trace.write(place / f"part-{number % 2}", name)
+    return place
+
+
+def by_run(found: DataFrame) -> dict[str, dict[Key, float]]:
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in found.collect():
+        rows[row["run"]].append(row.asDict())
+    return {run: keyed(own) for run, own in rows.items()}
+
+
+@pytest.mark.parametrize("form", ["kernel", "dataframe"])
+def test_spark_finds_what_plain_python_finds(
+    spark: SparkSession, directory: Path, traces: dict[str, Trace], form: Form
+) -> None:
+    job = Job(runs=take_in([directory]).runs, out=directory / "gold", form=form)
+    found = by_run(findings(spark, job))
+    for name, trace in traces.items():
+        assert found.get(name, {}) == pytest.approx(brute_force(trace)), name
+
+
+def test_every_kernel_has_a_twin() -> None:
+    assert list(TWINS) == list(METRICS)

@@ -1,0 +1,160 @@
+"""Results as small as they can be that still have everything a page asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.lab.expect import judge
+from penstock.lab.findings import Findings
+from penstock.lab.load import Source, find
+from penstock.lab.orderings import result_names
+from penstock.lab.result import Result, estimates, means
+from penstock.lab.run import parameters
+
+# Of the network, and of each ordering, by metric of an experiment's file.
+NETWORK: dict[str, dict[str, tuple[float, str]]] = {
+    "rates": {
+        "publications": (900, "messages"),
+        "deliveries": (4000, "deliveries"),
+        "false_negatives": (80, "deliveries"),
+        "false_negative_ratio": (0.02, ""),
+        "delivery_rate_peak": (412.5, "/s"),
+    },
+    "order": {
+        "violations": (300, "messages"),
+        "violation_ratio": (0.03, ""),
+        "violations_with_deliveries": (0.95, ""),
+    },
+    "delays": {"delay_p50": (110.0, "ms"), "delay_clusters": (4, "clusters")},
+    "pair": {"pair_correlation": (0.99, "")},
+    "fits": {
+        f"{name}.{brokers}": (value, unit)
+        for brokers in (3, 5)
+        for name, value, unit in (
+            ("samples", 2000.0, "messages"),
+            ("delay_ks", 0.01, ""),
+            ("delay_gamma_ks", 0.02, ""),
+            ("difference_scale", 4.9, "ms"),
+            ("difference_ks", 0.03, ""),
+            ("tail_0.05", 0.045, ""),
+            ("tail_0.01", 0.009, ""),
+        )
+    },
+    "receivers": {
+        "messages_with_2_or_fewer": (0.52, ""),
+        "receivers_max": (11, ""),
+        "pair_match_p80": (0.07, ""),
+        "pair_match_max": (0.1, ""),
+    },
+    "links": {"bottleneck_use": (0.9, ""), "overload_from": (200, "s")},
+    "adaptivity": {"violation_chance": (0.1, ""), "chance_with_rate": (0.97, "")},
+    "sharing": {"shared_losses": (100, "messages")},
+    "detection": {"missed": (80, "deliveries")},
+}
+ORDERING: dict[str, dict[str, tuple[float, str]]] = {
+    "ordering": {
+        "violations": (12, "messages"),
+        "violation_ratio": (0.001, ""),
+        "violations_removed": (0.96, ""),
+        "late_drops": (0, "messages"),
+        "held_share": (0.1, ""),
+        "extra_delay_mean": (0.4, "ms"),
+        "extra_delay_pairs_p50": (0, "ms"),
+        "extra_delay_pairs_p90": (1.5, "ms"),
+        "extra_delay_pairs_max": (9.5, "ms"),
+    },
+    "detection": {
+        "losses_declared": (40, "messages"),
+        "loss_precision": (0.97, ""),
+        "loss_recall": (0.6, ""),
+    },
+    "adaptivity": {"pair_held": (400, "messages"), "latch_with_rate": (0.96, "")},
+    "residual": {"missing": (500, "messages"), "residual": (0.06, "")},
+    "sharing": {f"detected.{others}": (0.3 + 0.05 * others, "") for others in range(5)},
+}
+SERIES = {
+    "rates": ("publications", "deliveries", "false_negatives"),
+    "order": ("violations",),
+    "adaptivity": ("pair_publications", "pair_out_of_order", "pair_violation_chance"),
+}
+LATCHES = ("pair_held", "pair_latch_mean_ms", "pair_latch_max_ms")
+
+
+def made_up(id_: str, *, seeds: Sequence[int] = (1, 2), sets: Sequence[str] = ()) -> Result:
+    """A quick result of an experiment of the catalogue that nobody ran."""
+    source = find(id_)
+    by_name = findings_of(id_, seeds)
+    experiments = {
+        variant: source.resolve("quick", variant, sets)[0] for variant in source.experiment.variants
+    }
+    return Result(
+        id=source.experiment.id,
+        profile="quick",
+        seeds=list(seeds),
+        trace_hash="ab" * 32,
+        variants={name: estimates(own) for name, own in by_name.items()},
+        expect=[
+            judge(expectation, by_name)
+            for expectation in source.experiment.expect
+            if "quick" in expectation.profiles
+        ],
+        parameters={variant: parameters(e) for variant, e in experiments.items()},
+        trace_hashes={f"{v}.{seed}": "cd" * 32 for v in experiments for seed in seeds},
+        series={name: means([f.series for f in own]) for name, own in by_name.items()},
+        quantiles={name: means([f.quantiles for f in own]) for name, own in by_name.items()},
+    )
+
+
+def findings_of(id_: str, seeds: Sequence[int]) -> dict[str, list[Findings]]:
+    """What the runs of such a result found, by name, one for each seed."""
+    source = find(id_)
+    names = result_names(source.experiment)
+    return {name: [_findings(source, name, seed) for seed in seeds] for name in names}
+
+
+def plain(names: Sequence[str], **extra: Any) -> Result:
+    """Of an experiment that no family knows: a figure and a series of each name."""
+    given: dict[str, Any] = {
+        "id": "mine",
+        "profile": "quick",
+        "seeds": [1],
+        "trace_hash": "ef" * 32,
+        "variants": {
+            name: estimates([Findings(figures={"noise": (float(place), "dB")})])
+            for place, name in enumerate(names)
+        },
+        "expect": [],
+        "parameters": {name: {"title": "something else"} for name in names},
+        "series": {name: {"noise": [1.0, 2.0, 3.0]} for name in names},
+    }
+    return Result(**(given | extra))
+
+
+def _findings(source: Source, name: str, seed: int) -> Findings:
+    experiment = source.experiment
+    is_network = name in experiment.variants
+    ordering = next((o for o in experiment.orderings if name in (o, f"{_head(name, o)}.{o}")), None)
+    found = Findings(figures={}, series={}, quantiles={})
+    for metric in experiment.measure.metrics:
+        if is_network:
+            _add(found, NETWORK.get(metric, {}), seed)
+            for series in SERIES.get(metric, ()):
+                found.series[series] = [float(10 * second + seed) for second in range(6)]
+        if ordering is not None:
+            _add(found, ORDERING.get(metric, {}), seed)
+            if metric == "adaptivity":
+                found.series.update({latch: [0.0, 1.0, 2.0, 0.5] for latch in LATCHES})
+            if metric == "ordering":
+                steps = [seed * share / 10 for share in range(101)]
+                found.quantiles["extra_delay_pairs_ms"] = steps
+    return found
+
+
+def _add(found: Findings, figures: dict[str, tuple[float, str]], seed: int) -> None:
+    for name, (value, unit) in figures.items():
+        found.figures[name] = (value * (1 + 0.01 * seed), unit)
+
+
+def _head(name: str, ordering: str) -> str:
+    return name.removesuffix(f".{ordering}")

@@ -1,0 +1,141 @@
+"""Gold tables and results tell the same: so do their pages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+
+from penstock.kernel.errors import UsageError
+from penstock.lab.result import Result
+from penstock.report.facts import Facts
+from penstock.report.gold import facts_of_gold
+from penstock.report.page import report_of
+from penstock.report.places import Place
+from penstock.report.sources import facts_of
+from tests.report.made_up import findings_of, made_up
+
+SEEDS = (1, 2)
+
+
+@pytest.fixture
+def gold(tmp_path: Path) -> Path:
+    return write_gold(tmp_path / "gold", made_up("M-3.15", seeds=SEEDS))
+
+
+def write_gold(gold: Path, result: Result) -> Path:
+    """What the pipeline would have made of the runs of a made-up result of one variant."""
+    rows: dict[str, list[dict[str, Any]]] = {
+        name: [] for name in ("figures", "pairs", "seconds", "histograms", "summary")
+    }
+    for name, seeds in sorted(findings_of(result.id, result.seeds).items()):
+        for seed, found in zip(result.seeds, seeds, strict=True):
+            # Rows of the ordering "off" are told apart from the network's, whose name it shares.
+            key = {
+                "run": f"{result.id}.quick.off.{seed}",
+                "ordering": "" if name == "off" else name,
+            }
+            for metric, (value, unit) in found.figures.items():
+                rows["figures"].append(key | {"metric": metric, "value": value, "unit": unit})
+            for metric, values in found.series.items():
+                for second, value in reversed(list(enumerate(values))):
+                    row = {"metric": metric, "second": second, "value": value}
+                    rows["seconds"].append(key | row)
+            for values in found.quantiles.values():
+                for place, value in enumerate(values):
+                    pair = {"subscriber": f"s{place}", "publisher": "p"}
+                    row = {"metric": "extra_delay_mean", "value": value}
+                    rows["pairs"].append(key | pair | row)
+            row = {"metric": "delay", "bin": 500 + seed, "count": 7}
+            rows["histograms"] += [key | row, key | row | {"bin": -1}]
+    rows["summary"].append(
+        {
+            "experiment": result.id,
+            "profile": "quick",
+            "variant": "off",
+            "ordering": "",
+            "parameters": json.dumps(result.parameters["off"]),
+            "metric": "publications",
+            "unit": "",
+            "seeds": len(result.seeds),
+            "mean": 1.0,
+            "ci95": None,
+        }
+    )
+    for name, its in rows.items():
+        (gold / name).mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(its), gold / name / "part-0.parquet")
+    return gold
+
+
+def test_the_same_runs_have_the_same_page(gold: Path) -> None:
+    result = made_up("M-3.15", seeds=SEEDS)
+    (facts,) = facts_of_gold(gold)
+    assert facts.result.variants == result.variants
+    assert facts.names == list(result.variants), "in the order of the file"
+    assert facts.result.expect == result.expect
+    assert facts.result.series == result.series
+    pairs = "extra_delay_pairs_ms"
+    assert facts.distribution("literal", pairs) == pytest.approx(
+        Facts(result).distribution("literal", pairs)
+    )
+    assert (facts.title, facts.kind("literal")) == (Facts(result).title, "literal")
+    assert "The latch follows the rate" in report_of(facts, with_files=False).page
+
+
+def test_bins_of_all_seeds_add_up(gold: Path) -> None:
+    (facts,) = facts_of_gold(gold)
+    histogram = facts.histogram("literal", "delay")
+    assert histogram is not None
+    assert sum(histogram.counts) == 14, "none of a delay below 0"
+    assert histogram.edges[501] == pytest.approx(50.1)
+
+
+def test_a_result_takes_from_traces_what_it_lacks(gold: Path, tmp_path: Path) -> None:
+    import msgspec
+
+    (tmp_path / "result.json").write_bytes(msgspec.json.encode(made_up("M-3.15")))
+    (alone,) = facts_of(Place(tmp_path, result=tmp_path / "result.json"))
+    (both,) = facts_of(Place(tmp_path, result=tmp_path / "result.json", gold=gold))
+    assert alone.histogram("off", "delay") is None
+    assert both.histogram("off", "delay") is not None
+    assert both.result.trace_hash == alone.result.trace_hash
+
+
+def test_settings_of_a_sweep_are_told_apart(tmp_path: Path) -> None:
+    gold = write_gold(tmp_path / "gold", made_up("M-3.15", seeds=SEEDS))
+    # By their traces, which know their own parameters.
+    from penstock.trace.records import Run
+    from penstock.tracefile.retention import Recording
+
+    for seed, loss in zip(SEEDS, (0.0, 0.1), strict=True):
+        parameters = made_up("M-3.15", sets=[f"network.link.loss={loss}"]).parameters["off"]
+        with Recording(f"M-3.15.quick.off.{seed}", keep=tmp_path) as recording:
+            recording.finish(
+                Run(
+                    experiment="M-3.15",
+                    profile="quick",
+                    variant="off",
+                    seed=seed,
+                    parameters=json.dumps(parameters),
+                    duration_ns=10**9,
+                    code_version="0.1.0",
+                )
+            )
+    points = facts_of_gold(gold, tmp_path)
+    assert [point.result.seeds for point in points] == [[1], [2]]
+    assert [point.parameter("off", "network.link.loss") for point in points] == [0.0, 0.1]
+    assert all(len(point.result.trace_hash) == 64 for point in points)
+
+
+def test_what_is_broken_is_named(gold: Path, tmp_path: Path) -> None:
+    (gold / "pairs" / "part-0.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(UsageError, match=r"pairs cannot be read"):
+        facts_of_gold(gold)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="has no table figures"):
+        facts_of_gold(tmp_path / "empty")
