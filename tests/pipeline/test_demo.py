@@ -18,7 +18,9 @@ def test_the_demonstration_shows_that_order_is_restored(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     assert spark.getActiveSession() is not None
-    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--json"])
+    result = CliRunner().invoke(
+        app, ["demo", "--profile", "quick", "--out", str(tmp_path), "--json"]
+    )
     assert result.exit_code == 0, result.output
     shown = json.loads(result.stdout)
     orderings = shown["orderings"]

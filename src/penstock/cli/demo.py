@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 app = new_app("The main job, from end to end.")
 
 EXPERIMENT: Final = "demo"
-PROFILE: Final = "show"
 # What the table has: the metric, what it is called, and how it is written.
 ROWS: Final = (
     ("deliveries", "handed over", "{:,.0f}"),
@@ -39,6 +38,7 @@ Table = Mapping[str, Mapping[str, float]]
 def demo(
     out: Annotated[Path, typer.Option(help="Where the report goes.")] = Path("out/demo"),
     seed: Annotated[int, typer.Option(help="The same seed gives the same trace.")] = 1,
+    profile: Annotated[str, typer.Option(help="show, or quick for a short one.")] = "show",
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="Spark's master; this machine if left out.")
     ] = None,
@@ -58,7 +58,7 @@ def demo(
 
     with open_session(master, is_brief=True) as spark:
         _say("1/3 simulating eight brokers, 150 clients and four orderings", as_json)
-        result = _simulated(out, seed)
+        result = _simulated(out, seed, profile)
         _say("2/3 analysing the trace on Spark", as_json)
         runs = take_in([out / "traces"]).runs
         perform(spark, Job(runs=runs, out=out / "gold"))
@@ -71,14 +71,14 @@ def demo(
     _show(table, page)
 
 
-def _simulated(out: Path, seed: int) -> Result:
+def _simulated(out: Path, seed: int, profile: str) -> Result:
     from penstock.cli.lab import progress
     from penstock.lab.load import find
     from penstock.lab.perform import Plan, jobs_of, perform
     from penstock.lab.result import write_result
 
     source = find(EXPERIMENT)
-    plan = Plan(profile=PROFILE, seeds=[seed], keep=out / "traces", runs=out / "runs")
+    plan = Plan(profile=profile, seeds=[seed], keep=out / "traces", runs=out / "runs")
     jobs = jobs_of(source, plan)
     with progress(EXPERIMENT, jobs) as board:
         result = perform(source, plan, board, jobs)

@@ -19,7 +19,7 @@ Whole: TypeAlias = Any
 Real: TypeAlias = Any
 
 # How many items a loop goes over, in all, before it has taken as long as compiling it would.
-WORK_MIN: Final = 2_000_000
+WORK_MIN: Final = 4_000_000
 
 
 class Loop:

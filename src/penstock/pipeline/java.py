@@ -153,7 +153,7 @@ def _base_archive(java: Java) -> Path | None:
     path = _archive_path("java", f"{java.command}\n{java.said}")
     if not _is_finished(path):
         draft = _draft(path)
-        ask = [java.command, "-Xshare:dump", f"-XX:SharedArchiveFile={draft}"]
+        ask = [str(java.command), "-Xshare:dump", f"-XX:SharedArchiveFile={draft}"]
         subprocess.run(ask, capture_output=True, check=True, timeout=_ANSWER_S)
         Archive(path, draft).keep()
     return path

@@ -204,7 +204,9 @@ class Brute:
                 missed[r.subscriber, r.publisher, r.epoch, r.seq].append(r.published_ns)
         self.figure("missed", sum(map(len, missed.values())))
         losses = [r for r in self.trace.rows(Loss) if isinstance(r, Loss)]
-        known = {r.ordering for r in (*losses, *rows)} if "losses" in self.trace.tables else ()
+        known = {r.ordering for r in losses} | {r.ordering for r in rows}
+        if "losses" not in self.trace.tables:
+            known = set()
         for ordering in known:
             self.judge([r for r in losses if r.ordering == ordering], missed, ordering)
 

@@ -145,12 +145,12 @@ def _answer(
 ) -> Answer:
     figures: dict[str, dict[str, float]] = defaultdict(lambda: {"violations": 0})
     for row in streams:
-        figures[row["run"]]["violations"] += row["late"]
+        figures[row["run"]]["violations"] += float(row["late"])
     for row in delays:
-        figures[row["run"]] |= {name: row[name] for name in SHARES}
+        figures[row["run"]] |= {name: float(row[name]) for name in SHARES}
         figures[row["run"]]["false_negatives"] = 0
     for row in missed:
-        figures[row["run"]]["false_negatives"] = row["len"]
+        figures[row["run"]]["false_negatives"] = float(row["len"])
     pairs = [row["extra_ns"] / row["count"] / MILLISECOND for row in streams]
     deliveries = sum(row["count"] for row in seconds)
     return Answer(dict(figures), len(seconds), deliveries, len(pairs), sum(pairs))
