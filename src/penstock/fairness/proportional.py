@@ -45,7 +45,7 @@ class _Point:
     value: float
     slope: Floats
     rates: Floats
-    # Of each branch its pool; of pools the second derivative of log rate, 0 at a bound.
+    # Of each branch its pool; of pools the root of how their rate falls with cost, 0 at a bound.
     pool: Ints
     bend: Floats
 
@@ -125,7 +125,7 @@ class ProportionalRates:
     def _bends(self, point: _Point) -> Any:
         """A matrix whose square is the second derivative: a row for each link, a column a pool."""
         block, pool = self._block, point.pool[self._branch]
-        weight = np.sqrt(point.bend[pool]) / block.capacity[block.link]
+        weight = point.bend[pool] / block.capacity[block.link]
         shape = len(block.capacity), len(point.bend)
         if shape[0] * shape[1] <= _DENSE_MAX:
             bends = np.zeros(shape)
@@ -160,13 +160,13 @@ def _bend(pools: Pools) -> Floats:
     """Where a bound ends a pool, a little more or less of a price does nothing."""
     members, cost = pools.members, pools.cost
     is_free = (cost > 0) & (cost * pools.rate >= members * (1 - 1e-12))
-    return np.divide(members, cost * cost, out=np.zeros_like(cost), where=is_free)
+    return np.divide(np.sqrt(members), cost, out=np.zeros_like(cost), where=is_free)
 
 
 def _solved(square: Any, damping: float, slope: Floats) -> Floats:
     """A link whose load no price changes has an empty row, so some damping there must be."""
     size = len(slope)
-    least = max(damping, 1e-14 * float(square.diagonal().max()), 1e-300)
+    least = max(damping, 1e-14 * max(1.0, float(square.diagonal().max())))
     if size * size <= _DENSE_MAX:
         dense = square if isinstance(square, np.ndarray) else square.toarray()
         return np.linalg.solve(dense + least * np.eye(size), slope)

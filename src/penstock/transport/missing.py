@@ -10,7 +10,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from penstock.kernel.instant import Duration, Instant
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 MISSING: Final = MissingState.MISSING
 RELEASED: Final = MissingState.RELEASED
 LOST: Final = MissingState.LOST
+_NUMBER: Final = attrgetter("number")
 
 
 class Missing:
@@ -77,6 +80,30 @@ class Missing:
     def is_assumed(self) -> bool:
         """Whether nothing tells that there is such a message for us."""
         return self.glimpse is None
+
+
+# What others wait for is a list by rising number; several may have the same.
+
+
+def block(blocking: list[Missing], missing: Missing) -> None:
+    """Others wait for it from now on."""
+    insort(blocking, missing, key=_NUMBER)
+
+
+def blocking_at(blocking: list[Missing], number: int) -> list[Missing]:
+    """Those that have this number."""
+    low = bisect_left(blocking, number, key=_NUMBER)
+    return blocking[low : bisect_right(blocking, number, low, key=_NUMBER)]
+
+
+def unblock(blocking: list[Missing], missing: Missing) -> None:
+    """Nothing waits for it any more, if it did."""
+    at = bisect_left(blocking, missing.number, key=_NUMBER)
+    while at < len(blocking) and blocking[at].number == missing.number:
+        if blocking[at] is missing:
+            del blocking[at]
+            return
+        at += 1
 
 
 class GivenUp:

@@ -21,8 +21,6 @@ Knows nothing of duplicates, epochs or other publishers: see `arrivals`.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from penstock.kernel.instant import MICROSECOND, Duration, Instant
@@ -30,7 +28,16 @@ from penstock.trace.fates import AT_CLOSE, Life, MissingState, ReceiverFate
 from penstock.transport.arrivals import Arrivals
 from penstock.transport.facts import Absence, Loss, Receipt
 from penstock.transport.held import Held, Waiting
-from penstock.transport.missing import LOST, MISSING, RELEASED, GivenUp, Missing
+from penstock.transport.missing import (
+    LOST,
+    MISSING,
+    RELEASED,
+    GivenUp,
+    Missing,
+    block,
+    blocking_at,
+    unblock,
+)
 from penstock.transport.patience import Patience
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.quantise import delta_ns
@@ -45,8 +52,6 @@ _DROPPED_LATE: Final = ReceiverFate.DROPPED_LATE
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
 _IRRELEVANT: Final = MissingState.IRRELEVANT
 _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
-
-_NUMBER: Final = attrgetter("number")
 
 
 class Stream:
@@ -264,7 +269,7 @@ class Stream:
         if missing.release_at <= now or missing.number <= self._delivered:
             self._let_go(missing, now)
         else:
-            insort(self._blocking, missing, key=_NUMBER)
+            block(self._blocking, missing)
             self._subscription.timers.set(missing, missing.release_at)
 
     def _has_room(self, now: Instant) -> bool:
@@ -291,7 +296,7 @@ class Stream:
     def _let_go(self, missing: Missing, now: Instant) -> None:
         """Nothing waits for it any more."""
         missing.state = RELEASED
-        self._unblock(missing)
+        unblock(self._blocking, missing)
         if missing.lose_at is None:
             self._subscription.timers.cancel(missing)
         else:
@@ -299,7 +304,7 @@ class Stream:
 
     def _end(self, missing: Missing, resolution: Life, now: Instant) -> None:
         del self.missing[missing.number]
-        self._unblock(missing)
+        unblock(self._blocking, missing)
         self._subscription.timers.cancel(missing)
         if resolution is _GIVEN_UP:
             self._given_up.add(missing.number, self._subscription.ordering.missing_max)
@@ -333,24 +338,12 @@ class Stream:
         """Whether its fate is told already, or it was too long ago to say."""
         return self._given_up.has(number) and number not in self.missing
 
-    def _unblock(self, missing: Missing) -> None:
-        blocking = self._blocking
-        at = bisect_left(blocking, missing.number, key=_NUMBER)
-        while at < len(blocking) and blocking[at].number == missing.number:
-            if blocking[at] is missing:
-                del blocking[at]
-                return
-            at += 1
-
     def _move_up(self, number: int, now: Instant) -> None:
         """It came: what is only assumed, and began with it, waits for a higher one or for none."""
-        blocking = self._blocking
-        low = bisect_left(blocking, number, key=_NUMBER)
-        high = bisect_right(blocking, number, key=_NUMBER)
-        for assumed in [missing for missing in blocking[low:high] if missing.is_assumed]:
-            self._unblock(assumed)
+        for assumed in [m for m in blocking_at(self._blocking, number) if m.is_assumed]:
+            unblock(self._blocking, assumed)
             if self._find_absent(assumed):
-                insort(self._blocking, assumed, key=_NUMBER)
+                block(self._blocking, assumed)
             else:
                 self._let_go(assumed, now)
 

@@ -23,7 +23,7 @@ _EACH: Final = (*ORDERING, "quantity")
 
 def delays(frames: Frames) -> list[DataFrame]:
     """Delay of everything, extra delay of what an ordering delivered."""
-    values = frames.receipts().transform(_with_quantities)
+    values = frames.receipts.transform(_with_quantities)
     pairs, bins = values.transform(_pair_means), values.transform(_histogram)
     return [
         _over_messages(values, bins),

@@ -15,7 +15,7 @@ def fairness(frames: Frames) -> list[DataFrame]:
     wanted = frames.table("expected").select("run", "subscriber").distinct()
     each = sf.broadcast(frames.orderings_of(frames.recorded("expected")))
     receivers = each.join(wanted, "run").select(*key, sf.lit(0).alias("one"))
-    received = frames.receipts().select(*key, sf.lit(1).alias("one"))
+    received = frames.receipts.select(*key, sf.lit(1).alias("one"))
     rates = receivers.union(received).groupBy(*key).agg(sf.sum("one").alias("rate"))
     total, squares = sf.sum("rate"), sf.sum(sf.col("rate") * sf.col("rate"))
     index = sf.try_divide(total * total, sf.count("*") * squares)

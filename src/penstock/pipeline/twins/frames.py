@@ -36,9 +36,16 @@ class Frames:
     def __init__(self, spark: SparkSession, runs: Sequence[FoundRun]) -> None:
         self._spark: Final = spark
         self._runs: Final = tuple(runs)
+        # Spark looks at every file whenever a table is named: once is enough.
+        self._tables: Final[dict[str, DataFrame]] = {}
 
     def table(self, name: str) -> DataFrame:
         """A table of all runs that recorded it, with the number of each row as `row`."""
+        if name not in self._tables:
+            self._tables[name] = self._read(name)
+        return self._tables[name]
+
+    def _read(self, name: str) -> DataFrame:
         # Only what is read as one has row numbers of its own.
         alike: dict[tuple[Path, tuple[str, ...]], list[FoundRun]] = defaultdict(list)
         for run in self._runs:
@@ -56,6 +63,7 @@ class Frames:
         """The runs that recorded all of these."""
         return [run.id for run in self._runs if {*tables} <= {*run.lacking}]
 
+    @cached_property
     def facts(self) -> DataFrame:
         """What runs say of themselves: `run`, `origin_ns`, `duration_ns`, `seconds`."""
         rows = [Facts.of(run.id, run.row) for run in self._runs]
@@ -74,6 +82,7 @@ class Frames:
         }
         return self._spark.createDataFrame(pa.table(arrays))
 
+    @cached_property
     def receipts(self) -> DataFrame:
         """What came to receivers: arrivals as ordering "", and what applications got."""
         shared = ("run", *MESSAGE, "published_ns", "arrived_ns", "row")

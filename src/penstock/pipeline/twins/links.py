@@ -15,7 +15,7 @@ from penstock.pipeline.wide import widened
 def links(frames: Frames) -> list[DataFrame]:
     """What was sent and lost, and the use of each link."""
     samples, told = frames.table("links"), frames.recorded("links")
-    facts = sf.broadcast(frames.facts())
+    facts = sf.broadcast(frames.facts)
     uses = samples.join(facts, "run").transform(_uses)
     most = uses.groupBy("run").agg(sf.max("value").alias("bottleneck_use"))
     packets = ("link_packets", *REASONS)

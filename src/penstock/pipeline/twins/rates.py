@@ -42,7 +42,7 @@ def _events(frames: Frames) -> list[DataFrame]:
     recorded = {*frames.recorded("expected")}
     judged = [(run, ordering) for run, ordering in frames.orderings if run in recorded]
     wanted = frames.table("expected").join(sf.broadcast(frames.orderings_of(recorded)), "run")
-    missed = wanted.join(frames.receipts(), [*ORDERING, *MESSAGE], "left_anti")
+    missed = wanted.join(frames.receipts, [*ORDERING, *MESSAGE], "left_anti")
     told = {
         **{
             kind: [(run, NETWORK) for run in frames.recorded(kind)]
@@ -56,7 +56,7 @@ def _events(frames: Frames) -> list[DataFrame]:
         nothing(frames, told),
         events(frames.table("publications"), "publications", "published_ns"),
         events(frames.table("expected"), "expected"),
-        events(frames.receipts(), "deliveries", "ended_ns"),
+        events(frames.receipts, "deliveries", "ended_ns"),
         events(wanted, "wanted"),
         events(missed, "false_negatives", "published_ns"),
     ]

@@ -79,7 +79,7 @@ def tallied(frames: Frames, parts: Iterable[DataFrame]) -> DataFrame:
     inside = (second >= 0) & (second < sf.col("seconds"))
     return (
         reduce(DataFrame.unionByName, [part.select(*_EVENT) for part in parts])
-        .join(sf.broadcast(frames.facts()), "run")
+        .join(sf.broadcast(frames.facts), "run")
         .withColumn("second", sf.when(inside, second))
         .groupBy(*ORDERING, "kind", "second")
         .agg(sf.sum("amount").alias("amount"))
@@ -101,7 +101,7 @@ def as_seconds(frames: Frames, kinds: Iterable[str]) -> Step:
         grid = (
             chosen.select(*ORDERING, "kind")
             .distinct()
-            .join(sf.broadcast(frames.facts()), "run")
+            .join(sf.broadcast(frames.facts), "run")
             # A run may have no second at all.
             .where(sf.col("seconds") > 0)
             .select(*ORDERING, "kind", every.alias("second"), sf.lit(0).alias("amount"))
