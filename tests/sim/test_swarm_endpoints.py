@@ -25,7 +25,7 @@ from penstock.transport.endpoint import Endpoint
 from penstock.transport.held import Held, Waiting
 from penstock.transport.interest import Interest
 from penstock.transport.latch import Constant
-from penstock.transport.missing import MISSING, Missing
+from penstock.transport.missing import MISSING, Missing, unblock
 from penstock.transport.settings import DEFAULT, OrderingSettings
 from penstock.transport.stream import Stream
 from penstock.transport.subscription import Subscription
@@ -270,7 +270,7 @@ def ends_in_silence(end: Any) -> Any:
             end(self, missing, resolution, now)
         else:
             del self.missing[missing.number]
-            self._unblock(missing)
+            unblock(self._blocking, missing)
             self._subscription.timers.cancel(missing)
 
     return mutant

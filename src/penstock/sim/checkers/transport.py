@@ -223,7 +223,7 @@ class TransportCheck:
         track = asked.tracks.get(came.heard)
         if not asked.is_ordered:
             was_missing = (came.heard, came.number) in asked.ends
-            if was_missing != (receipt.fate is not ReceiverFate.DELIVERED):
+            if receipt.fate is not ReceiverFate.DELIVERED and not was_missing:
                 self._object("order", name, f"{text}, and nothing is to be ordered")
             if track is not None:
                 track.handed = max(
