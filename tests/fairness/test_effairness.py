@@ -92,7 +92,7 @@ def test_the_two_ideals_part_where_a_session_uses_two_full_links() -> None:
 
 
 @given(networks())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_max_min_is_what_brute_force_finds(net: Network) -> None:
     outcome = effairness(net)
     oracle = Oracle(net)

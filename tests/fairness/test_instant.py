@@ -59,7 +59,7 @@ def test_sessions_may_form_cycles_where_time_plays_no_part() -> None:
 
 
 @given(networks(hosts_max=12, receivers_max=6))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_rates_are_ideal_by_proof(net: Network) -> None:
     oracle = Oracle(net)
     fair, even = max_min(net), proportional(net)
