@@ -16,8 +16,7 @@ def inversions(frames: Frames) -> list[DataFrame]:
     recent = sf.collect_list("seq").over(in_stream().rowsBetween(-WINDOW, -1))
     above = sf.size(sf.filter(sf.col("recent"), lambda other: other > sf.col("seq")))
     found = (
-        frames.receipts
-        .withColumn("recent", recent)
+        frames.receipts.withColumn("recent", recent)
         .groupBy(*ORDERING)
         .agg(sf.sum(above).alias("inversions"))
     )
