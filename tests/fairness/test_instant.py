@@ -155,6 +155,7 @@ def test_jains_index_of_nobody_is_refused() -> None:
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=20), st.floats(1e-3, 1e3))
+@settings(deadline=None)
 def test_jains_index_lies_between_one_share_and_one_and_knows_no_unit(
     rates: list[float], unit: float
 ) -> None:

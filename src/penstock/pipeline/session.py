@@ -23,7 +23,8 @@ from penstock.kernel.errors import UsageError
 
 try:
     import pyspark
-    from pyspark import SparkContext
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.find_spark_home import _find_spark_home
     from pyspark.sql import SparkSession
@@ -32,7 +33,8 @@ except ImportError as error:
         f"this needs Spark ({error.name} is not installed): pip install 'penstock[spark]'"
     ) from None
 
-from penstock.pipeline.java import Archive, archive_of, find_java, java_home
+from penstock.pipeline.archive import Archive, archive_of
+from penstock.pipeline.java import find_java, java_home
 
 # All processors; a task whose process is killed is tried again, up to four times in all.
 DEFAULT_MASTER: Final = "local[*,4]"
@@ -42,6 +44,8 @@ LOOPBACK: Final = "127.0.0.1"
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _END_S: Final = 120
+# What Spark takes; of anything else it complains on pages.
+_MASTER: Final = re.compile(r"local|spark://|k8s://|yarn$")
 _LOCAL: Final = re.compile(r"local(\[|-cluster\[|$)")
 _ON_THIS_MACHINE: Final = re.compile(r"local(\[|-cluster\[|$)|spark://(127\.|localhost\b)")
 
@@ -92,12 +96,19 @@ def open_session(
     `settings` are Spark's own. `is_brief` compiles Java code quickly instead of well,
     which is the better for less than a minute.
     """
+    if master is not None and not _MASTER.match(master):
+        raise UsageError(
+            f"there is no master {master!r}: write local[*,4], spark://HOST:PORT, yarn or k8s://URL"
+        )
     if (active := SparkSession.getActiveSession()) is not None:
         yield active
         return
     if "PYSPARK_GATEWAY_PORT" in os.environ or SparkContext._gateway is not None:
-        # Somebody else started this Java, and says where it runs and with what.
-        with _stopped(_start(master, name, settings)) as session:
+        # Somebody else started this Java, spark-submit for one, and has said how.
+        SparkContext._ensure_initialized()
+        said = SparkConf()
+        unsaid = {key: value for key, value in _SETTINGS.items() if not said.contains(key)}
+        with _stopped(_start(master, name, unsaid | dict(settings))) as session:
             yield session
         return
     with TemporaryDirectory(prefix="penstock-spark-", ignore_cleanup_errors=True) as place:
@@ -105,7 +116,8 @@ def open_session(
         archive = archive_of(java, Path(_find_spark_home()), pyspark.__version__)
         environment = _environment(master or DEFAULT_MASTER, java_home(java, Path(place)))
         options = _java_options(Path(place), archive, is_brief=is_brief)
-        ours = _places(Path(place), options) | dict(settings)
+        defaults = _SETTINGS | (_LOCAL_SETTINGS if _LOCAL.match(master or DEFAULT_MASTER) else {})
+        ours = defaults | _places(Path(place), options) | dict(settings)
         try:
             with _environment_of(environment):
                 session = _start(master or DEFAULT_MASTER, name, ours)
@@ -121,13 +133,11 @@ def _start(master: str | None, name: str, settings: Mapping[str, str]) -> SparkS
     builder = SparkSession.builder.appName(name)
     if master is not None:
         builder = builder.master(master)
-    is_local = master is not None and _LOCAL.match(master)
-    known = _SETTINGS | (_LOCAL_SETTINGS if is_local else {}) | dict(settings)
-    for key, value in known.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise UsageError(_no_session(master, error)) from error
 
 
@@ -142,10 +152,12 @@ def _stopped(session: SparkSession) -> Iterator[SparkSession]:
 
 
 def _no_session(master: str | None, error: Exception) -> str:
-    first = (str(error).splitlines() or [type(error).__name__])[0]
+    said = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # The first line of what Java throws says only that it threw.
+    why = next((line for line in said if "Exception: " in line), said[0] if said else "")
     return (
-        f"Spark did not start on {master or 'its master'} ({first}): see whether it is there;"
-        f" {LOG_VARIABLE}=info shows what Spark says"
+        f"Spark did not start on {master or 'its master'} ({why.rpartition('Exception: ')[2]}):"
+        f" see whether it is there; {LOG_VARIABLE}=info shows what Spark says"
     )
 
 

@@ -50,12 +50,15 @@ def spread(
         return {}
     context = spark.sparkContext
     tasks = min(len(jobs), _TASKS_PER_SLOT * context.defaultParallelism)
-    work = partial(run_task, tuple(jobs), tasks, attempts_of(spark))
+    # Read once by every process, and not again for every task.
+    shared = context.broadcast(tuple(jobs))
+    work = partial(run_task, shared, tasks, attempts_of(spark))
     with _watched(spark, len(jobs) / tasks, progress):
         try:
             rows = spark.range(0, tasks, 1, tasks).mapInArrow(work, _FOUND).collect()
         except (PySparkException, Py4JError) as error:
             raise SparkStoppedError(first_line(error)) from error
+    shared.destroy()
     progress(len(jobs))
     return {row.job: (row.error, row.trace or "") for row in rows if row.error is not None}
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 import pyarrow as pa  # type: ignore[import-untyped]
-from pyspark import TaskContext
+from pyspark import Broadcast, TaskContext
 
 from penstock.kernel.errors import PenstockError
 from penstock.lab.kept import run_or_load
@@ -39,12 +39,13 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_task(
-    jobs: Sequence[SweepJob], tasks: int, attempts: int, batches: Iterable[Any]
+    shared: Broadcast[Sequence[SweepJob]], tasks: int, attempts: int, batches: Iterable[Any]
 ) -> Iterator[Any]:
     """For `mapInArrow`, over the numbers of tasks: each says of its runs why they failed, if so.
 
     Runs are dealt out like cards: those of a slow point come to different tasks.
     """
+    jobs = shared.value
     context = TaskContext.get()
     attempt = 0 if context is None else context.attemptNumber()
     for batch in batches:
