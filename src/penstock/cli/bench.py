@@ -29,9 +29,9 @@ def bench(
     """Side-by-side benchmarks: ratios taken in one run, and the change since the last.
 
     \b
-    Benchmarks: match, bloom, wire, ordering, pipeline, sim.
+    Benchmarks: match, bloom, wire, ordering, effairness, pipeline, sim, sweep.
     Results are kept for each machine, under the user's state directory.
-    'match' builds a million filters and takes five minutes.
+    Long ones: match, effairness, pipeline and sweep, five to fifteen minutes.
 
     \b
     Example:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_task(
-    shared: Broadcast[Sequence[SweepJob]], tasks: int, attempts: int, batches: Iterable[Any]
+    shared: Broadcast[tuple[SweepJob, ...]], tasks: int, attempts: int, batches: Iterable[Any]
 ) -> Iterator[Any]:
     """For `mapInArrow`, over the numbers of tasks: each says of its runs why they failed, if so.
 
