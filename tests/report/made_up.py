@@ -8,6 +8,7 @@ from typing import Any
 from penstock.lab.expect import judge
 from penstock.lab.findings import Findings
 from penstock.lab.load import Source, find
+from penstock.lab.metrics.sketches import Bins, Points, Sketch
 from penstock.lab.orderings import result_names
 from penstock.lab.result import Result, estimates, means
 from penstock.lab.run import parameters
@@ -78,6 +79,21 @@ SERIES = {
     "order": ("violations",),
     "adaptivity": ("pair_publications", "pair_out_of_order", "pair_violation_chance"),
 }
+SKETCHES: dict[str, dict[str, Sketch]] = {
+    "fits": {
+        "delays.3": Bins(
+            start=100, width=4, counts=[30, 50, 20, 9], above=1, law=[99, 0.3, 0.4, 0.5]
+        ),
+        "differences.3": Bins(start=-6, width=3, counts=[10, 40, 45, 14], law=[2.1]),
+        "delays.5": Bins(start=205, width=5, counts=[10, 60, 40], law=[200, *[0.4] * 5]),
+        "differences.5": Bins(start=-8, width=4, counts=[20, 35, 36, 18], law=[3.2]),
+    },
+    "pair": {
+        "pair_delays": Points(x=[110, 120.5, 400], y=[120.5, 130, 420], total=7000),
+        "pair_differences.low": Bins(start=-2, width=1, counts=[50, 150, 160, 40], law=[0.8]),
+        "pair_differences.high": Bins(start=-2, width=1, counts=[30, 70, 65, 35], law=[0.9]),
+    },
+}
 LATCHES = ("pair_held", "pair_latch_mean_ms", "pair_latch_max_ms")
 
 
@@ -103,6 +119,7 @@ def made_up(id_: str, *, seeds: Sequence[int] = (1, 2), sets: Sequence[str] = ()
         trace_hashes={f"{v}.{seed}": "cd" * 32 for v in experiments for seed in seeds},
         series={name: means([f.series for f in own]) for name, own in by_name.items()},
         quantiles={name: means([f.quantiles for f in own]) for name, own in by_name.items()},
+        sketches={name: own[0].sketches for name, own in by_name.items()},
     )
 
 
@@ -135,10 +152,11 @@ def _findings(source: Source, name: str, seed: int) -> Findings:
     experiment = source.experiment
     is_network = name in experiment.variants
     ordering = next((o for o in experiment.orderings if name in (o, f"{_head(name, o)}.{o}")), None)
-    found = Findings(figures={}, series={}, quantiles={})
+    found = Findings(figures={}, series={}, quantiles={}, sketches={})
     for metric in experiment.measure.metrics:
         if is_network:
             _add(found, NETWORK.get(metric, {}), seed)
+            found.sketches.update(SKETCHES.get(metric, {}))
             for series in SERIES.get(metric, ()):
                 found.series[series] = [float(10 * second + seed) for second in range(6)]
         if ordering is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any, NamedTuple
 
+import msgspec
 from hypothesis import strategies as st
 
 from penstock.content.limits import INT_MAX, INT_MIN
@@ -14,15 +15,21 @@ from penstock.wire import Frame, size_of
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.data import Data, Echo, Flow, FlowDetail
+from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.lsa import Lsa, Neighbour
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.pub import Pub
-from penstock.wire.frames.record import FingerprintEntry, Record, RecordEntry
+from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.record import EMPTY_RECORD, FingerprintEntry, Record, RecordEntry
+from penstock.wire.frames.repair import Repair
+from penstock.wire.frames.request import Request
 from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.summary import Database, Summary, SummaryRow
+from penstock.wire.frames.track import Track
+from penstock.wire.frames.tracked import Tracked
 from penstock.wire.frames.unsub import Unsub
 from tests.content.strategies import predicates
 
@@ -110,9 +117,122 @@ def data_frames() -> st.SearchStrategy[Data]:
     ).filter(fits)
 
 
+def requests() -> st.SearchStrategy[Request]:
+    """REQUEST."""
+    return st.integers(1, 255).flatmap(
+        lambda bloom_bytes: st.builds(
+            Request,
+            pub=unsigned(64),
+            epoch=unsigned(16),
+            seq=unsigned(32),
+            requester=unsigned(64),
+            send_ts_us=unsigned(48),
+            age_100us=unsigned(24),
+            delay_100us=unsigned(24),
+            round=unsigned(8),
+            is_unicast=st.booleans(),
+            bloom=unsigned(8 * bloom_bytes),
+            bloom_bytes=st.just(bloom_bytes),
+        )
+    )
+
+
+def repairs() -> st.SearchStrategy[Repair]:
+    """REPAIR of any message."""
+    original = data_frames().map(
+        lambda frame: msgspec.structs.replace(frame, record=EMPTY_RECORD, echo=None, literal=False)
+    )
+    return st.builds(
+        Repair,
+        original=original,
+        repairer=unsigned(64),
+        requester=unsigned(64),
+        echo_ts_us=unsigned(32),
+        hold_100us=unsigned(16),
+        to=st.none() | unsigned(64),
+    ).filter(fits)
+
+
+@st.composite
+def digests(draw: st.DrawFn) -> Digest:
+    """DIGEST of some messages or none; its entries are not opened in a frame."""
+    base = draw(st.binary(max_size=255))
+    flow_ids = draw(ascending(unsigned(15), most=128))
+    return Digest(
+        pub=draw(unsigned(64)),
+        epoch=draw(unsigned(16)),
+        number=draw(unsigned(32)),
+        seq=draw(unsigned(32)),
+        send_ts_us=draw(unsigned(48)),
+        departed_100us=draw(unsigned(24)),
+        base=base,
+        record=draw(records()) if base else EMPTY_RECORD,
+        flows=tuple([(flow_id, draw(unsigned(32))) for flow_id in flow_ids]),
+        to=draw(st.none() | unsigned(64)),
+    )
+
+
+def tracks() -> st.SearchStrategy[Track]:
+    """TRACK."""
+    return st.builds(
+        Track,
+        subscriber=unsigned(64),
+        pub=unsigned(64),
+        token=unsigned(16),
+        send_ts_us=unsigned(32),
+        wants_digest=st.booleans(),
+        is_end=st.booleans(),
+        predicate=st.none() | predicates(),
+    ).filter(fits)
+
+
+@st.composite
+def trackeds(draw: st.DrawFn) -> Tracked:
+    """TRACKED, granted or refused."""
+    flow_id = draw(st.none() | unsigned(15))
+    return Tracked(
+        to=draw(unsigned(64)),
+        pub=draw(unsigned(64)),
+        epoch=draw(unsigned(16)),
+        token=draw(unsigned(16)),
+        echo_ts_us=draw(unsigned(32)),
+        hold_100us=draw(unsigned(16)),
+        flow_id=flow_id,
+        flow_seq=0 if flow_id is None else draw(unsigned(32)),
+    )
+
+
+def recalls() -> st.SearchStrategy[Recall]:
+    """RECALL."""
+    return st.builds(
+        Recall,
+        pub=unsigned(64),
+        epoch=unsigned(16),
+        requester=unsigned(64),
+        send_ts_us=unsigned(48),
+        flow_id=st.none() | unsigned(15),
+        ranges=ranges(),
+    )
+
+
+@st.composite
+def ranges(draw: st.DrawFn) -> tuple[tuple[int, int], ...]:
+    """Ranges near one another, some of which touch, and far apart."""
+    near, far = st.integers(0, 300), unsigned(32)
+    firsts = draw(ascending(draw(st.sampled_from([near, far])), least=1, most=64))
+    stops = (*firsts[1:], 1 << 32)
+    return tuple(
+        [
+            (first, draw(st.integers(1, min(stop - first, (1 << 16) - 1))))
+            for first, stop in zip(firsts, stops, strict=True)
+        ]
+    )
+
+
 def parcels() -> st.SearchStrategy[Parcel]:
     """Any transport frame, carried."""
-    return data_frames().map(Parcel)
+    frames = [data_frames(), digests(), requests(), repairs(), tracks(), trackeds(), recalls()]
+    return st.one_of(frames).map(Parcel)
 
 
 def hellos() -> st.SearchStrategy[Hello]:
@@ -191,6 +311,12 @@ def subs() -> st.SearchStrategy[Sub]:
 
 STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
     Data: data_frames(),
+    Digest: digests(),
+    Request: requests(),
+    Repair: repairs(),
+    Track: tracks(),
+    Tracked: trackeds(),
+    Recall: recalls(),
     Hello: hellos(),
     Lsa: lsas(),
     Adv: advs(),

@@ -25,6 +25,8 @@ from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.sub import Sub
 from tests.wire.codec.test_data import FRAME
 from tests.wire.codec.test_overlay import GOLDEN, packet
+from tests.wire.codec.test_transport import GOLDEN as GOLDEN_TRANSPORT
+from tests.wire.codec.test_transport import REPAIR, TRACK
 from tests.wire.test_round_trip import unremembered
 
 RICH = Message(
@@ -52,7 +54,10 @@ FRAMES_HERE: list[Frame] = [
     Notify(parcel=Parcel(RICH_DATA)),
     packet(*range(20, 60, 3)),
     Sub(subscription=9, traffic=TrafficClass.REQUEST, predicate=PREDICATE),
+    Notify(parcel=Parcel(REPAIR)),
+    msgspec.structs.replace(TRACK, predicate=PREDICATE),
     *(frame for frame, _ in GOLDEN),
+    *(frame for frame, _ in GOLDEN_TRANSPORT),
 ]
 CORPUS = [encode(frame) for frame in FRAMES_HERE]
 LENGTHS = [b"\0", b"\x7f", b"\x80", b"\xff", b"\0\0", b"\x7f\xff", b"\xff\xff", b"\xff\xff\xff\xff"]

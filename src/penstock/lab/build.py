@@ -56,6 +56,7 @@ def build(experiment: Experiment, document: Document, seeds: Seeds, recorder: Re
     recorder.watch(network, sample_every_ns=seconds(run.sample_s) or None)
     crowd = _Crowd(experiment, document, seeds, network, recorder, origin, end)
     members = {name: crowd.add(name, group) for name, group in experiment.clients.items()}
+    recorder.built()
     stop = end + seconds(run.drain_s)
     return Scene(network.world, network.close_endpoints, origin, stop, members)
 

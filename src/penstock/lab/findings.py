@@ -1,4 +1,4 @@
-"""What one run found: figures, series and quantiles, by the names that results have."""
+"""What one run found: figures, series, quantiles and sketches, by the names that results have."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from math import isfinite
 import msgspec
 
 from penstock.lab.metrics.base import Metric, Seen
+from penstock.lab.metrics.sketches import Sketch
 
 
 class Findings(msgspec.Struct, frozen=True):
@@ -18,13 +19,16 @@ class Findings(msgspec.Struct, frozen=True):
     series: dict[str, list[float]] = {}
     # What lies at 0, 1, … 100 % of some distribution.
     quantiles: dict[str, list[float]] = {}
+    # Of this run alone.
+    sketches: dict[str, Sketch] = {}
 
 
 def gather(metrics: Sequence[Metric], name_of: Callable[[str | None], str]) -> dict[str, Findings]:
     """What all metrics saw, of the network (None to `name_of`) and of each ordering."""
     found = {name_of(None): Findings()}
     for metric in metrics:
-        _add(found[name_of(None)], Seen(metric.figures(), metric.series()))
+        seen = Seen(metric.figures(), metric.series(), sketches=metric.sketches())
+        _add(found[name_of(None)], seen)
     for metric in metrics:
         for ordering, seen in metric.of_orderings().items():
             _add(found.setdefault(name_of(ordering), Findings()), seen)
@@ -38,3 +42,4 @@ def _add(findings: Findings, seen: Seen) -> None:
             findings.figures[name] = (figure.value, figure.unit)
     findings.series.update(seen.series)
     findings.quantiles.update(seen.quantiles)
+    findings.sketches.update(seen.sketches)

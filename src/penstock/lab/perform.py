@@ -108,5 +108,6 @@ def _result(source: Source, plan: Plan, jobs: list[Job], outcomes: list[Outcome]
             for name, found in by_name.items()
             if found[0].quantiles
         },
+        sketches={name: found[0].sketches for name, found in by_name.items() if found[0].sketches},
         wall_s=sum(outcome.wall_s for outcome in outcomes),
     )

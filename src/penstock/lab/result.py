@@ -15,6 +15,7 @@ from penstock.kernel.errors import UsageError
 from penstock.lab.expect import Verdict
 from penstock.lab.files import write_whole
 from penstock.lab.findings import Findings
+from penstock.lab.metrics.sketches import Sketch
 from penstock.lab.run import Outcome
 from penstock.lab.statistics import Estimate, estimate
 
@@ -35,6 +36,8 @@ class Result(msgspec.Struct, kw_only=True):
     series: dict[str, dict[str, list[float]]] = {}
     # What lies at 0, 1, … 100 % of some distribution.
     quantiles: dict[str, dict[str, list[float]]] = {}
+    # Histograms and points, of the first seed: they cannot be averaged.
+    sketches: dict[str, dict[str, Sketch]] = {}
     wall_s: float = 0
     code_version: str = __version__
 

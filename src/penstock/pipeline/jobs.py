@@ -21,6 +21,7 @@ from penstock.pipeline.ingest import FoundRun
 from penstock.pipeline.kernels import METRICS
 from penstock.pipeline.kernels.findings import COLUMNS, TROUBLE, trouble
 from penstock.pipeline.kernels.measure import kernels_named, measure
+from penstock.pipeline.kernels.services import NAME as EFFAIRNESS
 from penstock.pipeline.summary import summary
 from penstock.pipeline.twins import measured
 from penstock.pipeline.twins.frames import Frames
@@ -112,6 +113,12 @@ def _notes(figures: DataFrame) -> Iterator[str]:
         yield (
             f"run {row['run']}: {row['value']:.0f} rows of {where} came after later ones;"
             " they were put in order of time"
+        )
+    is_not_judged = (sf.col("metric") == f"{EFFAIRNESS}_judged") & (sf.col("value") == 0)
+    for row in figures.where(is_not_judged).orderBy("run").collect():
+        yield (
+            f"run {row['run']}: no effairness: its links carry data both ways in a circle, or"
+            " lead not to all subscribers"
         )
 
 

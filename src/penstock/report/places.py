@@ -81,4 +81,8 @@ def _place(path: Path) -> Place:
 
 
 def _is_gold(path: Path) -> bool:
-    return any((path / name).exists() for name in ("figures", "figures.parquet"))
+    # A page's own figures lie in a directory of that name too.
+    return all(
+        any((path / f"{table}{ending}").exists() for ending in ("", ".parquet"))
+        for table in ("figures", "summary")
+    )

@@ -57,10 +57,10 @@ class Link(Generic[Frame]):
     """From one end to the other; the counters are since the start."""
 
     __slots__ = (
-        "_actions", "_cuts", "_delay_ns", "_events", "_free_at", "_garble", "_is_served",
+        "_actions", "_cuts", "_events", "_free_at", "_garble", "_is_served",
         "_is_special", "_is_watched", "_last_at", "_observer", "_queue_bytes_max", "_rate_bps",
-        "_receiver", "_room_ns", "_transmit_ns", "_waiting", "_waiting_ns", "_wire", "dropped",
-        "mishaps", "name", "sent_bytes", "sent_frames",
+        "_receiver", "_room_ns", "_transmit_ns", "_waiting", "_waiting_ns", "_wire", "delay_ns",
+        "dropped", "mishaps", "name", "sent_bytes", "sent_frames",
     )  # fmt: skip
 
     def __init__(
@@ -85,7 +85,8 @@ class Link(Generic[Frame]):
         # By `Mishap`: what is done with a packet at the far end.
         self._actions = (receiver, self._lose, self._double, self._corrupt)
 
-        self._delay_ns: Final = spec.delay_ns
+        # Without jitter.
+        self.delay_ns: Final = spec.delay_ns
         self._queue_bytes_max: Final = spec.queue_bytes_max
         self._rate_bps = spec.rate_bps
         self._transmit_ns = TransmitTimes(spec.rate_bps)
@@ -126,7 +127,7 @@ class Link(Generic[Frame]):
         self._free_at = free_at
         self.sent_frames += 1
         self.sent_bytes += size_bytes
-        at = free_at + self._delay_ns
+        at = free_at + self.delay_ns
         mishap = extra_ns = 0
         if self.mishaps.are_possible:
             mishap, extra_ns = self.mishaps.draw()
@@ -187,7 +188,7 @@ class Link(Generic[Frame]):
             # Only an idle transmitter's time lies before the packet that comes to it.
             start = events.now
             self._free_at = start + own_ns
-            at = max(self._last_at + own_ns, self._free_at + self._delay_ns + extra_ns)
+            at = max(self._last_at + own_ns, self._free_at + self.delay_ns + extra_ns)
             self._last_at = at
             entry = (
                 at, events.next_serial(), wire, action, frame,

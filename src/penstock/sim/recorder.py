@@ -30,6 +30,7 @@ from penstock.trace.records import (
     Arrival,
     Delivery,
     Drop,
+    Edge,
     Expected,
     Hop,
     LinkSample,
@@ -110,6 +111,12 @@ class Recorder(Observer):
             network.world.observe(self)
         if sample_every_ns is not None and (self._wants(LinkSample) or self._wants(QueueSample)):
             self._sample_after(sample_every_ns)
+
+    def built(self) -> None:
+        """Everything is in place: records what the network is like."""
+        if self._wants(Edge):
+            for (start, end), link in self.network.world.links.items():
+                self._add(Edge(start, end, link.rate_bps, link.delay_ns))
 
     def subscriber(self, name: str, predicate: Predicate) -> None:
         """From now on, `name` is expected to get what its predicate matches."""

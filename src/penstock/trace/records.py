@@ -224,6 +224,17 @@ class CacheSample(Row, frozen=True, gc=False):
     misses: Annotated[int, "requests it could not"]
 
 
+class Edge(Row, frozen=True, gc=False):
+    """One direction of a link of the network, as it was when the run began."""
+
+    TABLE: ClassVar[str] = "edges"
+
+    start: Annotated[str, "the host that sends"]
+    end: Annotated[str, "the host that receives"]
+    capacity_bps: Annotated[int | None, "rate of the link; null when unlimited"]
+    delay_ns: Annotated[Duration, "how long a bit takes, on average, when nothing waits"]
+
+
 class LinkSample(Row, frozen=True, gc=False):
     """One direction of one link; counts are since the sample before."""
 

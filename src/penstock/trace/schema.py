@@ -19,7 +19,7 @@ from penstock.trace.records import Row
 
 # Major: old files cannot be read. Minor: columns or tables were added.
 SCHEMA_MAJOR: Final = 1
-SCHEMA_MINOR: Final = 0
+SCHEMA_MINOR: Final = 1
 SCHEMA_VERSION: Final = f"{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 
 # Units come last in a name.
@@ -109,6 +109,7 @@ TABLES: Final[Mapping[str, Table]] = MappingProxyType(
             records.Feedback,
             records.FlowSample,
             records.CacheSample,
+            records.Edge,
             records.LinkSample,
             records.QueueSample,
             records.Drop,

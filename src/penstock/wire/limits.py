@@ -12,11 +12,18 @@ DATAGRAM_BYTES_MAX: Final = 1_444
 
 FLOWS_MAX: Final = 16
 FLOW_ID_BITS: Final = 15
+# The most that stands in a REPAIR before its flows: `to` is there, and the original's header.
+REPAIR_HEAD_BYTES: Final = 61
+# Attributes and payload. A message must fit a REPAIR, which has no record to cut, with all the
+# flows that it may come to match: 8 bytes each, and 2 to say where its payload begins.
+MESSAGE_BYTES_MAX: Final = FRAME_BYTES_MAX - REPAIR_HEAD_BYTES - 8 * FLOWS_MAX - 2
 RECORD_ENTRIES_MAX: Final = 255
 ENTRY_BYTES_MAX: Final = 255
 BLOOM_BYTES_MAX: Final = 255
 FINGERPRINT_BITS: Final = 20
 FINGERPRINT_BITS_MAX: Final = 64
+DIGEST_FLOWS_MAX: Final = 128
+RECALL_RANGES_MAX: Final = 64
 
 NEIGHBOURS_MAX: Final = 200
 SUMMARY_ROWS_MAX: Final = 160

@@ -16,6 +16,8 @@ STAMP_BITS: Final = 48
 ECHO_STAMP_BITS: Final = 32
 DELTA_BITS: Final = 24
 HOLD_BITS: Final = 16
+STAMP_BYTES: Final = STAMP_BITS // 8
+DELTA_BYTES: Final = DELTA_BITS // 8
 RATE_MAX_MPS: Final = 65_504.0
 # A half-precision number is finite and has no minus sign just when its first byte is below this.
 RATE_FIRST_BYTE_END: Final = 0x7C

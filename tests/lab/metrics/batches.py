@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock.kernel.instant import MILLISECOND, SECOND
@@ -43,6 +43,23 @@ def feed(metric: Metric, rows: Sequence[Row], *, batch_rows: int = 3) -> None:
 def arrival(seq: int, at_ms: float, who: tuple[str, str] = ("p-1", "s-1")) -> Arrival:
     at = round(at_ms * MILLISECOND)
     return Arrival(who[1], who[0], 0, seq, 0, at, 1, False)
+
+
+def delayed(
+    delays_ms: Iterable[float], who: tuple[str, str] = ("p-1", "s-1"), *, brokers: int = 1
+) -> list[Arrival]:
+    """Messages published every 10 ms."""
+    rows = []
+    for seq, delay_ms in enumerate(delays_ms):
+        published = 10 * seq * MILLISECOND
+        came = published + round(delay_ms * MILLISECOND)
+        rows.append(Arrival(who[1], who[0], 0, seq, published, came, brokers, False))
+    return rows
+
+
+def as_they_come(rows: Iterable[Arrival]) -> list[Arrival]:
+    """In the order of their arrival, whichever pair they are of."""
+    return sorted(rows, key=lambda row: row.arrived_ns)
 
 
 def expected(seq: int, who: tuple[str, str] = ("p-1", "s-1"), at_ms: float = 0) -> Expected:

@@ -6,14 +6,18 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from math import ceil, floor
+from math import ceil, floor, inf
 from typing import Any, NamedTuple, TypeAlias
 
+from penstock.fairness.effairness import effairness
+from penstock.fairness.network import Link, Network, Receiver, Sender, Session
+from penstock.kernel.errors import UsageError
 from penstock.trace.fates import DropReason
 from penstock.trace.records import (
     Arrival,
     Delivery,
     Drop,
+    Edge,
     Expected,
     LinkSample,
     Loss,
@@ -59,6 +63,7 @@ class Brute:
         self.detection()
         self.network()
         self.fairness()
+        self.effairness()
 
     def arrived(self) -> list[Receipt]:
         rows = [r for r in self.trace.rows(Arrival) if isinstance(r, Arrival)]
@@ -277,6 +282,67 @@ class Brute:
                 total = sum(rates.values())
                 index = total**2 / (len(receivers) * squares) if squares else 1
                 self.figure("jain", index, ordering)
+
+    def effairness(self) -> None:
+        if not {"publications", "expected", "arrivals", "edges"} <= {*self.trace.tables}:
+            return
+        edges = {r for r in self.trace.rows(Edge) if isinstance(r, Edge)}
+        published = [r for r in self.trace.rows(Publication) if isinstance(r, Publication)]
+        wanted = [r for r in self.trace.rows(Expected) if isinstance(r, Expected)]
+        alike: dict[Any, list[Receiver]] = defaultdict(list)
+        demands: dict[Any, float] = {}
+        for pair in sorted({(r.publisher, r.subscriber) for r in wanted}):
+            own = [r for r in wanted if (r.publisher, r.subscriber) == pair]
+            given = [r for r in published if r.publisher == pair[0]]
+            got = [r for r in self.receipts[""] if (r.publisher, r.subscriber) == pair]
+            first = min(r.published_ns for r in own) / 1e9
+            last = max(r.published_ns for r in own) / 1e9
+            if first == last or not given:
+                continue
+            bits = sum(r.size_bytes for r in given) * 8 / len(given)
+            sent = max(1, sum(r.published_ns is not None for r in given))
+            session = (pair[0], *sorted((r.epoch, r.seq) for r in own))
+            demand = len(own) / (last - first) * bits * len(given) / sent
+            demands[session] = max(demand, demands.get(session, 0))
+            leave = max([last, *(r.ended / 1e9 for r in got)])
+            alike[session].append(
+                Receiver(id=" ".join(pair), host=pair[1], join=first, leave=leave,
+                         data=len(got) * bits)
+            )  # fmt: skip
+        if alike:
+            self.judged(edges, alike, demands)
+
+    def judged(
+        self, edges: set[Edge], alike: dict[Any, list[Receiver]], demands: dict[Any, float]
+    ) -> None:
+        links = tuple(
+            Link(
+                start=r.start,
+                end=r.end,
+                capacity=inf if r.capacity_bps is None else r.capacity_bps,
+                delay=r.delay_ns / 1e9,
+            )
+            for r in edges
+        )
+        sessions = tuple(
+            Session(id=str(key), sender=Sender(host=key[0], capacity=demands[key]),
+                    receivers=tuple(own))
+            for key, own in alike.items()
+        )  # fmt: skip
+        try:
+            outcome = effairness(Network(links, sessions))
+        except UsageError:
+            self.figure("effairness_judged", 0)
+            return
+        self.figure("effairness_judged", 1)
+        self.figure("effairness", outcome.overall)
+        for publisher in {key[0] for key in alike}:
+            own = [outcome.by_session[str(key)] for key in alike if key[0] == publisher]
+            self.figure(f"effairness.{publisher}", sum(own) / len(own))
+        receivers = outcome.network.receivers()
+        for receiver, index in zip(receivers, outcome.by_receiver.tolist(), strict=True):
+            publisher, subscriber = receiver.id.split()
+            self.found["pairs", "", "effairness", (subscriber, publisher)] = index
 
 
 def quantile(values: list[float], share: float) -> float:

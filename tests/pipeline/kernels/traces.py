@@ -14,6 +14,7 @@ from penstock.trace.records import (
     Arrival,
     Delivery,
     Drop,
+    Edge,
     Expected,
     LinkSample,
     Loss,
@@ -29,7 +30,7 @@ SUBSCRIBERS = ("s-1", "s-2", "s-3")
 PUBLISHERS = ("p-1", "p-2")
 ORDERINGS = ("off", "default")
 KINDS: tuple[type[Row], ...] = (
-    Publication, Expected, Arrival, Delivery, Loss, LinkSample, QueueSample, Drop,
+    Publication, Expected, Arrival, Delivery, Loss, LinkSample, QueueSample, Drop, Edge,
 )  # fmt: skip
 
 
@@ -64,14 +65,14 @@ def random_trace(draw: Random, seed: int = 1) -> Trace:
     """Anything that the schema allows."""
     warmup = draw.choice(["{}", '{"run": {"warmup_s": 0.5}}'])
     run = run_of(warmup, draw.choice([0, SECOND // 2, 2 * SECOND, 3 * SECOND + 1]), seed)
-    makers = (publication, expected, arrival, delivery, loss, link, queue, drop)
+    makers = (publication, expected, arrival, delivery, loss, link, queue, drop, edge)
     found = Trace(run)
     for kind, make in zip(KINDS, makers, strict=True):
         if draw.random() < 0.85:
             rows: list[Row] = [make(draw) for _ in range(draw.choice([0, 1, 5, 30]))]
             if rows and draw.random() < 0.5:
                 rows += draw.choices(rows, k=3)
-            if draw.random() < 0.6:
+            if kind.TIME and draw.random() < 0.6:
                 rows.sort(key=lambda row: getattr(row, row.TIME or "") or 0)
             found.tables[kind.TABLE] = rows
     return found
@@ -148,6 +149,13 @@ def link(draw: Random) -> LinkSample:
 def queue(draw: Random) -> QueueSample:
     peak = _maybe(draw, draw.randrange(99))
     return QueueSample(_time(draw), draw.choice(["B1-B2", "B2-B1"]), 1, draw.randrange(99), peak)
+
+
+def edge(draw: Random) -> Edge:
+    """Of a star; not always is there a way to everybody, or only one."""
+    who = draw.choice([*SUBSCRIBERS, *PUBLISHERS])
+    ends = (who, "B1") if who in PUBLISHERS else ("B1", who)
+    return Edge(*ends, {"s-1": 40, "p-1": 100}.get(who), 1_000_000)
 
 
 def drop(draw: Random) -> Drop:

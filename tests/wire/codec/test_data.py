@@ -11,7 +11,7 @@ from penstock.kernel.errors import PeerError, UsageError
 from penstock.wire import decode, encode, fit, size_of
 from penstock.wire.frames.data import Data, Echo, Flow, FlowDetail, MessageId
 from penstock.wire.frames.record import Record, RecordEntry
-from penstock.wire.limits import FRAME_BYTES_MAX
+from penstock.wire.limits import FRAME_BYTES_MAX, MESSAGE_BYTES_MAX
 
 FRAME = Data(
     pub=0x0102030405060708,
@@ -144,7 +144,7 @@ def test_more_attributes_than_a_length_can_say_are_refused() -> None:
 @pytest.mark.spec("§3.0")
 @given(
     sizes=st.lists(st.integers(0, 60), max_size=40),
-    payload=st.integers(0, 1300),
+    payload=st.integers(0, MESSAGE_BYTES_MAX - 1),
 )
 def test_the_record_is_cut_oldest_first(sizes: list[int], payload: int) -> None:
     entries = [RecordEntry(i, bytes([i]) * size) for i, size in enumerate(sizes)]
@@ -160,9 +160,25 @@ def test_the_record_is_cut_oldest_first(sizes: list[int], payload: int) -> None:
         assert size_bytes + 4 + len(entries[len(kept)].packed) > FRAME_BYTES_MAX
 
 
-def test_a_message_that_fits_no_frame_is_refused() -> None:
-    with pytest.raises(UsageError, match="too large for a frame"):
-        fit(_with_payload(1400))
+def test_the_largest_message_leaves_room_for_a_repair() -> None:
+    flows = tuple(Flow(i, 1.0, i) for i in range(16))
+    largest = _with_payload(MESSAGE_BYTES_MAX - 4)
+    for matched in ((), flows):
+        frame = msgspec.structs.replace(largest, flows=matched)
+        assert fit(frame) == frame
+    for matched in ((), flows):
+        frame = msgspec.structs.replace(_with_payload(MESSAGE_BYTES_MAX - 3), flows=matched)
+        with pytest.raises(UsageError, match="1 bytes too large for a frame: shorten its payload"):
+            fit(frame)
+
+
+def test_details_that_leave_no_room_for_a_repair_are_refused() -> None:
+    largest = _with_payload(MESSAGE_BYTES_MAX - 4)
+    just, over = [Flow(1, 1.0, 2, FlowDetail(3, 4, 16 * 8 - 13 + excess)) for excess in (0, 1)]
+    frame = msgspec.structs.replace(largest, flows=(just,))
+    assert fit(frame) == frame
+    with pytest.raises(UsageError, match=r"^129 bytes of flows .* leave their details"):
+        fit(msgspec.structs.replace(largest, flows=(over,)))
 
 
 def _with(offset: int, replaced: bytes) -> bytes:

@@ -12,14 +12,20 @@ from penstock.wire import encode, size_of
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.data import Echo, Flow, FlowDetail
+from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.lsa import Lsa, Neighbour
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.pub import Pub
+from penstock.wire.frames.recall import Recall
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry, Record, RecordEntry
+from penstock.wire.frames.repair import Repair
+from penstock.wire.frames.request import Request
 from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.summary import Database, Summary, SummaryRow
+from penstock.wire.frames.track import Track
+from penstock.wire.frames.tracked import Tracked
 from penstock.wire.frames.unsub import Unsub
 from tests.wire.codec.test_overlay import DATA
 
@@ -75,6 +81,80 @@ def _adv(**changed: Any) -> Adv:
 def _summary(**changed: Any) -> Summary:
     fields: dict[str, Any] = {"database": Database.LINKS, "first": 1, "last": 9, "rows": ()}
     return Summary(**{**fields, **changed})
+
+
+def _request(**changed: Any) -> Request:
+    fields: dict[str, Any] = {
+        "pub": 1,
+        "epoch": 1,
+        "seq": 1,
+        "requester": 2,
+        "send_ts_us": 1,
+        "age_100us": 1,
+        "delay_100us": 1,
+        "round": 0,
+        "is_unicast": False,
+        "bloom": 1,
+        "bloom_bytes": 2,
+    }
+    return Request(**{**fields, **changed})
+
+
+def _repair(**changed: Any) -> Repair:
+    fields: dict[str, Any] = {
+        "original": DATA,
+        "repairer": 1,
+        "requester": 2,
+        "echo_ts_us": 1,
+        "hold_100us": 1,
+    }
+    return Repair(**{**fields, **changed})
+
+
+def _repair_of(**changed: Any) -> Repair:
+    return _repair(original=msgspec.structs.replace(DATA, **changed))
+
+
+def _digest(**changed: Any) -> Digest:
+    fields: dict[str, Any] = {
+        "pub": 1,
+        "epoch": 1,
+        "number": 1,
+        "seq": 1,
+        "send_ts_us": 1,
+        "departed_100us": 1,
+    }
+    return Digest(**{**fields, **changed})
+
+
+def _track(**changed: Any) -> Track:
+    fields: dict[str, Any] = {"subscriber": 1, "pub": 2, "token": 3, "send_ts_us": 4}
+    return Track(**{**fields, **changed})
+
+
+def _tracked(**changed: Any) -> Tracked:
+    fields: dict[str, Any] = {
+        "to": 1,
+        "pub": 2,
+        "epoch": 1,
+        "token": 3,
+        "echo_ts_us": 4,
+        "hold_100us": 5,
+        "flow_id": 6,
+    }
+    return Tracked(**{**fields, **changed})
+
+
+def _recall(**changed: Any) -> Recall:
+    fields: dict[str, Any] = {
+        "pub": 1,
+        "epoch": 1,
+        "requester": 2,
+        "send_ts_us": 1,
+        "flow_id": None,
+        "ranges": ((1, 1),),
+    }
+    return Recall(**{**fields, **changed})
 
 
 IMPOSSIBLE: dict[str, Callable[[], object]] = {
@@ -133,6 +213,67 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
         predicate=None,  # type: ignore[arg-type]
     ),
     "unsubscription of 33 bits": lambda: Unsub(subscription=2**32),
+    "request of 65 bits": lambda: _request(pub=2**64),
+    "request of epoch 2^16": lambda: _request(epoch=2**16),
+    "request for number 2^32": lambda: _request(seq=2**32),
+    "request from below zero": lambda: _request(requester=-1),
+    "request at 2^48": lambda: _request(send_ts_us=2**48),
+    "request of age 2^24": lambda: _request(age_100us=2**24),
+    "request after 2^24": lambda: _request(delay_100us=2**24),
+    "request of round 256": lambda: _request(round=256),
+    "request wider than said": lambda: _request(bloom=2**16),
+    "request of no bytes": lambda: _request(bloom=0, bloom_bytes=0),
+    "repair with a record": lambda: _repair_of(record=Record.of([RecordEntry(1, b"")])),
+    "repair with an echo": lambda: _repair_of(echo=Echo(1, 1, 1)),
+    "repair that is literal": lambda: _repair_of(literal=True),
+    "repair of no data": lambda: _repair_of(seq=2**32),
+    "repair of 17 flows": lambda: _repair_of(flows=(Flow(1, 1.0, 1),) * 17),
+    "repair from 65 bits": lambda: _repair(repairer=2**64),
+    "repair for 65 bits": lambda: _repair(requester=2**64),
+    "repair to 65 bits": lambda: _repair(to=2**64),
+    "repair to below zero": lambda: _repair(to=-1),
+    "repair that echoes 33 bits": lambda: _repair(echo_ts_us=2**32),
+    "repair held for 2^16": lambda: _repair(hold_100us=2**16),
+    "digest of 65 bits": lambda: _digest(pub=2**64),
+    "digest to 65 bits": lambda: _digest(to=2**64),
+    "digest of epoch 2^16": lambda: _digest(epoch=2**16),
+    "digest number 2^32": lambda: _digest(number=2**32),
+    "digest of message 2^32": lambda: _digest(seq=2**32),
+    "digest at 2^48": lambda: _digest(send_ts_us=2**48),
+    "digest departed 2^24 ago": lambda: _digest(departed_100us=2**24),
+    "digest with a base of 256 bytes": lambda: _digest(base=bytes(256)),
+    "digest without a base": lambda: _digest(record=Record.of([RecordEntry(1, b"a")])),
+    "digest of 129 flows": lambda: _digest(flows=tuple((i, 1) for i in range(129))),
+    "digest of flows out of order": lambda: _digest(flows=((2, 1), (1, 1))),
+    "digest of a flow twice": lambda: _digest(flows=((1, 1), (1, 2))),
+    "digest of a flow of 16 bits": lambda: _digest(flows=((2**15, 1),)),
+    "digest of a flow_seq of 33 bits": lambda: _digest(flows=((1, 2**32),)),
+    "track from 65 bits": lambda: _track(subscriber=2**64),
+    "track of 65 bits": lambda: _track(pub=2**64),
+    "track with token 2^16": lambda: _track(token=2**16),
+    "track at 2^32": lambda: _track(send_ts_us=2**32),
+    "tracked for 65 bits": lambda: _tracked(to=2**64),
+    "tracked by 65 bits": lambda: _tracked(pub=2**64),
+    "tracked in epoch 2^16": lambda: _tracked(epoch=2**16),
+    "tracked with token 2^16": lambda: _tracked(token=2**16),
+    "tracked that echoes 33 bits": lambda: _tracked(echo_ts_us=2**32),
+    "tracked and held for 2^16": lambda: _tracked(hold_100us=2**16),
+    "tracked by a flow of 16 bits": lambda: _tracked(flow_id=2**15),
+    "tracked with 33 bits": lambda: _tracked(flow_seq=2**32),
+    "refused and numbered": lambda: _tracked(flow_id=None, flow_seq=1),
+    "recall from 65 bits": lambda: _recall(pub=2**64),
+    "recall by 65 bits": lambda: _recall(requester=2**64),
+    "recall of epoch 2^16": lambda: _recall(epoch=2**16),
+    "recall at 2^48": lambda: _recall(send_ts_us=2**48),
+    "recall of a flow of 16 bits": lambda: _recall(flow_id=2**15),
+    "recall of nothing": lambda: _recall(ranges=()),
+    "recall of 65 ranges": lambda: _recall(ranges=tuple((i, 1) for i in range(65))),
+    "recall of a range of none": lambda: _recall(ranges=((1, 0),)),
+    "recall of a range of 2^16": lambda: _recall(ranges=((1, 2**16),)),
+    "recall from below zero": lambda: _recall(ranges=((-1, 2),)),
+    "recall past the last number": lambda: _recall(ranges=((2**32 - 1, 2),)),
+    "recall out of order": lambda: _recall(ranges=((5, 1), (1, 1))),
+    "recall of what overlaps": lambda: _recall(ranges=((1, 2), (2, 1))),
 }
 
 
@@ -160,6 +301,9 @@ def test_the_largest_frames_of_every_kind_fit_a_datagram() -> None:
         lambda: Summary(database=9, first=0, last=1, rows=()),  # type: ignore[arg-type]
         lambda: Hello(broker=1, epoch=1, network=1, heard=5),  # type: ignore[arg-type]
         lambda: Adv(origin=1, seq=1, traffic=TrafficClass.DATA, full=9, bloom_bytes=32),  # type: ignore[arg-type]
+        lambda: _request(is_unicast=1),
+        lambda: _track(wants_digest=1),
+        lambda: _track(is_end=0),
         lambda: Parcel(Hello(broker=1, epoch=1, network=1, heard=True)),  # type: ignore[arg-type]
     ],
 )

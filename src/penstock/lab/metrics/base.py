@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.lab.experiment import MeasurePart
+from penstock.lab.metrics.sketches import Sketch
 from penstock.trace.pack import Batch
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -41,6 +42,7 @@ class Seen:
     series: dict[str, list[float]] = field(default_factory=dict)
     # What lies at 0, 1, … 100 % of some distribution.
     quantiles: dict[str, list[float]] = field(default_factory=dict)
+    sketches: dict[str, Sketch] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,10 @@ class Metric(ABC):
 
     def series(self) -> dict[str, list[float]]:
         """By second of the experiment, for plots."""
+        return {}
+
+    def sketches(self) -> dict[str, Sketch]:
+        """What single values looked like, for plots of one run."""
         return {}
 
     def of_orderings(self) -> dict[str, Seen]:

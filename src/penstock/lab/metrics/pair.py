@@ -3,15 +3,18 @@
 Of the pairs between two groups that exchanged most, looks at the one whose
 delays grew longest: the pair that saw most congestion. Its consecutive delays should go together,
 and the law of their differences should be the same at low delay and at high.
+Points and histograms that show it are kept.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import ClassVar, Final
 
 import numpy as np
 
 from penstock.kernel.instant import MILLISECOND
+from penstock.lab.laws import two_laplace
 from penstock.lab.laws.ks import ansari_bradley, ks_two, rank_sum
 from penstock.lab.metrics.base import (
     Context,
@@ -24,6 +27,7 @@ from penstock.lab.metrics.base import (
     pair_codes,
     spread,
 )
+from penstock.lab.metrics.sketches import Bins, Grid, Sketch, grid_for, thinned
 from penstock.trace.pack import Batch
 
 _ENOUGH: Final = 200
@@ -59,18 +63,11 @@ class Pair(Metric):
 
     def figures(self) -> dict[str, Figure]:
         """Of the pair chosen."""
-        pairs, delays = spread(self._pairs), spread(self._delays)
-        if not pairs.size:
-            return {}
-        chosen = pairs == _most_delayed(pairs, delays)
-        in_order = np.argsort(spread(self._seqs)[chosen], kind="stable")
-        delays_ms = (delays[chosen] / MILLISECOND)[in_order]
+        delays_ms = self._delays_ms
         if delays_ms.size < 2:
             return {}
         before, after = delays_ms[:-1], delays_ms[1:]
-        differences = after - before
-        split = self.context.measure.delay_split_ms
-        low, high = differences[after <= split], differences[after > split]
+        low, high = self._differences_ms()
         found = {
             "pair_messages": Figure(delays_ms.size, "messages"),
             "pair_delay_max": Figure(float(delays_ms.max()), "ms"),
@@ -81,6 +78,35 @@ class Pair(Metric):
             found |= _compared(low, high)
         return found
 
+    def sketches(self) -> dict[str, Sketch]:
+        """Each delay and the next; differences at low delay and at high, in the same bins."""
+        if self._delays_ms.size < 2:
+            return {}
+        before, after = self._delays_ms[:-1], self._delays_ms[1:]
+        found: dict[str, Sketch] = {"pair_delays": thinned(before, after)}
+        low, high = self._differences_ms()
+        if min(low.size, high.size) >= _ENOUGH:
+            grid = grid_for(after - before)
+            found["pair_differences.low"] = _with_law(grid, low)
+            found["pair_differences.high"] = _with_law(grid, high)
+        return found
+
+    @cached_property
+    def _delays_ms(self) -> Floats:
+        """Of the pair chosen, in the order of publication; asked when all was seen."""
+        pairs, delays = spread(self._pairs), spread(self._delays)
+        if not pairs.size:
+            return np.empty(0)
+        chosen = pairs == _most_delayed(pairs, delays)
+        in_order = np.argsort(spread(self._seqs)[chosen], kind="stable")
+        return np.asarray((delays[chosen] / MILLISECOND)[in_order])
+
+    def _differences_ms(self) -> tuple[Floats, Floats]:
+        """Of messages of low delay, and of high."""
+        after, differences = self._delays_ms[1:], np.diff(self._delays_ms)
+        split = self.context.measure.delay_split_ms
+        return differences[after <= split], differences[after > split]
+
 
 def _most_delayed(pairs: Ints, delays: Ints) -> int:
     """The pair of the longest delay, of those with nearly as many messages as any."""
@@ -89,6 +115,12 @@ def _most_delayed(pairs: Ints, delays: Ints) -> int:
     np.maximum.at(longest, which, delays)
     longest[counts < _NEARLY * counts.max()] = 0
     return int(codes[np.argmax(longest)])
+
+
+def _with_law(grid: Grid, differences_ms: Floats) -> Bins:
+    """What does not vary has no scale, and no law."""
+    scale_ms = two_laplace.scale(differences_ms)
+    return grid.count(differences_ms, [scale_ms] if scale_ms > 0 else None)
 
 
 def _compared(low: Floats, high: Floats) -> dict[str, Figure]:

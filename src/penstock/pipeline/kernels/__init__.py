@@ -1,7 +1,7 @@
 """Metrics over one run's tables in numpy: what a Spark task does, and what needs no Spark.
 
     base         what a kernel is
-    rows, numbering, receipts, ledger, histogram   what kernels work with
+    rows, numbering, receipts, ledger, histogram, services   what kernels work with
     measure      one run through all of them
     findings     what comes out
 
@@ -14,6 +14,7 @@ from penstock.pipeline.kernels.base import Kernel
 from penstock.pipeline.kernels.delays import Delays
 from penstock.pipeline.kernels.detection import Detection
 from penstock.pipeline.kernels.drops import Drops
+from penstock.pipeline.kernels.effairness import Effairness
 from penstock.pipeline.kernels.fairness import Fairness
 from penstock.pipeline.kernels.inversions import Inversions
 from penstock.pipeline.kernels.late_drops import LateDrops
@@ -33,4 +34,5 @@ METRICS: Final[dict[str, type[Kernel]]] = {
     "queues": Queues,
     "drops": Drops,
     "fairness": Fairness,
+    "effairness": Effairness,
 }

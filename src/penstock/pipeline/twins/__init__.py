@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from penstock.pipeline.twins.delays import delays
 from penstock.pipeline.twins.detection import detection
 from penstock.pipeline.twins.drops import drops
+from penstock.pipeline.twins.effairness import effairness
 from penstock.pipeline.twins.fairness import fairness
 from penstock.pipeline.twins.frames import Frames
 from penstock.pipeline.twins.inversions import inversions
@@ -35,6 +36,7 @@ TWINS: Final[dict[str, Callable[[Frames], list[DataFrame]]]] = {
     "queues": queues,
     "drops": drops,
     "fairness": fairness,
+    "effairness": effairness,
 }
 
 

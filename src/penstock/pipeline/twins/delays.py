@@ -24,9 +24,10 @@ _EACH: Final = (*ORDERING, "quantity")
 def delays(frames: Frames) -> list[DataFrame]:
     """Delay of everything, extra delay of what an ordering delivered."""
     values = frames.receipts.transform(_with_quantities)
-    pairs, bins = values.transform(_pair_means), values.transform(_histogram)
+    pairs = frames.once(values.transform(_by_pair))
+    bins = frames.once(values.transform(_histogram))
     return [
-        _over_messages(values, bins),
+        _over_messages(pairs, bins),
         _over_pairs(pairs),
         widened(pairs.withColumn("metric", sf.concat("quantity", sf.lit("_mean"))), "pairs"),
         widened(bins.withColumnRenamed("quantity", "metric"), "histograms"),
@@ -44,9 +45,15 @@ def _with_quantities(receipts: DataFrame) -> DataFrame:
     )
 
 
-def _pair_means(values: DataFrame) -> DataFrame:
-    """The mean of each pair, in milliseconds."""
-    return values.groupBy(*PAIR, "quantity").agg(_mean_ms().alias("value"))
+def _by_pair(values: DataFrame) -> DataFrame:
+    """The mean of each pair, in milliseconds, and what those of all messages are made of."""
+    return values.groupBy(*PAIR, "quantity").agg(
+        sf.sum("value_ns").alias("sum_ns"),
+        sf.count("*").alias("messages"),
+        sf.max("value_ns").alias("max_ns"),
+        sf.sum((sf.col("value_ns") > 0).cast("long")).alias("held"),
+        (sf.sum("value_ns") / sf.count("*") / MILLISECOND).alias("value"),
+    )
 
 
 def _histogram(values: DataFrame) -> DataFrame:
@@ -55,12 +62,12 @@ def _histogram(values: DataFrame) -> DataFrame:
     return bins.groupBy(*_EACH, "bin").agg(sf.count("*").alias("count"))
 
 
-def _over_messages(values: DataFrame, bins: DataFrame) -> DataFrame:
-    held = sf.avg((sf.col("value_ns") > 0).cast("int"))
-    exact = values.groupBy(*_EACH).agg(
-        _mean_ms().alias("mean"),
-        (sf.max("value_ns") / MILLISECOND).alias("max"),
-        held.alias("held"),
+def _over_messages(pairs: DataFrame, bins: DataFrame) -> DataFrame:
+    messages = sf.sum("messages")
+    exact = pairs.groupBy(*_EACH).agg(
+        (sf.sum("sum_ns") / messages / MILLISECOND).alias("mean"),
+        (sf.max("max_ns") / MILLISECOND).alias("max"),
+        (sf.sum("held") / messages).alias("held"),
     )
     found = exact.join(bins.transform(_quantiles), [*_EACH])
     bounded = found.withColumns({share: sf.least(share, "max") for share in SHARES})
@@ -113,7 +120,3 @@ def _over_pairs(pairs: DataFrame) -> DataFrame:
 
 def _only_extra(found: DataFrame) -> DataFrame:
     return found.where(sf.col("quantity") == EXTRA)
-
-
-def _mean_ms() -> Column:
-    return sf.sum("value_ns") / sf.count("*") / MILLISECOND

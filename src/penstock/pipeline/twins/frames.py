@@ -74,6 +74,11 @@ class Frames:
             seconds=[facts.seconds for facts in rows],
         )
 
+    @staticmethod
+    def once(frame: DataFrame) -> DataFrame:
+        """An aggregate that several results are made of: computed when the first one is."""
+        return frame.persist()
+
     def small(self, **columns: Sequence[str] | Sequence[int]) -> DataFrame:
         """A few rows, which Spark sends along with a plan: names, and numbers whose name tells."""
         arrays = {

@@ -23,7 +23,8 @@ _UNITS: Final = {
 
 def order(frames: Frames) -> list[DataFrame]:
     """Violations and descents, of what arrived and of what each ordering made of it."""
-    tally = tallied(frames, [frames.receipts.transform(_judged), _unsorted(frames)])
+    judged = [frames.receipts.transform(_judged), _unsorted(frames)]
+    tally = frames.once(tallied(frames, judged))
     return [
         totals(tally, _KINDS)
         # Of an ordering that delivered nothing there is no order.

@@ -25,7 +25,7 @@ _UNITS: Final = {
 
 def rates(frames: Frames) -> list[DataFrame]:
     """Publications, deliveries, false negatives."""
-    tally = tallied(frames, _events(frames))
+    tally = frames.once(tallied(frames, _events(frames)))
     figures = (
         totals(tally, _KINDS)
         .withColumn("false_negative_ratio", _share("false_negatives", "wanted"))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from penstock.lab.laws import two_laplace
+from penstock.lab.metrics.sketches import Bins
 from penstock.report import published
 from penstock.report.drawing import Figure
 from penstock.report.facts import Facts, Histogram
+from penstock.report.figures.one_pair import bins_by_brokers, density, edges, origin
 from penstock.report.figures.parts import legend_below, panels, with_thousands
 from penstock.report.looks import BLUE, GREEN, INK, SKY, VERMILION, look
 from penstock.report.numbers import number
@@ -55,15 +57,24 @@ def figures(facts: Facts) -> list[Figure]:
 
 def _fitted(facts: Facts, name: str) -> list[Figure]:
     brokers = _brokers(facts, name)
+    histograms = bins_by_brokers(facts, name, "differences")
+    left = (
+        "the difference of consecutive delays as measured between the pair that is"
+        f" {max(histograms)} brokers apart, and as fitted by"
+        if histograms
+        else "the density of the difference of consecutive delays as fitted,"
+    )
     return [
         Figure(
             name="delay-differences",
             title="The tail of two Laplacians bounds the tail of delay differences",
-            caption="Left: the density of the difference of consecutive delays as fitted, the sum"
-            " of two Laplacians with the scale b that was estimated. Right: how often a"
+            caption=f"Left: {left} the sum of two Laplacians with the scale b that was"
+            f" estimated. {origin(facts, name) if histograms else ''} Right: how often a"
             " difference is larger than the fitted law's quantile, against how often it"
             f" should be. {published.redraws(facts.id, 'delay-differences')}",
-            draw=partial(_draw_differences, facts=facts, name=name, brokers=brokers),
+            draw=partial(
+                _draw_differences, facts=facts, name=name, brokers=brokers, histograms=histograms
+            ),
             height_in=3.8,
         ),
         Figure(
@@ -87,14 +98,29 @@ def _draw_delays(canvas: Canvas, *, facts: Facts, name: str) -> None:
     with_thousands(axes.yaxis)
 
 
-def _draw_differences(canvas: Canvas, *, facts: Facts, name: str, brokers: Sequence[int]) -> None:
+def _draw_differences(
+    canvas: Canvas,
+    *,
+    facts: Facts,
+    name: str,
+    brokers: Sequence[int],
+    histograms: Mapping[int, Bins],
+) -> None:
     law, tails = panels(canvas, 1, 2)
     scales = {n: e.mean for n in brokers if (e := facts.figure(name, f"difference_scale.{n}"))}
-    ends = 6 * max(scales.values(), default=1.0)
+    # Beside a histogram stands the law that was fitted to it, not the mean over seeds.
+    scales |= {n: bins.law[0] for n, bins in histograms.items() if n in scales}
+    # One histogram alone, as in the source: of two on top of each other none is seen.
+    shown = {n: bins for n, bins in histograms.items() if n == max(histograms)}
+    reach = [np.abs(edges(bins)).max() for bins in shown.values()]
+    ends = max([6 * max(scales.values(), default=1.0), *reach])
     x = np.linspace(-ends, ends, 401)
     for place, (count, scale) in enumerate(scales.items()):
         style = look(place)
         label = f"{count} brokers, b = {number(scale)} ms"
+        if count in shown:
+            law.stairs(density(shown[count]), edges(shown[count]), fill=True, alpha=0.3,
+                       color=style.colour, label="measured")  # fmt: skip
         law.plot(x, two_laplace.density(x, scale), color=style.colour, linestyle=style.line,
                  label=label)  # fmt: skip
         _points(tails, facts, name, count, style.colour, style.marker)

@@ -1,4 +1,4 @@
-"""Exact filters and predicates on the wire; SUB has one, and so will FEEDBACK.
+"""Exact filters and predicates on the wire; SUB has one, TRACK may, and FEEDBACK will.
 
     predicate   +-------+           filter   +-------+
                 | count | filters            | count | constraints

@@ -12,6 +12,7 @@ E = TypeVar("E", bound=IntEnum)
 U8: Final = Struct(">B")
 U16: Final = Struct(">H")
 U32: Final = Struct(">I")
+U64: Final = Struct(">Q")
 
 
 class Reader:
@@ -32,6 +33,10 @@ class Reader:
     def number(self, layout: Struct) -> int:
         """The only field of a layout."""
         return self.unpack(layout)[0]
+
+    def wide(self, size_bytes: int) -> int:
+        """A number of a width that `struct` has no word for."""
+        return int.from_bytes(self.take(size_bytes), "big")
 
     def take(self, size_bytes: int) -> bytes:
         """So many bytes."""
@@ -61,6 +66,13 @@ def flag(name: str, value: int) -> bool:
     if value > 1:
         raise PeerError(f"{name} must be 0 or 1, not {value}")
     return value == 1
+
+
+def flags(value: int, known: int) -> int:
+    """A byte of flags, of which only the known ones may be set."""
+    if value & ~known:
+        raise PeerError(f"flags {value:#04x} are not all known")
+    return value
 
 
 def one_of(kind: type[E], value: int) -> E:

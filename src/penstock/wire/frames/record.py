@@ -26,9 +26,8 @@ from penstock.wire.limits import (
     FINGERPRINT_BITS_MAX,
     RECORD_ENTRIES_MAX,
 )
-from penstock.wire.quantise import DELTA_BITS, is_float16
+from penstock.wire.quantise import DELTA_BITS, DELTA_BYTES, is_float16
 
-_DELTA_BYTES: Final = DELTA_BITS // 8
 # What deltas are written in, their first byte being zero.
 _WORD_BYTES: Final = 4
 
@@ -116,19 +115,19 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     def delta_100us(self, i: int) -> int:
         """How long before the carrying message entry i's left."""
-        at = self.count + _DELTA_BYTES * i
-        return int.from_bytes(self.data[at : at + _DELTA_BYTES], "big")
+        at = self.count + DELTA_BYTES * i
+        return int.from_bytes(self.data[at : at + DELTA_BYTES], "big")
 
     @property
     def first_at(self) -> int:
         """Where in `data` the first bytes begin."""
-        return (1 + _DELTA_BYTES) * self.count
+        return (1 + DELTA_BYTES) * self.count
 
     @property
     def rest_at(self) -> int:
         """Where in `data` the other bytes begin."""
         count = self.count
-        return (2 + _DELTA_BYTES) * count - self.data.count(0, 0, count)
+        return (2 + DELTA_BYTES) * count - self.data.count(0, 0, count)
 
     def packed(self, i: int) -> bytes:
         """The bytes of entry i."""
@@ -154,7 +153,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
             b"".join(
                 (
                     sizes,
-                    data[self.count : self.count + _DELTA_BYTES * count],
+                    data[self.count : self.count + DELTA_BYTES * count],
                     data[self.first_at : self.first_at + full],
                     data[rest_at : rest_at + sum(sizes) - full],
                 )
@@ -165,7 +164,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         """The record cut, oldest first, to so many bytes."""
         used = count = 0
         for size in self.data[: self.count]:
-            used += 1 + _DELTA_BYTES + size
+            used += 1 + DELTA_BYTES + size
             if used > size_bytes:
                 break
             count += 1
@@ -180,7 +179,7 @@ class Spans:
     def __init__(self, record: Record, count: int) -> None:
         self._record = record
         # Entry i's bytes but the first begin at sum i, less i: the first ones are elsewhere.
-        rest_at = (2 + _DELTA_BYTES) * record.count
+        rest_at = (2 + DELTA_BYTES) * record.count
         self._sums = list(accumulate(record.data[:count], initial=rest_at))
 
     def find(self, position: int) -> tuple[int, int]:
@@ -194,7 +193,7 @@ class Spans:
     def packed(self, i: int) -> bytes:
         """The bytes of entry i."""
         record, sums = self._record, self._sums
-        first = (1 + _DELTA_BYTES) * record.count + i
+        first = (1 + DELTA_BYTES) * record.count + i
         return record.data[first : first + 1] + record.data[sums[i] - i : sums[i + 1] - i - 1]
 
     def with_bit(self, bit: int) -> list[int]:

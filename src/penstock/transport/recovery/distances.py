@@ -1,0 +1,98 @@
+"""How far away others are: echoes in, one-way distances out.
+
+Whoever answers gives us our own stamp back, and says how long it was held; what is
+left is a round trip, on our clock alone, and the distance is half of it. Before
+that a hint may serve, such as the delay by header stamps, which believes clocks.
+
+Peers are numbers. At most so many are remembered; those heard longest ago go first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant
+from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
+from penstock.wire.serial import distance
+
+_RTT_MAX: Final = 10 * SECOND
+_HINT_MIN: Final = MILLISECOND
+_HINT_MAX: Final = SECOND
+
+
+class Distances:
+    """From one node to those it heard."""
+
+    __slots__ = ("_default_ns", "_peers", "_peers_max", "forgotten", "refused")
+
+    def __init__(self, default_ns: Duration = 100 * MILLISECOND, *, peers_max: int = 4_096) -> None:
+        if default_ns <= 0 or peers_max < 1:
+            raise UsageError("default_ns is above 0, and peers_max at least 1")
+        self._default_ns: Final = default_ns
+        self._peers_max: Final = peers_max
+        self._peers: Final[OrderedDict[int, _Peer]] = OrderedDict()
+        # Peers that had to go, and echoes that cannot be.
+        self.forgotten = 0
+        self.refused = 0
+
+    @property
+    def count(self) -> int:
+        """How many distinct peers were heard, as far as they are remembered: G."""
+        return len(self._peers)
+
+    def of(self, peer: int) -> Duration:
+        """As measured; else as hinted; else the default."""
+        known = self._peers.get(peer)
+        if known is None:
+            return self._default_ns
+        if known.measured_ns is not None:
+            return known.measured_ns
+        return self._default_ns if known.hinted_ns is None else known.hinted_ns
+
+    def heard(self, peer: int) -> None:
+        """Something came from it."""
+        self._peer(peer)
+
+    def hint(self, peer: int, distance_ns: Duration) -> None:
+        """What holds until an echo comes; clocks that differ cannot make it absurd."""
+        known = self._peer(peer)
+        likely_ns = min(max(distance_ns, _HINT_MIN), _HINT_MAX)
+        known.hinted_ns = _smoothed(known.hinted_ns, likely_ns)
+
+    def on_echo(self, peer: int, sent_us32: int, hold_ns: Duration, *, now: Instant) -> bool:
+        """Our stamp came back, after it was held so long; False if that cannot be."""
+        # Stamps wrap after 71 minutes: one of up to half that age is told from one of the future.
+        away_us = distance(stamp_us(now, ECHO_STAMP_BITS), sent_us32, ECHO_STAMP_BITS)
+        rtt_ns = away_us * MICROSECOND - hold_ns
+        if hold_ns < 0 or not 0 <= rtt_ns <= _RTT_MAX:
+            self.refused += 1
+            return False
+        known = self._peer(peer)
+        known.measured_ns = _smoothed(known.measured_ns, rtt_ns // 2)
+        return True
+
+    def _peer(self, peer: int) -> _Peer:
+        known = self._peers.get(peer)
+        if known is None:
+            if len(self._peers) >= self._peers_max:
+                self._peers.popitem(last=False)
+                self.forgotten += 1
+            known = self._peers[peer] = _Peer()
+        else:
+            self._peers.move_to_end(peer)
+        return known
+
+
+class _Peer:
+    __slots__ = ("hinted_ns", "measured_ns")
+
+    def __init__(self) -> None:
+        self.measured_ns: Duration | None = None
+        self.hinted_ns: Duration | None = None
+
+
+def _smoothed(before_ns: Duration | None, sample_ns: Duration) -> Duration:
+    """A quarter of the way to the new one; the first as it is."""
+    return sample_ns if before_ns is None else (3 * before_ns + sample_ns + 2) // 4

@@ -1,0 +1,197 @@
+"""How long to wait before asking for a lost message, or before answering (§3.4).
+
+All who miss a message could ask, and all who have it could answer. Each waits a
+time of its own: `first` distances, which all wait, and a part of `width`
+distances that is drawn. Who hears another do it first need not do it.
+
+1. `first` and `width` are C1 and C2 where one asks (distance: to the publisher),
+   D1 and D2 where one answers (distance [R5]: to who asked).
+2. Drawn uniformly, as SRM does, n who share a loss are not silenced unless `width`
+   grows with n. The exponential law (RFC 5401) draws most of them late and a few
+   early, whatever n is.
+3. After each loss both adapt to how often others did the same, and to how long it
+   took, by ns-2's rules.
+
+`group` is how many there are, as far as one knows: the peers heard. `draw` is a
+number from 0 to 1, of the caller's generator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import e, log, log1p, log10
+from typing import Final, Literal
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import Duration, Instant
+
+_SMOOTHING: Final = 1 / 4
+_GROUP_MIN: Final = 2
+# What is aimed at: fewer duplicates than one, within a round trip.
+_DUPLICATES_HIGH: Final = 1.0
+_DUPLICATES_LOW: Final = 0.9
+_DUPLICATES_RARE: Final = 0.25
+_DELAY_HIGH_RTTS: Final = 1.0
+_FARTHER: Final = 1.5
+_HOLD_DOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerSettings:
+    """Where the timers begin, and how far they may go; G is the size of the group."""
+
+    law: Literal["exponential", "uniform"] = "exponential"
+    # C1, then C2. D1 and D2 begin at log₁₀ G.
+    ask_first: float = 2.0
+    ask_width: float = 2.0
+    # C1 lies within these; D1 goes from the lower one to log₁₀ G; C2 and D2 from `width_min` to G.
+    first_min: float = 0.5
+    first_max: float = 2.0
+    width_min: float = 1.0
+    # How often one asks, or hears others ask, before the message is given up.
+    rounds_max: int = 6
+
+    def __post_init__(self) -> None:
+        if self.law not in ("exponential", "uniform"):
+            raise UsageError(f"law is 'exponential' or 'uniform', not {self.law!r}")
+        if not 0 < self.first_min <= self.ask_first <= self.first_max:
+            raise UsageError("ask_first lies within first_min, which is above 0, and first_max")
+        if not 0 <= self.width_min <= self.ask_width:
+            raise UsageError("ask_width is at least width_min, which is at least 0")
+        if not 1 <= self.rounds_max <= 16:
+            raise UsageError(f"rounds_max lies within 1 and 16, not {self.rounds_max}")
+
+
+class Adaptive:
+    """C1 and C2 of one publisher; or D1 and D2, when made to answer."""
+
+    __slots__ = ("_delay_rtts", "_duplicates", "_first", "_to_answer", "_width", "settings")
+
+    def __init__(self, settings: TimerSettings, *, to_answer: bool = False) -> None:
+        self.settings: Final = settings
+        self._to_answer: Final = to_answer
+        # None until there is something to adapt to: G may grow before that.
+        self._first = None if to_answer else settings.ask_first
+        self._width = None if to_answer else settings.ask_width
+        # On average; None before the first.
+        self._duplicates: float | None = None
+        self._delay_rtts = 0.0
+
+    def interval(self, group: int) -> tuple[float, float]:
+        """`first` and `width`, in distances."""
+        settings, group = self.settings, max(_GROUP_MIN, group)
+        size = log10(group)
+        first_max = max(settings.first_min, size) if self._to_answer else settings.first_max
+        first = size if self._first is None else self._first
+        width = size if self._width is None else self._width
+        return (
+            min(max(first, settings.first_min), first_max),
+            max(min(width, group), settings.width_min),
+        )
+
+    def wait_ns(
+        self, distance_ns: Duration, *, group: int, draw: float, round_: int = 0
+    ) -> Duration:
+        """From now until one asks or answers; twice as long in each further round."""
+        first, width = self.interval(group)
+        is_uniform = self.settings.law == "uniform"
+        drawn = width * draw if is_uniform else backoff(width, max(_GROUP_MIN, group), draw)
+        return round((first + drawn) * distance_ns) << round_
+
+    def mean_wait_ns(self, distance_ns: Duration, *, group: int) -> Duration:
+        """(C1 + C2/2)·d, as requests tell it, whichever the law."""
+        first, width = self.interval(group)
+        return round((first + width / 2) * distance_ns)
+
+    def on_sent_first(self, *, group: int) -> None:
+        """We did it before anyone else: next time a little earlier, so that it is us again."""
+        self._move(-0.1, 0, group)
+
+    def on_cycle(
+        self, duplicates: float, delay_rtts: float, *, is_closest: bool, group: int
+    ) -> None:
+        """One message is done with; others did the same as we so often, the first so late.
+
+        `delay_rtts` is from when we began to wait until somebody did it, in round
+        trips (2d); `is_closest` whether we did, and so did one much farther away.
+        """
+        if self._duplicates is None:
+            self._duplicates, self._delay_rtts = duplicates, delay_rtts
+        else:
+            self._duplicates += _SMOOTHING * (duplicates - self._duplicates)
+            self._delay_rtts += _SMOOTHING * (delay_rtts - self._delay_rtts)
+        self._move(*change(self._duplicates, self._delay_rtts, is_closest), group)
+
+    def _move(self, by_first: float, by_width: float, group: int) -> None:
+        first, width = self.interval(group)
+        self._first, self._width = first + by_first, width + by_width
+        self._first, self._width = self.interval(group)
+
+
+class Asking:
+    """When to ask for one lost message, how often yet, and when to give it up."""
+
+    __slots__ = ("_adaptive", "_distance_ns", "_ignore_until", "due_at", "round_")
+
+    def __init__(
+        self, adaptive: Adaptive, distance_ns: Duration, *, group: int, draw: float, now: Instant
+    ) -> None:
+        self._adaptive: Final = adaptive
+        self._distance_ns: Final = distance_ns
+        self.round_ = 0
+        self._ignore_until: Instant | None = None
+        self.due_at: Instant = now + self._wait_ns(group, draw)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether, when it is due, it is given up instead of asked for again."""
+        return self.round_ >= self._adaptive.settings.rounds_max
+
+    def on_asked(self, *, by_other: bool, group: int, draw: float, now: Instant) -> bool:
+        """Somebody asked, we or another: waits anew, unless it did so just now.
+
+        [R6] Those that ask at about the same time count once: until half of the
+        new wait is over, what others ask changes nothing.
+        """
+        if by_other and self._ignore_until is not None and now <= self._ignore_until:
+            return False
+        self.round_ = min(self.round_ + 1, self._adaptive.settings.rounds_max)
+        wait_ns = self._wait_ns(group, draw)
+        self.due_at = now + wait_ns
+        self._ignore_until = now + wait_ns // 2
+        return True
+
+    def _wait_ns(self, group: int, draw: float) -> Duration:
+        # After the last round one waits for an answer only, and not longer than before it.
+        round_ = min(self.round_, self._adaptive.settings.rounds_max - 1)
+        return self._adaptive.wait_ns(self._distance_ns, group=group, draw=draw, round_=round_)
+
+
+def backoff(longest: float, group: int, draw: float) -> float:
+    """RFC 5401's: of `group` who draw, few get much less than the longest."""
+    # λ = ln G + 1, so e^λ = e·G.
+    return longest * log1p(draw * (e * group - 1)) / (log(group) + 1)
+
+
+def change(duplicates: float, delay_rtts: float, is_closest: bool) -> tuple[float, float]:
+    """What ns-2 adds to `first` and to `width`, given how it was on average."""
+    if is_closest:
+        return 0, -0.1
+    if duplicates >= _DUPLICATES_HIGH:
+        return 0.1, 0.5
+    if duplicates < _DUPLICATES_LOW:
+        return (
+            -0.05 if duplicates < _DUPLICATES_RARE else 0,
+            -0.1 if delay_rtts > _DELAY_HIGH_RTTS else 0,
+        )
+    return 0.05, 0
+
+
+def is_much_farther(other_ns: Duration, own_ns: Duration) -> bool:
+    """Whether another who did the same is so far away that we are the closest."""
+    return other_ns > _FARTHER * own_ns
+
+
+def hold_down_ns(distance_ns: Duration) -> Duration:
+    """For so long after a repair, requests for the same message were sent before it came."""
+    return _HOLD_DOWN * distance_ns

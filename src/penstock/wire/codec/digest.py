@@ -1,0 +1,95 @@
+"""DIGEST on the wire.
+
+    +---------+------+-------+-----+-------+--------+-----+--------+-------+------+
+    | version | type | flags | pub | epoch | number | seq | nflows | bytes | nrec |
+    +---------+------+-------+-----+-------+--------+-----+--------+-------+------+
+      1         1      1       8     2       4        4     1        1       1
+    +---------+----------+     +----+
+    | send_ts | departed | TO: | to |
+    +---------+----------+     +----+
+      6         3                8
+    +-------------------------------+-------+--------------------------------+
+    | nflows x (flow_id 2, last 4)  | base  | record of nrec entries, see    |
+    |                               |       | data.py                        |
+    +-------------------------------+-------+--------------------------------+
+                                      bytes
+
+The lowest bit of `flags` says TO, the others are zero. The stamp is in
+microseconds, departures are in 100 µs. How base and entries are packed: see
+record.py. They are not looked into here.
+"""
+
+from struct import Struct
+from typing import Final
+
+from penstock.wire.codec.data import read_record
+from penstock.wire.codec.reader import U64, Reader, flag
+from penstock.wire.frames.digest import Digest
+from penstock.wire.quantise import DELTA_BYTES, STAMP_BYTES
+
+_HEAD: Final = Struct(">BQHIIBBB")
+_HEAD_BYTES: Final = _HEAD.size + STAMP_BYTES + DELTA_BYTES
+_FLOW: Final = Struct(">HI")
+
+
+def size(frame: Digest) -> int:
+    """Bytes of the body."""
+    to_bytes = 0 if frame.to is None else U64.size
+    flows_bytes = _FLOW.size * len(frame.flows)
+    return _HEAD_BYTES + to_bytes + flows_bytes + len(frame.base) + len(frame.record.data)
+
+
+def write(frame: Digest) -> bytes:
+    """The body."""
+    to, flows, base, record = frame.to, frame.flows, frame.base, frame.record
+    head = _HEAD.pack(
+        to is not None,
+        frame.pub,
+        frame.epoch,
+        frame.number,
+        frame.seq,
+        len(flows),
+        len(base),
+        record.count,
+    )
+    return b"".join(
+        [
+            head,
+            frame.send_ts_us.to_bytes(STAMP_BYTES, "big"),
+            frame.departed_100us.to_bytes(DELTA_BYTES, "big"),
+            b"" if to is None else U64.pack(to),
+            *[_FLOW.pack(flow_id, flow_seq) for flow_id, flow_seq in flows],
+            base,
+            record.data,
+        ]
+    )
+
+
+def read(data: bytes) -> Digest:
+    """The frame, from all its bytes."""
+    reader = Reader(data)
+    is_for_one, pub, epoch, number, seq, flow_count, base_bytes, count = reader.unpack(_HEAD)
+    send_ts_us = reader.wide(STAMP_BYTES)
+    departed_100us = reader.wide(DELTA_BYTES)
+    to = reader.number(U64) if flag("to", is_for_one) else None
+    flows = tuple([_read_flow(reader) for _ in range(flow_count)])
+    base = reader.take(base_bytes)
+    record, reader.position = read_record(data, reader.position, count)
+    reader.end()
+    return Digest(
+        pub=pub,
+        epoch=epoch,
+        number=number,
+        seq=seq,
+        send_ts_us=send_ts_us,
+        departed_100us=departed_100us,
+        base=base,
+        record=record,
+        flows=flows,
+        to=to,
+    )
+
+
+def _read_flow(reader: Reader) -> tuple[int, int]:
+    flow_id, flow_seq = reader.unpack(_FLOW)
+    return flow_id, flow_seq

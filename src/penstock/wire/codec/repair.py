@@ -1,0 +1,116 @@
+"""REPAIR on the wire.
+
+    +---------+------+-------+----------+-----------+---------+------+
+    | version | type | flags | repairer | requester | echo_ts | hold |
+    +---------+------+-------+----------+-----------+---------+------+
+      1         1      1       8          8           4         2
+    of the original:
+    +-----+-------+-----+---------+------------+--------+-------+----------+
+    | pub | epoch | seq | send_ts | prev_delta | lambda | R_max | fb_round |
+    +-----+-------+-----+---------+------------+--------+-------+----------+
+      8     2       4     6         3            2        1       1
+    +--------+     +----+
+    | nflows | TO: | to |                          61 bytes with it
+    +--------+     +----+
+      1              8
+    nflows flows, see flows.py
+    the message, see message.py
+
+The lowest bit of `flags` says TO, the others are zero. What the original has in
+common with DATA is written as there.
+"""
+
+from struct import Struct
+from typing import Final
+
+from penstock.wire.codec.flows import read_flows, size_flows, write_flows
+from penstock.wire.codec.message import read_message, size_message, write_message
+from penstock.wire.codec.reader import U64, flag
+from penstock.wire.codec.table import BODY
+from penstock.wire.frames.data import Data
+from penstock.wire.frames.repair import Repair
+from penstock.wire.limits import REPAIR_HEAD_BYTES
+
+# Six bytes are read as 2 + 4, three as 1 + 2, as in DATA.
+_HEAD: Final = Struct(">BQQIHQHIHIBHeBBB")
+assert BODY + _HEAD.size + U64.size == REPAIR_HEAD_BYTES, "messages are measured by it"
+
+
+def size(frame: Repair) -> int:
+    """Bytes of the body."""
+    original = frame.original
+    to_bytes = 0 if frame.to is None else U64.size
+    return _HEAD.size + to_bytes + size_flows(original.flows) + size_message(original.message)
+
+
+def write(frame: Repair) -> bytes:
+    """The body."""
+    original, to = frame.original, frame.to
+    head = _HEAD.pack(
+        to is not None,
+        frame.repairer,
+        frame.requester,
+        frame.echo_ts_us,
+        frame.hold_100us,
+        original.pub,
+        original.epoch,
+        original.seq,
+        original.send_ts_us >> 32,
+        original.send_ts_us & 0xFFFFFFFF,
+        original.prev_delta_100us >> 16,
+        original.prev_delta_100us & 0xFFFF,
+        original.send_rate_mps,
+        original.r_max_code,
+        original.fb_round,
+        len(original.flows),
+    )
+    named = b"" if to is None else U64.pack(to)
+    return b"".join((head, named, write_flows(original.flows), write_message(original.message)))
+
+
+def read(data: bytes) -> Repair:
+    """The frame, from all its bytes."""
+    (
+        is_for_one,
+        repairer,
+        requester,
+        echo_ts_us,
+        hold_100us,
+        pub,
+        epoch,
+        seq,
+        send_ts_high,
+        send_ts_low,
+        prev_delta_high,
+        prev_delta_low,
+        send_rate_mps,
+        r_max_code,
+        fb_round,
+        flow_count,
+    ) = _HEAD.unpack_from(data, BODY)
+    position = BODY + _HEAD.size
+    to = None
+    if flag("to", is_for_one):
+        (to,) = U64.unpack_from(data, position)
+        position += U64.size
+    flows, position = read_flows(data, position, flow_count)
+    original = Data(
+        pub=pub,
+        epoch=epoch,
+        seq=seq,
+        send_ts_us=send_ts_high << 32 | send_ts_low,
+        prev_delta_100us=prev_delta_high << 16 | prev_delta_low,
+        send_rate_mps=send_rate_mps,
+        r_max_code=r_max_code,
+        fb_round=fb_round,
+        message=read_message(data, position),
+        flows=flows,
+    )
+    return Repair(
+        original=original,
+        repairer=repairer,
+        requester=requester,
+        echo_ts_us=echo_ts_us,
+        hold_100us=hold_100us,
+        to=to,
+    )

@@ -1,0 +1,65 @@
+"""DIGEST: what a publisher sent of late, for receivers that hear too little of it (§3.4)."""
+
+from penstock.content.message import Message
+from penstock.kernel.errors import UsageError
+from penstock.wire.frames.addresses import digests_of, unicast
+from penstock.wire.frames.base import (
+    TransportFrame,
+    check_ascending,
+    check_count,
+    check_unsigned,
+)
+from penstock.wire.frames.record import EMPTY_RECORD, Record
+from penstock.wire.limits import DIGEST_FLOWS_MAX, ENTRY_BYTES_MAX, FLOW_ID_BITS
+from penstock.wire.quantise import DELTA_BITS, STAMP_BITS
+from penstock.wire.serial import EPOCH_BITS, SEQ_BITS
+
+
+class Digest(TransportFrame, frozen=True, kw_only=True, gc=False):
+    """Describes message `seq` and those just before it; digests are numbered themselves.
+
+    There is no carrying message: `base` describes message `seq` by itself, and
+    is what the entries of `record` refer to, of which entry i describes message
+    seq - 1 - i and says how long before message `seq` that one left. A digest
+    without a base describes none.
+    """
+
+    pub: int
+    epoch: int
+    number: int
+    seq: int
+    send_ts_us: int
+    # How long before the digest message `seq` left.
+    departed_100us: int
+    base: bytes = b""
+    record: Record = EMPTY_RECORD
+    # The last number of each tracked flow, as (flow_id, flow_seq), sorted.
+    flows: tuple[tuple[int, int], ...] = ()
+    # The endpoint that it is for; None for all who want this publisher's digests.
+    to: int | None = None
+
+    def __post_init__(self) -> None:
+        check_unsigned(64, pub=self.pub, to=self.to or 0)
+        check_unsigned(EPOCH_BITS, epoch=self.epoch)
+        check_unsigned(SEQ_BITS, number=self.number, seq=self.seq)
+        check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)
+        check_unsigned(DELTA_BITS, departed_100us=self.departed_100us)
+        if len(self.base) > ENTRY_BYTES_MAX:
+            raise UsageError(f"a base has at most {ENTRY_BYTES_MAX} bytes, not {len(self.base)}")
+        if self.record.count and not self.base:
+            raise UsageError("a digest's record refers to its base: give one, or no record")
+        check_count("flows", self.flows, DIGEST_FLOWS_MAX)
+        check_ascending("flows", [flow_id for flow_id, _ in self.flows])
+        for flow_id, flow_seq in self.flows:
+            check_unsigned(FLOW_ID_BITS, flow_id=flow_id)
+            check_unsigned(32, flow_seq=flow_seq)
+
+    @property
+    def count(self) -> int:
+        """How many messages are described."""
+        return self.record.count + (self.base != b"")
+
+    @property
+    def message(self) -> Message:
+        """What routes it: its publisher's name, or its receiver's."""
+        return digests_of(self.pub) if self.to is None else unicast(self.to)

@@ -1,0 +1,35 @@
+"""REPAIR: a message once more, from whoever had kept it, in answer to a REQUEST (§3.4)."""
+
+from penstock.content.message import Message
+from penstock.kernel.errors import UsageError
+from penstock.wire.frames.addresses import unicast
+from penstock.wire.frames.base import TransportFrame, check_unsigned
+from penstock.wire.frames.data import Data
+from penstock.wire.quantise import ECHO_STAMP_BITS, HOLD_BITS
+
+
+class Repair(TransportFrame, frozen=True, kw_only=True, gc=False):
+    """The original as it was sent, but for its record and echo, which are out of date by now."""
+
+    original: Data
+    repairer: int
+    # Gives the requester its own stamp back, and how long it was held; others hear whom it is for.
+    requester: int
+    echo_ts_us: int
+    hold_100us: int
+    # The endpoint that it is for; None for all who want the message.
+    to: int | None = None
+
+    def __post_init__(self) -> None:
+        original = self.original
+        original.check()
+        if original.record.count or original.echo is not None or original.literal:
+            raise UsageError("a repair has no record and no echo: leave them, and literal, out")
+        check_unsigned(64, repairer=self.repairer, requester=self.requester, to=self.to or 0)
+        check_unsigned(ECHO_STAMP_BITS, echo_ts_us=self.echo_ts_us)
+        check_unsigned(HOLD_BITS, hold_100us=self.hold_100us)
+
+    @property
+    def message(self) -> Message:
+        """What routes it: the message that it carries, or its receiver."""
+        return self.original.message if self.to is None else unicast(self.to)

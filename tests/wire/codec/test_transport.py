@@ -1,0 +1,379 @@
+"""The transport's frames but DATA, byte by byte, and what is wrong with their neighbours."""
+
+import msgspec
+import pytest
+
+from penstock.content.constraint import Constraint, Op
+from penstock.content.filter import Filter, Predicate
+from penstock.content.message import Message
+from penstock.kernel.errors import PeerError, UsageError
+from penstock.wire import Frame, decode, encode, fit, size_of
+from penstock.wire.codec.record import EntryCodec
+from penstock.wire.frames.addresses import digests_of, request_bits, unicast
+from penstock.wire.frames.data import Data, Flow, FlowDetail, MessageId
+from penstock.wire.frames.digest import Digest
+from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.record import FingerprintEntry, Record, RecordEntry
+from penstock.wire.frames.repair import Repair
+from penstock.wire.frames.request import Request
+from penstock.wire.frames.track import Track
+from penstock.wire.frames.tracked import Tracked
+from penstock.wire.limits import FRAME_BYTES_MAX, MESSAGE_BYTES_MAX
+
+REQUEST = Request(
+    pub=0x0102030405060708,
+    epoch=0x090A,
+    seq=0x0B0C0D0E,
+    requester=0x1112131415161718,
+    send_ts_us=0x191A1B1C1D1E,
+    age_100us=0x212223,
+    delay_100us=0x242526,
+    round=3,
+    is_unicast=True,
+    bloom=0x8001,
+    bloom_bytes=2,
+)
+ORIGINAL = Data(
+    pub=0x0102030405060708,
+    epoch=0x090A,
+    seq=0x0B0C0D0E,
+    send_ts_us=0x0F1011121314,
+    prev_delta_100us=0x151617,
+    send_rate_mps=440.0,
+    r_max_code=0x18,
+    fb_round=0x19,
+    message=Message({"a": 1}),
+    flows=(
+        Flow(0x1234, 1.5, 0x56789ABC),
+        Flow(0x0001, 0.0, 2, FlowDetail(0xDEADBEEF, 0xAA55, 2)),
+    ),
+)
+REPAIR = Repair(
+    original=ORIGINAL,
+    repairer=0x3132333435363738,
+    requester=0x1112131415161718,
+    echo_ts_us=0x1B1C1D1E,
+    hold_100us=0x3940,
+    to=0x1112131415161718,
+)
+DIGEST = Digest(
+    pub=0x0102030405060708,
+    epoch=0x090A,
+    number=0x41424344,
+    seq=0x0B0C0D0E,
+    send_ts_us=0x191A1B1C1D1E,
+    departed_100us=0x212223,
+    base=b"base",
+    record=Record.of([RecordEntry(0x303132, b"xyz"), RecordEntry(0x333435, b"")]),
+    flows=((0x0001, 0x51525354), (0x7FFF, 0)),
+    to=0x1112131415161718,
+)
+TRACK = Track(
+    subscriber=0x1112131415161718,
+    pub=0x0102030405060708,
+    token=0x6162,
+    send_ts_us=0x1B1C1D1E,
+    wants_digest=True,
+    predicate=Predicate([Filter([Constraint("a", Op.LT, 1)])]),
+)
+TRACKED = Tracked(
+    to=0x1112131415161718,
+    pub=0x0102030405060708,
+    epoch=0x090A,
+    token=0x6162,
+    echo_ts_us=0x1B1C1D1E,
+    hold_100us=0x3940,
+    flow_id=0x1234,
+    flow_seq=0x56789ABC,
+)
+RECALL = Recall(
+    pub=0x0102030405060708,
+    epoch=0x090A,
+    requester=0x1112131415161718,
+    send_ts_us=0x191A1B1C1D1E,
+    flow_id=0x1234,
+    ranges=((1, 2), (3, 1), (0xFFFFFFFE, 2)),
+)
+
+REQUEST_HEAD = "0102030405060708 090a 0b0c0d0e 1112131415161718 03 02"
+REPAIR_HEAD = (
+    "3132333435363738 1112131415161718 1b1c1d1e 3940"
+    "0102030405060708 090a 0b0c0d0e 0f1011121314 151617"
+)
+FLOWS = "1234 3e00 56789abc 8001 0000 00000002 deadbeef 02 aa55"
+MESSAGE = "0004 81 a161 01"
+DIGEST_HEAD = "0102030405060708 090a 41424344 0b0c0d0e"
+DIGEST_TIMES = "191a1b1c1d1e 212223"
+TRACK_HEAD = "1112131415161718 0102030405060708 6162 1b1c1d1e"
+TRACKED_HEAD = "1112131415161718 0102030405060708 090a 6162 1b1c1d1e 3940"
+RECALL_HEAD = "0102030405060708 090a 1112131415161718"
+
+GOLDEN: list[tuple[Frame, str]] = [
+    (REQUEST, "0103 01" + REQUEST_HEAD + "191a1b1c1d1e 212223 242526 8001"),
+    (
+        msgspec.structs.replace(REQUEST, is_unicast=False),
+        "0103 00" + REQUEST_HEAD + "191a1b1c1d1e 212223 242526 8001",
+    ),
+    (
+        REPAIR,
+        "0104 01" + REPAIR_HEAD + "5ee0 18 19 02 1112131415161718" + FLOWS + MESSAGE,
+    ),
+    (
+        msgspec.structs.replace(
+            REPAIR, to=None, original=msgspec.structs.replace(ORIGINAL, flows=())
+        ),
+        "0104 00" + REPAIR_HEAD + "5ee0 18 19 00" + MESSAGE,
+    ),
+    (
+        DIGEST,
+        "0102 01"
+        + DIGEST_HEAD
+        + "02 04 02"
+        + DIGEST_TIMES
+        + "1112131415161718"
+        + "0001 51525354 7fff 00000000"
+        + "62617365 03 00 303132 333435 78797a",
+    ),
+    (
+        msgspec.structs.replace(DIGEST, base=b"", record=Record.of([]), flows=(), to=None),
+        "0102 00" + DIGEST_HEAD + "00 00 00" + DIGEST_TIMES,
+    ),
+    (TRACK, "0109 05" + TRACK_HEAD + "01 01 04 01 61 11 01"),
+    (
+        msgspec.structs.replace(TRACK, wants_digest=False, is_end=True, predicate=None),
+        "0109 02" + TRACK_HEAD,
+    ),
+    # Not the same as none: it asks for a flow that nothing matches.
+    (msgspec.structs.replace(TRACK, predicate=Predicate([])), "0109 05" + TRACK_HEAD + "00"),
+    (TRACKED, "010a" + TRACKED_HEAD + "9234 56789abc"),
+    (
+        msgspec.structs.replace(TRACKED, flow_id=0, flow_seq=0),
+        "010a" + TRACKED_HEAD + "8000 00000000",
+    ),
+    (
+        msgspec.structs.replace(TRACKED, flow_id=None, flow_seq=0),
+        "010a" + TRACKED_HEAD + "0000 00000000",
+    ),
+    (
+        RECALL,
+        "010b" + RECALL_HEAD + "9234 03 191a1b1c1d1e 00000001 0002 00000003 0001 fffffffe 0002",
+    ),
+    (
+        msgspec.structs.replace(RECALL, flow_id=None, ranges=((7, 0xFFFF),)),
+        "010b" + RECALL_HEAD + "0000 01 191a1b1c1d1e 00000007 ffff",
+    ),
+]
+IDS = [f"{type(frame).__name__}-{i}" for i, (frame, _) in enumerate(GOLDEN)]
+
+
+@pytest.mark.parametrize(("frame", "written"), GOLDEN, ids=IDS)
+def test_the_bytes_are_those_of_the_pictures(frame: Frame, written: str) -> None:
+    data = bytes.fromhex(written)
+    assert encode(frame) == data
+    assert size_of(frame) == len(data)
+    assert decode(data) == frame
+
+
+@pytest.mark.parametrize(("frame", "written"), GOLDEN, ids=IDS)
+def test_truncated_frames_are_refused(frame: Frame, written: str) -> None:
+    data = bytes.fromhex(written)
+    for end in range(len(data)):
+        with pytest.raises(PeerError, match=r"^[^\n]+$"):
+            decode(data[:end])
+
+
+@pytest.mark.parametrize(("frame", "written"), GOLDEN, ids=IDS)
+def test_trailing_bytes_are_refused_or_payload(frame: Frame, written: str) -> None:
+    data = bytes.fromhex(written) + b"\0"
+    if isinstance(frame, Repair):
+        again = decode(data)
+        assert isinstance(again, Repair)
+        assert again.original.message == Message({"a": 1}, b"\0")
+    else:
+        with pytest.raises(PeerError, match="bytes left: 1"):
+            decode(data)
+
+
+MALFORMED = {
+    "request: unicast is 2": "0103 02" + REQUEST_HEAD + "191a1b1c1d1e 212223 242526 8001",
+    "request: a set of no bytes": "0103 00" + REQUEST_HEAD[:-2] + "00 191a1b1c1d1e 212223 242526",
+    "repair: flags of the future": "0104 02" + REPAIR_HEAD + "5ee0 18 19 00" + MESSAGE,
+    "repair: a rate that is NaN": "0104 00" + REPAIR_HEAD + "7e00 18 19 00" + MESSAGE,
+    "repair: a rate that is infinite": "0104 00" + REPAIR_HEAD + "7c00 18 19 00" + MESSAGE,
+    "repair: a negative rate": "0104 00" + REPAIR_HEAD + "bc00 18 19 00" + MESSAGE,
+    "repair: a rate of minus zero": "0104 00" + REPAIR_HEAD + "8000 18 19 00" + MESSAGE,
+    "repair: 17 flows": "0104 00"
+    + REPAIR_HEAD
+    + "5ee0 18 19 11"
+    + "".join(f"{i:04x} 3e00 00000001" for i in range(17))
+    + MESSAGE,
+    "repair: a flow whose quota is NaN": "0104 00"
+    + REPAIR_HEAD
+    + "5ee0 18 19 01 0001 7e00 00000001"
+    + MESSAGE,
+    "repair: 255 flows, none there": "0104 00" + REPAIR_HEAD + "5ee0 18 19 ff",
+    "repair: attributes past the end": "0104 00" + REPAIR_HEAD + "5ee0 18 19 00 ffff 80",
+    "digest: flags of the future": "0102 02" + DIGEST_HEAD + "00 00 00" + DIGEST_TIMES,
+    "digest: flows out of order": "0102 00"
+    + DIGEST_HEAD
+    + "02 00 00"
+    + DIGEST_TIMES
+    + "0002 00000001 0001 00000001",
+    "digest: a flow twice": "0102 00"
+    + DIGEST_HEAD
+    + "02 00 00"
+    + DIGEST_TIMES
+    + "0001 00000001 0001 00000001",
+    "digest: a flow of 16 bits": "0102 00"
+    + DIGEST_HEAD
+    + "01 00 00"
+    + DIGEST_TIMES
+    + "8000 00000001",
+    "digest: 129 flows": "0102 00"
+    + DIGEST_HEAD
+    + "81 00 00"
+    + DIGEST_TIMES
+    + "".join(f"{i:04x} 00000001" for i in range(129)),
+    "digest: a record without a base": "0102 00"
+    + DIGEST_HEAD
+    + "00 00 01"
+    + DIGEST_TIMES
+    + "01 000001 61",
+    "digest: a base past the end": "0102 00" + DIGEST_HEAD + "00 ff 00" + DIGEST_TIMES + "61",
+    "digest: a record past the end": "0102 00"
+    + DIGEST_HEAD
+    + "00 01 01"
+    + DIGEST_TIMES
+    + "61 ff 000001 61",
+    "track: flags of the future": "0109 08" + TRACK_HEAD,
+    "track: a predicate that is not announced": "0109 00" + TRACK_HEAD + "00",
+    "track: a predicate that is not there": "0109 04" + TRACK_HEAD,
+    "track: a predicate in another form": "0109 04" + TRACK_HEAD + "02 00 00",
+    "tracked: a flow that is not there": "010a" + TRACKED_HEAD + "1234 00000000",
+    "tracked: refused, and numbered": "010a" + TRACKED_HEAD + "0000 00000001",
+    "recall: no ranges": "010b" + RECALL_HEAD + "9234 00 191a1b1c1d1e",
+    "recall: a range of none": "010b" + RECALL_HEAD + "9234 01 191a1b1c1d1e 00000001 0000",
+    "recall: a range beyond the last number": "010b"
+    + RECALL_HEAD
+    + "9234 01 191a1b1c1d1e ffffffff 0002",
+    "recall: ranges out of order": "010b"
+    + RECALL_HEAD
+    + "9234 02 191a1b1c1d1e 00000005 0001 00000001 0001",
+    "recall: a range twice": "010b"
+    + RECALL_HEAD
+    + "9234 02 191a1b1c1d1e 00000005 0001 00000005 0001",
+    "recall: ranges that overlap": "010b"
+    + RECALL_HEAD
+    + "9234 02 191a1b1c1d1e 00000001 0003 00000003 0001",
+    "recall: 65 ranges": "010b"
+    + RECALL_HEAD
+    + "9234 41 191a1b1c1d1e"
+    + "".join(f"{i:08x} 0001" for i in range(65)),
+    "recall: a flow that is not there": "010b" + RECALL_HEAD + "1234 01 191a1b1c1d1e 00000001 0001",
+}
+
+
+@pytest.mark.parametrize("data", [pytest.param(data, id=name) for name, data in MALFORMED.items()])
+def test_malformed_frames_are_refused(data: str) -> None:
+    with pytest.raises(PeerError, match=r"^[A-Z]+: [^\n]+$"):
+        decode(bytes.fromhex(data))
+
+
+def test_a_request_names_the_message_and_is_routed_by_its_bits() -> None:
+    assert REQUEST.id == MessageId(0x0102030405060708, 0x090A, 0x0B0C0D0E)
+    assert REQUEST.message == request_bits(0x8001)
+
+
+def test_a_request_of_many_bits_is_written_though_no_message_says_them() -> None:
+    crowded = msgspec.structs.replace(REQUEST, bloom=2**100 - 1, bloom_bytes=32)
+    assert decode(encode(crowded)) == crowded
+    with pytest.raises(UsageError, match="100 bits"):
+        _ = crowded.message
+
+
+def test_frames_are_for_one_or_for_all_who_want_them() -> None:
+    one = 0x1112131415161718
+    assert REPAIR.message == DIGEST.message == TRACKED.message == unicast(one)
+    assert msgspec.structs.replace(REPAIR, to=None).message == ORIGINAL.message
+    assert msgspec.structs.replace(DIGEST, to=None).message == digests_of(DIGEST.pub)
+    assert TRACK.message == RECALL.message == unicast(0x0102030405060708)
+    assert msgspec.structs.replace(REPAIR, to=0).message == unicast(0)
+
+
+@pytest.mark.parametrize("to", [None, 2**64 - 1])
+def test_whatever_leaves_as_data_can_be_repaired(to: int | None) -> None:
+    flows = tuple(Flow(i, 1.0, i) for i in range(16))
+    message = Message({"a": 1}, bytes(MESSAGE_BYTES_MAX - 4))
+    sent = fit(msgspec.structs.replace(ORIGINAL, message=message, flows=flows))
+    repair = msgspec.structs.replace(REPAIR, original=sent, to=to)
+    assert size_of(repair) == len(encode(repair)) == FRAME_BYTES_MAX - (8 if to is None else 0)
+    assert decode(encode(repair)) == repair
+
+
+def test_a_message_that_did_not_pass_fit_may_be_too_large_for_a_repair() -> None:
+    message = Message({"a": 1}, bytes(MESSAGE_BYTES_MAX + 16 * 8))
+    large = msgspec.structs.replace(ORIGINAL, message=message, flows=())
+    assert size_of(large) <= FRAME_BYTES_MAX
+    for ask in (encode, size_of):
+        with pytest.raises(UsageError, match="REPAIR of 1404 bytes"):
+            ask(msgspec.structs.replace(REPAIR, original=large))
+
+
+def test_more_attributes_than_a_length_can_say_are_refused() -> None:
+    crowded = Message({f"{i:064}": "x" * 1000 for i in range(64)})
+    repair = msgspec.structs.replace(
+        REPAIR, original=msgspec.structs.replace(ORIGINAL, message=crowded)
+    )
+    for ask in (encode, size_of):
+        with pytest.raises(UsageError, match="bytes"):
+            ask(repair)
+
+
+def test_a_digest_is_opened_from_its_base() -> None:
+    newest = FingerprintEntry.of([1, 2], [10, 20])
+    before = [FingerprintEntry.of([1, 2], [10, 21]), FingerprintEntry.of([3], [30])]
+    alone = EntryCodec((), ())
+    codec = EntryCodec(newest.presence, newest.values)
+    digest = msgspec.structs.replace(
+        DIGEST,
+        base=alone.pack(newest),
+        record=Record.joined([1, 2], [codec.pack(entry) for entry in before]),
+    )
+    again = decode(encode(digest))
+    assert isinstance(again, Digest)
+    assert again.count == 3
+    base = alone.unpack(again.base)
+    assert base == newest
+    opened = EntryCodec(base.presence, base.values)
+    assert [opened.unpack(entry.packed) for entry in again.record] == before
+
+
+def test_a_digest_of_a_message_without_attributes_has_a_base() -> None:
+    assert EntryCodec((), ()).pack(FingerprintEntry((), ())) != b""
+
+
+def test_a_digest_may_describe_nothing() -> None:
+    silent = msgspec.structs.replace(DIGEST, base=b"", record=Record.of([]))
+    assert silent.count == 0
+    assert decode(encode(silent)) == silent
+
+
+def test_the_largest_of_each_kind_fit_a_frame() -> None:
+    top = 2**64 - 1
+    flows = tuple((flow_id, 2**32 - 1) for flow_id in range(128))
+    full = msgspec.structs.replace(
+        DIGEST, base=bytes(255), record=Record.of([]), flows=flows, to=top
+    )
+    # Room for an entry of 255 bytes and its departure is left beside that.
+    assert size_of(full) == FRAME_BYTES_MAX - 336
+    spans = tuple((i, 1) for i in range(64))
+    assert size_of(msgspec.structs.replace(RECALL, ranges=spans)) <= FRAME_BYTES_MAX
+    wide = msgspec.structs.replace(REQUEST, bloom=2 ** (8 * 255) - 1, bloom_bytes=255)
+    assert size_of(wide) <= FRAME_BYTES_MAX
+
+
+def test_a_predicate_that_fits_no_frame_is_refused() -> None:
+    wide = Predicate([Filter([Constraint("a", Op.EQ, f"{i:0500}")]) for i in range(3)])
+    for ask in (encode, size_of):
+        with pytest.raises(UsageError, match="at most 1400 fit"):
+            ask(msgspec.structs.replace(TRACK, predicate=wide))
