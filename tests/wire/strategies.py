@@ -133,6 +133,7 @@ def requests() -> st.SearchStrategy[Request]:
             is_unicast=st.booleans(),
             bloom=unsigned(8 * bloom_bytes),
             bloom_bytes=st.just(bloom_bytes),
+            first=st.none() | unsigned(64),
         )
     )
 

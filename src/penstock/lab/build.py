@@ -210,6 +210,7 @@ class _Crowd:
         if not self._orderings:
             self._network.add_client(client, broker)
             return
+        self._recorder.endpoint(client, self._number)
         self._network.add_endpoint(
             client,
             broker,

@@ -185,6 +185,20 @@ class Group(Part, frozen=True, kw_only=True):
     publish: PublishPart | None = None
 
 
+class RecoveryPart(Part, frozen=True, kw_only=True):
+    """How endpoints get back what they lost; see `transport.recovery.settings`."""
+
+    # `literal` is chapter 4 of 003.
+    kind: Literal["default", "literal"] = "default"
+    # Messages kept of each publisher, at least and at most.
+    cache_min: Count = 5
+    cache_max: Count = 300
+    # Whether publishers keep and answer too; by default all but those of `literal` do.
+    publisher_answers: bool | None = None
+    # Whether subscribers whom records tell too little ask publishers for digests.
+    digests: bool = False
+
+
 class TransportPart(Part, frozen=True, kw_only=True):
     """What publishers say of their past in every message."""
 
@@ -196,6 +210,7 @@ class TransportPart(Part, frozen=True, kw_only=True):
     # Entries are Bloom sets of so many bits, as in the paper, instead of fingerprints.
     bloom_bits: Annotated[int, Meta(ge=8, le=2040, multiple_of=8)] | None = None
     bloom_hashes: Annotated[int, Meta(ge=1, le=16)] = 3
+    recovery: RecoveryPart | None = None
 
 
 class OffOrdering(Part, frozen=True, kw_only=True, tag_field="kind", tag="off"):

@@ -23,9 +23,12 @@ from penstock.lab.experiment import (
     LiteralOrdering,
     OffOrdering,
     Ordering,
+    RecoveryPart,
     TransportPart,
 )
 from penstock.transport.latch import Conditional
+from penstock.transport.recovery import settings as recovery
+from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
     DEFAULT,
     OFF,
@@ -70,7 +73,21 @@ def endpoint_settings(part: TransportPart | None) -> EndpointSettings:
             bloom=None
             if part.bloom_bits is None
             else BloomParams(part.bloom_bits, part.bloom_hashes),
-        )
+        ),
+        recovery=None if part.recovery is None else recovery_settings(part.recovery),
+    )
+
+
+def recovery_settings(part: RecoveryPart) -> RecoverySettings:
+    """How lost messages are got back."""
+    settings = recovery.LITERAL if part.kind == "literal" else recovery.DEFAULT
+    cache = replace(settings.cache, k_min=part.cache_min, k_max=part.cache_max)
+    answers = part.publisher_answers
+    return replace(
+        settings,
+        cache=cache,
+        publisher_answers=settings.publisher_answers if answers is None else answers,
+        digests=part.digests,
     )
 
 

@@ -166,7 +166,10 @@ def _tables(experiment: Experiment) -> Iterable[Table]:
     names += ["expected"] * wanted.expected + ["deliveries"] * wanted.deliveries
     names += ["losses"] * (wanted.losses and bool(experiment.orderings))
     names += ["drops"] * wanted.drops + ["hops"] * wanted.hops
+    names += ["edges"] * (experiment.network is not None)
     names += ["links", "queues"] * bool(experiment.run.sample_s)
+    if experiment.transport is not None and experiment.transport.recovery is not None:
+        names += ["requests", "repairs", "caches"]
     return [TABLES[name] for name in names]
 
 

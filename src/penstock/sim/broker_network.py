@@ -132,7 +132,12 @@ class BrokerNetwork:
             client = _client(name, broker, epoch + 1, self._settings, arrived)
             client.link_up(now=now)
             endpoint = Endpoint[Any](
-                client, pub=pub, epoch=epoch, encoder=self._encoder, settings=settings
+                client,
+                pub=pub,
+                epoch=epoch,
+                encoder=self._encoder,
+                settings=settings,
+                draw=self.world.seeds.rng("endpoint", name, str(epoch)).random,
             )
             self.orderings[name].clear()
             for wish in self._wishes[name]:

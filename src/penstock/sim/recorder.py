@@ -28,6 +28,7 @@ from penstock.sim.world import World
 from penstock.trace.fates import DropReason, HopDecision, PublisherFate, ReceiverFate
 from penstock.trace.records import (
     Arrival,
+    CacheSample,
     Delivery,
     Drop,
     Edge,
@@ -37,14 +38,20 @@ from penstock.trace.records import (
     Loss,
     Publication,
     QueueSample,
+    Repair,
+    Request,
+    Row,
 )
 from penstock.tracefile.retention import Recording
+from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Receipt
+from penstock.transport.recovery.recovery import Answered, Asked, Told
 from penstock.wire import size_of
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet
 from penstock.wire.frames.pub import Pub
+from penstock.wire.quantise import delta_ns
 
 # Naming a member of an enum costs as much as making a record.
 _SENT: Final = PublisherFate.SENT
@@ -93,6 +100,7 @@ class Recorder(Observer):
         self._wants_deliveries: Final = recording.wants(Delivery)
         self._wants_losses: Final = recording.wants(Loss)
         self._publishers: Final[dict[int, _Publisher]] = {}
+        self._endpoints: Final[dict[int, str]] = {}
         self._subscribers: Final[list[str]] = []
         self._interests: Final[MatchingIndex[int]] = MatchingIndex()
         self._before: Final[dict[str, _Counts]] = {}
@@ -109,7 +117,8 @@ class Recorder(Observer):
         self._network = network
         if self._wants(Drop):
             network.world.observe(self)
-        if sample_every_ns is not None and (self._wants(LinkSample) or self._wants(QueueSample)):
+        samples: tuple[type[Row], ...] = (LinkSample, QueueSample, CacheSample)
+        if sample_every_ns is not None and any(self._wants(sample) for sample in samples):
             self._sample_after(sample_every_ns)
 
     def built(self) -> None:
@@ -122,6 +131,10 @@ class Recorder(Observer):
         """From now on, `name` is expected to get what its predicate matches."""
         self._interests.add(len(self._subscribers), predicate)
         self._subscribers.append(name)
+
+    def endpoint(self, name: str, number: int) -> None:
+        """The name behind the number of who asks and answers."""
+        self._endpoints[number] = name
 
     def publisher(self, name: str, number: int) -> None:
         """The name behind the number in headers."""
@@ -226,8 +239,44 @@ class Recorder(Observer):
         self._add(loss)
 
     def _on_record(self, host: Host[Any, Any], output: Record) -> None:
-        decision = output.row
-        assert isinstance(decision, Decision)
+        row = output.row
+        if isinstance(row, Decision):
+            self._on_decision(host, row)
+        elif isinstance(row, Asked):
+            self._on_asked(host, row)
+        elif isinstance(row, Answered):
+            self._on_answered(host, row)
+        else:
+            assert isinstance(row, Told), f"{host.name} records {row!r}"
+
+    def _on_asked(self, host: Host[Any, Any], asked: Asked) -> None:
+        now, request = self.network.world.events.now, asked.request
+        publisher = self._publishers[request.pub].name
+        self._add(
+            Request(
+                host.name, publisher, request.epoch, request.seq, now, request.round,
+                size_of(request),
+            )
+        )  # fmt: skip
+
+    def _on_answered(self, host: Host[Any, Any], answered: Answered) -> None:
+        now, repair = self.network.world.events.now, answered.repair
+        original = repair.original
+        self._add(
+            Repair(
+                host.name,
+                self._endpoints.get(repair.requester, str(repair.requester)),
+                self._publishers[original.pub].name,
+                original.epoch,
+                original.seq,
+                now - delta_ns(repair.hold_100us),
+                now,
+                repair.to is not None,
+                size_of(repair),
+            )
+        )
+
+    def _on_decision(self, host: Host[Any, Any], decision: Decision) -> None:
         frame = decision.frame
         if not isinstance(frame, Data):
             return
@@ -274,7 +323,21 @@ class Recorder(Observer):
             # Access links have no queue and no loss: nothing to be seen.
             if link.rate_bps is not None:
                 self._sample_link(link, interval_ns)
+        if self._wants(CacheSample):
+            for host in self.network.world.hosts.values():
+                self._sample_caches(host)
         self._sample_after(interval_ns)
+
+    def _sample_caches(self, host: Host[Any, Any]) -> None:
+        endpoint = host.machine
+        if not isinstance(endpoint, Endpoint) or endpoint.recovery is None:
+            return
+        now = self.network.world.now
+        recovery = endpoint.recovery
+        for held in (*recovery.caches.sample(), *recovery.own_cache.sample()):
+            publisher = self._publishers.get(held.pub)
+            if publisher is not None:
+                self._add(CacheSample(now, host.name, publisher.name, *held[1:]))
 
     def _sample_link(self, link: Link[Any], interval_ns: Duration) -> None:
         now = self.network.world.now

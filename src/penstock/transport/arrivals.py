@@ -97,7 +97,9 @@ class Arrivals:
     def came(self, number: int) -> bool:
         """Whether it did; what is too far back to tell is not to be waited for either."""
         place = self.highest - self._run - number
-        return place < 0 or place >= WINDOW or self._has(place)
+        if place < 0:
+            return number <= self.highest
+        return place >= WINDOW or self._has(place)
 
     def estimator(self, settings: EstimatorSettings) -> DelayEstimator:
         """The one for these settings, shared by all that order alike."""

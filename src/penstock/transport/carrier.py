@@ -32,6 +32,24 @@ def listing_of(message: Message, encoder: Encoder) -> Listing:
     return Listing(tuple(sorted({presence for presence, _ in items})), tuple(values))
 
 
+class Base:
+    """Opens what refers to these tags, or to none."""
+
+    __slots__ = ("_codec",)
+
+    def __init__(
+        self, presence: tuple[int, ...], values: tuple[int, ...], encoder: Encoder
+    ) -> None:
+        self._codec = EntryCodec(presence, values, encoder.fingerprint_bits)
+
+    def open(self, packed: bytes) -> FingerprintEntry | None:
+        """What is in an entry; None if it says nothing or cannot be read."""
+        try:
+            return self._codec.unpack(packed)
+        except PeerError:
+            return None
+
+
 class Carrier:
     """Opens entries; its tags are worked out when the first one is opened."""
 

@@ -9,6 +9,7 @@ over in order and to tell what is missing.
 1. `_on_data` finds the publisher, and drops what came before or is of an old epoch.
 2. The delay estimators see it; each subscription whose predicate it matches orders it.
 3. What a subscription hands over or gives up comes out of `poll`.
+4. What is lost goes to `recovery`, if there is any, and comes back by `take_repair`.
 
 Knows nothing of what carries it: `network` may be any.
 """
@@ -16,7 +17,7 @@ Knows nothing of what carries it: `network` may be any.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import count
 from typing import Final, Generic, Protocol
 
@@ -25,22 +26,29 @@ from penstock.content.index import MatchingIndex
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import UsageError
-from penstock.kernel.instant import SECOND, Instant
-from penstock.kernel.machine import Deliver, Output, Port
+from penstock.kernel.instant import MICROSECOND, SECOND, Instant
+from penstock.kernel.machine import Deliver, Output, Port, Record
 from penstock.kernel.timers import Timers
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.arrivals import Arrivals
 from penstock.transport.facts import Absence, Loss, Receipt
+from penstock.transport.interest import DigestReader
 from penstock.transport.missing import Missing
 from penstock.transport.network import Carried, Network
 from penstock.transport.publisher import Publisher
+from penstock.transport.recovery.budget import Admission
+from penstock.transport.recovery.recovery import Answered, Asked, Identity, Recovery, Told
 from penstock.transport.settings import DEFAULT, EndpointSettings, OrderingSettings
 from penstock.transport.stream import Stream
 from penstock.transport.subscription import Subscription, Wish
-from penstock.wire.frames.data import Data
+from penstock.wire.frames.base import TransportFrame
+from penstock.wire.frames.data import Data, MessageId
+from penstock.wire.frames.digest import Digest
 from penstock.wire.serial import EPOCH_BITS, newer
 
 _DELIVERED: Final = ReceiverFate.DELIVERED
+_REPAIRED: Final = ReceiverFate.REPAIRED
+_GIVEN_UP: Final = ReceiverFate.GIVEN_UP
 _SILENCE_NS: Final = 30 * SECOND
 # Up to so many filters in all, looking at each is quicker than an index.
 _FEW_FILTERS: Final = 4
@@ -57,7 +65,8 @@ class Endpoint(Generic[Carried]):
     """A machine over `network`; `Deliver.item` is a `facts.Receipt` or a `facts.Absence`.
 
     `pub` is the number that this endpoint publishes under, `epoch` one that is
-    newer at each start, `encoder` the same for all endpoints of the network.
+    newer at each start, `encoder` the same for all endpoints of the network. Recovery
+    needs chance: `draw` gives a number from 0 to 1.
     """
 
     def __init__(
@@ -69,13 +78,15 @@ class Endpoint(Generic[Carried]):
         encoder: Encoder,
         settings: EndpointSettings | None = None,
         listeners: Sequence[LossListener] = (),
+        draw: Callable[[], float] | None = None,
+        admission: Admission | None = None,
     ) -> None:
         # What is below, for a driver that must tell it of links.
         self.network: Final = network
         self._settings: Final = settings or EndpointSettings()
         self._publisher: Final = Publisher(pub, epoch, encoder, self._settings)
         self._encoder: Final = encoder
-        self._listeners: Final = tuple(listeners)
+        self._listeners = tuple(listeners)
         self._numbers: Final = count(1)
         self._subscriptions: Final[dict[int, Subscription]] = {}
         self._wishes: Final[dict[Predicate, Wish]] = {}
@@ -103,6 +114,22 @@ class Endpoint(Generic[Carried]):
             ),
             0,
         )
+        self.recovery: Recovery | None = None
+        recovery = self._settings.recovery
+        if recovery is not None:
+            if draw is None:
+                raise UsageError("recovery needs chance: give the endpoint a draw")
+            self.recovery = Recovery(
+                Identity(pub, epoch, encoder),
+                recovery,
+                network,
+                self,
+                numbers=self._numbers,
+                draw=draw,
+                counters=self.counters,
+                admission=admission,
+            )
+            self._listeners = (*self._listeners, self.recovery)
 
     # What the application does.
 
@@ -111,6 +138,8 @@ class Endpoint(Generic[Carried]):
         self._now = now
         frame = self._publisher.frame(message, now)
         self.network.publish(frame, now=now)
+        if self.recovery is not None:
+            self.recovery.published(frame, now)
         return frame
 
     def subscribe(
@@ -125,6 +154,9 @@ class Endpoint(Generic[Carried]):
             self.network.subscribe(number, predicate, now=now)
             self._wishes[predicate] = self._numbered[number] = wish
             self._index_wish(wish)
+            if self.recovery is not None:
+                self.recovery.subscribed(number, predicate, now)
+        recovery = self._settings.recovery
         subscription = Subscription(
             number,
             wish,
@@ -134,6 +166,7 @@ class Endpoint(Generic[Carried]):
             put_out=self._put_out,
             on_loss=self._tell_loss,
             counters=self.counters,
+            repairs_within_ns=None if recovery is None else recovery.give_up_ns,
         )
         wish.subscriptions[number] = self._subscriptions[number] = subscription
         return number
@@ -164,6 +197,8 @@ class Endpoint(Generic[Carried]):
             if self._index is not None:
                 self._index.remove(wish.number)
             self.network.unsubscribe(wish.number, now=now)
+            if self.recovery is not None:
+                self.recovery.unsubscribed(wish.number, now)
         self._tell_listeners()
 
     # What the driver does.
@@ -184,10 +219,15 @@ class Endpoint(Generic[Carried]):
         for missing in self._timers.due(now):
             missing.stream.ring(missing, now)
         self._tell_listeners()
+        if self.recovery is not None:
+            self.recovery.wake(now=now)
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
         below, own = self.network.next_wakeup(), self._timers.next_wakeup()
+        if self.recovery is not None:
+            theirs = self.recovery.next_wakeup()
+            own = theirs if own is None else own if theirs is None else min(own, theirs)
         if below is None or own is None:
             return own if below is None else below
         return min(below, own)
@@ -218,7 +258,11 @@ class Endpoint(Generic[Carried]):
     def _take(self, item: object, now: Instant) -> None:
         if type(item) is Data:
             self._on_data(item, now)
-        else:
+        elif not (
+            self.recovery is not None
+            and isinstance(item, TransportFrame)
+            and self.recovery.take(item, now)
+        ):
             self.counters["not_data"] += 1
 
     def _on_data(self, frame: Data, now: Instant) -> None:
@@ -261,6 +305,8 @@ class Endpoint(Generic[Carried]):
             self.counters["unmatched"] += 1
         if number != arrivals.highest:
             self._pass_by(arrivals, number, wishes, now)
+        if self.recovery is not None:
+            self.recovery.came(frame, is_wanted=bool(wishes), now=now)
 
     def _pass_by(
         self, arrivals: Arrivals, number: int, wishes: Sequence[Wish], now: Instant
@@ -284,6 +330,76 @@ class Endpoint(Generic[Carried]):
             self._index = MatchingIndex()
             for each in self._wishes.values():
                 self._index.add(each.number, each.predicate)
+
+    # What recovery asks for.
+
+    def has_come(self, id_: MessageId) -> bool:
+        """Whether the message came here, as far as that is remembered."""
+        arrivals = self._arrivals.get(id_.pub)
+        if arrivals is None or arrivals.epoch != id_.epoch:
+            return False
+        number = arrivals.number(id_.seq)
+        return number >= arrivals.known_from and arrivals.came(number)
+
+    def take_repair(self, frame: Data, now: Instant) -> bool:
+        """Takes a message that others had kept; whether it was still missing.
+
+        It must be one that is known to be missing, or at least one that others of its
+        publisher have come after: what is yet to come is nobody's to repair.
+        """
+        arrivals = self._arrivals.get(frame.pub)
+        if arrivals is None or arrivals.epoch != frame.epoch:
+            self.counters["repair_unwanted"] += 1
+            return False
+        number = arrivals.number(frame.seq)
+        is_missing = any(number in stream.missing for stream in arrivals.streams.values())
+        if not is_missing and not arrivals.known_from <= number < arrivals.highest:
+            self.counters["repair_unwanted"] += 1
+            return False
+        wishes = self._matching(frame.message)
+        if not wishes:
+            # [F17] What the record told of it was not enough: it never was for us.
+            self.counters["repair_unmatched"] += 1
+            self._pass_by(arrivals, number, wishes, now)
+            return False
+        if not arrivals.add(number):
+            self.counters["duplicate"] += 1
+            return False
+        for wish in wishes:
+            for subscription in wish.subscriptions.values():
+                stream = arrivals.streams.get(subscription.number)
+                if stream is None:
+                    self._put_out(Receipt(subscription.number, frame, now, now, None, _REPAIRED))
+                else:
+                    stream.take_repair(frame, number, now)
+        self._pass_by(arrivals, number, wishes, now)
+        return True
+
+    def give_up(self, id_: MessageId, now: Instant) -> None:
+        """Nobody could repair it."""
+        arrivals = self._arrivals.get(id_.pub)
+        if arrivals is not None and arrivals.epoch == id_.epoch:
+            number = arrivals.number(id_.seq)
+            for stream in arrivals.streams.values():
+                stream.give_up(number, now)
+
+    def take_digest(self, digest: Digest, now: Instant) -> None:
+        """Looks for what is missing of what a digest tells of."""
+        arrivals = self._arrivals.get(digest.pub)
+        if arrivals is None or arrivals.epoch != digest.epoch or not arrivals.streams:
+            return
+        told = DigestReader(digest, self._encoder)
+        after = arrivals.number(digest.seq) + 1
+        sent_ns = digest.send_ts_us * MICROSECOND
+        for stream in list(arrivals.streams.values()):
+            glimpses = stream.wish.interest(None).reveal_digest(told)
+            if glimpses:
+                stream.take_digest(glimpses, after, sent_ns, now)
+        self._tell_listeners()
+
+    def tell(self, fact: Asked | Answered | Told) -> None:
+        """For the trace."""
+        self._out.append(Record(fact))
 
     # Who is heard.
 
@@ -322,6 +438,8 @@ class Endpoint(Generic[Carried]):
 
     def _put_out(self, fact: Receipt | Absence) -> None:
         self._out.append(Deliver(fact))
+        if self.recovery is not None and type(fact) is Absence and fact.resolution is _GIVEN_UP:
+            self.recovery.forget(fact.id)
 
     def _tell_loss(self, loss: Loss, now: Instant) -> None:
         """Not at once: a listener may do anything, and a stream is in the middle of something."""

@@ -59,6 +59,8 @@ class Loss(msgspec.Struct, frozen=True, gc=False):
     subscription: int
     id: MessageId
     departed_ns: Instant
-    # What is known of its content; None for a flow number's gap.
+    # By our own clock: when a message came that it would have come with, had it left with that.
+    due_ns: Instant
+    # What is known of its content.
     glimpse: Glimpse | None
     is_retracted: bool

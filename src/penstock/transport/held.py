@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from penstock.kernel.instant import Duration, Instant
+from penstock.trace.fates import ReceiverFate
 from penstock.wire.frames.data import Data
 
 _NUMBER: Final = attrgetter("number")
@@ -22,6 +23,8 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
     frame: Data
     arrived_ns: Instant
     latch_ns: Duration
+    # What becomes of it when it is handed over.
+    fate: ReceiverFate = ReceiverFate.DELIVERED
 
 
 class Held:

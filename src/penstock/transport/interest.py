@@ -18,12 +18,13 @@ from penstock.content.filter import Predicate
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import Duration
-from penstock.transport.carrier import Carrier
+from penstock.transport.carrier import Base, Carrier
 from penstock.transport.lookup import Lookup
 from penstock.transport.question import MAYBE, NO, YES, question_of
 from penstock.transport.sets import SetQuestion
 from penstock.wire.codec.record import ALIKE, unpack_bloom
 from penstock.wire.frames.data import Data
+from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry, Record
 from penstock.wire.quantise import delta_ns
 
@@ -39,12 +40,32 @@ class Glimpse(NamedTuple):
     is_certain: bool
     packed: bytes
     # Of whose record it is; None for a Bloom set, which refers to nothing.
-    carrier: Carrier | None
+    carrier: Carrier | Base | None
 
     @property
     def entry(self) -> FingerprintEntry | BloomEntry | None:
         """The entry, opened when asked for; None if what nobody had to read yet is malformed."""
         return unpack_bloom(self.packed) if self.carrier is None else self.carrier.open(self.packed)
+
+
+class DigestReader:
+    """A digest's entries, newest first and opened, for all who ask something of them."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, digest: Digest, encoder: Encoder) -> None:
+        alone = Base((), (), encoder)
+        departed_ns = delta_ns(digest.departed_100us)
+        base = alone.open(digest.base) if digest.base else None
+        self.entries: list[tuple[Duration, bytes, Base, FingerprintEntry | None]] = []
+        if base is None:
+            return
+        self.entries.append((departed_ns, digest.base, alone, base))
+        carrier = Base(base.presence, base.values, encoder)
+        record = digest.record
+        for i, packed in enumerate(record.all_packed(record.count)):
+            since_ns = departed_ns + delta_ns(record.delta_100us(i))
+            self.entries.append((since_ns, packed, carrier, carrier.open(packed)))
 
 
 class Interest:
@@ -112,6 +133,22 @@ class Interest:
                 )
             self._asked, self._told = frame, count
         return self._answer
+
+    def reveal_digest(self, told: DigestReader) -> list[Glimpse]:
+        """Of what a digest tells of, newest first, what matches or may match.
+
+        `back` is counted from the number after the digest's newest message, `delta_ns` from
+        when the digest left.
+        """
+        known = None if self._lookup is None else self._lookup.prints
+        found = []
+        for back, (delta_ns_, packed, carrier, entry) in enumerate(told.entries, start=1):
+            if entry is None or (known is not None and known.isdisjoint(entry.values)):
+                continue
+            answer = self._ask(entry)
+            if answer:
+                found.append(Glimpse(back, delta_ns_, answer == YES, packed, carrier))
+        return found
 
     def _test(self, frame: Data, count: int) -> list[Glimpse]:
         """Tests one entry after another."""

@@ -40,7 +40,15 @@ _HOLDING: Final = [
 class Lookup:
     """Filters, each of which names the values of an attribute, asked of records."""
 
-    __slots__ = ("_by_name", "_by_print", "_encoder", "_places", "_width_bits", "malformed")
+    __slots__ = (
+        "_by_name",
+        "_by_print",
+        "_encoder",
+        "_places",
+        "_width_bits",
+        "malformed",
+        "prints",
+    )
 
     def __init__(self, questions: Sequence[Question], encoder: Encoder) -> None:
         self._encoder = encoder
@@ -52,6 +60,8 @@ class Lookup:
         low_bytes, mask = self._width_bits >> 3, (1 << (self._width_bits & ~7)) - 1
         lows = [(value & mask).to_bytes(low_bytes, "little") for value in self._by_print]
         self._places = Sieve(lows).places
+        # One of these is in every message that matches.
+        self.prints = frozenset(self._by_print)
         self.malformed = 0
 
     def look(self, record: Record, count: int, message: Message) -> Look | None:

@@ -22,7 +22,7 @@ from penstock.transport.interest import Glimpse
 from penstock.wire.serial import SEQ_BITS
 
 if TYPE_CHECKING:
-    from penstock.transport.stream import Stream
+    from penstock.transport.gaps import Gaps
 
 # Naming a member of an enum takes longer than comparing it.
 MISSING: Final = MissingState.MISSING
@@ -37,9 +37,11 @@ class Missing:
     __slots__ = (
         "departed_ns",
         "detected_ns",
+        "forget_at",
         "found_by",
         "gap_ns",
         "glimpse",
+        "is_held_for",
         "lose_at",
         "lost_ns",
         "number",
@@ -52,7 +54,7 @@ class Missing:
 
     def __init__(
         self,
-        stream: Stream,
+        stream: Gaps,
         number: int,
         glimpse: Glimpse | None,
         *,
@@ -75,6 +77,9 @@ class Missing:
         self.release_at = now
         self.lose_at: Instant | None = None
         self.lost_ns: Instant | None = None
+        self.forget_at: Instant = 0
+        # Whether what comes after it waits for its repair, not only for itself.
+        self.is_held_for = False
 
     @property
     def is_assumed(self) -> bool:

@@ -15,6 +15,7 @@ from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.transport import estimator, latch
 from penstock.transport.estimator import EstimatorSettings
 from penstock.transport.latch import CHANCE_MIN, LATCH_MAX, Conditional, Latch
+from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire.limits import RECORD_ENTRIES_MAX
 
 
@@ -44,6 +45,8 @@ class OrderingSettings:
     loss_share: float = 0.1
     # How long a lost number may still come.
     remember_ns: Duration = 10 * SECOND
+    # What comes after a lost message waits so long for its repair, where there is recovery.
+    hold_for_repair_ns: Duration = 0
     held_max: int = 1_000
     missing_max: int = 1_000
 
@@ -56,6 +59,8 @@ class OrderingSettings:
             raise UsageError(f"record_used lies within 0 and {RECORD_ENTRIES_MAX}")
         if self.loss_share and not CHANCE_MIN <= self.loss_share <= 1:
             raise UsageError(f"loss_share is 0, or lies within {CHANCE_MIN:g} and 1")
+        if not 0 <= self.hold_for_repair_ns <= LATCH_MAX:
+            raise UsageError(f"hold_for_repair lies within 0 and {LATCH_MAX / SECOND:g} s")
         if self.held_max < 1 or self.missing_max < 1 or self.remember_ns < 0:
             raise UsageError("held_max and missing_max are at least 1, remember_ns at least 0")
 
@@ -121,6 +126,8 @@ class EndpointSettings:
     missing_max: int = 65_536
     # The rate in headers is that of the last so long.
     rate_over_ns: Duration = SECOND
+    # How lost messages are got back; None for not at all.
+    recovery: RecoverySettings | None = None
 
     def __post_init__(self) -> None:
         if min(self.publishers_max, self.missing_max) < 1 or self.rate_over_ns < MILLISECOND:

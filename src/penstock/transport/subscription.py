@@ -13,7 +13,7 @@ from typing import Final
 from penstock.content.bloom import BloomParams
 from penstock.content.filter import Predicate
 from penstock.content.tags import Encoder
-from penstock.kernel.instant import Instant
+from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.timers import Timers
 from penstock.transport.facts import Absence, Loss, Receipt
 from penstock.transport.interest import Glimpse, Interest
@@ -49,6 +49,7 @@ class Subscription:
     __slots__ = (
         "_counters",
         "_on_loss",
+        "_repairs_within_ns",
         "number",
         "ordering",
         "put_out",
@@ -69,6 +70,7 @@ class Subscription:
         put_out: Callable[[Receipt | Absence], None],
         on_loss: Callable[[Loss, Instant], None],
         counters: dict[str, int],
+        repairs_within_ns: Duration | None = None,
     ) -> None:
         self.number: Final = number
         self.wish: Final = wish
@@ -78,6 +80,8 @@ class Subscription:
         self.put_out: Final = put_out
         self._on_loss: Final = on_loss
         self._counters: Final = counters
+        # How long others may take to repair a loss; None where nobody is asked.
+        self._repairs_within_ns: Final = repairs_within_ns
         self.ordering: OrderingSettings
         self.reveal: Callable[[Data, int], list[Glimpse]]
         self.order_by(ordering)
@@ -86,6 +90,16 @@ class Subscription:
         """From now on."""
         self.ordering = ordering
         self.reveal = self.wish.interest(ordering.bloom).reveal
+
+    @property
+    def remember_ns(self) -> Duration:
+        """How long a lost number may still come."""
+        return max(self.ordering.remember_ns, self._repairs_within_ns or 0)
+
+    @property
+    def hold_for_repair_ns(self) -> Duration:
+        """How long what comes after a lost message waits for its repair."""
+        return 0 if self._repairs_within_ns is None else self.ordering.hold_for_repair_ns
 
     def tell_loss(self, loss: Loss, now: Instant) -> None:
         """To whoever recovers or slows down."""

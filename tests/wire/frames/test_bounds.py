@@ -222,6 +222,7 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "request after 2^24": lambda: _request(delay_100us=2**24),
     "request of round 256": lambda: _request(round=256),
     "request wider than said": lambda: _request(bloom=2**16),
+    "request to 65 bits first": lambda: _request(first=2**64),
     "request of no bytes": lambda: _request(bloom=0, bloom_bytes=0),
     "repair with a record": lambda: _repair_of(record=Record.of([RecordEntry(1, b"")])),
     "repair with an echo": lambda: _repair_of(echo=Echo(1, 1, 1)),

@@ -119,8 +119,14 @@ class ChannelNetwork:
         self.orderings[name] = {}
 
         def make(port: ChannelPort, _now: Instant) -> Endpoint[Any]:
+            epoch = next(epochs)
             return Endpoint[Any](
-                port, pub=pub, epoch=next(epochs), encoder=self._encoder, settings=settings
+                port,
+                pub=pub,
+                epoch=epoch,
+                encoder=self._encoder,
+                settings=settings,
+                draw=self.world.seeds.rng("endpoint", name, str(epoch)).random,
             )
 
         return self.add_client(name, make, arrived=arrived, clock=clock, access=access)

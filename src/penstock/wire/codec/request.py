@@ -1,37 +1,43 @@
 """REQUEST on the wire.
 
     +---------+------+---------+-----+-------+-----+-----------+-------+
-    | version | type | unicast | pub | epoch | seq | requester | round |
+    | version | type | flags   | pub | epoch | seq | requester | round |
     +---------+------+---------+-----+-------+-----+-----------+-------+
       1         1      1         8     2       4     8           1
-    +-------+---------+-----+-------+-------+
-    | bytes | send_ts | age | delay | bloom |
-    +-------+---------+-----+-------+-------+
-      1       6         3     3       bytes
+    +-------+---------+-----+-------+-------+---------+
+    | bytes | send_ts | age | delay | bloom | [first] |
+    +-------+---------+-----+-------+-------+---------+
+      1       6         3     3       bytes   8
 
-The stamp is in microseconds, age and delay in 100 µs.
+The lowest bit of `flags` says UNICAST, the next that there is a `first`; the others
+are zero. The stamp is in microseconds, age and delay in 100 µs.
 """
 
 from struct import Struct
 from typing import Final
 
-from penstock.wire.codec.reader import Reader, flag
+from penstock.wire.codec.reader import Reader, flags
 from penstock.wire.frames.request import Request
 from penstock.wire.quantise import DELTA_BYTES, STAMP_BYTES
 
+UNICAST: Final = 1
+FIRST: Final = 2
+_ENDPOINT_BYTES: Final = 8
 _HEAD: Final = Struct(">BQHIQBB")
 _HEAD_BYTES: Final = _HEAD.size + STAMP_BYTES + 2 * DELTA_BYTES
 
 
 def size(frame: Request) -> int:
     """Bytes of the body."""
-    return _HEAD_BYTES + frame.bloom_bytes
+    first_bytes = 0 if frame.first is None else _ENDPOINT_BYTES
+    return _HEAD_BYTES + frame.bloom_bytes + first_bytes
 
 
 def write(frame: Request) -> bytes:
     """The body."""
+    said = frame.is_unicast * UNICAST | (frame.first is not None) * FIRST
     head = _HEAD.pack(
-        frame.is_unicast,
+        said,
         frame.pub,
         frame.epoch,
         frame.seq,
@@ -46,6 +52,7 @@ def write(frame: Request) -> bytes:
             frame.age_100us.to_bytes(DELTA_BYTES, "big"),
             frame.delay_100us.to_bytes(DELTA_BYTES, "big"),
             frame.bloom.to_bytes(frame.bloom_bytes, "big"),
+            b"" if frame.first is None else frame.first.to_bytes(_ENDPOINT_BYTES, "big"),
         )
     )
 
@@ -53,7 +60,8 @@ def write(frame: Request) -> bytes:
 def read(data: bytes) -> Request:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    is_unicast, pub, epoch, seq, requester, asked, bloom_bytes = reader.unpack(_HEAD)
+    said, pub, epoch, seq, requester, asked, bloom_bytes = reader.unpack(_HEAD)
+    flags(said, UNICAST | FIRST)
     frame = Request(
         pub=pub,
         epoch=epoch,
@@ -63,9 +71,10 @@ def read(data: bytes) -> Request:
         age_100us=reader.wide(DELTA_BYTES),
         delay_100us=reader.wide(DELTA_BYTES),
         round=asked,
-        is_unicast=flag("unicast", is_unicast),
+        is_unicast=said & UNICAST != 0,
         bloom=reader.wide(bloom_bytes),
         bloom_bytes=bloom_bytes,
+        first=reader.wide(_ENDPOINT_BYTES) if said & FIRST else None,
     )
     reader.end()
     return frame

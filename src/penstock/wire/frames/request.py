@@ -26,9 +26,11 @@ class Request(TransportFrame, frozen=True, kw_only=True, gc=False):
     is_unicast: bool
     bloom: int
     bloom_bytes: int
+    # Who is to answer at once, before anyone else would; None for nobody.
+    first: int | None = None
 
     def __post_init__(self) -> None:
-        check_unsigned(64, pub=self.pub, requester=self.requester)
+        check_unsigned(64, pub=self.pub, requester=self.requester, first=self.first or 0)
         check_unsigned(EPOCH_BITS, epoch=self.epoch)
         check_unsigned(SEQ_BITS, seq=self.seq)
         check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)

@@ -1,0 +1,46 @@
+"""How much may be sent: a bucket of tokens, filled at a steady rate."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from penstock.kernel.instant import SECOND, Instant
+
+
+class Admission(Protocol):
+    """Congestion control, asked before anything is sent that no application published."""
+
+    def may_send(self, size_bytes: int, bits: int, *, now: Instant) -> bool:
+        """Whether a frame with these Bloom bits may leave now."""
+
+
+class Unlimited:
+    """Where there is no congestion control."""
+
+    def may_send(self, size_bytes: int, bits: int, *, now: Instant) -> bool:
+        """Always."""
+        del size_bytes, bits, now
+        return True
+
+
+class Budget:
+    """So many a second, of which a second's worth may come at once."""
+
+    __slots__ = ("_rate", "_since", "_tokens", "refused")
+
+    def __init__(self, rate: float) -> None:
+        self._rate: Final = rate
+        self._tokens = max(1.0, rate)
+        self._since: Instant = 0
+        self.refused = 0
+
+    def take(self, now: Instant) -> bool:
+        """Whether one more may go."""
+        earned = (now - self._since) * self._rate / SECOND
+        self._tokens = min(max(1.0, self._rate), self._tokens + max(0.0, earned))
+        self._since = max(self._since, now)
+        if self._tokens < 1:
+            self.refused += 1
+            return False
+        self._tokens -= 1
+        return True

@@ -1,0 +1,348 @@
+"""The recovery of one endpoint: what it lost is asked for, what others lost is given.
+
+    lost        `Requester` asks, and asks again
+    asked       `Repairer` answers from `Caches`
+    repaired    the endpoint takes the message as if it had come late
+
+Requests are routed by the Bloom set of the lost message, to which the tag of its
+publisher is added: so they reach all subscriptions that the message matches, and the
+publisher itself. Who speaks is known by the number that it publishes under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+
+from penstock.content.constraint import Constraint, Op
+from penstock.content.filter import Filter, Predicate
+from penstock.content.tags import Encoder
+from penstock.kernel.instant import SECOND, Instant
+from penstock.transport.facts import Loss
+from penstock.transport.network import Carried, Network
+from penstock.transport.recovery.budget import Admission, Unlimited
+from penstock.transport.recovery.cache import Caches
+from penstock.transport.recovery.distances import Distances
+from penstock.transport.recovery.exchange import Exchange
+from penstock.transport.recovery.repairer import Repairer
+from penstock.transport.recovery.requester import Requester
+from penstock.transport.recovery.settings import RecoverySettings
+from penstock.wire import size_of
+from penstock.wire.frames.addresses import to_endpoint
+from penstock.wire.frames.base import TrafficClass, TransportFrame
+from penstock.wire.frames.data import Data, MessageId
+from penstock.wire.frames.digest import Digest
+from penstock.wire.frames.record import BloomEntry, FingerprintEntry
+from penstock.wire.frames.repair import Repair
+from penstock.wire.frames.request import Request
+from penstock.wire.quantise import delta_ns
+
+_ADAPT_NS: Final = SECOND
+_PUBLISHER: Final = "penstock.pub"
+_SCOPE: Final = "penstock.scope"
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """For the trace: a request that left."""
+
+    request: Request
+
+
+class Answered(msgspec.Struct, frozen=True, gc=False):
+    """For the trace: a repair that left."""
+
+    repair: Repair
+
+
+class Told(msgspec.Struct, frozen=True, gc=False):
+    """For the trace: a digest that left, or what is said to get one."""
+
+    frame: TransportFrame
+
+
+class Receiver(Protocol):
+    """The endpoint, as far as recovery needs it."""
+
+    def has_come(self, id_: MessageId) -> bool:
+        """Whether the message came here."""
+
+    def take_repair(self, frame: Data, now: Instant) -> bool:
+        """Takes a message that others had kept; whether it was still missing."""
+
+    def take_digest(self, digest: Digest, now: Instant) -> None:
+        """Looks for what is missing of what a digest tells of."""
+
+    def give_up(self, id_: MessageId, now: Instant) -> None:
+        """Nobody could repair it."""
+
+    def tell(self, fact: Asked | Answered | Told) -> None:
+        """For the trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who an endpoint is, and how it encodes."""
+
+    me: int
+    epoch: int
+    encoder: Encoder
+
+
+class Recovery:
+    """Asks and answers for one endpoint."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        settings: RecoverySettings,
+        network: Network[Carried],
+        receiver: Receiver,
+        *,
+        numbers: Iterator[int],
+        draw: Callable[[], float],
+        counters: dict[str, int],
+        admission: Admission | None = None,
+    ) -> None:
+        self._identity: Final = identity
+        self._settings: Final = settings
+        self._network: Final = network
+        self._receiver: Final = receiver
+        self._numbers: Final = numbers
+        self._counters: Final = counters
+        self._admission: Final = admission or Unlimited()
+        # What came here, and what was published here.
+        self.caches: Final = Caches(settings.cache)
+        self.own_cache: Final = Caches(settings.own_cache)
+        self._distances: Final = Distances(settings.distance_ns)
+        self._requester: Final = Requester(
+            identity.me,
+            settings,
+            self._distances,
+            bloom_bytes=identity.encoder.params.m + 7 >> 3,
+            draw=draw,
+            send=self._send_request,
+            give_up=self._on_given_up,
+        )
+        self._exchange: Final = Exchange(
+            identity.me,
+            identity.epoch,
+            identity.encoder,
+            network,
+            self._distances,
+            asks=settings.digests,
+            numbers=numbers,
+            send=self._send_other,
+            reveal=receiver.take_digest,
+        )
+        self._repairer: Final = Repairer(
+            identity.me,
+            settings,
+            self._caches_of,
+            self._distances,
+            draw=draw,
+            send=self._send_repair,
+        )
+        # By the number of a wish, that of the subscription to requests for it.
+        self._volunteered: Final[dict[int, int]] = {}
+        self._is_known = False
+        self._publishes = False
+        self._adapt_at: Instant | None = None
+        for name in ("repaired", "repair_unmatched", "repair_unwanted", "unaddressable"):
+            counters.setdefault(name, 0)
+
+    # What the endpoint does.
+
+    def subscribed(self, wish: int, predicate: Predicate, now: Instant) -> None:
+        """Offers to answer for what a subscription gets."""
+        self._make_known(now)
+        if self._settings.volunteers:
+            number = self._volunteered[wish] = next(self._numbers)
+            self._network.subscribe(
+                number, self._scoped(predicate), traffic=TrafficClass.REQUEST, now=now
+            )
+
+    def unsubscribed(self, wish: int, now: Instant) -> None:
+        """Takes the offer back; what is kept still serves those who ask for the rest."""
+        number = self._volunteered.pop(wish, None)
+        if number is not None:
+            self._network.unsubscribe(number, now=now)
+
+    def published(self, frame: Data, now: Instant) -> None:
+        """Keeps what left here."""
+        if not self._settings.publisher_answers:
+            return
+        if not self._publishes:
+            self._publishes = True
+            self._make_known(now)
+            own = self._scoped(_of_publisher(self._identity.me))
+            number = next(self._numbers)
+            self._network.subscribe(number, own, traffic=TrafficClass.REQUEST, now=now)
+        self._keep(frame, now)
+        self._exchange.published(frame, now)
+
+    def came(self, frame: Data, *, is_wanted: bool, now: Instant) -> None:
+        """An original, for the first time."""
+        if len(self._requester):
+            self._requester.on_came(frame.id, now)
+        if is_wanted:
+            self._exchange.came(frame, now)
+            if self._settings.volunteers:
+                self._keep(frame, now)
+
+    def on_loss(self, loss: Loss, *, now: Instant) -> None:
+        """A number is lost, or it came after all and never was."""
+        if loss.is_retracted:
+            self._requester.on_came(loss.id, now)
+            return
+        self._distances.hint(loss.id.pub, loss.due_ns - loss.departed_ns)
+        bits = self._bits_of(loss)
+        if bits is None:
+            self._counters["unaddressable"] += 1
+            self._on_given_up(loss.id, now)
+        else:
+            self._requester.want(loss.id, bits, loss.due_ns, now)
+
+    def forget(self, id_: MessageId) -> None:
+        """Nobody here waits for it any more."""
+        self._requester.forget(id_)
+
+    def take(self, frame: TransportFrame, now: Instant) -> bool:
+        """What the network brings; False if it is not for recovery."""
+        if type(frame) is Request:
+            self._on_request(frame, now)
+        elif type(frame) is Repair:
+            self._on_repair(frame, now)
+        else:
+            return self._exchange.take(frame, now)
+        return True
+
+    def wake(self, *, now: Instant) -> None:
+        """Runs everything that is due."""
+        for id_ in self._requester.timers.due(now):
+            self._requester.ring(id_, now)
+        for id_ in self._repairer.timers.due(now):
+            self._repairer.ring(id_, now)
+        self._exchange.wake(now)
+        if self._adapt_at is not None and now >= self._adapt_at:
+            self.caches.adapt(now=now)
+            self.own_cache.adapt(now=now)
+            self._adapt_at = now + _ADAPT_NS
+
+    def next_wakeup(self) -> Instant | None:
+        """When `wake` must next be called."""
+        times = (
+            self._requester.timers.next_wakeup(),
+            self._repairer.timers.next_wakeup(),
+            self._exchange.next_wakeup(),
+            self._adapt_at,
+        )
+        return min((at for at in times if at is not None), default=None)
+
+    # What comes in.
+
+    def _on_request(self, request: Request, now: Instant) -> None:
+        if request.requester == self._identity.me:
+            return
+        self._distances.heard(request.requester)
+        self._requester.on_request(request, now)
+        if request.pub == self._identity.me:
+            is_ours = request.epoch == self._identity.epoch
+        else:
+            is_ours = self._receiver.has_come(request.id)
+        if is_ours:
+            self._repairer.on_request(request, now)
+
+    def _on_repair(self, repair: Repair, now: Instant) -> None:
+        me, original = self._identity.me, repair.original
+        if repair.repairer == me or repair.to not in (None, me):
+            return
+        if repair.requester == me:
+            hold_ns = delta_ns(repair.hold_100us)
+            self._distances.on_echo(repair.repairer, repair.echo_ts_us, hold_ns, now=now)
+            self._requester.on_repair(original.pub, repair.repairer)
+        self._repairer.on_repair(repair, now)
+        if self._receiver.take_repair(original, now):
+            self._counters["repaired"] += 1
+            self._requester.on_came(original.id, now)
+            if self._settings.volunteers:
+                self._keep(original, now)
+
+    def _caches_of(self, pub: int) -> Caches:
+        return self.own_cache if pub == self._identity.me else self.caches
+
+    def _keep(self, frame: Data, now: Instant) -> None:
+        self._caches_of(frame.pub).put(frame, now=now)
+        if self._adapt_at is None:
+            self._adapt_at = now + _ADAPT_NS
+
+    # What goes out.
+
+    def _send_request(self, request: Request, now: Instant) -> bool:
+        if not self._admission.may_send(size_of(request), request.bloom, now=now):
+            return False
+        self._network.publish(request, traffic=TrafficClass.REQUEST, now=now)
+        self._receiver.tell(Asked(request))
+        return True
+
+    def _send_repair(self, repair: Repair, now: Instant) -> bool:
+        bits = self._identity.encoder.message_bits(repair.original.message)
+        if not self._admission.may_send(size_of(repair), bits, now=now):
+            return False
+        self._network.publish(repair, now=now)
+        self._receiver.tell(Answered(repair))
+        return True
+
+    def _send_other(self, frame: TransportFrame, now: Instant) -> bool:
+        if not self._admission.may_send(size_of(frame), 0, now=now):
+            return False
+        self._network.publish(frame, now=now)
+        self._receiver.tell(Told(frame))
+        return True
+
+    def _on_given_up(self, id_: MessageId, now: Instant) -> None:
+        self._receiver.give_up(id_, now)
+
+    def _make_known(self, now: Instant) -> None:
+        """Asks the network for what is sent to this endpoint alone."""
+        if not self._is_known:
+            self._is_known = True
+            self._network.subscribe(next(self._numbers), to_endpoint(self._identity.me), now=now)
+
+    def _bits_of(self, loss: Loss) -> int | None:
+        """By what a request for it is routed; None if what is known of it routes nothing."""
+        encoder = self._identity.encoder
+        entry = None if loss.glimpse is None else loss.glimpse.entry
+        if isinstance(entry, FingerprintEntry):
+            bits = encoder.params.bits_of_fingerprints(entry.presence + entry.values)
+        elif isinstance(entry, BloomEntry) and entry.bloom_bytes == encoder.params.m + 7 >> 3:
+            bits = entry.bloom
+        else:
+            return None
+        if self._settings.scope is not None:
+            bits |= _bits(encoder, [_in_scope(self._settings.scope)])
+        if self._settings.publisher_answers:
+            bits |= _bits(encoder, _of_publisher(loss.id.pub).filters[0].constraints)
+        return bits
+
+    def _scoped(self, predicate: Predicate) -> Predicate:
+        scope = self._settings.scope
+        if scope is None:
+            return predicate
+        return Predicate(
+            [Filter([*own.constraints, _in_scope(scope)]) for own in predicate.filters]
+        )
+
+
+def _of_publisher(pub: int) -> Predicate:
+    return Predicate([Filter([Constraint(_PUBLISHER, Op.EQ, f"{pub:016x}")])])
+
+
+def _in_scope(scope: str) -> Constraint:
+    return Constraint(_SCOPE, Op.EQ, scope)
+
+
+def _bits(encoder: Encoder, constraints: Iterable[Constraint]) -> int:
+    return encoder.filter_bits(Filter(list(constraints)))

@@ -1,0 +1,211 @@
+"""Answers who lost a message that is kept here.
+
+1. A request that names us is answered at once; one that names another is not for us.
+2. One that names nobody is answered after a wait of SRM's, by the distance to who
+   asked [R5], unless a repair of somebody else is heard before that.
+3. A repair goes to all who want the message if two ask for it, or if as a rule more
+   than one does; else to who asked alone.
+4. For a while after a repair went to all, requests for it were sent before it came
+   [R6], and are not answered; after one for one alone, those of that one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from msgspec.structs import replace
+
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import MILLISECOND, Instant
+from penstock.kernel.timers import Timers
+from penstock.transport.recovery.budget import Budget
+from penstock.transport.recovery.cache import Caches
+from penstock.transport.recovery.distances import Distances
+from penstock.transport.recovery.settings import RecoverySettings
+from penstock.transport.recovery.timers import Adaptive, hold_down_ns
+from penstock.wire import size_of
+from penstock.wire.frames.data import Data, MessageId
+from penstock.wire.frames.record import EMPTY_RECORD
+from penstock.wire.frames.repair import Repair
+from penstock.wire.frames.request import Request
+from penstock.wire.quantise import ECHO_STAMP_BITS, delta_ns, hold_100us
+
+_ECHO_MASK: Final = (1 << ECHO_STAMP_BITS) - 1
+_POSTPONED: Final = 20 * MILLISECOND
+_SMOOTHING: Final = 1 / 8
+# As a rule only one asks, if on average no more do than these.
+_ALONE: Final = 1.2
+
+
+class Answer:
+    """What is about to be sent again."""
+
+    __slots__ = ("frame", "id", "is_ours", "requesters", "since_ns")
+
+    def __init__(self, id_: MessageId, frame: Data, now: Instant, *, is_ours: bool) -> None:
+        self.id: Final = id_
+        self.frame: Final = frame
+        # Whether we were named, so that nobody else is about to answer.
+        self.is_ours: Final = is_ours
+        self.since_ns: Final = now
+        # Who asked: their stamp, and when it came.
+        self.requesters: Final[dict[int, tuple[int, Instant]]] = {}
+
+
+class Repairer:
+    """What one endpoint does for others; `send` gets repairs, and says whether they may leave."""
+
+    def __init__(
+        self,
+        me: int,
+        settings: RecoverySettings,
+        caches_of: Callable[[int], Caches],
+        distances: Distances,
+        *,
+        draw: Callable[[], float],
+        send: Callable[[Repair, Instant], bool],
+    ) -> None:
+        self._me: Final = me
+        self._settings: Final = settings
+        # By publisher.
+        self._caches_of: Final = caches_of
+        self._distances: Final = distances
+        self._draw: Final = draw
+        self._send: Final = send
+        self._budget: Final = Budget(settings.repairs_mps)
+        self._adaptive: Final = Adaptive(settings.timers, to_answer=True)
+        self._answers: Final[dict[MessageId, Answer]] = {}
+        # Until when requests were sent before a repair came: of all, or of one.
+        self._held_down: Final[OrderedDict[MessageId | tuple[MessageId, int], Instant]] = (
+            OrderedDict()
+        )
+        # How many ask for a message, on average.
+        self._askers = 1.0
+        # Of the last messages sent again, how many asked for each.
+        self._asked_for: Final[OrderedDict[MessageId, int]] = OrderedDict()
+        self.timers: Final[Timers[MessageId]] = Timers()
+        self.overflow = 0
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def on_request(self, request: Request, now: Instant) -> None:
+        """Somebody lost a message that came here, or was published here."""
+        id_, requester = request.id, request.requester
+        if self._is_held_down(id_, requester, now):
+            return
+        answer = self._answers.get(id_)
+        if answer is not None:
+            answer.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
+            return
+        distance_ns = self._distances.of(requester)
+        frame = self._caches_of(id_.pub).get(
+            id_,
+            age_ns=delta_ns(request.age_100us),
+            delay_ns=delta_ns(request.delay_100us),
+            distance_ns=distance_ns,
+            now=now,
+        )
+        if frame is None or (request.first is not None and request.first != self._me):
+            return
+        if len(self._answers) >= self._settings.answers_max:
+            self.overflow += 1
+            return
+        answer = self._answers[id_] = Answer(id_, frame, now, is_ours=request.first == self._me)
+        answer.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
+        if answer.is_ours:
+            self.ring(id_, now)
+            return
+        wait_ns = self._adaptive.wait_ns(distance_ns, group=self._group, draw=self._draw())
+        self.timers.set(id_, now + wait_ns)
+
+    def on_repair(self, repair: Repair, now: Instant) -> None:
+        """Somebody else answers, to all."""
+        id_ = repair.original.id
+        self._caches_of(id_.pub).on_repair(id_.pub, own=False)
+        if repair.to is None:
+            answer = self._answers.pop(id_, None)
+            if answer is not None:
+                self.timers.cancel(id_)
+                self._adapt(answer, now, duplicates=0)
+            self._hold_down(id_, self._distances.of(repair.requester), now)
+
+    def ring(self, id_: MessageId, now: Instant) -> None:
+        """Nobody else was quicker."""
+        answer = self._answers[id_]
+        repair = self._repair(answer, now)
+        if repair is None:
+            del self._answers[id_]
+            return
+        if not self._budget.take(now) or not self._send(repair, now):
+            self.timers.set(id_, now + _POSTPONED)
+            return
+        del self._answers[id_]
+        self.timers.cancel(id_)
+        self._caches_of(id_.pub).on_repair(id_.pub, own=True)
+        self._count_askers(answer)
+        key = id_ if repair.to is None else (id_, repair.to)
+        self._hold_down(key, self._distances.of(repair.requester), now)
+        self._adapt(answer, now, duplicates=0)
+
+    @property
+    def _group(self) -> int:
+        return max(2, self._distances.count)
+
+    def _repair(self, answer: Answer, now: Instant) -> Repair | None:
+        """For the one who asked last, or all; None if it does not fit a frame."""
+        requester, (echo_ts_us, asked_ns) = next(reversed(answer.requesters.items()))
+        original = replace(answer.frame, record=EMPTY_RECORD, echo=None, literal=False)
+        repair = Repair(
+            original=original,
+            repairer=self._me,
+            requester=requester,
+            echo_ts_us=echo_ts_us,
+            hold_100us=hold_100us(now - asked_ns),
+            to=requester if self._is_for_one(answer) else None,
+        )
+        try:
+            size_of(repair)
+        except UsageError:
+            # A peer's message may be larger than what we would publish.
+            return None
+        return repair
+
+    def _is_for_one(self, answer: Answer) -> bool:
+        asked = len(answer.requesters) + self._asked_for.get(answer.id, 0)
+        if asked > 1 or self._settings.reply == "publish":
+            return False
+        # What others do not hear they cannot leave to us.
+        return self._settings.reply == "unicast" or (answer.is_ours and self._askers <= _ALONE)
+
+    def _count_askers(self, answer: Answer) -> None:
+        """One who asks after others were answered is one more for the same message."""
+        before = self._asked_for.get(answer.id, 0)
+        count = self._asked_for[answer.id] = before + len(answer.requesters)
+        if not before:
+            self._askers += _SMOOTHING * (count - self._askers)
+        else:
+            self._askers += _SMOOTHING * (count - before)
+        while len(self._asked_for) > self._settings.answers_max:
+            self._asked_for.popitem(last=False)
+
+    def _adapt(self, answer: Answer, now: Instant, *, duplicates: int) -> None:
+        requester = next(iter(answer.requesters))
+        rtt_ns = max(1, 2 * self._distances.of(requester))
+        self._adaptive.on_cycle(
+            duplicates, (now - answer.since_ns) / rtt_ns, is_closest=False, group=self._group
+        )
+
+    def _is_held_down(self, id_: MessageId, requester: int, now: Instant) -> bool:
+        held_down = self._held_down
+        return now < held_down.get(id_, 0) or now < held_down.get((id_, requester), 0)
+
+    def _hold_down(
+        self, key: MessageId | tuple[MessageId, int], distance_ns: int, now: Instant
+    ) -> None:
+        self._held_down[key] = now + hold_down_ns(distance_ns)
+        self._held_down.move_to_end(key)
+        while len(self._held_down) > self._settings.answers_max:
+            self._held_down.popitem(last=False)
