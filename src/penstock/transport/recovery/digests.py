@@ -92,9 +92,9 @@ class DigestMaker:
         self._told = len(self._sent)
         return digests
 
-    def again(self, number: int) -> Digest | None:
-        """The digest of that number, if it is still kept."""
-        return self._kept.get(number)
+    def again(self, first: int, count: int) -> list[Digest]:
+        """The digests of these numbers that are still kept."""
+        return [digest for number, digest in self._kept.items() if 0 <= number - first < count]
 
     def _digest(self, part: list[_Sent], now: Instant) -> Digest | None:
         """Describes these, oldest first; the base is the last one that is not too large."""

@@ -146,10 +146,8 @@ class Exchange:
         if (recall.pub, recall.epoch) != (self._me, self._epoch) or recall.flow_id is not None:
             return
         for first, count in recall.ranges:
-            for number in range(first, first + count):
-                digest = self._maker.again(number)
-                if digest is not None:
-                    self._send(for_one(digest, recall.requester), now)
+            for digest in self._maker.again(first, count):
+                self._send(for_one(digest, recall.requester), now)
 
     # Whose digests are wanted.
 

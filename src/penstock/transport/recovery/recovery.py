@@ -23,7 +23,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import SECOND, Instant
 from penstock.transport.facts import Loss
 from penstock.transport.network import Carried, Network
-from penstock.transport.recovery.budget import Admission, Unlimited
+from penstock.transport.recovery.budget import Admission, Budget, Unlimited
 from penstock.transport.recovery.cache import Caches
 from penstock.transport.recovery.distances import Distances
 from penstock.transport.recovery.exchange import Exchange
@@ -117,6 +117,8 @@ class Recovery:
         self.caches: Final = Caches(settings.cache)
         self.own_cache: Final = Caches(settings.own_cache)
         self._distances: Final = Distances(settings.distance_ns)
+        # Of digests, and of what is said to get them.
+        self._budget: Final = Budget(settings.repairs_mps)
         self._requester: Final = Requester(
             identity.me,
             settings,
@@ -296,7 +298,7 @@ class Recovery:
         return True
 
     def _send_other(self, frame: TransportFrame, now: Instant) -> bool:
-        if not self._admission.may_send(size_of(frame), 0, now=now):
+        if not self._budget.take(now) or not self._admission.may_send(size_of(frame), 0, now=now):
             return False
         self._network.publish(frame, now=now)
         self._receiver.tell(Told(frame))
