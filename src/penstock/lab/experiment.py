@@ -189,7 +189,7 @@ class RecoveryPart(Part, frozen=True, kw_only=True):
     """How endpoints get back what they lost; see `transport.recovery.settings`."""
 
     # `literal` is chapter 4 of 003.
-    kind: Literal["default", "literal"] = "default"
+    kind: Literal["off", "default", "literal"] = "default"
     # Messages kept of each publisher, at least and at most.
     cache_min: Count = 5
     cache_max: Count = 300
@@ -197,6 +197,10 @@ class RecoveryPart(Part, frozen=True, kw_only=True):
     publisher_answers: bool | None = None
     # Whether subscribers whom records tell too little ask publishers for digests.
     digests: bool = False
+    # Over how many distances those who lost the same draw when to ask; SRM's C2.
+    ask_width: Annotated[float, Meta(ge=0, le=1000)] | None = None
+    # Whether requests name who is to answer at once; by default all but those of `literal` do.
+    names_first: bool | None = None
 
 
 class TransportPart(Part, frozen=True, kw_only=True):
@@ -210,7 +214,7 @@ class TransportPart(Part, frozen=True, kw_only=True):
     # Entries are Bloom sets of so many bits, as in the paper, instead of fingerprints.
     bloom_bits: Annotated[int, Meta(ge=8, le=2040, multiple_of=8)] | None = None
     bloom_hashes: Annotated[int, Meta(ge=1, le=16)] = 3
-    recovery: RecoveryPart | None = None
+    recovery: RecoveryPart = RecoveryPart(kind="off")
 
 
 class OffOrdering(Part, frozen=True, kw_only=True, tag_field="kind", tag="off"):
@@ -224,6 +228,8 @@ class _Waiting(Part, frozen=True, kw_only=True):
     late: Literal["deliver", "drop"] = "deliver"
     # No message waits longer.
     max_delay_ms: LatchMs = 2_000
+    # What comes after a lost message waits so long for its repair.
+    hold_for_repair_ms: LatchMs = 0
 
 
 class ConstantOrdering(_Waiting, frozen=True, kw_only=True, tag_field="kind", tag="constant"):

@@ -59,7 +59,12 @@ def ordering_settings(ordering: Ordering) -> OrderingSettings:
                 record_used=ordering.record,
                 empirical=ordering.empirical,
             )
-    return replace(settings, late=ordering.late, max_delay_ns=_milliseconds(ordering.max_delay_ms))
+    return replace(
+        settings,
+        late=ordering.late,
+        max_delay_ns=_milliseconds(ordering.max_delay_ms),
+        hold_for_repair_ns=_milliseconds(ordering.hold_for_repair_ms),
+    )
 
 
 def endpoint_settings(part: TransportPart | None) -> EndpointSettings:
@@ -74,7 +79,7 @@ def endpoint_settings(part: TransportPart | None) -> EndpointSettings:
             if part.bloom_bits is None
             else BloomParams(part.bloom_bits, part.bloom_hashes),
         ),
-        recovery=None if part.recovery is None else recovery_settings(part.recovery),
+        recovery=None if part.recovery.kind == "off" else recovery_settings(part.recovery),
     )
 
 
@@ -82,10 +87,15 @@ def recovery_settings(part: RecoveryPart) -> RecoverySettings:
     """How lost messages are got back."""
     settings = recovery.LITERAL if part.kind == "literal" else recovery.DEFAULT
     cache = replace(settings.cache, k_min=part.cache_min, k_max=part.cache_max)
-    answers = part.publisher_answers
+    answers, width, names = part.publisher_answers, part.ask_width, part.names_first
+    timers = settings.timers
+    if width is not None:
+        timers = replace(timers, ask_width=width, width_min=min(width, timers.width_min))
     return replace(
         settings,
         cache=cache,
+        timers=timers,
+        names_first=settings.names_first if names is None else names,
         publisher_answers=settings.publisher_answers if answers is None else answers,
         digests=part.digests,
     )

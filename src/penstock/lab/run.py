@@ -168,7 +168,10 @@ def _tables(experiment: Experiment) -> Iterable[Table]:
     names += ["drops"] * wanted.drops + ["hops"] * wanted.hops
     names += ["edges"] * (experiment.network is not None)
     names += ["links", "queues"] * bool(experiment.run.sample_s)
-    if experiment.transport is not None and experiment.transport.recovery is not None:
+    transport = experiment.transport
+    recovers = transport is not None and transport.recovery.kind != "off"
+    # Where some variants recover and others do not, the tables of these are empty.
+    if recovers or "recovery" in experiment.measure.metrics:
         names += ["requests", "repairs", "caches"]
     return [TABLES[name] for name in names]
 

@@ -13,6 +13,7 @@ from penstock.lab.metrics.ordering import Orderings
 from penstock.lab.metrics.pair import Pair
 from penstock.lab.metrics.rates import Rates
 from penstock.lab.metrics.receivers import Receivers
+from penstock.lab.metrics.recovery import Recovery
 from penstock.lab.metrics.residual import Residual
 from penstock.lab.metrics.sharing import Sharing
 
@@ -30,4 +31,5 @@ METRICS: Final[dict[str, type[Metric]]] = {
     "adaptivity": Adaptivity,
     "residual": Residual,
     "sharing": Sharing,
+    "recovery": Recovery,
 }

@@ -19,7 +19,7 @@ class RecoverySettings:
 
     # Wider than SRM's to begin with, for who shares a loss is not known; they adapt.
     timers: TimerSettings = field(
-        default_factory=lambda: TimerSettings(ask_first=1.0, ask_width=4.0)
+        default_factory=lambda: TimerSettings(ask_first=0.5, ask_width=4.0)
     )
     cache: CacheSettings = field(default_factory=CacheSettings)
     # Of what is published here: others may ask for any of it, and often nobody else has it.
@@ -37,7 +37,7 @@ class RecoverySettings:
     # Only those who say the same word answer one another; None is for all who say none.
     scope: str | None = None
     # So many are thought to share a loss, until more are heard.
-    group_min: int = 100
+    group_min: int = 1_000
     # How far away one is of whom nothing is known.
     distance_ns: Duration = 100 * MILLISECOND
     # Nothing is hoped for any more after so long.

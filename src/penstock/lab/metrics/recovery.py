@@ -1,0 +1,168 @@
+"""What was lost, asked for and got back: of one ordering, with or without recovery.
+
+A false negative is a message that a subscriber's exact predicate matches and that its
+application never got. A request is a duplicate if another had asked for the same
+message before, and this one for the first time; a repair, if there are more of a
+message than requests for it. What is sent again because it was lost is neither.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import ClassVar, Final
+
+import numpy as np
+
+from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.lab.metrics.base import Context, Figure, Ints, Metric
+from penstock.trace.fates import RECEIVED, ReceiverFate
+from penstock.trace.pack import Batch
+
+_GOT: Final = {fate.value for fate in RECEIVED}
+_SHARES: Final = {"p50": 0.5, "p80": 0.8, "p99": 0.99}
+
+
+class Recovery(Metric):
+    """False negatives, repairs and their delays, duplicates, caches."""
+
+    TABLES: ClassVar[tuple[str, ...]] = (
+        *("publications", "expected", "deliveries", "requests", "repairs", "caches"),
+    )
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        none = np.zeros(context.seconds, np.int64)
+        self._publications = self._publication_bytes = 0
+        self._expected, self._got = 0, 0
+        self._missed_by_second = none
+        self._repaired_ms: list[Ints] = []
+        self._delay_ms: list[Ints] = []
+        # Of each message asked for: when, and how often for the first time; of each repaired: when.
+        self._requests: dict[tuple[str, int, int], list[tuple[int, int]]] = defaultdict(list)
+        self._repairs: dict[tuple[str, int, int], list[int]] = defaultdict(list)
+        self._request_bytes = self._repair_bytes = 0
+        self._limits: list[Ints] = []
+
+    def take(self, batch: Batch) -> None:
+        """Each table for itself."""
+        getattr(self, f"_take_{batch.table.name}")(batch)
+
+    def figures(self) -> dict[str, Figure]:
+        """What there is to say; of requests and caches only where there were some."""
+        missed = self._expected - self._got
+        found = {
+            "missed_deliveries": Figure(missed, "deliveries"),
+            "missed_ratio": Figure(missed / self._expected if self._expected else 0.0),
+            "frame_bytes": Figure(self._publication_bytes / max(1, self._publications), "B"),
+            **_quantiles("delivery_delay", self._delay_ms),
+            **_quantiles("repaired_delay", self._repaired_ms),
+        }
+        found["repaired"] = Figure(sum(map(len, self._repaired_ms)), "deliveries")
+        if self._requests:
+            found |= self._of_requests()
+        if self._limits:
+            limits = np.concatenate(self._limits)
+            found["cache_limit_mean"] = Figure(float(limits.mean()), "messages")
+            found["cache_limit_max"] = Figure(float(limits.max()), "messages")
+        return found
+
+    def series(self) -> dict[str, list[float]]:
+        """What figures 4.6 and 4.8 plot."""
+        requests = [at for own in self._requests.values() for at, _ in own]
+        repairs = [at for own in self._repairs.values() for at in own]
+        return {
+            "missed_deliveries": list(map(float, self._missed_by_second)),
+            "requests": list(map(float, self.per_second(np.array(requests, np.int64)))),
+            "repairs": list(map(float, self.per_second(np.array(repairs, np.int64)))),
+        }
+
+    def _of_requests(self) -> dict[str, Figure]:
+        requests = sum(map(len, self._requests.values()))
+        repairs = sum(map(len, self._repairs.values()))
+        asked_twice = sum(
+            max(0, sum(round_ == 0 for _, round_ in own) - 1) for own in self._requests.values()
+        )
+        sent_twice = sum(
+            max(0, len(own) - max(1, len(self._requests.get(id_, ()))))
+            for id_, own in self._repairs.items()
+        )
+        answered = [id_ for id_ in self._requests if id_ in self._repairs]
+        waits = [
+            (min(self._repairs[id_]) - min(at for at, _ in self._requests[id_])) // 1
+            for id_ in answered
+        ]
+        return {
+            "requests": Figure(requests, "requests"),
+            "repairs": Figure(repairs, "repairs"),
+            "messages_asked_for": Figure(len(self._requests), "messages"),
+            "requests_not_duplicated": Figure(1 - asked_twice / requests),
+            "repairs_not_duplicated": Figure(1 - sent_twice / max(1, repairs)),
+            "hit_ratio": Figure(len(answered) / len(self._requests)),
+            "recovery_bytes": Figure(
+                (self._request_bytes + self._repair_bytes) / max(1, self._publications), "B"
+            ),
+            **_quantiles("request_to_repair", [np.array(waits, np.int64)]),
+        }
+
+    def _take_publications(self, batch: Batch) -> None:
+        self._publications += batch.rows
+        self._publication_bytes += int(batch.columns["size_bytes"].values.sum())
+
+    def _take_expected(self, batch: Batch) -> None:
+        self._expected += batch.rows
+        self._missed_by_second = self._missed_by_second + self.per_second(
+            batch.columns["published_ns"].values
+        )
+
+    def _take_deliveries(self, batch: Batch) -> None:
+        columns = batch.columns
+        fates = columns["fate"].names or []
+        got = np.isin(columns["fate"].values, [i for i, name in enumerate(fates) if name in _GOT])
+        published = columns["published_ns"].values[got]
+        delays = columns["delivered_ns"].values[got] - published
+        self._got += int(got.sum())
+        self._missed_by_second = self._missed_by_second - self.per_second(published)
+        repaired = [i for i, name in enumerate(fates) if name == ReceiverFate.REPAIRED.value]
+        is_repaired = np.isin(columns["fate"].values[got], repaired)
+        self._repaired_ms.append(delays[is_repaired])
+        self._delay_ms.append(delays[~is_repaired])
+
+    def _take_requests(self, batch: Batch) -> None:
+        for id_, at, round_ in _rows(batch, "round"):
+            self._requests[id_].append((at, round_))
+        self._request_bytes += int(batch.columns["size_bytes"].values.sum())
+
+    def _take_repairs(self, batch: Batch) -> None:
+        for id_, at, _ in _rows(batch, "seq"):
+            self._repairs[id_].append(at)
+        self._repair_bytes += int(batch.columns["size_bytes"].values.sum())
+
+    def _take_caches(self, batch: Batch) -> None:
+        at_s = (batch.columns["sampled_ns"].values - self.context.origin) / SECOND
+        self._limits.append(batch.columns["limit_messages"].values[at_s > 0])
+
+
+def _rows(batch: Batch, also: str) -> list[tuple[tuple[str, int, int], int, int]]:
+    """Whose message, when, and one more column."""
+    columns = batch.columns
+    names = columns["publisher"].names or []
+    values = zip(
+        columns["publisher"].values.tolist(),
+        columns["epoch"].values.tolist(),
+        columns["seq"].values.tolist(),
+        columns["sent_ns"].values.tolist(),
+        columns[also].values.tolist(),
+        strict=True,
+    )
+    return [((names[code], epoch, seq), at, other) for code, epoch, seq, at, other in values]
+
+
+def _quantiles(name: str, parts: list[Ints]) -> dict[str, Figure]:
+    values = np.concatenate(parts) if parts else np.empty(0, np.int64)
+    if not values.size:
+        return {}
+    found = {
+        f"{name}_{label}": Figure(float(np.quantile(values, share)) / MILLISECOND, "ms")
+        for label, share in _SHARES.items()
+    }
+    return {f"{name}_mean": Figure(float(values.mean()) / MILLISECOND, "ms"), **found}
