@@ -63,12 +63,17 @@ def test_results_that_differ_in_a_parameter_share_a_page(place: Path) -> None:
 
 
 def test_what_sweep_wrote_is_read_point_by_point(place: Path) -> None:
-    for loss in (0.1, 0.01):
+    """And not the points of a sweep that was there before."""
+    for loss in (0.1, 0.01, 0.5):
         write(place / "a/points" / str(loss), swept(loss))
-    (place / "a/sweep.json").write_text("{}")
+    points = [{"file": f"points/{loss}/result.json"} for loss in (0.1, 0.01)]
+    (place / "a/sweep.json").write_text(json.dumps({"points": [*points, {"file": ""}]}))
     (place / "a/traces/run=x").mkdir(parents=True)
     assert report("a").output == "a/report.html\n"
-    assert "<h1>mine by link.loss</h1>" in (place / "a/report.html").read_text()
+    page = (place / "a/report.html").read_text()
+    assert "<h1>mine by link.loss</h1>" in page
+    assert "0.01" in page
+    assert "0.5" not in page
 
 
 def test_results_of_several_experiments_have_a_page_each(place: Path) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from penstock.kernel.errors import UsageError
 from penstock.lab.statistics import estimate
 from penstock.pipeline.gold import GOLD
-from penstock.pipeline.goldfile import SCHEMAS, read_gold, unfinished
+from penstock.pipeline.goldfile import SCHEMAS, check_place, read_gold, unfinished
 from penstock.pipeline.ingest import take_in
 from penstock.pipeline.jobs import Job, perform
 from penstock.pipeline.summary import half_width_factor
@@ -91,3 +91,15 @@ def test_reading_gold_and_measuring_need_no_spark() -> None:
     modules = "penstock.pipeline.goldfile, penstock.pipeline.kernels.measure"
     code = f"import sys, {modules}; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["run=x", "thesis.txt"])
+def test_only_gold_tables_are_replaced(tmp_path: Path, name: str) -> None:
+    (tmp_path / "figures").mkdir()
+    assert check_place(tmp_path) == tmp_path
+    (tmp_path / name).touch()
+    with pytest.raises(UsageError, match=f"holds {name}, which is no gold table"):
+        check_place(tmp_path)
+    with pytest.raises(UsageError, match="is a file"):
+        check_place(tmp_path / name)
+    assert check_place(tmp_path / "new") == tmp_path / "new"

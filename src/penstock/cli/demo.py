@@ -112,7 +112,7 @@ def _show(table: Table, page: Path) -> None:
         values = [figures.get(metric) for figures in table.values()]
         rows.append((words, *("-" if v is None else form.format(v) for v in values)))
     print_rows(("", *table), rows)
-    typer.echo(f"\nthe same arrivals for all four; figures and all numbers: {page}")
+    typer.echo(f"\nthe same arrivals for all four; figures and more numbers: {page}")
 
 
 def _say(step: str, as_json: bool) -> None:

@@ -22,7 +22,13 @@ def pipeline(
     traces: Annotated[
         list[Path], typer.Argument(metavar="TRACES…", help="Directories with runs in or below.")
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the tables go; replaced.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="Where the tables go, a new directory or one of such tables, which are replaced.",
+        ),
+    ],
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="Spark's master; this machine if left out.")
     ] = None,
@@ -45,6 +51,7 @@ def pipeline(
       penstock pipeline out/a --out out/a/gold
     """
     from penstock.pipeline.session import open_session  # isort: skip  says how to get Spark
+    from penstock.pipeline.goldfile import check_place
     from penstock.pipeline.ingest import take_in
     from penstock.pipeline.jobs import FORMS, Job, perform
     from penstock.pipeline.kernels import METRICS
@@ -52,6 +59,7 @@ def pipeline(
     chosen = next((known for known in FORMS if known == form), None)
     if chosen is None:
         raise UsageError(f"there is no form {form!r}: choose from {', '.join(FORMS)}")
+    check_place(out)
     intake = take_in(traces, is_strict=strict)
     job = Job(runs=intake.runs, out=out, metrics=metric or tuple(METRICS), form=chosen)
     with open_session(master) as spark:

@@ -45,10 +45,26 @@ def unfinished(directory: Path) -> Path:
     return directory.with_name(f".{directory.name}.unfinished")
 
 
-def read_gold(directory: Path, *, metrics: Iterable[str] | None = None) -> dict[str, Any]:
+def check_place(directory: Path) -> Path:
+    """Where gold tables are to go, made absolute; refuses to replace anything but such tables."""
+    place = directory.absolute()
+    if not place.exists():
+        return place
+    if not place.is_dir():
+        raise UsageError(f"{directory} is a file: name a directory for the tables")
+    others = sorted(path.name for path in place.iterdir() if path.name not in SCHEMAS)
+    if others:
+        raise UsageError(
+            f"{directory} holds {others[0]}, which is no gold table: name a new directory,"
+            " such as gold/ in it"
+        )
+    return place
+
+
+def read_gold(directory: Path | str, *, metrics: Iterable[str] | None = None) -> dict[str, Any]:
     """All tables, as Arrow tables; of the chosen metrics, or of all."""
     chosen = None if metrics is None else ds.field("metric").isin(list(metrics))
-    return {name: _read(directory / name, name, chosen) for name in SCHEMAS}
+    return {name: _read(Path(directory, name), name, chosen) for name in SCHEMAS}
 
 
 def _read(place: Path, name: str, chosen: Any) -> Any:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.kernel.errors import UsageError
-from penstock.pipeline.goldfile import PARTITIONED, unfinished
+from penstock.pipeline.goldfile import PARTITIONED, check_place, unfinished
 from penstock.pipeline.ingest import FoundRun
 from penstock.pipeline.kernels import METRICS
 from penstock.pipeline.kernels.findings import COLUMNS, TROUBLE, trouble
@@ -51,13 +51,14 @@ class Done:
 
 
 def perform(spark: SparkSession, job: Job) -> Done:
-    """Computes and writes; what was there before is replaced when all is done."""
+    """Computes and writes; tables that were there before are replaced when all is done."""
+    out = check_place(job.out)
     found = findings(spark, job).persist()
     try:
         _refuse_trouble(found)
         tables = {name: narrowed(found, name) for name in COLUMNS}
         tables["summary"] = summary(spark, job.runs, tables["figures"])
-        rows = _write(tables, job.out)
+        rows = _write(tables, out)
         return Done(job.out, rows, tuple(_notes(tables["figures"])))
     finally:
         found.unpersist()

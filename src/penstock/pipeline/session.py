@@ -7,11 +7,14 @@ Spark puts on the disk goes with it.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -119,7 +122,7 @@ def open_session(
         defaults = _SETTINGS | (_LOCAL_SETTINGS if _LOCAL.match(master or DEFAULT_MASTER) else {})
         ours = defaults | _places(Path(place), options) | dict(settings)
         try:
-            with _environment_of(environment):
+            with _environment_of(environment), _uninterrupted():
                 session = _start(master or DEFAULT_MASTER, name, ours)
             with _stopped(session):
                 yield session
@@ -145,10 +148,35 @@ def _start(master: str | None, name: str, settings: Mapping[str, str]) -> SparkS
 def _stopped(session: SparkSession) -> Iterator[SparkSession]:
     try:
         yield session
+    except KeyboardInterrupt:
+        # What is broken off complains, on pages.
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
+        with suppress(Exception):
+            session.sparkContext.setLogLevel("OFF")
+        raise
     finally:
         # A Java that died has nothing left to stop.
         with suppress(Exception):
             session.stop()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until Java is there to be ended: else it would live on without us.
+
+    Spark's own way with Ctrl-C, which talks to Java in the middle of talking to it, goes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: asked.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def _no_session(master: str | None, error: Exception) -> str:

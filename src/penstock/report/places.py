@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from penstock.kernel.errors import UsageError
 from penstock.tracefile.layout import finished_runs
 
@@ -13,7 +15,6 @@ RESULT: Final = "result.json"
 GOLD: Final = "gold"
 TRACES: Final = "traces"
 SWEEP: Final = "sweep.json"
-_POINTS: Final = "points"
 # Results that were put side by side, as in out/lab/ID/PROFILE.
 _DEPTH: Final = 2
 _PLACES_MAX: Final = 2_000
@@ -56,8 +57,10 @@ def places(path: Path) -> list[Place]:
 
 def _below(path: Path, depth: int) -> list[Place]:
     if (path / SWEEP).is_file():
-        # Its traces lie side by side; the results say what each point came to.
-        return _below(path / _POINTS, 1)
+        # Its traces lie side by side; the results say what each point came to. Results of points
+        # that an earlier sweep had, and the last one has not, may still be there.
+        files = [path / file for file in _files_of_points(path / SWEEP)]
+        return [Place(file.parent, result=file) for file in files if file.is_file()]
     place = _place(path)
     if place.result or place.gold or place.traces:
         return [place]
@@ -65,6 +68,23 @@ def _below(path: Path, depth: int) -> list[Place]:
         return []
     below = sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
     return [place for one in below[:_PLACES_MAX] for place in _below(one, depth - 1)]
+
+
+class _Point(msgspec.Struct):
+    file: str = ""
+
+
+class _Sweep(msgspec.Struct):
+    points: list[_Point]
+
+
+def _files_of_points(sweep: Path) -> list[str]:
+    """Where the results of a sweep's points are; none of those that failed."""
+    try:
+        found = msgspec.json.decode(sweep.read_bytes(), type=_Sweep)
+    except (OSError, msgspec.DecodeError) as error:
+        raise UsageError(f"{sweep} cannot be read ({error}): run the sweep again") from None
+    return [point.file for point in found.points if point.file]
 
 
 def _place(path: Path) -> Place:

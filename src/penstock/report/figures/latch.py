@@ -75,5 +75,8 @@ def _title(facts: Facts, waiting: Sequence[str]) -> str:
     follows = [facts.figure(name, "latch_with_rate") for name in waiting]
     known = [figure.mean for figure in follows if figure is not None]
     if known and min(known) >= 0.9:
-        return f"The latch follows the rate (correlation {min(known):.2f} or more)"
+        return (
+            "Latch time for each message published follows the rate"
+            f" (correlation {min(known):.2f} or more)"
+        )
     return "Rate, probability of a violation, and latch, second by second"
