@@ -15,6 +15,7 @@ from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
+    from penstock.pipeline.ingest import Intake
     from penstock.report.facts import Facts
     from penstock.report.places import Place
     from penstock.report.sweep import Sweep
@@ -95,7 +96,10 @@ def _analysed(place: Place, master: str | None) -> Place:
     """With gold tables, where there are traces; a result alone is good enough without Spark."""
     from penstock.report.places import GOLD
 
-    if place.traces is None or not place.is_stale:
+    if place.traces is None:
+        return place
+    if not place.is_stale:
+        _tell_left_out(place.traces)
         return place
     gold = place.directory / GOLD
     try:
@@ -116,6 +120,21 @@ def _run_pipeline(traces: Path, gold: Path, master: str | None) -> None:
     intake = take_in([traces])
     with open_session(master, is_brief=True) as spark:
         done = perform(spark, Job(runs=intake.runs, out=gold))
-    left_out = [f"{run.path} was left out: {run.reason}" for run in intake.quarantine]
-    for note in (*intake.notes, *left_out, *done.notes):
+    for note in (*intake.notes, *_left_out(intake), *done.notes):
         typer.echo(f"penstock: {note}", err=True)
+
+
+def _tell_left_out(traces: Path) -> None:
+    """What the tables lack that were made of them before; without Spark nobody can tell."""
+    try:
+        from penstock.pipeline.ingest import take_in
+
+        notes = _left_out(take_in([traces]))
+    except (UsageError, ImportError):
+        return
+    for note in notes:
+        typer.echo(f"penstock: {note}", err=True)
+
+
+def _left_out(intake: Intake) -> list[str]:
+    return [f"{run.path} was left out: {run.reason}" for run in intake.quarantine]
