@@ -19,7 +19,7 @@ from penstock.pipeline.ingest import read_table, take_in
 from penstock.pipeline.schemas import SCHEMAS
 from penstock.trace.fates import HopDecision
 from penstock.trace.records import Arrival, Expected, Hop, Row, Run
-from penstock.trace.schema import TABLES
+from penstock.trace.schema import SCHEMA_VERSION, TABLES
 from penstock.tracefile.retention import Recording
 
 RUN = Run(
@@ -201,7 +201,7 @@ def test_what_is_not_known_is_noted(place: Path) -> None:
     rewrite(path, lambda table: table.append_column("colour", pa.array(["red"] * len(table))))
     intake = take_in([place])
     assert len(intake.runs) == 2
-    assert intake.notes == (f"{path} (schema 1.0): ignored column colour",)
+    assert intake.notes == (f"{path} (schema {SCHEMA_VERSION}): ignored column colour",)
 
 
 @pytest.mark.xdist_group("spark")
