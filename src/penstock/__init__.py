@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from penstock.live.client import Node, connect
     from penstock.live.subscription import Received, Subscription
     from penstock.transport.facts import Absence, Loss
+    from penstock.transport.recovery.settings import RecoverySettings
     from penstock.transport.settings import (
         OFF,
         OrderingSettings,
@@ -31,6 +32,7 @@ _HOMES = {
     "PenstockError": "kernel.errors",
     "Received": "live.subscription",
     "RecordSettings": "transport.settings",
+    "RecoverySettings": "transport.recovery.settings",
     "Subscription": "live.subscription",
     "UnreachableError": "kernel.errors",
     "UsageError": "kernel.errors",
@@ -50,6 +52,7 @@ __all__ = [
     "PenstockError",
     "Received",
     "RecordSettings",
+    "RecoverySettings",
     "Subscription",
     "UnreachableError",
     "UsageError",

@@ -33,6 +33,7 @@ from penstock.live.subscription import QUEUE_MAX, NodePump, Subscription
 from penstock.overlay.client import Client
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Loss, Receipt
+from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
     DEFAULT,
     EndpointSettings,
@@ -210,6 +211,7 @@ async def connect(
     *,
     publisher: int | None = None,
     record: RecordSettings | None = None,
+    recovery: RecoverySettings | None = None,
     agreement: Agreement = USUAL,
     timeout: float = TIMEOUT_S,
 ) -> AsyncIterator[Node]:
@@ -218,13 +220,14 @@ async def connect(
     Waits up to `timeout` seconds for the broker, and raises `UnreachableError` if it
     does not answer. `publisher` is the number that
     others know this node's messages by, drawn at random unless it is given;
-    `record` says what each message tells of those before it.
+    `record` says what each message tells of those before it. With `recovery`, such as
+    `RecoverySettings()`, what was lost is asked for, and others are given what they lost.
     """
     target = address.parse(where)
     timeout_s = number("timeout", timeout)
     # What is wrong with these is to be said before there is a socket to close.
     check_type(Agreement, agreement=agreement)
-    encoder, settings = agreement.encoder(), _settings_of(record)
+    encoder, settings = agreement.encoder(), _settings_of(record, recovery)
     if publisher is None:
         pub, epoch = secrets.randbits(_PUBLISHER_BITS), epoch_now()
     else:
@@ -246,6 +249,7 @@ async def connect(
         encoder=encoder,
         settings=settings,
         listeners=[_Losses(begun)],
+        draw=secrets.SystemRandom().random,
     )
     node = Node(sock, client, endpoint, begun, target, timeout_s)
     try:
@@ -256,11 +260,15 @@ async def connect(
         node.close()
 
 
-def _settings_of(record: RecordSettings | None) -> EndpointSettings:
+def _settings_of(
+    record: RecordSettings | None, recovery: RecoverySettings | None
+) -> EndpointSettings:
+    if recovery is not None:
+        check_type(RecoverySettings, recovery=recovery)
     if record is None:
-        return EndpointSettings()
+        return EndpointSettings(recovery=recovery)
     check_type(RecordSettings, record=record)
-    return EndpointSettings(record=record)
+    return EndpointSettings(record=record, recovery=recovery)
 
 
 async def _socket_to(target: address.Address) -> socket.socket:

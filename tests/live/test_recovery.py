@@ -1,0 +1,48 @@
+"""Recovery on real sockets: what a bad line loses comes again from who published it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock import RecoverySettings, connect
+from penstock.kernel.errors import UsageError
+from penstock.live.broker import serve
+from penstock.trace.fates import ReceiverFate
+from tests.live.loopback import QUICK, TICKS, bad_line, numbers, run, take, tick
+
+RECOVERY = RecoverySettings()
+
+
+def test_what_the_network_lost_is_repaired() -> None:
+    async def program() -> None:
+        async with (
+            serve("127.0.0.1:0", agreement=QUICK) as broker,
+            bad_line(broker.address) as line,
+            connect(f"udp://{line.address}", agreement=QUICK, recovery=RECOVERY) as publisher,
+            connect(f"udp://{broker.address}", agreement=QUICK, recovery=RECOVERY) as subscriber,
+            subscriber.subscribe(TICKS) as ticks,
+        ):
+            await tick(publisher, 2)
+            before = await take(ticks, 2)
+            line.lose()
+            await tick(publisher, 5)
+            after = await take(ticks, 5)
+        assert numbers(before) == [0, 1]
+        assert sorted(numbers(after)) == [2, 3, 4, 5, 6]
+        (repaired,) = [m for m in after if m.fate is ReceiverFate.REPAIRED]
+        assert repaired.number == 2
+        assert ticks.counters["repaired"] == 1
+
+    run(program())
+
+
+@pytest.mark.parametrize("wrong", [True, {}, "default"])
+def test_what_is_no_setting_is_refused(wrong: Any) -> None:
+    async def program() -> None:
+        with pytest.raises(UsageError, match="recovery must be a RecoverySettings"):
+            async with connect("udp://127.0.0.1:1", recovery=wrong):
+                pass
+
+    run(program())
