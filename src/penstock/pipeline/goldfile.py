@@ -2,14 +2,17 @@
 
     DIR/figures/, DIR/summary/                         a few rows for each run
     DIR/pairs/, DIR/seconds/, DIR/histograms/          one directory `metric=…` for each metric
-    .DIR.unfinished/                                   being written, or left by a killed job
+    .DIR.unfinished-PID/                               being written, or left by a killed job
 
 All are Parquet with zstd, and appear together by one rename.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterable
+from glob import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,7 +45,19 @@ _BY_METRIC: Final = ds.partitioning(pa.schema([("metric", _TEXT)]), flavor="hive
 
 def unfinished(directory: Path) -> Path:
     """Where gold tables lie until all are there; Spark and others skip names with a dot."""
-    return directory.with_name(f".{directory.name}.unfinished")
+    return directory.with_name(f"{_unfinished(directory)}{os.getpid()}")
+
+
+def forget_unfinished(directory: Path) -> None:
+    """Deletes what jobs left that were killed; others may be writing."""
+    prefix = _unfinished(directory)
+    for left in directory.parent.glob(f"{escape(prefix)}*"):
+        if not Path("/proc", left.name.removeprefix(prefix)).exists():
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _unfinished(directory: Path) -> str:
+    return f".{directory.name}.unfinished-"
 
 
 def check_place(directory: Path) -> Path:

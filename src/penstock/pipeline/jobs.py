@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.kernel.errors import UsageError
-from penstock.pipeline.goldfile import PARTITIONED, check_place, unfinished
+from penstock.pipeline.goldfile import PARTITIONED, check_place, forget_unfinished, unfinished
 from penstock.pipeline.ingest import FoundRun
 from penstock.pipeline.kernels import METRICS
 from penstock.pipeline.kernels.findings import COLUMNS, TROUBLE, trouble
@@ -125,6 +125,7 @@ def _notes(figures: DataFrame) -> Iterator[str]:
 
 def _write(tables: dict[str, DataFrame], out: Path) -> dict[str, int]:
     """Under another name first, so that nobody ever reads half of it."""
+    forget_unfinished(out)
     draft = unfinished(out)
     shutil.rmtree(draft, ignore_errors=True)
     rows = {}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from penstock.kernel.instant import SECOND
 from penstock.pipeline.kernels.measure import measure
@@ -83,3 +84,24 @@ def test_what_two_want_apart_shares_a_link(tmp_path: Path) -> None:
 def test_a_network_with_no_way_to_somebody_is_not_judged(tmp_path: Path) -> None:
     rows = [Edge("p", "B", None, 0), *sent(to=["s"]), *came("p", "s", SENT)]
     assert found(tmp_path, rows) == {"effairness_judged": 0}
+
+
+def test_a_clock_that_begins_below_zero_changes_nothing(tmp_path: Path) -> None:
+    edges = [Edge("p", "B", None, 0), Edge("B", "s", 440, 0)]
+    rows: list[Row] = [*sent(to=["s"]), *came("p", "s", [0, 2, 4, 6, 8])]
+    earlier = [_moved(row, -20 * SECOND) for row in rows]
+    assert found(tmp_path / "a", [*edges, *rows]) == pytest.approx(
+        found(tmp_path / "b", [*edges, *earlier])
+    )
+
+
+def test_a_link_that_is_there_in_two_ways_is_not_judged(tmp_path: Path) -> None:
+    edges = [Edge("p", "s", None, 0), Edge("p", "s", 440, 0)]
+    assert found(tmp_path, [*edges, *sent(to=["s"]), *came("p", "s", SENT)]) == {
+        "effairness_judged": 0
+    }
+
+
+def _moved(row: Row, by_ns: int) -> Row:
+    times = [name for name in row.__struct_fields__ if name.endswith("_ns")]
+    return replace(row, **{name: getattr(row, name) + by_ns for name in times})

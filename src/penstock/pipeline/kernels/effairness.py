@@ -18,7 +18,7 @@ from penstock.pipeline.kernels.receipts import Receipts
 from penstock.pipeline.kernels.rows import SEQ_BITS, Ints, Rows
 from penstock.pipeline.kernels.services import Edge, Offer, Service, judge
 
-_NEVER: Final = -1
+_NEVER: Final = np.iinfo(np.int64).min
 _ALWAYS: Final = np.iinfo(np.int64).max
 _EXPECTED: Final = ("subscriber", "publisher", "epoch", "seq", "published_ns")
 

@@ -50,7 +50,8 @@ def measure(
 
 def kernels_named(metrics: Iterable[str]) -> list[type[Kernel]]:
     """Metrics by the names that jobs use."""
-    chosen = list(metrics)
+    # One that is named twice would count twice.
+    chosen = list(dict.fromkeys(metrics))
     for name in chosen:
         if name not in METRICS:
             raise UsageError(f"there is no metric {name!r}: choose from {', '.join(METRICS)}")

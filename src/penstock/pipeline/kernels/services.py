@@ -61,7 +61,8 @@ class Service(NamedTuple):
     @property
     def served_s(self) -> float:
         """How long it took."""
-        return (max(self.last_ns, self.received_last_ns or 0) - self.first_ns) / SECOND
+        received_ns = self.last_ns if self.received_last_ns is None else self.received_last_ns
+        return (max(self.last_ns, received_ns) - self.first_ns) / SECOND
 
     @property
     def expected_mps(self) -> float:
@@ -103,7 +104,7 @@ def _network(
             capacity=inf if edge.capacity_bps is None else edge.capacity_bps,
             delay=edge.delay_ns / SECOND,
         )
-        for edge in sorted({*edges})
+        for edge in sorted({*edges}, key=lambda edge: (edge.start, edge.end))
     )
     alike: dict[tuple[str, int, int], list[Service]] = defaultdict(list)
     for service in services:

@@ -42,5 +42,5 @@ TWINS: Final[dict[str, Callable[[Frames], list[DataFrame]]]] = {
 
 def measured(frames: Frames, metrics: Iterable[str]) -> DataFrame:
     """What the named metrics find, as one wide table."""
-    parts = [part for name in metrics for part in TWINS[name](frames)]
+    parts = [part for name in dict.fromkeys(metrics) for part in TWINS[name](frames)]
     return reduce(DataFrame.unionByName, parts)
