@@ -347,5 +347,5 @@ def test_a_transport_that_takes_old_epochs_for_new_ones_is_found(
 ) -> None:
     restless = replace(BUSY, network=replace(BUSY.network, changes_per_s=60))
     assert not blamed(restless, runs=1)
-    monkeypatch.setattr("penstock.transport.endpoint.newer", lambda *_: True)
+    monkeypatch.setattr("penstock.transport.reception.newer", lambda *_: True)
     assert "counts" in blamed(restless)
