@@ -222,8 +222,9 @@ def _java_options(place: Path, archive: Archive | None, *, is_brief: bool) -> st
         # Of an archive that it cannot use Java would complain, on standard output.
         *("-Xlog:disable", "-XX:-PrintWarnings"),
     ]
-    # The code that Spark makes of a large plan is in methods that Java would never compile.
-    options.append("-XX:-DontCompileHugeMethods")
+    # The code that Spark makes of a large plan is in methods that Java would never compile;
+    # compiled it is large too, and a Java that has no room left for code breaks off.
+    options += ["-XX:-DontCompileHugeMethods", "-XX:ReservedCodeCacheSize=512m"]
     if is_brief:
         options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     if archive is not None:
