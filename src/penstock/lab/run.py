@@ -172,7 +172,7 @@ def _tables(experiment: Experiment) -> Iterable[Table]:
     recovers = transport is not None and transport.recovery.kind != "off"
     # Where some variants recover and others do not, the tables of these are empty.
     if recovers or "recovery" in experiment.measure.metrics:
-        names += ["requests", "repairs", "caches"]
+        names += ["requests", "repairs", "signals", "caches"]
     return [TABLES[name] for name in names]
 
 

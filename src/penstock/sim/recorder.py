@@ -41,12 +41,15 @@ from penstock.trace.records import (
     Repair,
     Request,
     Row,
+    Signal,
 )
 from penstock.tracefile.retention import Recording
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Receipt
+from penstock.transport.recovery.exchange import Signal as AnySignal
 from penstock.transport.recovery.recovery import Answered, Asked, Told
 from penstock.wire import size_of
+from penstock.wire.codec.message import size_message
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet
@@ -147,7 +150,11 @@ class Recorder(Observer):
         assert len(publisher.published_ns) == frame.seq, "publishers number from 0, without holes"
         publisher.published_ns.append(now)
         name, epoch, seq = publisher.name, frame.epoch, frame.seq
-        self._add(Publication(name, epoch, seq, now, now, size_of(frame), _SENT, "data"))
+        size_bytes = size_of(frame)
+        header_bytes = size_bytes - size_message(frame.message)
+        self._add(
+            Publication(name, epoch, seq, now, now, size_bytes, _SENT, "data", header_bytes)
+        )
         if not self._wants_expected:
             return
         # In order of subscription: the index's own order is not the same on every machine.
@@ -248,6 +255,7 @@ class Recorder(Observer):
             self._on_answered(host, row)
         else:
             assert isinstance(row, Told), f"{host.name} records {row!r}"
+            self._on_told(host, row.frame)
 
     def _on_asked(self, host: Host[Any, Any], asked: Asked) -> None:
         now, request = self.network.world.events.now, asked.request
@@ -275,6 +283,11 @@ class Recorder(Observer):
                 size_of(repair),
             )
         )
+
+    def _on_told(self, host: Host[Any, Any], frame: AnySignal) -> None:
+        now, publisher = self.network.world.events.now, self._publishers[frame.pub].name
+        kind = type(frame).__name__.lower()
+        self._add(Signal(host.name, publisher, kind, now, size_of(frame)))
 
     def _on_decision(self, host: Host[Any, Any], decision: Decision) -> None:
         frame = decision.frame

@@ -72,6 +72,7 @@ class Publication(Row, frozen=True, gc=False):
     size_bytes: SizeBytes
     fate: Annotated[PublisherFate, "what became of it"]
     traffic_class: Annotated[str, "class of the message: data, request, …"]
+    header_bytes: Annotated[int, "of the size, what is not the message itself; 0 if unknown"] = 0
 
 
 class Expected(Row, frozen=True, gc=False):
@@ -171,6 +172,19 @@ class Repair(Row, frozen=True, gc=False):
     requested_ns: Annotated[Instant, "when the request came to the repairer"]
     sent_ns: Annotated[Instant, "when the repair left"]
     is_unicast: Annotated[bool, "whether it went to the requester alone"]
+    size_bytes: SizeBytes
+
+
+class Signal(Row, frozen=True, gc=False):
+    """What else endpoints say to one another so that losses are found and repaired."""
+
+    TABLE: ClassVar[str] = "signals"
+    TIME: ClassVar[str | None] = "sent_ns"
+
+    sender: Annotated[str, "name of who says it"]
+    publisher: Annotated[str, "name of whose messages it is about"]
+    kind: Annotated[str, "what is said: digest, track, tracked, recall"]
+    sent_ns: Annotated[Instant, "when it left"]
     size_bytes: SizeBytes
 
 

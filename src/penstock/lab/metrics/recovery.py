@@ -26,13 +26,14 @@ class Recovery(Metric):
     """False negatives, repairs and their delays, duplicates, caches."""
 
     TABLES: ClassVar[tuple[str, ...]] = (
-        *("publications", "expected", "deliveries", "requests", "repairs", "caches"),
+        *("publications", "expected", "deliveries"),
+        *("requests", "repairs", "signals", "caches"),
     )
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         none = np.zeros(context.seconds, np.int64)
-        self._publications = self._publication_bytes = 0
+        self._publications = self._publication_bytes = self._header_bytes = 0
         self._expected, self._got = 0, 0
         self._missed_by_second = none
         self._repaired_ms: list[Ints] = []
@@ -40,7 +41,7 @@ class Recovery(Metric):
         # Of each message asked for: when, and how often for the first time; of each repaired: when.
         self._requests: dict[tuple[str, int, int], list[tuple[int, int]]] = defaultdict(list)
         self._repairs: dict[tuple[str, int, int], list[int]] = defaultdict(list)
-        self._request_bytes = self._repair_bytes = 0
+        self._request_bytes = self._repair_bytes = self._signal_bytes = 0
         self._limits: list[Ints] = []
 
     def take(self, batch: Batch) -> None:
@@ -53,7 +54,9 @@ class Recovery(Metric):
         found = {
             "missed_deliveries": Figure(missed, "deliveries"),
             "missed_ratio": Figure(missed / self._expected if self._expected else 0.0),
-            "frame_bytes": Figure(self._publication_bytes / max(1, self._publications), "B"),
+            "frame_bytes": self._per_message(self._publication_bytes),
+            # Of a header, and of what else is said so that losses are found.
+            "header_bytes": self._per_message(self._header_bytes + self._signal_bytes),
             **_quantiles("delivery_delay", self._delay_ms),
             **_quantiles("repaired_delay", self._repaired_ms),
         }
@@ -98,15 +101,17 @@ class Recovery(Metric):
             "requests_not_duplicated": Figure(1 - asked_twice / requests),
             "repairs_not_duplicated": Figure(1 - sent_twice / max(1, repairs)),
             "hit_ratio": Figure(len(answered) / len(self._requests)),
-            "recovery_bytes": Figure(
-                (self._request_bytes + self._repair_bytes) / max(1, self._publications), "B"
-            ),
+            "recovery_bytes": self._per_message(self._request_bytes + self._repair_bytes),
             **_quantiles("request_to_repair", [np.array(waits, np.int64)]),
         }
+
+    def _per_message(self, size_bytes: int) -> Figure:
+        return Figure(size_bytes / max(1, self._publications), "B")
 
     def _take_publications(self, batch: Batch) -> None:
         self._publications += batch.rows
         self._publication_bytes += int(batch.columns["size_bytes"].values.sum())
+        self._header_bytes += int(batch.columns["header_bytes"].values.sum())
 
     def _take_expected(self, batch: Batch) -> None:
         self._expected += batch.rows
@@ -136,6 +141,9 @@ class Recovery(Metric):
         for id_, at, _ in _rows(batch, "seq"):
             self._repairs[id_].append(at)
         self._repair_bytes += int(batch.columns["size_bytes"].values.sum())
+
+    def _take_signals(self, batch: Batch) -> None:
+        self._signal_bytes += int(batch.columns["size_bytes"].values.sum())
 
     def _take_caches(self, batch: Batch) -> None:
         at_s = (batch.columns["sampled_ns"].values - self.context.origin) / SECOND

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import SECOND, Instant
@@ -32,6 +32,9 @@ _WATCHED_MAX: Final = 4_096
 _RETRY: Final = 4
 _TOKEN: Final = 0
 
+# What endpoints say to one another beside messages, requests and repairs.
+Signal: TypeAlias = Digest | Track | Tracked | Recall
+
 
 class Exchange:
     """One endpoint's; `send` gets frames that leave, `reveal` digests that came."""
@@ -46,7 +49,7 @@ class Exchange:
         *,
         asks: bool,
         numbers: Iterator[int],
-        send: Callable[[TransportFrame, Instant], bool],
+        send: Callable[[Signal, Instant], bool],
         reveal: Callable[[Digest, Instant], None],
     ) -> None:
         self._me: Final = me

@@ -26,7 +26,7 @@ from penstock.transport.network import Carried, Network
 from penstock.transport.recovery.budget import Admission, Budget, Unlimited
 from penstock.transport.recovery.cache import Caches
 from penstock.transport.recovery.distances import Distances
-from penstock.transport.recovery.exchange import Exchange
+from penstock.transport.recovery.exchange import Exchange, Signal
 from penstock.transport.recovery.repairer import Repairer
 from penstock.transport.recovery.requester import Requester
 from penstock.transport.recovery.settings import RecoverySettings
@@ -60,7 +60,7 @@ class Answered(msgspec.Struct, frozen=True, gc=False):
 class Told(msgspec.Struct, frozen=True, gc=False):
     """For the trace: a digest that left, or what is said to get one."""
 
-    frame: TransportFrame
+    frame: Signal
 
 
 class Receiver(Protocol):
@@ -297,7 +297,7 @@ class Recovery:
         self._receiver.tell(Answered(repair))
         return True
 
-    def _send_other(self, frame: TransportFrame, now: Instant) -> bool:
+    def _send_other(self, frame: Signal, now: Instant) -> bool:
         if not self._budget.take(now) or not self._admission.may_send(size_of(frame), 0, now=now):
             return False
         self._network.publish(frame, now=now)
