@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from penstock.live.agreement import Agreement
     from penstock.live.client import Node, connect
     from penstock.live.subscription import Received, Subscription
+    from penstock.live.volunteer import Volunteer
     from penstock.transport.facts import Absence, Loss
+    from penstock.transport.recovery.cache import CacheSettings
     from penstock.transport.recovery.settings import RecoverySettings
     from penstock.transport.settings import (
         OFF,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Absence": "transport.facts",
     "Agreement": "live.agreement",
+    "CacheSettings": "transport.recovery.cache",
     "Loss": "transport.facts",
     "Node": "live.client",
     "OFF": "transport.settings",
@@ -36,6 +39,7 @@ _HOMES = {
     "Subscription": "live.subscription",
     "UnreachableError": "kernel.errors",
     "UsageError": "kernel.errors",
+    "Volunteer": "live.volunteer",
     "connect": "live.client",
     "constant": "transport.settings",
     "literal": "transport.settings",
@@ -45,6 +49,7 @@ __all__ = [
     "OFF",
     "Absence",
     "Agreement",
+    "CacheSettings",
     "Loss",
     "Node",
     "OrderingSettings",
@@ -56,6 +61,7 @@ __all__ = [
     "Subscription",
     "UnreachableError",
     "UsageError",
+    "Volunteer",
     "__version__",
     "connect",
     "constant",

@@ -20,6 +20,7 @@ from penstock.live.subscription import Received, Subscription
 from penstock.overlay.settings import Settings
 from penstock.transport.settings import constant
 from penstock.wire.frames.base import OverlayFrame
+from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.pub import Pub
 from penstock.wire.limits import RECORD_ENTRIES_MAX
 
@@ -58,7 +59,8 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 class Line:
-    """A machine between a client and its broker that can lose or hold what the client publishes.
+    """A machine between a client and its broker that can lose or hold what the client publishes,
+    or the messages that it is to get.
 
     `up` is the port of the broker; the client is whoever else speaks. It is a
     machine like all others, so the same line stands in the simulator and on sockets.
@@ -70,6 +72,20 @@ class Line:
         self._out: deque[Send[OverlayFrame]] = deque()
         self._held: list[OverlayFrame] = []
         self._to_lose = self._to_hold = 0
+        self._lost_for_client = 0
+        self._holds_for_client = False
+        self.held_for_client: list[OverlayFrame] = []
+
+    def lose_for_client(self) -> None:
+        """The next message for the client does not arrive, and those after it wait."""
+        self._lost_for_client, self._holds_for_client = 1, True
+
+    def release_for_client(self) -> None:
+        """What the client was to get goes on."""
+        self._holds_for_client = False
+        assert self._down is not None
+        self._out.extend([Send(self._down, frame) for frame in self.held_for_client])
+        self.held_for_client.clear()
 
     def lose(self) -> None:
         """The next publication does not arrive."""
@@ -86,8 +102,7 @@ class Line:
 
     def receive(self, frame: OverlayFrame, *, via: Port, now: Instant) -> None:
         if via == self._up:
-            if self._down is not None:
-                self._out.append(Send(self._down, frame))
+            self._to_client(frame)
             return
         self._down = via
         if isinstance(frame, Pub) and self._to_lose:
@@ -97,6 +112,14 @@ class Line:
             self._held.append(frame)
         else:
             self._out.append(Send(self._up, frame))
+
+    def _to_client(self, frame: OverlayFrame) -> None:
+        if isinstance(frame, Notify) and self._lost_for_client:
+            self._lost_for_client -= 1
+        elif isinstance(frame, Notify) and self._holds_for_client:
+            self.held_for_client.append(frame)
+        elif self._down is not None:
+            self._out.append(Send(self._down, frame))
 
     def wake(self, *, now: Instant) -> None:
         pass
@@ -123,6 +146,16 @@ class LiveLine:
 
     def release(self) -> None:
         self._pump.call(lambda line, _now: line.release())
+
+    def lose_for_client(self) -> None:
+        self._pump.call(lambda line, _now: line.lose_for_client())
+
+    def release_for_client(self) -> None:
+        self._pump.call(lambda line, _now: line.release_for_client())
+
+    @property
+    def held_for_client(self) -> int:
+        return len(self._pump.machine.held_for_client)
 
 
 @asynccontextmanager

@@ -236,6 +236,10 @@ def test_a_broker_that_dies_is_missed(start: Start) -> None:
             )
         ],
         (["subscribe", "x = 1", "--late", "never"], "Invalid value for '--late'"),
+        (["cache", "--broker", NOWHERE, "--timeout", "0.01", "x = 1"], "no broker answers"),
+        (["cache", "price <"], "column"),
+        (["cache", "x = 1", "--keep", "0"], "Invalid value for '--keep'"),
+        (["cache", "x = 1", "--every", "0"], "--every must be above 0 seconds, not 0"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: list[str], complaint: str) -> None:
@@ -247,7 +251,7 @@ def test_a_mistake_is_one_line(arguments: list[str], complaint: str) -> None:
     assert all(line.startswith("  ") for line in picture)
 
 
-@pytest.mark.parametrize("command", ["broker", "publish", "subscribe"])
+@pytest.mark.parametrize("command", ["broker", "publish", "subscribe", "cache"])
 def test_help_has_an_example(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"], prog_name="penstock")
     assert result.exit_code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,13 +16,16 @@ from tests.live.loopback import QUICK, TICKS, bad_line, numbers, run, take, tick
 RECOVERY = RecoverySettings()
 
 
-def test_what_the_network_lost_is_repaired() -> None:
+@pytest.mark.parametrize("requests_as", ["class", "message"])
+def test_what_the_network_lost_is_repaired(requests_as: Any) -> None:
+    recovery = replace(RECOVERY, requests_as=requests_as)
+
     async def program() -> None:
         async with (
             serve("127.0.0.1:0", agreement=QUICK) as broker,
             bad_line(broker.address) as line,
-            connect(f"udp://{line.address}", agreement=QUICK, recovery=RECOVERY) as publisher,
-            connect(f"udp://{broker.address}", agreement=QUICK, recovery=RECOVERY) as subscriber,
+            connect(f"udp://{line.address}", agreement=QUICK, recovery=recovery) as publisher,
+            connect(f"udp://{broker.address}", agreement=QUICK, recovery=recovery) as subscriber,
             subscriber.subscribe(TICKS) as ticks,
         ):
             await tick(publisher, 2)

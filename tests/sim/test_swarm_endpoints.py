@@ -26,6 +26,9 @@ from penstock.transport.held import Held, Waiting
 from penstock.transport.interest import Interest
 from penstock.transport.latch import Constant
 from penstock.transport.missing import MISSING, Missing, unblock
+from penstock.transport.recovery.cache import CacheSettings, _Cache
+from penstock.transport.recovery.requester import Requester
+from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import DEFAULT, OrderingSettings
 from penstock.transport.stream import Stream
 from penstock.transport.subscription import Subscription
@@ -44,6 +47,13 @@ def test_a_transport_keeps_its_promises(start: int) -> None:
     assert receipts["delivered"] > 100 * CHUNK
     assert receipts["delivered_late"] + receipts["dropped_late"] > CHUNK
     assert absences["given_up"] + absences["delivered"] > CHUNK
+
+
+def test_a_hundred_seeds_get_something_back() -> None:
+    """Where there is recovery; that nothing else comes of it is checked in each."""
+    recovering = [seed for seed in range(100) if draw_endpoints(seed).recoveries != (None,)]
+    reports = [run_endpoints(seed) for seed in recovering[:6]]
+    assert sum(report.receipts.get("repaired", 0) for report in reports) > len(reports)
 
 
 @pytest.mark.soak
@@ -101,11 +111,22 @@ def test_a_hundred_seeds_draw_every_kind_of_run() -> None:
     assert {o.late for o in orderings} == {"deliver", "drop"}
     assert {o.held_max for o in orderings} >= {1, 1_000}
     assert {options.settings.publishers_max for options in drawn} == {1, 2, 16_384}
-    assert {options.settings.record.bloom for options in drawn} == {None, BloomParams(128, 3)}
+    blooms = {options.settings.record.bloom for options in drawn}
+    assert blooms == {None, BloomParams(128, 3), BloomParams()}
     assert {options.network.workers for options in drawn} == {0, 2, 4}
     assert {options.network.garbles for options in drawn} == {False, True}
     kinds = {kind for options in drawn for kind in options.network.fault_kinds}
     assert len(kinds) == 6
+    recoveries = [recovery for options in drawn for recovery in options.recoveries]
+    assert None in recoveries
+    there = [recovery for recovery in recoveries if recovery is not None]
+    assert {r.requests_as for r in there} == {"class", "message"}
+    assert {r.reply for r in there} == {"auto", "publish", "unicast"}
+    for switch in ("volunteers", "publisher_answers", "names_first", "digests"):
+        assert {getattr(r, switch) for r in there} == {False, True}
+    assert {r.cache.law for r in there} == {"adaptive", "literal"}
+    assert {options.keeps > 0 for options in drawn} == {False, True}
+    assert {o.hold_for_repair_ns > 0 for o in orderings} == {False, True}
 
 
 def test_the_command_prints_options_faults_and_verdict(
@@ -163,12 +184,27 @@ BUSY = replace(
     burst_max=20,
     burst_gap_ns=500_000,
     calm_ns=0,
+    recoveries=(None,),
+    keeps=0,
 )
 # What is missing is soon given up.
 HASTY = replace(
     BUSY,
     orderings=(
         OrderingSettings(latch=Constant(MILLISECOND), loss_share=0, remember_ns=0, missing_max=100),
+    ),
+)
+# What is lost is asked for, at once and nearby; there is room for little.
+RECOVERING = replace(
+    BUSY,
+    interests=("a in (1, 2, 3, 4, 5)", "true"),
+    orderings=(DEFAULT, OrderingSettings(hold_for_repair_ns=50 * MILLISECOND)),
+    calm_ns=500 * MILLISECOND,
+    recoveries=(
+        replace(
+            RecoverySettings(digests=False, distance_ns=5 * MILLISECOND, group_min=2),
+            cache=CacheSettings(k_min=50, k_max=50),
+        ),
     ),
 )
 TWO_PUBLISHERS = replace(BUSY, settings=replace(BUSY.settings, publishers_max=2))
@@ -191,6 +227,7 @@ def test_the_unchanged_transport_passes() -> None:
     assert not blamed(BUSY)
     assert not blamed(HASTY, runs=2)
     assert not blamed(TWO_PUBLISHERS, runs=2)
+    assert not blamed(RECOVERING)
 
 
 def forgetful(add: Any) -> Any:
@@ -294,11 +331,31 @@ def is_blind(_reveal: Any) -> Any:
 
 
 def always(value: Any) -> Callable[[Any], Any]:
-    return lambda _original: lambda *_: value
+    return lambda _original: lambda *_, **__: value
 
 
 def hoards(_hold: Any) -> Any:
     return lambda self, frame, number, now: self._held.add(Waiting(number, frame, now, 0))
+
+
+def calls_repairs_originals(_take_repair: Any) -> Any:
+    return lambda self, frame, number, now: self.take(frame, number, now)
+
+
+def takes_a_repair_for_the_original(_take_repair: Any) -> Any:
+    def mutant(self: Endpoint[Any], frame: Any, now: int, **_: Any) -> bool:
+        self._on_data(frame, now)
+        return True
+
+    return mutant
+
+
+def swallows_repairs(take_repair: Any) -> Any:
+    def mutant(self: Stream, frame: Any, number: int, now: int) -> None:
+        if number in self.missing:
+            take_repair(self, frame, number, now)
+
+    return mutant
 
 
 MUTATIONS: list[tuple[type, str, Callable[[Any], Any], str, EndpointOptions]] = [
@@ -321,6 +378,14 @@ MUTATIONS: list[tuple[type, str, Callable[[Any], Any], str, EndpointOptions]] = 
     (Stream, "_hold", hoards, "bounds", BUSY),
     (Endpoint, "_forget", always(None), "bounds", TWO_PUBLISHERS),
     (Stream, "_is_over", always(False), "counts", HASTY),
+    (Endpoint, "take_repair", takes_a_repair_for_the_original, "delays", RECOVERING),
+    (Endpoint, "take_repair", always(True), "receipts", RECOVERING),
+    (Endpoint, "_is_lost", always(False), "losses", RECOVERING),
+    (Requester, "forget", always(None), "losses", RECOVERING),
+    (Requester, "want", always(None), "losses", RECOVERING),
+    (Stream, "take_repair", swallows_repairs, "receipts", RECOVERING),
+    (Stream, "take_repair", calls_repairs_originals, "order", RECOVERING),
+    (_Cache, "shrink", always(None), "bounds", RECOVERING),
     (Subscription, "count", always(None), "counts", HASTY),
 ]
 

@@ -190,7 +190,8 @@ def tracks() -> st.SearchStrategy[Track]:
 @st.composite
 def trackeds(draw: st.DrawFn) -> Tracked:
     """TRACKED, granted or refused."""
-    flow_id = draw(st.none() | unsigned(15))
+    is_known = draw(st.booleans())
+    flows = st.lists(st.none() | st.tuples(unsigned(15), unsigned(32)), max_size=64)
     return Tracked(
         to=draw(unsigned(64)),
         pub=draw(unsigned(64)),
@@ -198,8 +199,9 @@ def trackeds(draw: st.DrawFn) -> Tracked:
         token=draw(unsigned(16)),
         echo_ts_us=draw(unsigned(32)),
         hold_100us=draw(unsigned(16)),
-        flow_id=flow_id,
-        flow_seq=0 if flow_id is None else draw(unsigned(32)),
+        is_known=is_known,
+        sharers=draw(unsigned(16)),
+        flows=tuple(draw(flows)) if is_known else (),
     )
 
 

@@ -1,4 +1,4 @@
-"""What `publish` and `subscribe` share: where the broker is, and whether it answers."""
+"""What `publish`, `subscribe` and `cache` share: where the broker is, and whether it answers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.live.client import Node
+    from penstock.transport.recovery.settings import RecoverySettings
     from penstock.transport.settings import RecordSettings
 
 BROKER: Final = "127.0.0.1:7400"
@@ -28,6 +29,20 @@ TimeoutOption: TypeAlias = Annotated[
     float,
     typer.Option(metavar="SECONDS", min=0, help="How long to wait for the broker at the start."),
 ]
+
+RecoverOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--recover", help="Get back what was lost, from others who ask for the same and have it."
+    ),
+]
+
+
+def recovery_of(recover: bool) -> RecoverySettings | None:
+    """The usual, if any is wanted."""
+    from penstock.transport.recovery.settings import RecoverySettings
+
+    return RecoverySettings() if recover else None
 
 
 @contextmanager
@@ -47,6 +62,7 @@ async def connected(
     timeout: float,
     publisher: int | None = None,
     record: RecordSettings | None = None,
+    recovery: RecoverySettings | None = None,
 ) -> AsyncIterator[Node]:
     """A node; says on standard error when its broker falls silent, and when it is back."""
     import asyncio
@@ -59,7 +75,12 @@ async def connected(
         address.parse(where)
     agreement = Agreement(name=network)
     async with connect(
-        where, publisher=publisher, record=record, agreement=agreement, timeout=timeout
+        where,
+        publisher=publisher,
+        record=record,
+        recovery=recovery,
+        agreement=agreement,
+        timeout=timeout,
     ) as node:
         watching = asyncio.create_task(_watch(node, where))
         try:

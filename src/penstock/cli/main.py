@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "broker": "penstock.cli.broker",
     "publish": "penstock.cli.publish",
     "subscribe": "penstock.cli.subscribe",
+    "cache": "penstock.cli.cache",
 }
 
 _WRONG_USE: Final = 2

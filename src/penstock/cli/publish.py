@@ -17,6 +17,7 @@ from penstock.cli.connection import (
     NetworkOption,
     TimeoutOption,
     connected,
+    recovery_of,
 )
 from penstock.cli.inputs import decode_line, file_lines, read_message, stdin_is_piped
 from penstock.cli.output import AsJson, print_json
@@ -78,6 +79,12 @@ def publish(
             " who asked for a range of it; once for each.",
         ),
     ] = None,
+    recover: Annotated[
+        bool,
+        typer.Option(
+            "--recover", help="Send again what subscribers lost, while this command runs."
+        ),
+    ] = False,
     timeout: TimeoutOption = TIMEOUT_S,
     network: NetworkOption = NETWORK,
     as_json: AsJson = False,
@@ -112,6 +119,7 @@ def publish(
             timeout=timeout,
             publisher=publisher,
             record=RecordSettings(size=record, numbers=tuple(numbers or ())),
+            recovery=recovery_of(recover),
         ) as node:
             try:
                 await tally.publish(node, messages or ["-"])

@@ -18,8 +18,10 @@ from penstock.cli.connection import (
     TIMEOUT_S,
     BrokerOption,
     NetworkOption,
+    RecoverOption,
     TimeoutOption,
     connected,
+    recovery_of,
 )
 from penstock.cli.inputs import read_filter
 from penstock.cli.output import print_json
@@ -98,6 +100,7 @@ def subscribe(
             " (its resolution says how) or is given up, after 10 s.",
         ),
     ] = False,
+    recover: RecoverOption = False,
     timeout: TimeoutOption = TIMEOUT_S,
     network: NetworkOption = NETWORK,
     as_json: Annotated[bool, typer.Option("--json", hidden=True)] = False,
@@ -122,6 +125,7 @@ def subscribe(
                 "--late": late is not None,
                 "--cautious": cautious,
                 "--missing": missing,
+                "--recover": recover,
             }
         )
     from penstock.live.ordering import ordering_of
@@ -140,7 +144,9 @@ def subscribe(
 
     async def program() -> None:
         async with (
-            connected(broker, network=network, timeout=timeout) as node,
+            connected(
+                broker, network=network, timeout=timeout, recovery=recovery_of(recover)
+            ) as node,
             node.subscribe(predicate, ordering=ordering) as subscription,
         ):
             # For whoever waits to publish; what is printed on standard output is messages.
@@ -186,8 +192,10 @@ class Report:
 
     def summary(self) -> str:
         """As in '1200 delivered, 3 late, 8 lost'."""
-        late = self._printed["delivered_late"]
+        late, repaired = self._printed["delivered_late"], self._printed["repaired"]
         said = [f"{self._printed.total() - late} delivered"]
+        if repaired:
+            said[0] += f" ({repaired} repaired)"
         if self._is_ordered:
             said += [f"{late} late", f"{self._counters['given_up']} lost"]
         if dropped := self._counters["dropped_late"]:

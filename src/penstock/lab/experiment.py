@@ -197,6 +197,8 @@ class RecoveryPart(Part, frozen=True, kw_only=True):
     publisher_answers: bool | None = None
     # Whether subscribers whom records tell too little ask publishers for digests.
     digests: bool = False
+    # Whether subscribers ask publishers to number what their filters match.
+    tracks: bool = False
     # Over how many distances those who lost the same draw when to ask; SRM's C2.
     ask_width: Annotated[float, Meta(ge=0, le=1000)] | None = None
     # Whether requests name who is to answer at once; by default all but those of `literal` do.

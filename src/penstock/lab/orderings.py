@@ -98,6 +98,7 @@ def recovery_settings(part: RecoveryPart) -> RecoverySettings:
         names_first=settings.names_first if names is None else names,
         publisher_answers=settings.publisher_answers if answers is None else answers,
         digests=part.digests,
+        tracks=part.tracks,
     )
 
 

@@ -30,9 +30,10 @@ from penstock.live.epoch import epoch_now, new_epoch
 from penstock.live.ordering import Late, number, ordering_of
 from penstock.live.pump import Pump
 from penstock.live.subscription import QUEUE_MAX, NodePump, Subscription
+from penstock.live.volunteer import Volunteer
 from penstock.overlay.client import Client
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Loss, Receipt
+from penstock.transport.facts import Absence, Loss, Receipt, Unseen
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
     DEFAULT,
@@ -119,12 +120,9 @@ class Node:
         `ordering` sets all there is to set; what else is given overrules it. The
         subscription begins when it is entered, with `async with`.
         """
-        predicate = parse(interest) if isinstance(interest, str) else interest
-        check_type(Predicate, interest=predicate)
+        predicate = _predicate_of(interest)
         check_type(OrderingSettings, ordering=ordering)
         check_type(int, queue_max=queue_max)
-        # Refuses here what no datagram could carry.
-        size_of(Sub(subscription=0, traffic=TrafficClass.DATA, predicate=predicate))
         chosen = ordering_of(
             ordering,
             order=order,
@@ -141,6 +139,14 @@ class Node:
             begun=self._begun,
             ready=self.ready,
         )
+
+    def volunteer(self, interest: str | Predicate) -> Volunteer:
+        """Keeps what matches for others that lose it; nothing of it is handed over here.
+
+        Needs `connect(…, recovery=RecoverySettings())`, whose `cache` says how much is kept.
+        The offer begins when it is entered, with `async with`.
+        """
+        return Volunteer(_predicate_of(interest), pump=self._pump, ready=self.ready)
 
     async def wait_heard(self) -> None:
         """Until the broker is heard, however long that takes."""
@@ -177,7 +183,7 @@ class Node:
 
         self._pump.call(begin)
 
-    def _deliver(self, fact: Receipt | Absence) -> None:
+    def _deliver(self, fact: Receipt | Absence | Unseen) -> None:
         subscription = self._begun.get(fact.subscription)
         if subscription is not None:
             subscription.take(fact)
@@ -258,6 +264,14 @@ async def connect(
         yield node
     finally:
         node.close()
+
+
+def _predicate_of(interest: str | Predicate) -> Predicate:
+    predicate = parse(interest) if isinstance(interest, str) else interest
+    check_type(Predicate, interest=predicate)
+    # Refuses here what no datagram could carry.
+    size_of(Sub(subscription=0, traffic=TrafficClass.DATA, predicate=predicate))
+    return predicate
 
 
 def _settings_of(

@@ -17,7 +17,7 @@ from penstock.live.pump import Pump
 from penstock.live.stream import Stream
 from penstock.trace.fates import RECEIVED, ReceiverFate
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Loss, Receipt
+from penstock.transport.facts import Absence, Loss, Receipt, Unseen
 from penstock.transport.latch import Latch
 from penstock.transport.settings import OrderingSettings
 from penstock.wire.frames.base import OverlayFrame
@@ -72,8 +72,9 @@ class Subscription:
         self._messages: Final[Stream[Received]] = Stream(queue_max)
         self._losses: Stream[Loss] | None = None
         self._missing: Stream[Absence] | None = None
+        self._unseen: Stream[Unseen] | None = None
         self._counts: Final[dict[str, int]] = dict.fromkeys(
-            [*(fate.value for fate in ReceiverFate), "lost", "retracted", "missing"], 0
+            [*(fate.value for fate in ReceiverFate), "lost", "retracted", "missing", "unseen"], 0
         )
 
     @property
@@ -110,6 +111,17 @@ class Subscription:
         if self._missing is None:
             self._missing = self._new_stream()
         return self._missing
+
+    @property
+    def unseen(self) -> Stream[Unseen]:
+        """From the first look on, losses of which only the count is known, and whose they were.
+
+        Where a publisher numbers what we want (`RecoverySettings.tracks`), and holes in its
+        numbers could not be filled.
+        """
+        if self._unseen is None:
+            self._unseen = self._new_stream()
+        return self._unseen
 
     def adjust(
         self,
@@ -167,16 +179,20 @@ class Subscription:
             if not self._pump.is_closed:
                 self._pump.call(lambda endpoint, now: endpoint.unsubscribe(number, now=now))
             self._begun.pop(number, None)
-        for stream in (self._messages, self._losses, self._missing):
+        for stream in (self._messages, self._losses, self._missing, self._unseen):
             if stream is not None:
                 stream.close(error)
 
     # The pump cannot wait: what finds no room is dropped, and counted.
 
-    def take(self, fact: Receipt | Absence) -> None:
+    def take(self, fact: Receipt | Absence | Unseen) -> None:
         """What the endpoint hands over."""
         if type(fact) is Absence:
             self._take_absence(fact)
+        elif type(fact) is Unseen:
+            self._counts["unseen"] += fact.messages
+            if self._unseen is not None:
+                self._unseen.put(fact)
         else:
             assert type(fact) is Receipt
             self._take_receipt(fact)

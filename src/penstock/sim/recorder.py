@@ -45,7 +45,7 @@ from penstock.trace.records import (
 )
 from penstock.tracefile.retention import Recording
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Receipt
+from penstock.transport.facts import Absence, Receipt, Unseen
 from penstock.transport.recovery.exchange import Signal as AnySignal
 from penstock.transport.recovery.recovery import Answered, Asked, Told
 from penstock.wire import size_of
@@ -152,9 +152,7 @@ class Recorder(Observer):
         name, epoch, seq = publisher.name, frame.epoch, frame.seq
         size_bytes = size_of(frame)
         header_bytes = size_bytes - size_message(frame.message)
-        self._add(
-            Publication(name, epoch, seq, now, now, size_bytes, _SENT, "data", header_bytes)
-        )
+        self._add(Publication(name, epoch, seq, now, now, size_bytes, _SENT, "data", header_bytes))
         if not self._wants_expected:
             return
         # In order of subscription: the index's own order is not the same on every machine.
@@ -188,7 +186,7 @@ class Recorder(Observer):
         elif type(item) is Absence:
             if self._wants_losses:
                 self._on_absence(host.name, item)
-        else:
+        elif type(item) is not Unseen:
             assert type(item) is Data, f"{host.name} delivered {item!r}"
             self._on_data(host.name, item)
 

@@ -28,9 +28,10 @@ from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Deliver, Output, Port, Record
 from penstock.kernel.timers import Timers
 from penstock.trace.fates import ReceiverFate
-from penstock.transport.facts import Absence, Loss, Receipt
+from penstock.transport.facts import Absence, Loss, Receipt, Unseen
 from penstock.transport.missing import Missing
 from penstock.transport.network import Carried, Network
+from penstock.transport.plain import Plain
 from penstock.transport.publisher import Publisher
 from penstock.transport.reception import Reception
 from penstock.transport.recovery.budget import Admission
@@ -51,7 +52,7 @@ class LossListener(Protocol):
 
 
 class Endpoint(Reception, Generic[Carried]):
-    """A machine over `network`; `Deliver.item` is a `facts.Receipt` or a `facts.Absence`.
+    """A machine over `network`; `Deliver.item` is a `facts.Receipt`, an `Absence` or an `Unseen`.
 
     `pub` is the number that this endpoint publishes under, `epoch` one that is
     newer at each start, `encoder` the same for all endpoints of the network. Recovery
@@ -77,6 +78,8 @@ class Endpoint(Reception, Generic[Carried]):
         self._listeners = tuple(listeners)
         self._numbers: Final = count(1)
         self._subscriptions: Final[dict[int, Subscription]] = {}
+        # What is kept for others only, by the numbers of the offers.
+        self._offers: Final[dict[int, Wish]] = {}
         self._timers: Final[Timers[Missing]] = Timers()
         self._out: Final[deque[Output[Carried]]] = deque()
         self._losses: Final[deque[tuple[Loss, Instant]]] = deque()
@@ -85,10 +88,13 @@ class Endpoint(Reception, Generic[Carried]):
         if recovery is not None:
             if draw is None:
                 raise UsageError("recovery needs chance: give the endpoint a draw")
+            below = network
+            if recovery.requests_as == "message":
+                below = Plain(network, encoder, self._numbers)
             self.recovery = Recovery(
                 Identity(pub, epoch, encoder),
                 recovery,
-                network,
+                below,
                 self,
                 numbers=self._numbers,
                 draw=draw,
@@ -102,7 +108,8 @@ class Endpoint(Reception, Generic[Carried]):
     def publish(self, message: Message, *, now: Instant) -> Data:
         """Sends it; returns the frame that left."""
         self._now = now
-        frame = self._publisher.frame(message, now)
+        flows = () if self.recovery is None else self.recovery.flows_of(message)
+        frame = self._publisher.frame(message, now, flows)
         self.network.publish(frame, now=now)
         if self.recovery is not None:
             self.recovery.published(frame, now)
@@ -112,16 +119,8 @@ class Endpoint(Reception, Generic[Carried]):
         self, predicate: Predicate, *, ordering: OrderingSettings = DEFAULT, now: Instant
     ) -> int:
         """Returns the subscription's number. Equal predicates share one network subscription."""
-        self._now = now
-        wish = self._wishes.get(predicate)
         number = next(self._numbers)
-        if wish is None:
-            wish = Wish(number, predicate, self._encoder)
-            self.network.subscribe(number, predicate, now=now)
-            self._wishes[predicate] = self._numbered[number] = wish
-            self._index_wish(wish)
-            if self.recovery is not None:
-                self.recovery.subscribed(number, predicate, now)
+        wish = self._wish(number, predicate, now)
         recovery = self._settings.recovery
         subscription = Subscription(
             number,
@@ -158,14 +157,55 @@ class Endpoint(Reception, Generic[Carried]):
         wish = self._subscription(subscription).wish
         self._close_streams(subscription, now)
         del self._subscriptions[subscription], wish.subscriptions[subscription]
-        if not wish.subscriptions:
-            del self._wishes[wish.predicate], self._numbered[wish.number]
-            if self._index is not None:
-                self._index.remove(wish.number)
-            self.network.unsubscribe(wish.number, now=now)
-            if self.recovery is not None:
-                self.recovery.unsubscribed(wish.number, now)
+        self._let_go(wish, now)
         self._tell_listeners()
+
+    def volunteer(self, predicate: Predicate, *, now: Instant) -> int:
+        """Keeps what matches for those who lose it, and hands nothing over; returns a number."""
+        recovery = self._settings.recovery
+        if recovery is None or not recovery.volunteers:
+            raise UsageError(
+                "to keep messages for others takes recovery: give a RecoverySettings"
+                " whose volunteers is true"
+            )
+        number = next(self._numbers)
+        wish = self._offers[number] = self._wish(number, predicate, now)
+        wish.offers.add(number)
+        return number
+
+    def withdraw(self, offer: int, *, now: Instant) -> None:
+        """Ends what `volunteer` began; what is kept still serves those who ask for the rest."""
+        wish = self._offers.pop(offer, None)
+        if wish is None:
+            raise UsageError(f"there is no offer {offer}: it was withdrawn, or never made")
+        self._now = now
+        wish.offers.remove(offer)
+        self._let_go(wish, now)
+
+    # What is wanted, once each.
+
+    def _wish(self, number: int, predicate: Predicate, now: Instant) -> Wish:
+        self._now = now
+        wish = self._wishes.get(predicate)
+        if wish is None:
+            wish = Wish(number, predicate, self._encoder)
+            self.network.subscribe(number, predicate, now=now)
+            self._wishes[predicate] = self._numbered[number] = wish
+            self._index_wish(wish)
+            if self.recovery is not None:
+                self.recovery.subscribed(number, predicate, now)
+        return wish
+
+    def _let_go(self, wish: Wish, now: Instant) -> None:
+        """Takes it back from the network, unless somebody else has it too."""
+        if wish.subscriptions or wish.offers:
+            return
+        del self._wishes[wish.predicate], self._numbered[wish.number]
+        if self._index is not None:
+            self._index.remove(wish.number)
+        self.network.unsubscribe(wish.number, now=now)
+        if self.recovery is not None:
+            self.recovery.unsubscribed(wish.number, now)
 
     # What the driver does.
 
@@ -243,9 +283,14 @@ class Endpoint(Reception, Generic[Carried]):
 
     # What goes out.
 
-    def _put_out(self, fact: Receipt | Absence) -> None:
+    def _put_out(self, fact: Receipt | Absence | Unseen) -> None:
         self._out.append(Deliver(fact))
-        if self.recovery is not None and type(fact) is Absence and fact.resolution is _GIVEN_UP:
+        if (
+            self.recovery is not None
+            and type(fact) is Absence
+            and fact.resolution is _GIVEN_UP
+            and not self._is_lost(fact.id)
+        ):
             self.recovery.forget(fact.id)
 
     def _tell_loss(self, loss: Loss, now: Instant) -> None:

@@ -53,6 +53,20 @@ class Absence(msgspec.Struct, frozen=True, gc=False):
         return self.resolution is ReceiverFate.GIVEN_UP
 
 
+class Unseen(msgspec.Struct, frozen=True, gc=False):
+    """So many messages for us that are lost for good, of which only the count is known.
+
+    Where a publisher numbers what we want: a hole in the numbers that it could not fill.
+    """
+
+    subscription: int
+    pub: int
+    epoch: int
+    messages: int
+    detected_ns: Instant
+    ended_ns: Instant
+
+
 class Loss(msgspec.Struct, frozen=True, gc=False):
     """A number is declared lost, or it came after all and is not (`is_retracted`)."""
 

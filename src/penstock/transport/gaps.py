@@ -25,6 +25,7 @@ from penstock.transport.missing import (
     unblock,
 )
 from penstock.transport.patience import Patience
+from penstock.transport.settings import DEFAULT
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.quantise import delta_ns
 from penstock.wire.serial import SEQ_BITS
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from penstock.transport.subscription import Subscription, Wish
 
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
-_REPAIRED: Final = ReceiverFate.REPAIRED
 _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 
 
@@ -70,6 +70,13 @@ class Gaps(ABC):
     def wish(self) -> Wish:
         """What the subscription asks for."""
         return self._subscription.wish
+
+    def loss_wait_ns(self) -> Duration:
+        """When one is lost that left at the same time as what came."""
+        ordering = self._subscription.ordering
+        if not ordering.loss_share:
+            return min(self._patience.loss_wait_ns(0, DEFAULT), ordering.max_delay_ns)
+        return self._patience.loss_wait_ns(0, ordering)
 
     @abstractmethod
     def ring(self, missing: Missing, now: Instant) -> None:
@@ -197,7 +204,7 @@ class Gaps(ABC):
         if not missing.is_assumed:
             ordering = self._subscription.ordering
             if ordering.loss_share:
-                lose_at = now + self._patience.loss_wait_ns(missing, ordering)
+                lose_at = now + self._patience.loss_wait_ns(missing.gap_ns, ordering)
                 missing.lose_at = max(missing.release_at, lose_at)
             else:
                 missing.lose_at = missing.release_at
@@ -268,13 +275,16 @@ class Gaps(ABC):
         self._patience.on_came(missing, now)
         self._end(missing, fate, now)
 
-    def _end(self, missing: Missing, resolution: Life, now: Instant) -> None:
+    def _end(
+        self, missing: Missing, resolution: Life, now: Instant, *, is_repair: bool = False
+    ) -> None:
         del self.missing[missing.number]
         unblock(self._blocking, missing)
         self._subscription.timers.cancel(missing)
         if resolution is _GIVEN_UP:
             self._given_up.add(missing.number, self._subscription.ordering.missing_max)
-        elif missing.state is LOST and resolution is not _REPAIRED:
+        elif missing.state is LOST and not is_repair:
+            # The original came, or it never was for us: nothing was lost.
             self._patience.on_retracted()
             self._tell_loss(missing, now, is_retracted=True)
         self._subscription.put_out(

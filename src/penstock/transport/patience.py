@@ -49,10 +49,13 @@ class Patience:
             return 0
         return conditional_wait_ns(self._corrected(late, ordering), missing.gap_ns, estimator)
 
-    def loss_wait_ns(self, missing: Missing, ordering: OrderingSettings) -> Duration:
-        """[F12] So long that of the losses declared only a small share is false."""
+    def loss_wait_ns(self, gap_ns: Duration, ordering: OrderingSettings) -> Duration:
+        """[F12] So long that of the losses declared only a small share is false.
+
+        They left so long before what revealed them.
+        """
         chance = self._corrected(ordering.loss_share * self._loss, ordering)
-        return conditional_wait_ns(chance, missing.gap_ns, self.estimator)
+        return conditional_wait_ns(chance, gap_ns, self.estimator)
 
     def on_came(self, missing: Missing, now: Instant) -> None:
         """How probable did the model hold it to come so late or later?"""

@@ -15,7 +15,7 @@ from penstock.kernel.instant import Duration, Instant
 from penstock.transport.record import RecordKeeper
 from penstock.transport.settings import EndpointSettings
 from penstock.wire import fit
-from penstock.wire.frames.data import Data
+from penstock.wire.frames.data import Data, Flow
 from penstock.wire.quantise import delta_100us, quantise_rate, stamp_us
 from penstock.wire.serial import SEQ_BITS, after
 
@@ -34,8 +34,8 @@ class Publisher:
         self._seq = 0
         self._departed: Instant | None = None
 
-    def frame(self, message: Message, now: Instant) -> Data:
-        """The next message, which leaves now."""
+    def frame(self, message: Message, now: Instant, flows: tuple[Flow, ...] = ()) -> Data:
+        """The next message, which leaves now, and has these numbers in flows."""
         before = now if self._departed is None else self._departed
         frame = Data(
             pub=self._pub,
@@ -47,6 +47,7 @@ class Publisher:
             r_max_code=0,
             fb_round=0,
             message=message,
+            flows=flows,
             record=self._keeper.attach(message, now),
             literal=self._is_literal,
         )

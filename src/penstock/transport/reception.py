@@ -17,11 +17,13 @@ from penstock.content.filter import Predicate
 from penstock.content.index import MatchingIndex
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
-from penstock.kernel.instant import MICROSECOND, SECOND, Instant
+from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.arrivals import Arrivals
-from penstock.transport.facts import Absence, Receipt
+from penstock.transport.facts import Absence, Receipt, Unseen
 from penstock.transport.interest import DigestReader
+from penstock.transport.missing import LOST
+from penstock.transport.recovery.holes import Lost
 from penstock.transport.recovery.recovery import Recovery
 from penstock.transport.settings import EndpointSettings
 from penstock.transport.stream import Stream
@@ -33,6 +35,8 @@ from penstock.wire.serial import EPOCH_BITS, newer
 _DELIVERED: Final = ReceiverFate.DELIVERED
 _REPAIRED: Final = ReceiverFate.REPAIRED
 _SILENCE_NS: Final = 30 * SECOND
+# Of publishers whose delays nobody measures.
+_LOSS_WAIT_NS: Final = 100 * MILLISECOND
 # Up to so many filters in all, looking at each is quicker than an index.
 _FEW_FILTERS: Final = 4
 
@@ -67,7 +71,7 @@ class Reception(ABC):
         )
 
     @abstractmethod
-    def _put_out(self, fact: Receipt | Absence) -> None:
+    def _put_out(self, fact: Receipt | Absence | Unseen) -> None:
         """To the application."""
 
     @abstractmethod
@@ -115,7 +119,8 @@ class Reception(ABC):
         if number != arrivals.highest:
             self._pass_by(arrivals, number, wishes, now)
         if self.recovery is not None:
-            self.recovery.came(frame, is_wanted=bool(wishes), now=now)
+            is_wanted = any(wish.subscriptions for wish in wishes)
+            self.recovery.came(frame, is_wanted=is_wanted, is_kept=bool(wishes), now=now)
 
     def _pass_by(
         self, arrivals: Arrivals, number: int, wishes: Sequence[Wish], now: Instant
@@ -150,18 +155,18 @@ class Reception(ABC):
         number = arrivals.number(id_.seq)
         return number >= arrivals.known_from and arrivals.came(number)
 
-    def take_repair(self, frame: Data, now: Instant) -> bool:
+    def take_repair(self, frame: Data, now: Instant, *, is_asked: bool = False) -> bool:
         """Takes a message that others had kept; whether it was still missing.
 
-        It must be one that is known to be missing, or at least one that others of its
-        publisher have come after: what is yet to come is nobody's to repair.
+        It must be one that was asked for or is known to be missing, or at least one that
+        others of its publisher have come after: what is yet to come is nobody's to repair.
         """
         arrivals = self._arrivals.get(frame.pub)
         if arrivals is None or arrivals.epoch != frame.epoch:
             self.counters["repair_unwanted"] += 1
             return False
         number = arrivals.number(frame.seq)
-        is_missing = any(number in stream.missing for stream in arrivals.streams.values())
+        is_missing = is_asked or any(number in s.missing for s in arrivals.streams.values())
         if not is_missing and not arrivals.known_from <= number < arrivals.highest:
             self.counters["repair_unwanted"] += 1
             return False
@@ -192,6 +197,28 @@ class Reception(ABC):
             for stream in arrivals.streams.values():
                 stream.give_up(number, now)
 
+    def give_up_unseen(self, lost: Lost, now: Instant) -> None:
+        """So many messages nobody could repair, of which it is not known which they were."""
+        wish = self._numbered.get(lost.wish)
+        for number in wish.subscriptions if wish else ():
+            unseen = Unseen(number, lost.pub, lost.epoch, lost.messages, lost.detected_ns, now)
+            self._put_out(unseen)
+
+    def loss_wait_ns(self, pub: int) -> Duration:
+        """How long after another a message of this publisher may come that left before it."""
+        arrivals = self._arrivals.get(pub)
+        streams = arrivals.streams.values() if arrivals is not None else ()
+        return max((stream.loss_wait_ns() for stream in streams), default=_LOSS_WAIT_NS)
+
+    def _is_lost(self, id_: MessageId) -> bool:
+        """Whether a subscription still hopes for it, after others have ended or given it up."""
+        arrivals = self._arrivals.get(id_.pub)
+        if arrivals is None or arrivals.epoch != id_.epoch:
+            return False
+        number = arrivals.number(id_.seq)
+        missing = (stream.missing.get(number) for stream in arrivals.streams.values())
+        return any(one is not None and one.state is LOST for one in missing)
+
     def take_digest(self, digest: Digest, now: Instant) -> None:
         """Looks for what is missing of what a digest tells of."""
         arrivals = self._arrivals.get(digest.pub)
@@ -200,7 +227,10 @@ class Reception(ABC):
         told = DigestReader(digest, self._encoder)
         after = arrivals.number(digest.seq) + 1
         sent_ns = digest.send_ts_us * MICROSECOND
-        for stream in list(arrivals.streams.values()):
+        for number, stream in list(arrivals.streams.items()):
+            if stream.wish.subscriptions[number].ordering.latch is None:
+                # It has ceased to order: nothing is missed.
+                continue
             glimpses = stream.wish.interest(None).reveal_digest(told)
             if glimpses:
                 stream.take_digest(glimpses, after, sent_ns, now)

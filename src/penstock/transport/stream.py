@@ -102,12 +102,13 @@ class Stream(Gaps):
         if self._is_over(number):
             self._subscription.count("after_end")
             return
+        ordering, missing = self._subscription.ordering, self.missing.get(number)
         is_late = number <= self._delivered
-        drops = is_late and self._subscription.ordering.late == "drop"
-        fate = _DROPPED_LATE if drops else _REPAIRED
-        missing = self.missing.get(number)
+        # Where nothing is ordered any more nothing is too late, but what was missed before that.
+        is_ordered = ordering.latch is not None or missing is not None
+        fate = _DROPPED_LATE if is_late and is_ordered and ordering.late == "drop" else _REPAIRED
         if missing is not None:
-            self._end(missing, fate, now)
+            self._end(missing, fate, now, is_repair=True)
         if is_late:
             self._hand_over(frame, now, now, None, fate)
         else:

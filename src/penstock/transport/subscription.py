@@ -23,15 +23,17 @@ from penstock.wire.frames.data import Data
 
 
 class Wish:
-    """One predicate, and all subscriptions that have it."""
+    """One predicate, and all subscriptions and offers that have it."""
 
-    __slots__ = ("_encoder", "_interests", "number", "predicate", "subscriptions")
+    __slots__ = ("_encoder", "_interests", "number", "offers", "predicate", "subscriptions")
 
     def __init__(self, number: int, predicate: Predicate, encoder: Encoder) -> None:
         # What the network below knows it by.
         self.number: Final = number
         self.predicate: Final = predicate
         self.subscriptions: Final[dict[int, Subscription]] = {}
+        # Offers to keep it for others: nobody here gets it by these.
+        self.offers: Final[set[int]] = set()
         self._encoder: Final = encoder
         self._interests: Final[dict[BloomParams | None, Interest]] = {}
 

@@ -13,6 +13,7 @@ from penstock.trace.records import (
     Repair,
     Request,
     Row,
+    Signal,
 )
 from tests.lab.metrics.batches import context, feed
 
@@ -61,6 +62,21 @@ def test_what_applications_got_is_not_missed_whoever_sent_it() -> None:
     assert (figures["delivery_delay_mean"], figures["repaired_delay_p50"]) == (100, 900)
     assert figures["frame_bytes"] == 100
     assert series["missed_deliveries"] == [0, 0, 1, 1, 0]
+    assert "requests" not in figures
+
+
+def test_headers_and_signals_are_what_finding_losses_costs() -> None:
+    rows: list[Row] = [
+        Publication("p-1", 0, seq, 0, 0, 150, PublisherFate.SENT, "data", 40) for seq in range(4)
+    ]
+    rows += [Signal("p-1", "p-1", "digest", 1, 100), Signal("s-1", "p-1", "recall", 2, 20)]
+    rows += [repair("p-1", 0, 1100), repair("p-1", 0, 1200), repair("p-1", 1, 1200)]
+    figures, _ = seen(rows)
+    assert figures["frame_bytes"] == 150
+    assert figures["header_bytes"] == 40 + 30
+    # Who recalls by a flow's numbers makes no request.
+    assert (figures["repairs"], figures["messages_repaired"]) == (3, 2)
+    assert figures["recovery_bytes"] == 3 * 140 / 4
     assert "requests" not in figures
 
 

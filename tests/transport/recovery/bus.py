@@ -16,7 +16,7 @@ from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver, Port, Record
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Receipt
+from penstock.transport.facts import Absence, Receipt, Unseen
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
     DEFAULT,
@@ -95,6 +95,7 @@ class Bus:
         self.sent: list[tuple[int, TransportFrame]] = []
         self.receipts: dict[int, list[Receipt]] = {}
         self.absences: dict[int, list[Absence]] = {}
+        self.unseen: dict[int, list[Unseen]] = {}
         self._on_the_way: list[tuple[Instant, int, int, TransportFrame]] = []
         self._serial = count()
 
@@ -116,6 +117,7 @@ class Bus:
         self.endpoints[me] = endpoint
         self.receipts.setdefault(me, [])
         self.absences.setdefault(me, [])
+        self.unseen.setdefault(me, [])
         if interest is not None:
             endpoint.subscribe(parse(interest), ordering=ordering, now=self.now)
         return endpoint
@@ -172,6 +174,8 @@ class Bus:
                 fact = output.item
                 if isinstance(fact, Receipt):
                     self.receipts[me].append(fact)
+                elif isinstance(fact, Unseen):
+                    self.unseen[me].append(fact)
                 else:
                     assert isinstance(fact, Absence)
                     self.absences[me].append(fact)

@@ -49,12 +49,26 @@ def test_without_an_echo_a_hint_counts_and_without_a_hint_the_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hint", "expected"), [(-3_600 * SECOND, MILLISECOND), (0, MILLISECOND), (9**20, SECOND)]
+    ("hint", "expected"),
+    [
+        (-3_600 * SECOND, 70 * MILLISECOND),
+        (-1, 70 * MILLISECOND),
+        (0, MILLISECOND),
+        (SECOND, SECOND),
+        (9**20, 70 * MILLISECOND),
+    ],
 )
 def test_clocks_that_differ_make_no_absurd_hint(hint: int, expected: int) -> None:
-    distances = Distances()
+    distances = Distances(70 * MILLISECOND)
     distances.hint(1, hint)
     assert distances.of(1) == expected
+
+
+def test_nobody_is_nowhere_away() -> None:
+    """Whoever waits a multiple of the distance waits."""
+    distances = Distances()
+    assert echo(distances, 1, SECOND, 0)
+    assert distances.of(1) == MICROSECOND
 
 
 @given(st.integers(0, 20 * WRAP), st.integers(0, 10 * SECOND), st.integers(0, 6 * SECOND))

@@ -83,8 +83,8 @@ TRACKED = Tracked(
     token=0x6162,
     echo_ts_us=0x1B1C1D1E,
     hold_100us=0x3940,
-    flow_id=0x1234,
-    flow_seq=0x56789ABC,
+    sharers=0x7172,
+    flows=((0x1234, 0x56789ABC), None),
 )
 RECALL = Recall(
     pub=0x0102030405060708,
@@ -145,14 +145,14 @@ GOLDEN: list[tuple[Frame, str]] = [
     ),
     # Not the same as none: it asks for a flow that nothing matches.
     (msgspec.structs.replace(TRACK, predicate=Predicate([])), "0109 05" + TRACK_HEAD + "00"),
-    (TRACKED, "010a" + TRACKED_HEAD + "9234 56789abc"),
+    (TRACKED, "010a" + TRACKED_HEAD + "01 7172 02 9234 56789abc 0000 00000000"),
     (
-        msgspec.structs.replace(TRACKED, flow_id=0, flow_seq=0),
-        "010a" + TRACKED_HEAD + "8000 00000000",
+        msgspec.structs.replace(TRACKED, flows=((0, 0),)),
+        "010a" + TRACKED_HEAD + "01 7172 01 8000 00000000",
     ),
     (
-        msgspec.structs.replace(TRACKED, flow_id=None, flow_seq=0),
-        "010a" + TRACKED_HEAD + "0000 00000000",
+        msgspec.structs.replace(TRACKED, is_known=False, sharers=0, flows=()),
+        "010a" + TRACKED_HEAD + "00 0000 00",
     ),
     (
         RECALL,
@@ -249,8 +249,9 @@ MALFORMED = {
     "track: a predicate that is not announced": "0109 00" + TRACK_HEAD + "00",
     "track: a predicate that is not there": "0109 04" + TRACK_HEAD,
     "track: a predicate in another form": "0109 04" + TRACK_HEAD + "02 00 00",
-    "tracked: a flow that is not there": "010a" + TRACKED_HEAD + "1234 00000000",
-    "tracked: refused, and numbered": "010a" + TRACKED_HEAD + "0000 00000001",
+    "tracked: a flow that is not there": "010a" + TRACKED_HEAD + "01 0000 01 1234 00000000",
+    "tracked: refused, and numbered": "010a" + TRACKED_HEAD + "01 0000 01 0000 00000001",
+    "tracked: not known, and numbered": "010a" + TRACKED_HEAD + "00 0000 01 9234 00000001",
     "recall: no ranges": "010b" + RECALL_HEAD + "9234 00 191a1b1c1d1e",
     "recall: a range of none": "010b" + RECALL_HEAD + "9234 01 191a1b1c1d1e 00000001 0000",
     "recall: a range beyond the last number": "010b"
@@ -284,11 +285,10 @@ def test_a_request_names_the_message_and_is_routed_by_its_bits() -> None:
     assert REQUEST.message == request_bits(0x8001)
 
 
-def test_a_request_of_many_bits_is_written_though_no_message_says_them() -> None:
+def test_a_request_of_many_bits_is_written_whole_and_its_message_is_folded() -> None:
     crowded = msgspec.structs.replace(REQUEST, bloom=2**100 - 1, bloom_bytes=32)
     assert decode(encode(crowded)) == crowded
-    with pytest.raises(UsageError, match="100 bits"):
-        _ = crowded.message
+    assert len(crowded.message.attributes) == 1 + 61
 
 
 def test_frames_are_for_one_or_for_all_who_want_them() -> None:

@@ -42,6 +42,7 @@ def test_predicates_can_be_written_by_hand() -> None:
     assert digest_of(1) == parse('penstock.digest = "0000000000000001"')
     assert answering([0b101, 0]) == parse(
         "penstock.request = true and b0 = true and b2 = true or penstock.request = true"
+        " or penstock.request = 61 and b0 = true and b2 = true or penstock.request = 61"
     )
 
 
@@ -56,13 +57,23 @@ def test_a_request_is_heard_by_filters_that_lie_within_it(filters: list[int], bl
     assert answering(filters).matches(request_bits(bloom)) is heard
 
 
-def test_sets_of_too_many_bits_are_refused() -> None:
+@pytest.mark.spec("R7")
+def test_a_set_of_too_many_bits_for_a_message_is_folded() -> None:
     assert len(request_bits(2**63 - 1).attributes) == 64
-    with pytest.raises(UsageError, match=r"64 bits .* room for 63: send requests as a class"):
-        request_bits(2**64 - 1)
-    assert len(answering([2**31 - 1]).filters[0].constraints) == 32
-    with pytest.raises(UsageError, match=r"32 bits .* room for 31"):
-        answering([2**32 - 1])
+    assert "b62" in request_bits(2**63 - 1).attributes
+    folded = request_bits((2**64 - 1) << 61)
+    assert folded == Message({"penstock.request": 61, **{f"b{i}": True for i in range(61)}})
+    assert max(len(f.constraints) for f in answering([2**40 - 1]).filters) == 32
+
+
+@pytest.mark.spec("R7")
+@given(st.sets(st.integers(0, 511), min_size=40, max_size=200), st.data())
+def test_a_filter_within_a_well_filled_set_hears_of_it_all_the_same(
+    bits: set[int], data: st.DataObject
+) -> None:
+    own = data.draw(st.sets(st.sampled_from(sorted(bits))))
+    sets = [sum(1 << bit for bit in chosen) for chosen in (own, bits)]
+    assert answering(sets[:1]).matches(request_bits(sets[1]))
 
 
 @pytest.mark.parametrize("endpoint", [-1, 2**64])
@@ -72,6 +83,7 @@ def test_endpoints_have_64_bits(endpoint: int) -> None:
             ask(endpoint)
 
 
-def test_sets_are_not_negative() -> None:
+@pytest.mark.parametrize("bloom", [-1, 1 - 2**64])
+def test_sets_are_not_negative(bloom: int) -> None:
     with pytest.raises(UsageError, match="bloom"):
-        request_bits(-1)
+        request_bits(bloom)

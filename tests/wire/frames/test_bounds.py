@@ -140,7 +140,7 @@ def _tracked(**changed: Any) -> Tracked:
         "token": 3,
         "echo_ts_us": 4,
         "hold_100us": 5,
-        "flow_id": 6,
+        "flows": ((6, 7),),
     }
     return Tracked(**{**fields, **changed})
 
@@ -259,9 +259,11 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "tracked with token 2^16": lambda: _tracked(token=2**16),
     "tracked that echoes 33 bits": lambda: _tracked(echo_ts_us=2**32),
     "tracked and held for 2^16": lambda: _tracked(hold_100us=2**16),
-    "tracked by a flow of 16 bits": lambda: _tracked(flow_id=2**15),
-    "tracked with 33 bits": lambda: _tracked(flow_seq=2**32),
-    "refused and numbered": lambda: _tracked(flow_id=None, flow_seq=1),
+    "tracked by a flow of 16 bits": lambda: _tracked(flows=((2**15, 0),)),
+    "tracked with 33 bits": lambda: _tracked(flows=((1, 2**32),)),
+    "tracked by too many": lambda: _tracked(flows=((1, 1),) * 65),
+    "tracked with 2^16": lambda: _tracked(sharers=2**16),
+    "not known and numbered": lambda: _tracked(is_known=False),
     "recall from 65 bits": lambda: _recall(pub=2**64),
     "recall by 65 bits": lambda: _recall(requester=2**64),
     "recall of epoch 2^16": lambda: _recall(epoch=2**16),

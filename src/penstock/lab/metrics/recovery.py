@@ -61,12 +61,18 @@ class Recovery(Metric):
             **_quantiles("repaired_delay", self._repaired_ms),
         }
         found["repaired"] = Figure(sum(map(len, self._repaired_ms)), "deliveries")
+        if self._repairs:
+            found["repairs"] = Figure(sum(map(len, self._repairs.values())), "repairs")
+            found["messages_repaired"] = Figure(len(self._repairs), "messages")
         if self._requests:
             found |= self._of_requests()
+        if self._repairs or self._requests:
+            found["recovery_bytes"] = self._per_message(self._request_bytes + self._repair_bytes)
         if self._limits:
             limits = np.concatenate(self._limits)
             found["cache_limit_mean"] = Figure(float(limits.mean()), "messages")
             found["cache_limit_max"] = Figure(float(limits.max()), "messages")
+            found["cache_limit_share"] = Figure(float(limits.mean() / limits.max()))
         return found
 
     def series(self) -> dict[str, list[float]]:
@@ -96,12 +102,10 @@ class Recovery(Metric):
         ]
         return {
             "requests": Figure(requests, "requests"),
-            "repairs": Figure(repairs, "repairs"),
             "messages_asked_for": Figure(len(self._requests), "messages"),
             "requests_not_duplicated": Figure(1 - asked_twice / requests),
             "repairs_not_duplicated": Figure(1 - sent_twice / max(1, repairs)),
             "hit_ratio": Figure(len(answered) / len(self._requests)),
-            "recovery_bytes": self._per_message(self._request_bytes + self._repair_bytes),
             **_quantiles("request_to_repair", [np.array(waits, np.int64)]),
         }
 

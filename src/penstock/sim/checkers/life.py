@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.content.filter import Predicate
+from penstock.content.message import Message
 from penstock.kernel.instant import Instant
 from penstock.sim.checkers.heard import Heard, Publishers
 from penstock.trace.fates import Life as Fate
@@ -33,6 +34,8 @@ class Came:
     local_ns: Instant
     # When the first of those came that still wait with it, or with one of these.
     since: Instant
+    # Whether others had kept it.
+    is_repair: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -152,12 +155,21 @@ class Life:
         self.machine = machine
         self.publishers = Publishers(publishers_max)
         self.asked: dict[int, Asked] = {}
+        # What is kept for others only.
+        self.offers: list[Predicate] = []
         # What it should have counted.
         self.counted: Counter[str] = Counter()
-        # Since the last look: what was put an end to, who was heard, what records told of.
+        # Since the last look: what was put an end to, who was heard, what records told of; and
+        # of publishers of whom a repair came, what was known of their delays.
         self.ended: dict[tuple[int, int], Heard] = {}
         self.touched: dict[int, None] = {}
         self.told: list[Told] = []
+        self.delays: dict[int, dict[Any, tuple[Any, ...]]] = {}
+
+    def is_wanted(self, message: Message) -> bool:
+        """Whether anybody here has asked for it, or offered to keep it."""
+        predicates = [*self.offers, *[asked.predicate for asked in self.asked.values()]]
+        return any(predicate.matches(message) for predicate in predicates)
 
     def missed(self, pub: int) -> set[tuple[Heard, int]]:
         """All numbers of a publisher that a subscription misses."""

@@ -9,6 +9,7 @@
               if it came; what a record told of is missed
     bounds    nothing held or remembered is more than allowed, and no timer is left over
     counts    what was dropped is counted, each under its own name
+    losses, delays   what recovery does: see `repairs`
 
 Judges by `heard`, a naive twin that is told all that the network hands over. Of
 the endpoint itself it looks at sizes, counters and the numbers that it misses.
@@ -22,21 +23,23 @@ from typing import Any, Final
 
 from penstock.content.filter import Predicate
 from penstock.kernel.instant import Instant, to_seconds
-from penstock.sim.checkers import told
+from penstock.sim.checkers import repairs, sizes, told
 from penstock.sim.checkers.base import Violation
+from penstock.sim.checkers.heard import Heard
 from penstock.sim.checkers.life import Asked, Came, Life, Told, Track
 from penstock.sim.checkers.watch import VIOLATIONS_MAX, CheckFailed
 from penstock.sim.host import Host
 from penstock.sim.world import World
 from penstock.trace.fates import RECEIVED, TRANSITIONS, MissingState, ReceiverFate
-from penstock.transport.facts import Absence, Receipt
+from penstock.transport.facts import Absence, Receipt, Unseen
 from penstock.transport.settings import OrderingSettings
 from penstock.wire.frames.data import Data, MessageId
+from penstock.wire.frames.digest import Digest
+from penstock.wire.frames.repair import Repair
 
 # A clock that drifts may show the next nanosecond but one.
 _SLACK_NS: Final = 2
 _COMES: Final = RECEIVED | {ReceiverFate.DROPPED_LATE}
-_REFUSALS: Final = ("duplicate", "too_old", "old_epoch", "unmatched", "not_data", "after_end")
 
 
 class TransportCheck:
@@ -90,6 +93,10 @@ class TransportCheck:
         """An application asked for something."""
         self._life(name).asked[number] = Asked.begin(number, predicate, ordering)
 
+    def volunteer(self, name: str, predicate: Predicate) -> None:
+        """It keeps messages for others."""
+        self._life(name).offers.append(predicate)
+
     def adjust(
         self, name: str, number: int, ordering: OrderingSettings, *, local_ns: Instant
     ) -> None:
@@ -123,7 +130,7 @@ class TransportCheck:
         # As soon as it has dealt with it.
         self._world.events.schedule(self._world.now, self._settle, life)
         if type(frame) is not Data:
-            life.counted["not_data"] += 1
+            self._arrived_other(life, frame)
             return
         hearing = life.publishers.hear(frame, life.missed(frame.pub))
         for heard in hearing.ended:
@@ -132,24 +139,40 @@ class TransportCheck:
         if hearing.refusal is not None:
             life.counted[hearing.refusal] += 1
             return
-        host = self._world.host(name)
-        wanting = [a for a in life.asked.values() if a.predicate.matches(frame.message)]
-        if not wanting:
+        if not life.is_wanted(frame.message):
             life.counted["unmatched"] += 1
-        for asked in wanting:
-            since = asked.waiting_since(hearing.heard, self._world.now)
-            came = Came(frame, hearing.heard, hearing.number, self._world.now, host.now, since)
-            self._expect(life, asked, came)
+        self._expect_all(life, frame, hearing.heard, hearing.number)
+
+    def _arrived_other(self, life: Life, frame: Any) -> None:
+        if life.machine.recovery is None or type(frame) not in repairs.TAKEN:
+            life.counted["not_data"] += 1
+        elif type(frame) is Digest:
+            life.touched[frame.pub] = None
+        elif type(frame) is Repair:
+            taken = repairs.hear(life, frame)
+            if taken is not None:
+                self._expect_all(life, frame.original, *taken, is_repair=True)
+
+    def _expect_all(
+        self, life: Life, frame: Data, heard: Heard, number: int, *, is_repair: bool = False
+    ) -> None:
+        """Every subscription that wants it gets it."""
+        now, local_ns = self._world.now, self._world.host(life.name).now
+        for asked in life.asked.values():
+            if asked.predicate.matches(frame.message):
+                since = asked.waiting_since(heard, now)
+                came = Came(frame, heard, number, now, local_ns, since, is_repair)
+                self._expect(life, asked, came)
 
     def _expect(self, life: Life, asked: Asked, came: Came) -> None:
         track = asked.tracks.get(came.heard)
-        if track is None and asked.is_ordered:
+        if track is None and asked.is_ordered and not came.is_repair:
             track = asked.tracks[came.heard] = Track(came.number - 1)
         if track is not None:
             if track.is_over(came.number):
                 life.counted["after_end"] += 1
                 return
-            if asked.is_ordered and not self._garbles:
+            if asked.is_ordered and not came.is_repair and not self._garbles:
                 life.told += told.by_record(life, asked, came, self.published)
             track.top = max(track.top, came.number)
         asked.expect(came)
@@ -157,15 +180,15 @@ class TransportCheck:
     # What the endpoint tells.
 
     def fact(self, host: Host[Any, Any], item: object) -> None:
-        """A receipt or an absence."""
+        """A receipt, an absence, or how many never came of which nothing else is known."""
         life = self._life(host.name)
-        assert isinstance(item, Receipt | Absence), f"{host.name} delivers {item!r}"
+        assert isinstance(item, Receipt | Absence | Unseen), f"{host.name} delivers {item!r}"
         asked = life.asked.get(item.subscription)
         if asked is None:
             self._object("receipts", host.name, f"subscription {item.subscription} is over: {item}")
         elif isinstance(item, Receipt):
             self._on_receipt(host, asked, item)
-        else:
+        elif isinstance(item, Absence):
             self._on_absence(life, asked, item)
 
     def _on_receipt(self, host: Host[Any, Any], asked: Asked, receipt: Receipt) -> None:
@@ -174,11 +197,11 @@ class TransportCheck:
         text = f"subscription {asked.number} gets {frame.id} as {receipt.fate}"
         if not asked.predicate.matches(frame.message):
             self._object("exact", host.name, f"{text}, which {asked.predicate} does not match")
-        if not self._garbles and self.published.get(frame.id) != frame:
-            self._object("exact", host.name, f"{text}, which nobody published")
         if came is None:
             self._object("once", host.name, f"{text}, which came before or never")
             return
+        if not self._garbles and not self._is_published(came):
+            self._object("exact", host.name, f"{text}, which nobody published")
         if receipt.frame != came.frame or receipt.arrived_ns != came.local_ns:
             self._object("once", host.name, f"{text}, which is not what came at {came.at} ns")
         key = (came.heard, came.number)
@@ -190,6 +213,12 @@ class TransportCheck:
             self._object("fates", host.name, f"{text}, which was missing and ended as {end}")
         self._judge_wait(host, asked, came, receipt, text)
         self._judge_order(host.name, asked, came, receipt, text)
+
+    def _is_published(self, came: Came) -> bool:
+        published = self.published.get(came.frame.id)
+        if came.is_repair and published is not None:
+            published = repairs.as_repaired(published)
+        return published == came.frame
 
     def _judge_wait(
         self, host: Host[Any, Any], asked: Asked, came: Came, receipt: Receipt, text: str
@@ -221,6 +250,9 @@ class TransportCheck:
         self, name: str, asked: Asked, came: Came, receipt: Receipt, text: str
     ) -> None:
         track = asked.tracks.get(came.heard)
+        if came.is_repair:
+            self._judge_repair(name, asked, track, came, receipt, text)
+            return
         if not asked.is_ordered:
             was_missing = (came.heard, came.number) in asked.ends
             if receipt.fate is not ReceiverFate.DELIVERED and not was_missing:
@@ -239,6 +271,25 @@ class TransportCheck:
         ):
             self._object("order", name, f"{text}, and is to {asked.ordering.late} what is late")
         if receipt.fate is ReceiverFate.DELIVERED:
+            track.handed = came.number
+
+    def _judge_repair(
+        self,
+        name: str,
+        asked: Asked,
+        track: Track | None,
+        came: Came,
+        receipt: Receipt,
+        text: str,
+    ) -> None:
+        """It may come late, and is called what it is all the same."""
+        is_late = track is not None and track.handed is not None and came.number < track.handed
+        # Who does not order calls nothing late that it did not miss.
+        is_judged = asked.is_ordered or (came.heard, came.number) in asked.ends
+        drops = is_late and is_judged and asked.ordering.late == "drop"
+        if receipt.fate is not (ReceiverFate.DROPPED_LATE if drops else ReceiverFate.REPAIRED):
+            self._object("order", name, f"{text}, which others had kept")
+        if track is not None and not is_late:
             track.handed = came.number
 
     def _on_absence(self, life: Life, asked: Asked, absence: Absence) -> None:
@@ -261,7 +312,7 @@ class TransportCheck:
             self._object("fates", life.name, f"{text}, from {absence.state}")
         if (absence.lost_ns is not None) != (absence.state is MissingState.LOST):
             self._object("fates", life.name, f"{text}, {absence.state}, lost at {absence.lost_ns}")
-        came = number in heard.numbers
+        came = number in heard.numbers or number in heard.passed
         if came != (absence.resolution is not ReceiverFate.GIVEN_UP):
             self._object("fates", life.name, f"{text}, {'which' if came else 'and never'} came")
         waits = absence.id in asked.waiting
@@ -295,6 +346,11 @@ class TransportCheck:
         for hint in life.told:
             self._judge_told(life, hint)
         life.told.clear()
+        for pub, before in life.delays.items():
+            after = repairs.delays(life, pub)
+            if any(after.get(settings, known) != known for settings, known in before.items()):
+                self._object("delays", life.name, f"a repair told of the delays of {pub}")
+        life.delays.clear()
 
     def _compare_missing(self, life: Life, pub: int) -> None:
         heard, arrivals = life.publishers.all.get(pub), life.machine._arrivals.get(pub)
@@ -311,7 +367,11 @@ class TransportCheck:
             for again in sorted(track.missing):
                 if again in heard.numbers:
                     self._object("fates", life.name, f"{again} of {pub} came, and is missing")
-                if (heard, again) in life.asked[number].ends:
+                # What a repair showed not to be for us may be told of again.
+                ends = life.asked[number].ends
+                if again in heard.passed and ends.get((heard, again)) is MissingState.IRRELEVANT:
+                    del ends[heard, again]
+                if (heard, again) in ends:
                     self._object("fates", life.name, f"{again} of {pub} is missing again")
 
     def _judge_told(self, life: Life, hint: Told) -> None:
@@ -326,29 +386,9 @@ class TransportCheck:
             self._object("fates", life.name, f"{what} of {hint.heard.pub}, which it was told of")
 
     def _look_at(self, life: Life) -> None:
-        host, machine = self._world.host(life.name), life.machine
-        for counter in _REFUSALS:
-            if machine.counters[counter] != life.counted[counter]:
-                what = f"counts {machine.counters[counter]} {counter}, not {life.counted[counter]}"
-                self._object("counts", life.name, what)
-        if list(machine.publishers) != list(life.publishers.all):
-            self._object("bounds", life.name, f"remembers {list(machine.publishers)}")
-        timers = 0
-        for arrivals in machine._arrivals.values():
-            for number, stream in arrivals.streams.items():
-                asked = life.asked[number]
-                assumed = sum(missing.is_assumed for missing in stream._blocking)
-                timers += len(stream.missing) + assumed
-                for size, most, what in (
-                    (len(stream._held.waiting), asked.held_max, "held"),
-                    (len(stream.missing), asked.missing_max, "missing"),
-                    (assumed, asked.missing_max, "assumed"),
-                    (len(stream._given_up), asked.missing_max, "given up"),
-                ):
-                    if size > most:
-                        self._object("bounds", life.name, f"{size} messages {what}, not {most}")
-        if len(machine._timers) != timers:
-            self._object("bounds", life.name, f"{len(machine._timers)} timers, not {timers}")
+        host = self._world.host(life.name)
+        for check, what in sizes.objections(life):
+            self._object(check, life.name, what)
         for asked in life.asked.values():
             for row in asked.waiting.values():
                 for came in row:

@@ -13,9 +13,12 @@ from typing import Final
 from penstock.content.bloom import BloomParams
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration
 from penstock.kernel.seeds import Seeds
+from penstock.sim.loss import Bernoulli
 from penstock.sim.swarm.options import PERIODS, Options, draw_options
+from penstock.sim.swarm.recovery_options import draw_recoveries
 from penstock.sim.swarm.workload import FILTERS
 from penstock.transport.latch import LATCH_MAX, Conditional
+from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
     DEFAULT,
     OFF,
@@ -55,6 +58,10 @@ class EndpointOptions:
     burst_gap_ns: Duration
     # How long after faults and losses have stopped everybody has enough.
     calm_ns: Duration
+    # How the first client gets back what it lost, the second, and so on round.
+    recoveries: tuple[RecoverySettings | None, ...] = (None,)
+    # The chance that a client keeps messages for others besides, if it may.
+    keeps: float = 0
 
     def __str__(self) -> str:
         own = [f"  {f.name} = {getattr(self, f.name)!r}" for f in fields(self)[1:]]
@@ -91,7 +98,7 @@ def draw_endpoints(seed: int) -> EndpointOptions:
         numbers=rng.choice(((), ("a",))),
         bloom=BloomParams(128, 3) if rng.random() < 0.2 else None,
     )
-    return EndpointOptions(
+    options = EndpointOptions(
         network=network,
         settings=EndpointSettings(record=record, publishers_max=rng.choice((16_384,) * 6 + (2, 1))),
         interests=tuple(
@@ -102,6 +109,44 @@ def draw_endpoints(seed: int) -> EndpointOptions:
         burst_max=rng.choice((1, 5, 30)),
         burst_gap_ns=rng.choice((0, 100_000, MILLISECOND, 5 * MILLISECOND)),
         calm_ns=rng.choice((0, 0, 300)) * MILLISECOND,
+    )
+    return _with_recovery(options)
+
+
+def _with_recovery(options: EndpointOptions) -> EndpointOptions:
+    """Some runs have it: with more to lose, and interests of which records tell."""
+    rng = Seeds(options.seed).rng("swarm", "endpoints", "recovery")
+    recoveries = draw_recoveries(rng)
+    if recoveries == (None,):
+        return options
+    network = options.network
+    loss = rng.choice((Bernoulli(0.02), Bernoulli(0.1), network.link.loss))
+    network = replace(
+        network,
+        link=replace(network.link, loss=loss),
+        messages_per_s=min(network.messages_per_s, 100),
+    )
+    record = replace(options.settings.record, size=rng.choice((1, 5, 10, 10, 30)))
+    if record.bloom is not None:
+        # Sets of another size are no address.
+        record = replace(record, bloom=BloomParams())
+    if any(r is not None and r.digests for r in recoveries) and rng.random() < 0.2:
+        # Until it is known that they are needed, and then some.
+        network = replace(network, safety_ns=4 * SECOND, messages_per_s=50, changes_per_s=5)
+        record = replace(record, size=1)
+    publishers_max = rng.choice((16_384,) * 6 + (2, 1))
+    return replace(
+        options,
+        network=network,
+        settings=replace(options.settings, record=record, publishers_max=publishers_max),
+        interests=(*options.interests[:1], rng.choice(("true", "exists a", "a in (1, 2, 3, 4)"))),
+        orderings=tuple(
+            replace(ordering, hold_for_repair_ns=rng.choice((0, 0, 50, 1_000)) * MILLISECOND)
+            for ordering in options.orderings
+        ),
+        calm_ns=rng.choice((0, 300, 1_000)) * MILLISECOND,
+        recoveries=recoveries,
+        keeps=rng.choice((0, 0, 0.5)),
     )
 
 

@@ -7,7 +7,7 @@ and come back. Knows neither network nor checkers; `endpoints` carries it out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final, Literal
 
@@ -21,7 +21,7 @@ from penstock.sim.swarm.workload import publication
 # Subscriptions of one client at once.
 SUBSCRIPTIONS_MAX: Final = 6
 
-Verb = Literal["subscribe", "adjust", "unsubscribe", "leave", "return", "publish"]
+Verb = Literal["subscribe", "volunteer", "adjust", "unsubscribe", "leave", "return", "publish"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,10 @@ def draw_actions(options: EndpointOptions, *, stop: Instant) -> list[Action]:
 def joining(options: EndpointOptions, client: str, life: int) -> list[Action]:
     """What an application asks for whenever its host starts."""
     rng = Seeds(options.seed).rng("swarm", "endpoints", "joining", client, str(life))
-    return [_wish(rng, options, client, 0) for _ in range(rng.randint(1, 3))]
+    wishes = [_wish(rng, options, client, 0) for _ in range(rng.randint(1, 3))]
+    if rng.random() >= options.keeps:
+        return wishes
+    return [replace(_wish(rng, options, client, 0), verb="volunteer"), *wishes]
 
 
 def _burst(

@@ -33,7 +33,8 @@ from penstock.sim.swarm.endpoint_workload import SUBSCRIPTIONS_MAX, Action, draw
 from penstock.sim.swarm.run import SwarmFailed
 from penstock.sim.swarm.story import Log, Story
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Receipt
+from penstock.transport.facts import Absence, Receipt, Unseen
+from penstock.transport.settings import EndpointSettings
 
 # How long things go on after everybody has had enough.
 _REST_NS: Final = 100 * MILLISECOND
@@ -108,7 +109,7 @@ class EndpointSwarm:
                 name,
                 homes.choice(self.network.topology.nodes),
                 pub=number,
-                settings=self.options.settings,
+                settings=self._settings(number),
                 arrived=self._arrived,
                 access=access,
             )
@@ -120,6 +121,10 @@ class EndpointSwarm:
             at = clocks.randint(0, options.stagger_ns)
             world.events.schedule(at, host.restart)
             world.events.schedule(at, self._join, name)
+
+    def _settings(self, number: int) -> EndpointSettings:
+        recoveries = self.options.recoveries
+        return replace(self.options.settings, recovery=recoveries[number % len(recoveries)])
 
     def _draw_faults(self) -> list[Fault]:
         options = self.options.network
@@ -179,7 +184,7 @@ class EndpointSwarm:
         self._lives[name] += 1
         self._say(f"{name} starts for the {self._lives[name]}. time")
         for action in joining(self.options, name, self._lives[name]):
-            self._subscribe(action)
+            (self._volunteer if action.verb == "volunteer" else self._subscribe)(action)
 
     def _act(self, action: Action) -> None:
         name = action.client
@@ -220,6 +225,17 @@ class EndpointSwarm:
             self.check.subscribe(name, number, predicate, ordering)
 
         self.network.world.host(name).call(ask)
+
+    def _volunteer(self, action: Action) -> None:
+        host = self.network.world.host(action.client)
+        recovery = host.machine.recovery
+        if recovery is None or not recovery._settings.volunteers:
+            return
+        interest = self.options.interests[action.interest]
+        predicate = parse(interest)
+        self._say(f"{action.client} keeps {interest} for others")
+        host.call(lambda endpoint, now: endpoint.volunteer(predicate, now=now))
+        self.check.volunteer(action.client, predicate)
 
     def _adjust(self, action: Action) -> None:
         name, numbers = action.client, self._subscriptions[action.client]
@@ -269,6 +285,9 @@ class EndpointSwarm:
         if isinstance(fact, Receipt):
             self.receipts[str(fact.fate)] += 1
             row = (*fact.frame.id, fact.arrived_ns, fact.ended_ns, fact.latch_ns, str(fact.fate))
+        elif isinstance(fact, Unseen):
+            self.absences["unseen"] += fact.messages
+            row = (fact.pub, fact.epoch, fact.messages, fact.detected_ns, fact.ended_ns)
         else:
             assert isinstance(fact, Absence)
             self.absences[str(fact.resolution)] += 1

@@ -31,14 +31,15 @@ class Budget:
     def __init__(self, rate: float) -> None:
         self._rate: Final = rate
         self._tokens = max(1.0, rate)
-        self._since: Instant = 0
+        self._since: Instant | None = None
         self.refused = 0
 
     def take(self, now: Instant) -> bool:
         """Whether one more may go."""
-        earned = (now - self._since) * self._rate / SECOND
-        self._tokens = min(max(1.0, self._rate), self._tokens + max(0.0, earned))
-        self._since = max(self._since, now)
+        earned = 0 if self._since is None else (now - self._since) * self._rate / SECOND
+        self._tokens = min(max(1.0, self._rate), self._tokens + max(0, earned))
+        # Also if the clock was set back: it need not catch up before anything is earned again.
+        self._since = now
         if self._tokens < 1:
             self.refused += 1
             return False

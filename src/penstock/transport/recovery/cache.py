@@ -194,6 +194,16 @@ class Caches:
         # Messages too large, messages that went for others of other publishers, and publishers.
         self.refused = self.evicted = self.forgotten = 0
 
+    @property
+    def publishers(self) -> int:
+        """Of how many something came."""
+        return len(self._caches)
+
+    @property
+    def messages(self) -> int:
+        """How many are held."""
+        return sum(len(cache.held) for cache in self._caches.values())
+
     def put(self, frame: Data, *, now: Instant) -> None:
         """A message that came, or that we published; it is the newest, unless it is held yet."""
         size_bytes = size_of(frame)

@@ -1,40 +1,46 @@
 """Digests where they are made: what was sent of late, for those who hear little of it (§3.4).
 
 A subscriber that few messages are for sees few records, and none at all of the last
-messages before a silence. Who so asks is told of every message, four times a second.
+messages before a silence. Who so asks is told of every message, several times a second;
+of its attributes those that some filter of who asks is about.
 Each digest tells of what was sent since the one before it, and of a few more; after
 a silence of a period the last one is repeated once. A digest that was lost can be
 asked for by its number.
+
+To those who track flows it tells the last numbers of the flows that got some since;
+of what the messages were it tells only if somebody asks for that.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
-from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.instant import MICROSECOND, MILLISECOND, Duration, Instant
 from penstock.transport.carrier import listing_of
+from penstock.transport.recovery.flows import LEASE_NS, Flows
 from penstock.wire.codec.record import EntryCodec
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.record import FingerprintEntry, Record
-from penstock.wire.limits import RECORD_ENTRIES_MAX
+from penstock.wire.limits import DIGEST_FLOWS_MAX, RECORD_ENTRIES_MAX
 from penstock.wire.quantise import delta_100us, stamp_us
 from penstock.wire.serial import SEQ_BITS, after
 
 PERIOD_NS: Final[Duration] = 250 * MILLISECOND
-# Who wants digests says so again within this time.
-LEASE_NS: Final[Duration] = 30 * SECOND
 # Messages that the digest before told of already.
-_OVERLAP: Final = 2
+_OVERLAP: Final = 1
 _KEPT_MAX: Final = 64
-# What is left of a frame for entries, beside head, base and flows.
+# Of more it is not known how many they are.
+_WANTED_BY_MAX: Final = 16_384
+# What is left of a frame for entries, beside head, base and some flows.
 _ENTRIES_BYTES_MAX: Final = 1_000
+_FLOWS_BESIDE_MAX: Final = 32
 # More than that since the last digest is not told of.
 _SENT_MAX: Final = 4_096
 
@@ -45,58 +51,147 @@ class _Sent(NamedTuple):
     entry: FingerprintEntry
 
 
+# Of attributes.
+Names: TypeAlias = frozenset[str]
+
+
+class _Wanted(NamedTuple):
+    # All if it is None.
+    names: Names | None
+    until: Instant
+
+
+# Flows and their last numbers, sorted.
+_Numbers: TypeAlias = list[tuple[int, int]]
+
+
 class DigestMaker:
     """Of one publisher's epoch."""
 
-    def __init__(self, pub: int, epoch: int, encoder: Encoder) -> None:
+    def __init__(self, pub: int, epoch: int, encoder: Encoder, flows: Flows) -> None:
         self._pub: Final = pub
         self._epoch: Final = epoch
         self._encoder: Final = encoder
+        self._flows: Final = flows
+        # The last numbers that were told, should they have to be repeated.
+        self._last_numbers: _Numbers = []
+        self._seq = 0
+        self._departed_ns: Instant = 0
         # What the next digest tells of, oldest first; how many of them the last one did too.
         self._sent: Final[deque[_Sent]] = deque(maxlen=_SENT_MAX)
         self._told = 0
         self._is_repeated = True
         self._number = 0
         self._kept: Final[OrderedDict[int, Digest]] = OrderedDict()
-        self._wanted_until: Instant = 0
+        # When those of them were that went to all once more.
+        self._again_at: Final[dict[int, Instant]] = {}
+        # Who asks, and until when that holds; who asked last comes last.
+        self._wanted_by: Final[OrderedDict[int, _Wanted]] = OrderedDict()
+        # The attributes that are told of: these, or all.
+        self._names: Names = frozenset()
+        self._is_of_all = False
         self.due_at: Instant | None = None
 
-    def wanted(self, now: Instant) -> None:
-        """Somebody asks for digests."""
-        self._wanted_until = now + LEASE_NS
+    def wanted(self, subscriber: int, names: Names | None, now: Instant) -> int:
+        """Somebody asks to be told of messages, or of these attributes of them; how many ask."""
+        wanted_by = self._wanted_by
+        wanted_by.pop(subscriber, None)
+        wanted_by[subscriber] = _Wanted(names, now + LEASE_NS)
+        while wanted_by[next(iter(wanted_by))].until <= now or len(wanted_by) > _WANTED_BY_MAX:
+            wanted_by.popitem(last=False)
+        if names is None or not names <= self._names:
+            self._names = frozenset().union(*(wanted.names or () for wanted in wanted_by.values()))
+            self._is_of_all = any(wanted.names is None for wanted in wanted_by.values())
+        self.begin(now)
+        return len(wanted_by)
+
+    @property
+    def _wanted_until(self) -> Instant:
+        last = next(reversed(self._wanted_by.values()), None)
+        return 0 if last is None else last.until
+
+    def begin(self, now: Instant) -> None:
+        """Somebody listens, if only for the numbers of flows."""
         if self.due_at is None:
             self.due_at = now + PERIOD_NS
 
     def on_sent(self, frame: Data, now: Instant) -> None:
         """A message left."""
-        if self.due_at is not None:
-            departed_ns = now - now % MICROSECOND
-            self._sent.append(_Sent(frame.seq, departed_ns, self._entry(frame.message)))
+        if self.due_at is None:
+            return
+        self._seq, self._departed_ns = frame.seq, now - now % MICROSECOND
+        if now < self._wanted_until:
+            self._sent.append(_Sent(frame.seq, self._departed_ns, self._entry(frame.message)))
 
     def make(self, now: Instant) -> list[Digest]:
         """What is due now."""
-        if now >= self._wanted_until:
+        if now >= max(self._wanted_until, self._flows.until):
             self.due_at = None
             self._sent.clear()
             self._told = 0
             return []
         self.due_at = now + PERIOD_NS
-        is_silent = len(self._sent) <= self._told
-        if not self._sent or (is_silent and self._is_repeated):
-            return []
+        numbers = self._flows.take_moved()
+        is_silent = len(self._sent) <= self._told and not numbers
+        if is_silent:
+            if self._is_repeated:
+                return []
+            numbers = self._last_numbers
         self._is_repeated = is_silent
-        made = (self._digest(part, now) for part in _parts(list(self._sent)))
-        digests = [digest for digest in made if digest is not None]
+        self._last_numbers = numbers
+        digests = self._digests(numbers, now)
         while len(self._sent) > _OVERLAP:
             self._sent.popleft()
         self._told = len(self._sent)
         return digests
 
-    def again(self, first: int, count: int) -> list[Digest]:
-        """The digests of these numbers that are still kept."""
-        return [digest for number, digest in self._kept.items() if 0 <= number - first < count]
+    def _digests(self, numbers: _Numbers, now: Instant) -> list[Digest]:
+        digests = []
+        for part in _parts(list(self._sent)):
+            beside, numbers = numbers[:_FLOWS_BESIDE_MAX], numbers[_FLOWS_BESIDE_MAX:]
+            digest = self._digest(part, beside, now)
+            if digest is None:
+                numbers = beside + numbers
+            else:
+                digests.append(digest)
+        while numbers:
+            digests.append(self._keep(self._of_flows(numbers[:DIGEST_FLOWS_MAX], now)))
+            numbers = numbers[DIGEST_FLOWS_MAX:]
+        return digests
 
-    def _digest(self, part: list[_Sent], now: Instant) -> Digest | None:
+    def _of_flows(self, numbers: _Numbers, now: Instant) -> Digest:
+        """Says nothing of what the messages were."""
+        return Digest(
+            pub=self._pub,
+            epoch=self._epoch,
+            number=self._number,
+            seq=self._seq,
+            send_ts_us=stamp_us(now),
+            departed_100us=delta_100us(now - self._departed_ns),
+            flows=tuple(numbers),
+        )
+
+    def again(
+        self, first: int, count: int, requester: int, hold_ns: Duration, now: Instant
+    ) -> list[Digest]:
+        """The digests of these numbers that are still kept: for all, or for who asked later.
+
+        Who loses a digest seldom does so alone. For a while after one was sent again to
+        all, those who ask for it asked before it came.
+        """
+        found = []
+        for number, digest in self._kept.items():
+            if not 0 <= number - first < count:
+                continue
+            sent_at = self._again_at.get(number)
+            if sent_at is None:
+                self._again_at[number] = now
+                found.append(digest)
+            elif now >= sent_at + hold_ns:
+                found.append(replace(digest, to=requester))
+        return found
+
+    def _digest(self, part: list[_Sent], numbers: _Numbers, now: Instant) -> Digest | None:
         """Describes these, oldest first; the base is the last one that is not too large."""
         width_bits = self._encoder.fingerprint_bits
         alone = EntryCodec((), (), width_bits)
@@ -119,21 +214,27 @@ class DigestMaker:
                 [delta_100us(newest.departed_ns - sent.departed_ns) for sent in others],
                 [codec.pack(sent.entry) for sent in others],
             ),
+            flows=tuple(numbers),
         )
+        return self._keep(digest)
+
+    def _keep(self, digest: Digest) -> Digest:
         self._number = after(self._number, SEQ_BITS)
         self._kept[digest.number] = digest
         if len(self._kept) > _KEPT_MAX:
-            self._kept.popitem(last=False)
+            forgotten, _ = self._kept.popitem(last=False)
+            self._again_at.pop(forgotten, None)
         return digest
 
     def _entry(self, message: Message) -> FingerprintEntry:
+        if not self._is_of_all:
+            # What no filter asks for tells nobody anything.
+            kept = {
+                name: message.attributes[name] for name in message.attributes if name in self._names
+            }
+            message = Message(kept)
         listing = listing_of(message, self._encoder)
         return FingerprintEntry(listing.presence, tuple(sorted({*listing.values})))
-
-
-def for_one(digest: Digest, endpoint: int) -> Digest:
-    """The same, for one endpoint alone."""
-    return replace(digest, to=endpoint)
 
 
 def _parts(sent: list[_Sent]) -> Iterable[list[_Sent]]:

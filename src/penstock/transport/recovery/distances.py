@@ -56,10 +56,10 @@ class Distances:
         self._peer(peer)
 
     def hint(self, peer: int, distance_ns: Duration) -> None:
-        """What holds until an echo comes; clocks that differ cannot make it absurd."""
+        """What holds until an echo comes; what cannot be is told by clocks that differ."""
         known = self._peer(peer)
-        likely_ns = min(max(distance_ns, _HINT_MIN), _HINT_MAX)
-        known.hinted_ns = _smoothed(known.hinted_ns, likely_ns)
+        if 0 <= distance_ns <= _HINT_MAX:
+            known.hinted_ns = _smoothed(known.hinted_ns, max(distance_ns, _HINT_MIN))
 
     def on_echo(self, peer: int, sent_us32: int, hold_ns: Duration, *, now: Instant) -> bool:
         """Our stamp came back, after it was held so long; False if that cannot be."""
@@ -70,7 +70,8 @@ class Distances:
             self.refused += 1
             return False
         known = self._peer(peer)
-        known.measured_ns = _smoothed(known.measured_ns, rtt_ns // 2)
+        # Stamps tell nothing shorter; and who waits for no time at all never gets on.
+        known.measured_ns = _smoothed(known.measured_ns, max(MICROSECOND, rtt_ns // 2))
         return True
 
     def _peer(self, peer: int) -> _Peer:

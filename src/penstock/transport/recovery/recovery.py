@@ -19,30 +19,46 @@ import msgspec
 
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter, Predicate
+from penstock.content.limits import CONSTRAINTS_MAX
+from penstock.content.message import Message
 from penstock.content.tags import Encoder
-from penstock.kernel.instant import SECOND, Instant
+from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.transport.facts import Loss
 from penstock.transport.network import Carried, Network
 from penstock.transport.recovery.budget import Admission, Budget, Unlimited
 from penstock.transport.recovery.cache import Caches
 from penstock.transport.recovery.distances import Distances
 from penstock.transport.recovery.exchange import Exchange, Signal
+from penstock.transport.recovery.flows import Sent
+from penstock.transport.recovery.holes import Holes, Lost
 from penstock.transport.recovery.repairer import Repairer
 from penstock.transport.recovery.requester import Requester
 from penstock.transport.recovery.settings import RecoverySettings
+from penstock.transport.recovery.tracking import Tracking
 from penstock.wire import size_of
 from penstock.wire.frames.addresses import to_endpoint
 from penstock.wire.frames.base import TrafficClass, TransportFrame
-from penstock.wire.frames.data import Data, MessageId
+from penstock.wire.frames.data import Data, Flow, MessageId
 from penstock.wire.frames.digest import Digest
+from penstock.wire.frames.recall import Recall
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-from penstock.wire.quantise import delta_ns
+from penstock.wire.quantise import delta_100us, delta_ns
 
 _ADAPT_NS: Final = SECOND
+# Distances that a loss which numbers of a flow tell of is left to these.
+_HOLES_FIRST: Final = 6
 _PUBLISHER: Final = "penstock.pub"
 _SCOPE: Final = "penstock.scope"
+_COUNTED: Final = (
+    "asked",
+    "answered",
+    "repaired",
+    "repair_unmatched",
+    "repair_unwanted",
+    "unaddressable",
+)
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
@@ -69,7 +85,7 @@ class Receiver(Protocol):
     def has_come(self, id_: MessageId) -> bool:
         """Whether the message came here."""
 
-    def take_repair(self, frame: Data, now: Instant) -> bool:
+    def take_repair(self, frame: Data, now: Instant, *, is_asked: bool) -> bool:
         """Takes a message that others had kept; whether it was still missing."""
 
     def take_digest(self, digest: Digest, now: Instant) -> None:
@@ -77,6 +93,12 @@ class Receiver(Protocol):
 
     def give_up(self, id_: MessageId, now: Instant) -> None:
         """Nobody could repair it."""
+
+    def give_up_unseen(self, lost: Lost, now: Instant) -> None:
+        """So many messages nobody could repair, of which it is not known which they were."""
+
+    def loss_wait_ns(self, pub: int) -> Duration:
+        """How long after another a message of this publisher may come that left before it."""
 
     def tell(self, fact: Asked | Answered | Told) -> None:
         """For the trace."""
@@ -128,6 +150,20 @@ class Recovery:
             send=self._send_request,
             give_up=self._on_given_up,
         )
+        self._holes: Final = Holes(
+            identity.me,
+            self._distances,
+            give_up_ns=settings.give_up_ns,
+            draw=draw,
+            send=self._send_other,
+            loss_wait_ns=receiver.loss_wait_ns,
+            give_up=receiver.give_up_unseen,
+        )
+        self._tracking: Final = (
+            Tracking(identity.me, self._holes, draw=draw, send=self._send_other)
+            if settings.tracks
+            else None
+        )
         self._exchange: Final = Exchange(
             identity.me,
             identity.epoch,
@@ -135,9 +171,14 @@ class Recovery:
             network,
             self._distances,
             asks=settings.digests,
+            tracking=self._tracking,
+            tracked_max=settings.tracked_max if settings.publisher_answers else 0,
             numbers=numbers,
+            draw=draw,
             send=self._send_other,
             reveal=receiver.take_digest,
+            answer=self._on_recalled,
+            on_sharers=self._requester.on_sharers,
         )
         self._repairer: Final = Repairer(
             identity.me,
@@ -152,7 +193,7 @@ class Recovery:
         self._is_known = False
         self._publishes = False
         self._adapt_at: Instant | None = None
-        for name in ("repaired", "repair_unmatched", "repair_unwanted", "unaddressable"):
+        for name in _COUNTED:
             counters.setdefault(name, 0)
 
     # What the endpoint does.
@@ -160,6 +201,9 @@ class Recovery:
     def subscribed(self, wish: int, predicate: Predicate, now: Instant) -> None:
         """Offers to answer for what a subscription gets."""
         self._make_known(now)
+        self._exchange.subscribed(wish, predicate)
+        if self._tracking is not None:
+            self._tracking.subscribed(wish, predicate, now)
         if self._settings.volunteers:
             number = self._volunteered[wish] = next(self._numbers)
             self._network.subscribe(
@@ -168,9 +212,16 @@ class Recovery:
 
     def unsubscribed(self, wish: int, now: Instant) -> None:
         """Takes the offer back; what is kept still serves those who ask for the rest."""
+        self._exchange.unsubscribed(wish)
+        if self._tracking is not None:
+            self._tracking.unsubscribed(wish, now)
         number = self._volunteered.pop(wish, None)
         if number is not None:
             self._network.unsubscribe(number, now=now)
+
+    def flows_of(self, message: Message) -> tuple[Flow, ...]:
+        """The tracked flows that a message is about to get numbers in."""
+        return self._exchange.flows.match(message)
 
     def published(self, frame: Data, now: Instant) -> None:
         """Keeps what left here."""
@@ -185,27 +236,32 @@ class Recovery:
         self._keep(frame, now)
         self._exchange.published(frame, now)
 
-    def came(self, frame: Data, *, is_wanted: bool, now: Instant) -> None:
-        """An original, for the first time."""
+    def came(self, frame: Data, *, is_wanted: bool, is_kept: bool = False, now: Instant) -> None:
+        """An original, for the first time: for somebody here, or only to be kept for others."""
         if len(self._requester):
             self._requester.on_came(frame.id, now)
         if is_wanted:
             self._exchange.came(frame, now)
-            if self._settings.volunteers:
-                self._keep(frame, now)
+        if (is_wanted or is_kept) and self._settings.volunteers:
+            self._keep(frame, now)
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:
         """A number is lost, or it came after all and never was."""
+        id_ = loss.id
         if loss.is_retracted:
-            self._requester.on_came(loss.id, now)
+            self._requester.on_came(id_, now)
             return
-        self._distances.hint(loss.id.pub, loss.due_ns - loss.departed_ns)
+        self._distances.hint(id_.pub, loss.due_ns - loss.departed_ns)
         bits = self._bits_of(loss)
         if bits is None:
             self._counters["unaddressable"] += 1
-            self._on_given_up(loss.id, now)
-        else:
-            self._requester.want(loss.id, bits, loss.due_ns, now)
+            self._on_given_up(id_, now)
+            return
+        later_ns = 0
+        if self._tracking is not None and self._tracking.is_tracked(id_.pub):
+            # Its numbers tell of this loss, too, or nearly always do; who asks then is enough.
+            later_ns = _HOLES_FIRST * self._distances.of(id_.pub)
+        self._requester.want(id_, bits, loss.due_ns, now, later_ns=later_ns)
 
     def forget(self, id_: MessageId) -> None:
         """Nobody here waits for it any more."""
@@ -228,6 +284,7 @@ class Recovery:
         for id_ in self._repairer.timers.due(now):
             self._repairer.ring(id_, now)
         self._exchange.wake(now)
+        self._holes.wake(now)
         if self._adapt_at is not None and now >= self._adapt_at:
             self.caches.adapt(now=now)
             self.own_cache.adapt(now=now)
@@ -239,6 +296,7 @@ class Recovery:
             self._requester.timers.next_wakeup(),
             self._repairer.timers.next_wakeup(),
             self._exchange.next_wakeup(),
+            self._holes.next_wakeup(),
             self._adapt_at,
         )
         return min((at for at in times if at is not None), default=None)
@@ -253,7 +311,8 @@ class Recovery:
         if request.pub == self._identity.me:
             is_ours = request.epoch == self._identity.epoch
         else:
-            is_ours = self._receiver.has_come(request.id)
+            # What is held came, also if that was too long ago to be remembered otherwise.
+            is_ours = self._receiver.has_come(request.id) or bool(self.caches.peek(request.id))
         if is_ours:
             self._repairer.on_request(request, now)
 
@@ -266,11 +325,34 @@ class Recovery:
             self._distances.on_echo(repair.repairer, repair.echo_ts_us, hold_ns, now=now)
             self._requester.on_repair(original.pub, repair.repairer)
         self._repairer.on_repair(repair, now)
-        if self._receiver.take_repair(original, now):
+        is_asked = self._holes.has(original.pub, original.epoch, original.flows)
+        is_taken = self._receiver.take_repair(original, now, is_asked=is_asked)
+        if is_asked or is_taken:
+            # Else it is not here: its numbers must still be missed.
+            self._holes.came(original.pub, original.epoch, original.flows, now)
+        if is_taken:
             self._counters["repaired"] += 1
             self._requester.on_came(original.id, now)
             if self._settings.volunteers:
                 self._keep(original, now)
+
+    def _on_recalled(self, recall: Recall, sent: Sent, now: Instant) -> None:
+        """Somebody lost this message of ours, and could only name its number in a flow."""
+        request = Request(
+            pub=recall.pub,
+            epoch=recall.epoch,
+            seq=sent.seq,
+            requester=recall.requester,
+            send_ts_us=recall.send_ts_us,
+            age_100us=delta_100us(now - sent.departed_ns),
+            delay_100us=0,
+            round=0,
+            is_unicast=False,
+            bloom=0,
+            bloom_bytes=1,
+            first=self._identity.me,
+        )
+        self._repairer.on_request(request, now)
 
     def _caches_of(self, pub: int) -> Caches:
         return self.own_cache if pub == self._identity.me else self.caches
@@ -286,6 +368,7 @@ class Recovery:
         if not self._admission.may_send(size_of(request), request.bloom, now=now):
             return False
         self._network.publish(request, traffic=TrafficClass.REQUEST, now=now)
+        self._counters["asked"] += 1
         self._receiver.tell(Asked(request))
         return True
 
@@ -294,6 +377,7 @@ class Recovery:
         if not self._admission.may_send(size_of(repair), bits, now=now):
             return False
         self._network.publish(repair, now=now)
+        self._counters["answered"] += 1
         self._receiver.tell(Answered(repair))
         return True
 
@@ -333,8 +417,10 @@ class Recovery:
         scope = self._settings.scope
         if scope is None:
             return predicate
+        # One constraint less is asked of a filter that has no room: it offers more, not less.
+        most = CONSTRAINTS_MAX - 1
         return Predicate(
-            [Filter([*own.constraints, _in_scope(scope)]) for own in predicate.filters]
+            [Filter([*own.constraints[:most], _in_scope(scope)]) for own in predicate.filters]
         )
 
 

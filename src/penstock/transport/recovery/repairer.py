@@ -1,12 +1,14 @@
 """Answers who lost a message that is kept here.
 
-1. A request that names us is answered at once; one that names another is not for us.
+1. A request that names us is answered at once; one that names another is not for us. One
+   that names nobody is ours as well, if we have answered another for it alone.
 2. One that names nobody is answered after a wait of SRM's, by the distance to who
    asked [R5], unless a repair of somebody else is heard before that.
 3. A repair goes to all who want the message if two ask for it, or if as a rule more
    than one does; else to who asked alone.
 4. For a while after a repair went to all, requests for it were sent before it came
    [R6], and are not answered; after one for one alone, those of that one.
+5. By how many answered after all the waits adapt, once that while is over.
 """
 
 from __future__ import annotations
@@ -35,14 +37,18 @@ from penstock.wire.quantise import ECHO_STAMP_BITS, delta_ns, hold_100us
 _ECHO_MASK: Final = (1 << ECHO_STAMP_BITS) - 1
 _POSTPONED: Final = 20 * MILLISECOND
 _SMOOTHING: Final = 1 / 8
-# As a rule only one asks, if on average no more do than these.
-_ALONE: Final = 1.2
+# As a rule only one asks, if on average no more do than these; until that is known, several do:
+# those who left it to who asked wait long for what went to that one alone.
+_ALONE: Final = 1.05
+_ASKERS_BEGIN: Final = 2.0
+# D1 and D2 to begin with where the law is exponential: that needs width, and no wait of all.
+_BEGIN: Final = (0.5, 8.0)
 
 
 class Answer:
-    """What is about to be sent again."""
+    """What is about to be sent again, or was."""
 
-    __slots__ = ("frame", "id", "is_ours", "requesters", "since_ns")
+    __slots__ = ("first_ns", "frame", "id", "is_ours", "repairs", "requesters", "since_ns")
 
     def __init__(self, id_: MessageId, frame: Data, now: Instant, *, is_ours: bool) -> None:
         self.id: Final = id_
@@ -50,6 +56,9 @@ class Answer:
         # Whether we were named, so that nobody else is about to answer.
         self.is_ours: Final = is_ours
         self.since_ns: Final = now
+        # How many answered, we among them, and when the first did.
+        self.repairs = 0
+        self.first_ns: Instant = now
         # Who asked: their stamp, and when it came.
         self.requesters: Final[dict[int, tuple[int, Instant]]] = {}
 
@@ -75,16 +84,21 @@ class Repairer:
         self._draw: Final = draw
         self._send: Final = send
         self._budget: Final = Budget(settings.repairs_mps)
-        self._adaptive: Final = Adaptive(settings.timers, to_answer=True)
+        begin = _BEGIN if settings.timers.law == "exponential" else None
+        self._adaptive: Final = Adaptive(settings.timers, to_answer=True, begin=begin)
         self._answers: Final[dict[MessageId, Answer]] = {}
+        # Those of which a repair was sent or heard, until nobody else can send one.
+        self._answered: Final[OrderedDict[MessageId, Answer]] = OrderedDict()
         # Until when requests were sent before a repair came: of all, or of one.
         self._held_down: Final[OrderedDict[MessageId | tuple[MessageId, int], Instant]] = (
             OrderedDict()
         )
         # How many ask for a message, on average.
-        self._askers = 1.0
+        self._askers = _ASKERS_BEGIN
         # Of the last messages sent again, how many asked for each.
         self._asked_for: Final[OrderedDict[MessageId, int]] = OrderedDict()
+        # Those of them that nobody but who asked got.
+        self._alone: Final[set[MessageId]] = set()
         self.timers: Final[Timers[MessageId]] = Timers()
         self.overflow = 0
 
@@ -113,11 +127,14 @@ class Repairer:
         if len(self._answers) >= self._settings.answers_max:
             self.overflow += 1
             return
-        answer = self._answers[id_] = Answer(id_, frame, now, is_ours=request.first == self._me)
+        # Others did not hear that we answered one alone, and think that we do not.
+        is_ours = request.first == self._me or id_ in self._alone
+        answer = self._answers[id_] = Answer(id_, frame, now, is_ours=is_ours)
         answer.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
         if answer.is_ours:
             self.ring(id_, now)
             return
+        self._adapt(now)
         wait_ns = self._adaptive.wait_ns(distance_ns, group=self._group, draw=self._draw())
         self.timers.set(id_, now + wait_ns)
 
@@ -129,7 +146,7 @@ class Repairer:
             answer = self._answers.pop(id_, None)
             if answer is not None:
                 self.timers.cancel(id_)
-                self._adapt(answer, now, duplicates=0)
+            self._count_repair(id_, answer, now)
             self._hold_down(id_, self._distances.of(repair.requester), now)
 
     def ring(self, id_: MessageId, now: Instant) -> None:
@@ -145,14 +162,15 @@ class Repairer:
         del self._answers[id_]
         self.timers.cancel(id_)
         self._caches_of(id_.pub).on_repair(id_.pub, own=True)
-        self._count_askers(answer)
+        self._count_askers(answer, is_alone=repair.to is not None)
         key = id_ if repair.to is None else (id_, repair.to)
         self._hold_down(key, self._distances.of(repair.requester), now)
-        self._adapt(answer, now, duplicates=0)
+        if not answer.is_ours:
+            self._count_repair(id_, answer, now)
 
     @property
     def _group(self) -> int:
-        return max(2, self._distances.count)
+        return max(self._settings.group_min, self._distances.count)
 
     def _repair(self, answer: Answer, now: Instant) -> Repair | None:
         """For the one who asked last, or all; None if it does not fit a frame."""
@@ -180,7 +198,7 @@ class Repairer:
         # What others do not hear they cannot leave to us.
         return self._settings.reply == "unicast" or (answer.is_ours and self._askers <= _ALONE)
 
-    def _count_askers(self, answer: Answer) -> None:
+    def _count_askers(self, answer: Answer, *, is_alone: bool) -> None:
         """One who asks after others were answered is one more for the same message."""
         before = self._asked_for.get(answer.id, 0)
         count = self._asked_for[answer.id] = before + len(answer.requesters)
@@ -188,15 +206,37 @@ class Repairer:
             self._askers += _SMOOTHING * (count - self._askers)
         else:
             self._askers += _SMOOTHING * (count - before)
+        if is_alone:
+            self._alone.add(answer.id)
+        else:
+            self._alone.discard(answer.id)
         while len(self._asked_for) > self._settings.answers_max:
-            self._asked_for.popitem(last=False)
+            self._alone.discard(self._asked_for.popitem(last=False)[0])
 
-    def _adapt(self, answer: Answer, now: Instant, *, duplicates: int) -> None:
-        requester = next(iter(answer.requesters))
-        rtt_ns = max(1, 2 * self._distances.of(requester))
-        self._adaptive.on_cycle(
-            duplicates, (now - answer.since_ns) / rtt_ns, is_closest=False, group=self._group
-        )
+    def _count_repair(self, id_: MessageId, answer: Answer | None, now: Instant) -> None:
+        """One more answered what we were to answer, or did; it was us, or another."""
+        answer = self._answered.setdefault(id_, answer) if answer else self._answered.get(id_)
+        if answer is None:
+            return
+        answer.first_ns = answer.first_ns if answer.repairs else now
+        answer.repairs += 1
+        while len(self._answered) > self._settings.answers_max:
+            self._answered.popitem(last=False)
+
+    def _adapt(self, now: Instant) -> None:
+        """To those messages that all have been answered who could, however often."""
+        while self._answered:
+            id_, answer = next(iter(self._answered.items()))
+            if now < self._held_down.get(id_, 0):
+                return
+            del self._answered[id_]
+            rtt_ns = max(1, 2 * self._distances.of(next(iter(answer.requesters))))
+            self._adaptive.on_cycle(
+                answer.repairs - 1,
+                (answer.first_ns - answer.since_ns) / rtt_ns,
+                is_closest=False,
+                group=self._group,
+            )
 
     def _is_held_down(self, id_: MessageId, requester: int, now: Instant) -> bool:
         held_down = self._held_down

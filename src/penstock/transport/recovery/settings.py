@@ -19,11 +19,14 @@ class RecoverySettings:
 
     # Wider than SRM's to begin with, for who shares a loss is not known; they adapt.
     timers: TimerSettings = field(
-        default_factory=lambda: TimerSettings(ask_first=0.5, ask_width=4.0)
+        default_factory=lambda: TimerSettings(ask_first=0.5, ask_width=6.0)
     )
     cache: CacheSettings = field(default_factory=CacheSettings)
-    # Of what is published here: others may ask for any of it, and often nobody else has it.
-    own_cache: CacheSettings = field(default_factory=lambda: CacheSettings(k_min=256, k_max=16_384))
+    # Of what is published here: others may ask for any of it, and often nobody else has it. A
+    # burst must not push out what came just before it, before anybody could ask for that.
+    own_cache: CacheSettings = field(
+        default_factory=lambda: CacheSettings(k_min=2_048, k_max=16_384)
+    )
     # Whether it keeps what it receives, and answers who lost it.
     volunteers: bool = True
     # Whether it keeps what it publishes: of a message with one receiver nobody else has any.
@@ -32,10 +35,16 @@ class RecoverySettings:
     names_first: bool = True
     # Whether digests are asked for: where a publisher's records would tell of too few losses.
     digests: bool = True
+    # Whether publishers are asked to number what our filters match, so that every loss is seen;
+    # and how many such filters of others a publisher numbers for.
+    tracks: bool = False
+    tracked_max: int = 4_096
     # To all who want the message, to who asked alone, or by how many ask as a rule.
     reply: OneOf["auto", "publish", "unicast"] = "auto"
     # Only those who say the same word answer one another; None is for all who say none.
     scope: str | None = None
+    # As a class of their own, or where the network has none as messages; for all alike [R7].
+    requests_as: OneOf["class", "message"] = "class"
     # So many are thought to share a loss, until more are heard.
     group_min: int = 1_000
     # How far away one is of whom nothing is known.
@@ -52,8 +61,12 @@ class RecoverySettings:
     def __post_init__(self) -> None:
         if self.reply not in ("auto", "publish", "unicast"):
             raise UsageError(f"reply is 'auto', 'publish' or 'unicast', not {self.reply!r}")
+        if self.requests_as not in ("class", "message"):
+            raise UsageError(f"requests_as is 'class' or 'message', not {self.requests_as!r}")
         if min(self.group_min, self.wanted_max, self.answers_max) < 1:
             raise UsageError("group_min, wanted_max and answers_max are at least 1")
+        if self.tracked_max < 0:
+            raise UsageError("tracked_max is at least 0")
         if min(self.requests_mps, self.repairs_mps) <= 0:
             raise UsageError("requests_mps and repairs_mps are above 0")
         if min(self.distance_ns, self.give_up_ns) <= 0:

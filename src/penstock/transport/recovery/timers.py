@@ -67,12 +67,22 @@ class Adaptive:
 
     __slots__ = ("_delay_rtts", "_duplicates", "_first", "_to_answer", "_width", "settings")
 
-    def __init__(self, settings: TimerSettings, *, to_answer: bool = False) -> None:
+    def __init__(
+        self,
+        settings: TimerSettings,
+        *,
+        to_answer: bool = False,
+        begin: tuple[float, float] | None = None,
+    ) -> None:
         self.settings: Final = settings
         self._to_answer: Final = to_answer
         # None until there is something to adapt to: G may grow before that.
-        self._first = None if to_answer else settings.ask_first
-        self._width = None if to_answer else settings.ask_width
+        self._first: float | None = None
+        self._width: float | None = None
+        if begin is not None:
+            self._first, self._width = begin
+        elif not to_answer:
+            self._first, self._width = settings.ask_first, settings.ask_width
         # On average; None before the first.
         self._duplicates: float | None = None
         self._delay_rtts = 0.0
@@ -137,7 +147,7 @@ class Asking:
         self, adaptive: Adaptive, distance_ns: Duration, *, group: int, draw: float, now: Instant
     ) -> None:
         self._adaptive: Final = adaptive
-        self._distance_ns: Final = distance_ns
+        self._distance_ns = distance_ns
         self.round_ = 0
         self._ignore_until: Instant | None = None
         self.due_at: Instant = now + self._wait_ns(group, draw)
@@ -147,19 +157,30 @@ class Asking:
         """Whether, when it is due, it is given up instead of asked for again."""
         return self.round_ >= self._adaptive.settings.rounds_max
 
-    def on_asked(self, *, by_other: bool, group: int, draw: float, now: Instant) -> bool:
+    def on_asked(
+        self, *, by_other: bool, group: int, draw: float, now: Instant, round_: int = -1
+    ) -> bool:
         """Somebody asked, we or another: waits anew, unless it did so just now.
 
         [R6] Those that ask at about the same time count once: until half of the
-        new wait is over, what others ask changes nothing.
+        new wait is over, what others ask in the same `round_` changes nothing. If they
+        ask in a later one already, as some who drew little do long before most, it is
+        waited anew as well: else all of those most would ask.
         """
         if by_other and self._ignore_until is not None and now <= self._ignore_until:
-            return False
+            if round_ < self.round_:
+                return False
+            self.due_at = now + self._wait_ns(group, draw)
+            return True
         self.round_ = min(self.round_ + 1, self._adaptive.settings.rounds_max)
         wait_ns = self._wait_ns(group, draw)
         self.due_at = now + wait_ns
         self._ignore_until = now + wait_ns // 2
         return True
+
+    def is_far(self, distance_ns: Duration) -> None:
+        """Who is asked from now on may be so far away: as much longer it is waited."""
+        self._distance_ns = max(self._distance_ns, distance_ns)
 
     def _wait_ns(self, group: int, draw: float) -> Duration:
         # After the last round one waits for an answer only, and not longer than before it.

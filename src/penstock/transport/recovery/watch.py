@@ -2,7 +2,8 @@
 
 A record of k entries tells of a loss if one of the k messages after it comes here:
 with the probability 1 − (1 − ρ)^k, where ρ is the share of the publisher's messages
-that come. Below .9 for two seconds digests are asked for; above .97 no longer.
+that come. If that is below .9 digests are asked for: at once when a publisher is new,
+else when it is so twice in a row; above .97 no longer.
 
 Digests are numbered: a hole is asked for at the publisher, a few times.
 """
@@ -21,6 +22,8 @@ _LOW: Final = 0.9
 _HIGH: Final = 0.97
 _LOW_TIMES: Final = 2
 _SMOOTHING: Final = 0.3
+# Of fewer messages nothing is concluded.
+_SENT_MIN: Final = 8
 _TRIES_MAX: Final = 4
 _HOLES_MAX: Final = 32
 _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
@@ -39,6 +42,7 @@ class Watched:
         "digest",
         "epoch",
         "holes",
+        "is_wanted",
         "subscription",
         "told_at",
     )
@@ -50,6 +54,8 @@ class Watched:
         self._entries = frame.record.count
         self._share: float | None = None
         self._low_times = 0
+        # Whether digests of what it sends are.
+        self.is_wanted = False
         # Of the network, for its digests; None while none are wanted.
         self.subscription: int | None = None
         # When the publisher was last told that they are.
@@ -71,23 +77,24 @@ class Watched:
             self._last = frame.seq
         self._entries = frame.record.count
 
-    def judge(self) -> bool | None:
-        """Once a second: whether digests are wanted; None if nothing says so or the opposite."""
+    def judge(self) -> None:
+        """From time to time: whether its digests are wanted; unless too little was sent."""
         sent = distance(self._last, self._first, SEQ_BITS)
-        if sent <= 0:
-            return None
+        if sent < _SENT_MIN:
+            return
         share = min(1.0, self._came / sent)
         before = self._share
         self._share = share if before is None else before + _SMOOTHING * (share - before)
         self._first, self._came = self._last, 0
         told = 1 - (1 - self._share) ** self._entries
         self._low_times = self._low_times + 1 if told < _LOW else 0
-        if self._low_times >= _LOW_TIMES:
-            return True
-        return False if told > _HIGH else None
+        if self._low_times >= _LOW_TIMES or (before is None and told < _LOW):
+            self.is_wanted = True
+        elif told > _HIGH:
+            self.is_wanted = False
 
-    def on_digest(self, digest: Digest, retry_ns: Duration, now: Instant) -> None:
-        """Notes the number, and those that it shows to be missing."""
+    def on_digest(self, digest: Digest, wait_ns: Duration, now: Instant) -> None:
+        """Notes the number, and those that it shows to be missing: to be asked for after a wait."""
         number = digest.number
         self.holes.pop(number, None)
         if self.digest is None:
@@ -96,7 +103,7 @@ class Watched:
         ahead = distance(number, self.digest, SEQ_BITS)
         if ahead > 0:
             for back in range(1, min(ahead, _HOLES_MAX)):
-                self.holes[(number - back) & _SEQ_MASK] = 0, now + retry_ns // 4
+                self.holes[(number - back) & _SEQ_MASK] = 0, now + wait_ns
             while len(self.holes) > _HOLES_MAX:
                 del self.holes[next(iter(self.holes))]
             self.digest = number

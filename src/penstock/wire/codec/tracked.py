@@ -1,13 +1,13 @@
 """TRACKED on the wire.
 
-    +---------+------+----+-----+-------+-------+---------+------+
-    | version | type | to | pub | epoch | token | echo_ts | hold |
-    +---------+------+----+-----+-------+-------+---------+------+
-      1         1      8    8     2       2       4         2
-    +---+---------+----------+
-    | F | flow_id | flow_seq |    all zero if it is refused
-    +---+---------+----------+
-      1b  15b       4
+    +---------+------+----+-----+-------+-------+---------+------+-------+---------+--------+
+    | version | type | to | pub | epoch | token | echo_ts | hold | known | sharers | nflows |
+    +---------+------+----+-----+-------+-------+---------+------+-------+---------+--------+
+      1         1      8    8     2       2       4         2      1       2         1
+    +------------------------------+
+    | nflows x:                    |
+    | F 1b, flow_id 15b, flow_seq 4|    all zero for one that is refused
+    +------------------------------+
 
 The echo is in microseconds, the hold in 100 µs.
 """
@@ -15,36 +15,41 @@ The echo is in microseconds, the hold in 100 µs.
 from struct import Struct
 from typing import Final
 
+from penstock.kernel.errors import PeerError
 from penstock.wire.codec.flows import mark_flow, marked_flow
-from penstock.wire.codec.reader import Reader
+from penstock.wire.codec.reader import Reader, flag
 from penstock.wire.frames.tracked import Tracked
 
-_BODY: Final = Struct(">QQHHIHHI")
+_HEAD: Final = Struct(">QQHHIHBHB")
+_FLOW: Final = Struct(">HI")
 
 
-def size(_frame: Tracked) -> int:
+def size(frame: Tracked) -> int:
     """Bytes of the body."""
-    return _BODY.size
+    return _HEAD.size + _FLOW.size * len(frame.flows)
 
 
 def write(frame: Tracked) -> bytes:
     """The body."""
-    return _BODY.pack(
+    head = _HEAD.pack(
         frame.to,
         frame.pub,
         frame.epoch,
         frame.token,
         frame.echo_ts_us,
         frame.hold_100us,
-        mark_flow(frame.flow_id),
-        frame.flow_seq,
+        frame.is_known,
+        frame.sharers,
+        len(frame.flows),
     )
+    return head + b"".join(map(_write_flow, frame.flows))
 
 
 def read(data: bytes) -> Tracked:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    to, pub, epoch, token, echo_ts_us, hold_100us, flow, flow_seq = reader.unpack(_BODY)
+    to, pub, epoch, token, echo_ts_us, hold_100us, known, sharers, count = reader.unpack(_HEAD)
+    flows = tuple([_read_flow(reader) for _ in range(count)])
     reader.end()
     return Tracked(
         to=to,
@@ -53,6 +58,21 @@ def read(data: bytes) -> Tracked:
         token=token,
         echo_ts_us=echo_ts_us,
         hold_100us=hold_100us,
-        flow_id=marked_flow(flow),
-        flow_seq=flow_seq,
+        is_known=flag("known", known),
+        sharers=sharers,
+        flows=flows,
     )
+
+
+def _write_flow(flow: tuple[int, int] | None) -> bytes:
+    return _FLOW.pack(0, 0) if flow is None else _FLOW.pack(mark_flow(flow[0]), flow[1])
+
+
+def _read_flow(reader: Reader) -> tuple[int, int] | None:
+    mark, flow_seq = reader.unpack(_FLOW)
+    flow_id = marked_flow(mark)
+    if flow_id is not None:
+        return flow_id, flow_seq
+    if flow_seq:
+        raise PeerError("what is refused has no numbers")
+    return None

@@ -1,16 +1,17 @@
 """TRACKED: a publisher's answer to TRACK."""
 
+from penstock.content.limits import FILTERS_MAX
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.addresses import unicast
-from penstock.wire.frames.base import TransportFrame, check_unsigned
+from penstock.wire.frames.base import TransportFrame, check_count, check_type, check_unsigned
 from penstock.wire.limits import FLOW_ID_BITS
 from penstock.wire.quantise import ECHO_STAMP_BITS, HOLD_BITS
 from penstock.wire.serial import EPOCH_BITS
 
 
 class Tracked(TransportFrame, frozen=True, kw_only=True, gc=False):
-    """Says by which flow the publisher numbers what the subscriber asked for with `token`."""
+    """Says by which flows the publisher numbers what the subscriber asked for with `token`."""
 
     to: int
     pub: int
@@ -19,21 +20,28 @@ class Tracked(TransportFrame, frozen=True, kw_only=True, gc=False):
     # The subscriber's own stamp, and how long it was held.
     echo_ts_us: int
     hold_100us: int
-    # None if the publisher refuses.
-    flow_id: int | None
-    # The last number that was given so far.
-    flow_seq: int = 0
+    # Whether the publisher knows what the token stands for; else it must be told.
+    is_known: bool = True
+    # How many share the flow of these that most share.
+    sharers: int = 0
+    # For each filter, in its order, the flow and the last number that was given so far, as
+    # (flow_id, flow_seq); None if it is refused. Nothing at all where no filter was told.
+    flows: tuple[tuple[int, int] | None, ...] = ()
 
     def __post_init__(self) -> None:
         check_unsigned(64, to=self.to, pub=self.pub)
         check_unsigned(EPOCH_BITS, epoch=self.epoch)
-        check_unsigned(16, token=self.token)
+        check_unsigned(16, token=self.token, sharers=self.sharers)
         check_unsigned(ECHO_STAMP_BITS, echo_ts_us=self.echo_ts_us)
         check_unsigned(HOLD_BITS, hold_100us=self.hold_100us)
-        check_unsigned(FLOW_ID_BITS, flow_id=self.flow_id or 0)
-        check_unsigned(32, flow_seq=self.flow_seq)
-        if self.flow_id is None and self.flow_seq:
-            raise UsageError("what is refused has no flow and no numbers: leave flow_seq at 0")
+        check_type(bool, is_known=self.is_known)
+        check_count("flows", self.flows, FILTERS_MAX)
+        if self.flows and not self.is_known:
+            raise UsageError("what is not known has no flows: leave them out")
+        for flow in self.flows:
+            if flow is not None:
+                check_unsigned(FLOW_ID_BITS, flow_id=flow[0])
+                check_unsigned(32, flow_seq=flow[1])
 
     @property
     def message(self) -> Message:

@@ -1,0 +1,133 @@
+"""`penstock cache`: a node that keeps messages for those who lose them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from penstock.cli import new_app
+from penstock.cli.connection import (
+    BROKER,
+    NETWORK,
+    TIMEOUT_S,
+    BrokerOption,
+    NetworkOption,
+    TimeoutOption,
+    connected,
+)
+from penstock.cli.inputs import read_filter
+from penstock.cli.output import AsJson, print_json
+from penstock.kernel.errors import UsageError
+
+if TYPE_CHECKING:
+    from penstock.live.volunteer import Volunteer
+    from penstock.transport.recovery.settings import RecoverySettings
+
+app = new_app("A node that keeps messages for others.")
+
+_KEEP: Final = 1_000
+_KEEP_MAX: Final = 1_000_000
+_MEMORY_MB: Final = 64
+_EVERY_S: Final = 10.0
+
+
+@app.command()
+def cache(
+    text: Annotated[
+        str, typer.Argument(metavar="FILTER", help="Filter text, its JSON form, or @FILE.")
+    ],
+    broker: BrokerOption = BROKER,
+    keep: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, max=_KEEP_MAX, help="The last so many of each publisher."),
+    ] = _KEEP,
+    memory: Annotated[
+        int, typer.Option(metavar="MB", min=1, help="All of them together, as they are written.")
+    ] = _MEMORY_MB,
+    scope: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD", help="Answer only those with the same scope.", show_default="none"
+        ),
+    ] = None,
+    every: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How often to say what is kept, if it changed.")
+    ] = _EVERY_S,
+    timeout: TimeoutOption = TIMEOUT_S,
+    network: NetworkOption = NETWORK,
+    as_json: AsJson = False,
+) -> None:
+    """Keeps matching messages, and gives them to subscribers that lost them.
+
+    It has no application: nothing is printed but how much it keeps, and how many
+    requests it answered. Ends by Ctrl-C or SIGTERM.
+
+    \b
+    Example:
+      penstock cache 'exists symbol'
+      penstock cache 'symbol = "IBM"' --keep 5000 --broker 127.0.0.1:7400
+    """
+    if not every > 0:
+        raise UsageError(f"--every must be above 0 seconds, not {every:g}")
+    from penstock.live.run import run
+
+    predicate = read_filter(text)
+    recovery = _settings(keep, memory, scope)
+    counted: dict[str, int] = {}
+
+    async def program() -> None:
+        async with (
+            connected(broker, network=network, timeout=timeout, recovery=recovery) as node,
+            node.volunteer(predicate) as offer,
+        ):
+            # For whoever waits to publish.
+            typer.echo(f"keeping at {broker}", err=True)
+            try:
+                await _tell(offer, every, err=as_json)
+            finally:
+                counted.update(offer.counters)
+
+    run(program())
+    if as_json:
+        print_json(counted)
+    else:
+        typer.echo(f"ends: {_in_words(counted)}")
+
+
+def _settings(keep: int, memory_mb: int, scope: str | None) -> RecoverySettings:
+    """It gets nothing back for itself, so it need not hear of losses either."""
+    from penstock.transport.recovery.cache import CacheSettings
+    from penstock.transport.recovery.settings import RecoverySettings
+
+    kept = CacheSettings(k_min=keep, k_max=keep, bytes_max=memory_mb * 1_000_000)
+    return RecoverySettings(cache=kept, digests=False, scope=scope)
+
+
+async def _tell(offer: Volunteer, every_s: float, *, err: bool) -> None:
+    """Until the node ends; meanwhile says what it keeps and did, when that has changed."""
+    import asyncio
+
+    ended = asyncio.create_task(offer.wait())
+    told: Mapping[str, int] = offer.counters
+    try:
+        while not ended.done():
+            await asyncio.wait([ended], timeout=every_s)
+            counters = offer.counters
+            if counters != told:
+                told = counters
+                typer.echo(_in_words(counters), err=err)
+        await ended
+    finally:
+        ended.cancel()
+
+
+def _in_words(counters: Mapping[str, int]) -> str:
+    """As in '1200 kept of 3 publishers (340 kB), 7 answered'."""
+    if not counters:
+        return "nothing happened"
+    kept, publishers = counters["kept"], counters["publishers"]
+    of = f"{publishers} publisher{'' if publishers == 1 else 's'}"
+    size_kb = -(-counters["kept_bytes"] // 1_000)
+    return f"{kept} kept of {of} ({size_kb} kB), {counters['answered']} answered"

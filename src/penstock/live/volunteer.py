@@ -1,0 +1,68 @@
+"""An offer to keep messages for others, as an application sees it: what is kept and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import Final
+
+from penstock.content.filter import Predicate
+from penstock.kernel.errors import UsageError
+from penstock.live.subscription import NodePump
+
+
+class Volunteer:
+    """Made by `Node.volunteer`; lasts from `async with` to its end."""
+
+    def __init__(
+        self, predicate: Predicate, *, pump: NodePump, ready: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._predicate: Final = predicate
+        self._pump: Final = pump
+        self._ready: Final = ready
+        self._is_entered = False
+        self._offer: int | None = None
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """What the node keeps for others now, of how many publishers, and what it answered.
+
+        All offers of a node share what it keeps, and so do its subscriptions.
+        """
+        endpoint = self._pump.machine
+        assert endpoint.recovery is not None, "a node without recovery makes no offers"
+        caches = endpoint.recovery.caches
+        return {
+            "kept": caches.messages,
+            "kept_bytes": caches.size_bytes,
+            "publishers": caches.publishers,
+            "answered": endpoint.counters["answered"],
+        }
+
+    async def __aenter__(self) -> Volunteer:
+        if self._is_entered:
+            raise UsageError("an offer begins once: volunteer again")
+        self._is_entered = True
+        await self._ready()
+        self._offer = self._pump.call(
+            lambda endpoint, now: endpoint.volunteer(self._predicate, now=now)
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    async def wait(self) -> None:
+        """Until the node is closed; raises what it died of."""
+        await self._pump.wait()
+
+    def end(self) -> None:
+        """Takes it back; ending twice is no error."""
+        offer, self._offer = self._offer, None
+        if offer is not None and not self._pump.is_closed:
+            self._pump.call(lambda endpoint, now: endpoint.withdraw(offer, now=now))

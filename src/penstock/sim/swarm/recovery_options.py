@@ -1,0 +1,66 @@
+"""How the endpoints of a swarm run get back what they lost: not at all, or each in its own way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Final
+from typing import Literal as OneOf
+
+from penstock.kernel.instant import MILLISECOND
+from penstock.transport.recovery.cache import CacheSettings
+from penstock.transport.recovery.settings import DEFAULT, LITERAL, RecoverySettings
+
+_USUAL: Final = (None,) * 6
+
+
+def draw_recoveries(rng: Random) -> tuple[RecoverySettings | None, ...]:
+    """What clients have in turn; (None,) for a run without.
+
+    All of a run send requests in the same way, or they would not hear one another.
+    """
+    if rng.random() < 0.6:
+        return (None,)
+    requests_as: OneOf["class", "message"] = "class" if rng.random() < 0.7 else "message"
+    drawn = [_recovery(rng) for _ in range(rng.randint(1, 3))]
+    recoveries = [replace(recovery, requests_as=requests_as) for recovery in drawn]
+    return (*recoveries, None) if rng.random() < 0.15 else tuple(recoveries)
+
+
+def _recovery(rng: Random) -> RecoverySettings:
+    """Mostly as usual, but so close that something comes of it before the run is over."""
+    is_literal = rng.random() < 0.25
+    usual = LITERAL if is_literal else DEFAULT
+    settings = replace(
+        usual,
+        cache=_cache(rng, usual.cache),
+        volunteers=rng.random() < 0.8,
+        distance_ns=rng.choice((5, 20)) * MILLISECOND,
+        group_min=rng.choice((2, 1_000)),
+        reply=rng.choice(("auto", "auto", "publish", "unicast")),
+        scope=rng.choice((*_USUAL, "here")),
+        give_up_ns=rng.choice((usual.give_up_ns, 300 * MILLISECOND)),
+        requests_mps=rng.choice((usual.requests_mps, 10.0)),
+        repairs_mps=rng.choice((usual.repairs_mps, 10.0)),
+        wanted_max=rng.choice((*[usual.wanted_max] * 6, 2)),
+        answers_max=rng.choice((*[usual.answers_max] * 6, 1)),
+    )
+    if is_literal:
+        return settings
+    return replace(
+        settings,
+        publisher_answers=rng.random() < 0.8,
+        names_first=rng.random() < 0.8,
+        digests=rng.random() < 0.6,
+        tracks=rng.random() < 0.25,
+    )
+
+
+def _cache(rng: Random, usual: CacheSettings) -> CacheSettings:
+    """Room for more than is needed, now and then for hardly anything."""
+    return replace(
+        usual,
+        k_min=rng.choice((1, 5, 50, 50)),
+        bytes_max=rng.choice((*[usual.bytes_max] * 6, 2_000, 100)),
+        publishers_max=rng.choice((*[usual.publishers_max] * 6, 1)),
+    )

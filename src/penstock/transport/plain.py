@@ -1,0 +1,98 @@
+"""A network without a class for requests, as one that has it: the papers' own way [R7].
+
+Stands between an endpoint and any network that routes messages by their attributes.
+A request leaves as an ordinary message with an attribute for each bit of its Bloom set
+(`wire.frames.addresses`); whoever offers to answer subscribes to those that have all
+bits of its filters. Brokers need to know nothing of either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import Final, Generic
+
+from penstock.content.bloom import subset
+from penstock.content.filter import Predicate
+from penstock.content.tags import Encoder
+from penstock.kernel.instant import Instant
+from penstock.kernel.machine import Output, Port
+from penstock.transport.network import Carried, Network
+from penstock.wire.frames.addresses import answering
+from penstock.wire.frames.base import TrafficClass, TransportFrame
+
+# Written with an attribute for each bit, more would not fit one datagram.
+_SETS_MAX: Final = 2
+
+
+class Plain(Generic[Carried]):
+    """Implements `Network` over `network`, of whose subscriptions `numbers` names new ones."""
+
+    def __init__(
+        self, network: Network[Carried], encoder: Encoder, numbers: Iterator[int] | None = None
+    ) -> None:
+        self._network: Final = network
+        self._encoder: Final = encoder
+        self._numbers: Final = count(1) if numbers is None else numbers
+        # By the number of one here, those of the network below: one offer may take several.
+        self._below: Final[dict[int, list[int]]] = {}
+
+    # What the transport does.
+
+    def publish(
+        self, frame: TransportFrame, *, traffic: TrafficClass = TrafficClass.DATA, now: Instant
+    ) -> None:
+        """Sends it by its message, of whatever class it is."""
+        del traffic
+        self._network.publish(frame, now=now)
+
+    def subscribe(
+        self,
+        subscription: int,
+        predicate: Predicate,
+        *,
+        traffic: TrafficClass = TrafficClass.DATA,
+        now: Instant,
+    ) -> None:
+        """Asks for messages, or for the bits of requests for them."""
+        self.unsubscribe(subscription, now=now)
+        parts = [predicate] if traffic is TrafficClass.DATA else self._offers(predicate)
+        numbers = self._below[subscription] = [next(self._numbers) for _ in parts]
+        for number, part in zip(numbers, parts, strict=True):
+            self._network.subscribe(number, part, now=now)
+
+    def unsubscribe(self, subscription: int, *, now: Instant) -> None:
+        """Takes all of it back."""
+        for number in self._below.pop(subscription, ()):
+            self._network.unsubscribe(number, now=now)
+
+    def _offers(self, predicate: Predicate) -> list[Predicate]:
+        sets = _widest(map(self._encoder.filter_bits, predicate.filters))
+        return [answering(sets[i : i + _SETS_MAX]) for i in range(0, len(sets), _SETS_MAX)]
+
+    # What the driver does.
+
+    def receive(self, frame: Carried, *, via: Port, now: Instant) -> None:
+        """As the network below."""
+        self._network.receive(frame, via=via, now=now)
+
+    def wake(self, *, now: Instant) -> None:
+        """As the network below."""
+        self._network.wake(now=now)
+
+    def next_wakeup(self) -> Instant | None:
+        """As the network below."""
+        return self._network.next_wakeup()
+
+    def poll(self) -> Output[Carried] | None:
+        """As the network below."""
+        return self._network.poll()
+
+
+def _widest(sets: Iterable[int]) -> list[int]:
+    """Without those that others lie within: who hears the others' requests hears theirs."""
+    kept: list[int] = []
+    for own in sorted(sets, key=int.bit_count):
+        if not any(subset(other, own) for other in kept):
+            kept.append(own)
+    return kept
