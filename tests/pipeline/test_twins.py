@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,6 +21,32 @@ from tests.pipeline.kernels.traces import Trace, random_trace
 
 # All in one Spark job: a job costs seconds, a trace next to nothing.
 TRACES = 24
+
+# What Spark does for the sake of many rows takes longest when there are few: Java made of a
+# plan, plans made anew in the middle, and tasks, each of which is sent all of the plan.
+FOR_FEW_ROWS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.files.openCostInBytes": "1024",
+}
+
+
+@contextmanager
+def settings(spark: SparkSession, chosen: Mapping[str, str]) -> Iterator[None]:
+    before = {key: spark.conf.get(key, None) for key in chosen}
+    for key, value in chosen.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, earlier in before.items():
+            if earlier is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, earlier)
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +71,31 @@ def by_run(found: DataFrame) -> dict[str, dict[Key, float]]:
     return {run: keyed(own) for run, own in rows.items()}
 
 
-@pytest.mark.parametrize("form", ["kernel", "dataframe"])
-def test_spark_finds_what_plain_python_finds(
-    spark: SparkSession, directory: Path, traces: dict[str, Trace], form: Form
-) -> None:
+def check(spark: SparkSession, directory: Path, traces: dict[str, Trace], form: Form) -> None:
     job = Job(runs=take_in([directory]).runs, out=directory / "gold", form=form)
     found = by_run(findings(spark, job))
     for name, trace in traces.items():
         assert found.get(name, {}) == pytest.approx(brute_force(trace)), name
+
+
+def test_kernels_on_spark_find_what_plain_python_finds(
+    spark: SparkSession, directory: Path, traces: dict[str, Trace]
+) -> None:
+    check(spark, directory, traces, "kernel")
+
+
+def test_twins_find_what_plain_python_finds(
+    spark: SparkSession, directory: Path, traces: dict[str, Trace]
+) -> None:
+    with settings(spark, FOR_FEW_ROWS):
+        check(spark, directory, traces, "dataframe")
+
+
+@pytest.mark.soak
+def test_twins_find_the_same_the_way_large_runs_are_read(
+    spark: SparkSession, directory: Path, traces: dict[str, Trace]
+) -> None:
+    check(spark, directory, traces, "dataframe")
 
 
 def test_every_kernel_has_a_twin() -> None:

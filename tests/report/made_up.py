@@ -52,6 +52,25 @@ NETWORK: dict[str, dict[str, tuple[float, str]]] = {
     "adaptivity": {"violation_chance": (0.1, ""), "chance_with_rate": (0.97, "")},
     "sharing": {"shared_losses": (100, "messages")},
     "detection": {"missed": (80, "deliveries")},
+    "recovery": {
+        "missed_deliveries": (80, "deliveries"),
+        "repaired": (40, "deliveries"),
+        "header_bytes": (130, "B"),
+        "recovery_bytes": (6, "B"),
+        "requests_not_duplicated": (0.95, ""),
+        "repairs_not_duplicated": (0.9, ""),
+        "hit_ratio": (0.97, ""),
+        "cache_limit_mean": (8, "messages"),
+        **{
+            f"{name}_{share}": (base * by, "ms")
+            for name, base in (
+                ("delivery_delay", 110),
+                ("repaired_delay", 900),
+                ("request_to_repair", 150),
+            )
+            for share, by in (("mean", 1.0), ("p50", 0.9), ("p80", 1.5), ("p99", 3.0))
+        },
+    },
 }
 ORDERING: dict[str, dict[str, tuple[float, str]]] = {
     "ordering": {
@@ -77,6 +96,7 @@ ORDERING: dict[str, dict[str, tuple[float, str]]] = {
 SERIES = {
     "rates": ("publications", "deliveries", "false_negatives"),
     "order": ("violations",),
+    "recovery": ("missed_deliveries", "requests", "repairs"),
     "adaptivity": ("pair_publications", "pair_out_of_order", "pair_violation_chance"),
 }
 SKETCHES: dict[str, dict[str, Sketch]] = {

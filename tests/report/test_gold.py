@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,46 @@ def test_settings_of_a_sweep_are_told_apart(tmp_path: Path) -> None:
     assert [point.result.seeds for point in points] == [[1], [2]]
     assert [point.parameter("off", "network.link.loss") for point in points] == [0.0, 0.1]
     assert all(len(point.result.trace_hash) == 64 for point in points)
+
+
+def test_what_a_lone_ordering_recovers_is_told_of_its_network(tmp_path: Path) -> None:
+    result = made_up("M-4.5", seeds=[1])
+    key = {"run": "M-4.5.quick.digest.1", "ordering": "ordered"}
+    rows = {
+        "figures": [
+            key | {"metric": metric, "value": value, "unit": ""}
+            for metric, value in (("false_negatives", 7.0), ("delivery_delay_mean", 99.0))
+        ],
+        "pairs": [key | {"metric": "m", "value": 0.0}],
+        # Of a level there may be seconds that nothing is known of.
+        "seconds": [
+            key | {"metric": "false_negatives", "second": 1, "value": 7.0},
+            key | {"ordering": "", "metric": "cache_limit_mean", "second": 1, "value": 5.0},
+        ],
+        "histograms": [
+            key | {"metric": "repaired_delay", "bin": 3, "count": 2},
+            key | {"ordering": "", "metric": "request_to_repair", "bin": 9, "count": 1},
+        ],
+        "summary": [
+            {"experiment": "M-4.5", "profile": "quick", "variant": "digest",
+             "parameters": json.dumps(result.parameters["digest"])}
+        ],
+    }  # fmt: skip
+    for name, its in rows.items():
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.Table.from_pylist(its), tmp_path / name / "part-0.parquet")
+    (facts,) = facts_of_gold(tmp_path)
+    for name in facts.names:
+        told = {m: e.mean for m, e in facts.result.variants[name].items()}
+        assert told["delivery_delay_mean"] == 99.0
+        assert told["missed_deliveries" if name == "digest" else "false_negatives"] == 7.0
+    assert facts.names == ["digest", "ordered"]
+    assert facts.series("digest", "missed_deliveries")[1] == 7.0
+    assert isnan(facts.series("digest", "cache_limit_mean")[0])
+    for metric, bin_ in (("repaired_delay", 3), ("request_to_repair", 9)):
+        histogram = facts.histogram("digest", metric)
+        assert histogram is not None
+        assert histogram.edges[bin_] == pytest.approx(bin_ / 10), "in milliseconds"
 
 
 def test_what_is_broken_is_named(gold: Path, tmp_path: Path) -> None:

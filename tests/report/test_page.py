@@ -133,10 +133,19 @@ def test_the_difference_is_said_first() -> None:
 
 
 def test_published_values_are_marked() -> None:
-    pages = {id_: page_made_up(id_) for id_ in ("M-3.1", "M-3.11", "M-4.2")}
+    pages = {id_: page_made_up(id_) for id_ in ("M-3.1", "M-3.11", "M-4.2", "M-4.5")}
     assert "the paper: a limit of 30,000/s" in pages["M-3.1"]
     assert "the paper: what this P would leave" in pages["M-3.11"]
     assert "the paper: 0.4 at P = 0.05, R = 10" in pages["M-4.2"]
+    for said in (
+        "off ÷2, with a record of 10",
+        "request to repair below 200 ms for 80%",
+        "more than 90% of requests",
+        "more than 80% of repairs",
+        "off and 25 ms more",
+        "a record of 10 alone, 320 B",
+    ):
+        assert f"the paper: {said}" in pages["M-4.5"]
 
 
 def test_a_sweep_is_one_page() -> None:

@@ -201,6 +201,8 @@ class RecoveryPart(Part, frozen=True, kw_only=True):
     tracks: bool = False
     # Over how many distances those who lost the same draw when to ask; SRM's C2.
     ask_width: Annotated[float, Meta(ge=0, le=1000)] | None = None
+    # How many distances all of them wait before that; SRM's C1.
+    ask_first: Annotated[float, Meta(gt=0, le=1000)] | None = None
     # Whether requests name who is to answer at once; by default all but those of `literal` do.
     names_first: bool | None = None
 

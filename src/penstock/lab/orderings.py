@@ -91,6 +91,10 @@ def recovery_settings(part: RecoveryPart) -> RecoverySettings:
     timers = settings.timers
     if width is not None:
         timers = replace(timers, ask_width=width, width_min=min(width, timers.width_min))
+    if part.ask_first is not None:
+        timers = replace(
+            timers, ask_first=part.ask_first, first_min=part.ask_first, first_max=part.ask_first
+        )
     return replace(
         settings,
         cache=cache,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
@@ -24,7 +25,9 @@ WIDE: Final = _wide()
 
 def widened(frame: DataFrame, table: str) -> DataFrame:
     """Rows of a gold table among those of others."""
-    return frame.select(*(_column(frame, field, table) for field in WIDE.fields))
+    # As text: Spark is asked once, and not several times for each column.
+    there = {*frame.columns}
+    return frame.selectExpr(*(_column(field, table, there) for field in WIDE.fields))
 
 
 def narrowed(wide: DataFrame, table: str) -> DataFrame:
@@ -32,8 +35,8 @@ def narrowed(wide: DataFrame, table: str) -> DataFrame:
     return wide.where(sf.col("table") == table).select(*GOLD[table].names)
 
 
-def _column(frame: DataFrame, field: StructField, table: str) -> Column:
-    if field.name == "table":
-        return sf.lit(table).alias("table")
-    there = sf.col(field.name) if field.name in frame.columns else sf.lit(None)
-    return there.cast(field.dataType).alias(field.name)
+def _column(field: StructField, table: str, there: Collection[str]) -> str:
+    name, kind = field.name, field.dataType.simpleString()
+    if name == "table":
+        return f"'{table}' AS `table`"
+    return f"CAST({f'`{name}`' if name in there else 'NULL'} AS {kind}) AS `{name}`"

@@ -10,16 +10,22 @@ from penstock.report.figures import (
     detection_curves,
     detection_grid,
     extra_delay,
+    false_negatives,
     generic,
     latch,
     one_pair,
     rates,
+    recovery_delays,
+    recovery_traffic,
     violations,
     workload,
 )
 
 # In the order of the page: what differs first, then what it was measured on.
 FAMILIES = (
+    false_negatives,
+    recovery_delays,
+    recovery_traffic,
     violations,
     extra_delay,
     latch,

@@ -13,6 +13,14 @@ from penstock.report.numbers import estimate_text, interval, number, percent
 
 # Metrics that tell orderings and networks apart, with what a reader would call them.
 _TELLING: Final = {
+    "missed_deliveries": "never delivered",
+    "header_bytes": "headers and signals a message",
+    "recovery_bytes": "requests and repairs a message",
+    "requests_not_duplicated": "requests not duplicated",
+    "repairs_not_duplicated": "repairs not duplicated",
+    "request_to_repair_p80": "80 % of repairs sent within",
+    "repaired_delay_p80": "80 % of repairs delivered within",
+    "delivery_delay_mean": "mean delay of originals",
     "violations": "out of order",
     "violations_removed": "removed",
     "extra_delay_mean": "mean extra delay",
@@ -32,6 +40,10 @@ _TELLING: Final = {
     "pair_match_p80": "80 % of pairs match below",
     "violation_ratio": "share out of order",
 }
+_SHARES: Final = (
+    *("violations_removed", "false_negative_ratio", "violation_ratio"),
+    *("requests_not_duplicated", "repairs_not_duplicated"),
+)
 _COLUMNS_MAX: Final = 8
 _NAMED_MAX: Final = 6
 _KINDS: Final = ("off", "constant", "literal", "default")
@@ -39,7 +51,12 @@ _KINDS: Final = ("off", "constant", "literal", "default")
 
 def glance(facts: Facts) -> Markup:
     """A few sentences, then a table."""
-    said = [tag("p", sentence) for sentence in (_difference(facts), expected(facts)) if sentence]
+    sentences = (_recovered(facts), _difference(facts), expected(facts))
+    said = [tag("p", sentence) for sentence in sentences if sentence]
+    recovering = [name for name in facts.having("missed_deliveries") if name in facts.networks]
+    if len(recovering) > 1:
+        # What is compared are ways of recovery; there is one ordering for all of them.
+        return join([*said, _side_by_side(facts, recovering)])
     orderings = [name for name in facts.names if facts.ordering(name) is not None]
     if len(facts.networks) > 1 and orderings:
         return join([*said, _over_variants(facts, orderings)])
@@ -157,7 +174,7 @@ def _cell(figure: Estimate | None, metric: str, top: float) -> Cell:
 
 def _said(figure: Estimate, metric: str) -> str:
     """Shares of everything as percentages: they are what is compared."""
-    if metric in ("violations_removed", "false_negative_ratio", "violation_ratio"):
+    if metric in _SHARES:
         return percent(figure.mean)
     return estimate_text(figure)
 
@@ -177,6 +194,28 @@ def _range(facts: Facts, names: Sequence[str], metric: str) -> str:
 
 def _rank(kind: str | None) -> int:
     return _KINDS.index(kind) if kind in _KINDS else 0
+
+
+def _recovered(facts: Facts) -> str:
+    """What ways of recovery leave of what is missed without, and for how many bytes."""
+    kinds = {n: facts.parameter(n, "transport.recovery.kind") for n in facts.networks}
+    off = next((name for name, kind in kinds.items() if kind == "off"), None)
+    missed = None if off is None else facts.figure(off, "missed_deliveries")
+    if missed is None or not missed.mean:
+        return ""
+    parts = []
+    for name in facts.networks:
+        left, header = (facts.figure(name, m) for m in ("missed_deliveries", "header_bytes"))
+        if name != off and left is not None and header is not None:
+            gone = percent(1 - left.mean / missed.mean)
+            parts.append(
+                f"{name}: {number(left.mean)} ({gone} fewer), at {number(round(header.mean))} B"
+                " of headers and signals a message"
+            )
+    if not parts:
+        return ""
+    without = interval(missed.mean, missed.ci95)
+    return f"Without recovery {without} deliveries are missed. By {'; by '.join(parts)}."
 
 
 def _difference(facts: Facts) -> str:

@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from math import nan
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +38,13 @@ _LISTS: Final = {
 }
 # What the lab calls the distribution over pairs of a pairs' figure.
 _DISTRIBUTIONS: Final = {"extra_delay_mean": "extra_delay_pairs_ms"}
+# What the lab calls a network's where there is one ordering only, and the pipeline that ordering's.
+_RECOVERY: Final = {
+    "false_negatives": "missed_deliveries",
+    "false_negative_ratio": "missed_ratio",
+    "repaired": "repaired",
+}
+_RECOVERY_DELAYS: Final = ("delivery_delay", "repaired_delay")
 _SHARES: Final = np.linspace(0, 1, 101)
 # A histogram that reaches further is cut there.
 _BINS_MAX: Final = 1 << 20
@@ -191,6 +199,24 @@ class _Naming:
         trees = {run.name: json.loads(run.parameters or "{}") for run in runs}
         # Without a transport rows have an ordering too, which nobody asked for.
         self._orderings = {name: tree.get("orderings") for name, tree in trees.items()}
+        self._recovers = {
+            name
+            for name, tree in trees.items()
+            if "recovery" in tree.get("measure", {}).get("metrics", ())
+            and len(tree.get("orderings") or ()) == 1
+        }
+
+    def places(self, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Under which names a row goes, and what its metric is called there."""
+        name, metric = self.of(row), row["metric"]
+        if name is not None:
+            yield name, metric
+            variant = self._runs[row["run"]].variant
+            if row["run"] in self._recovers and name != variant:
+                if metric.startswith(_RECOVERY_DELAYS):
+                    yield variant, metric
+                elif metric in _RECOVERY:
+                    yield variant, _RECOVERY[metric]
 
     def of(self, row: Mapping[str, Any]) -> str | None:
         """None for rows of other runs, and of orderings that the experiment does not have."""
@@ -209,14 +235,14 @@ class _Naming:
     ) -> dict[str, list[Findings]]:
         """By name, one for each seed; the network's come before those of its orderings."""
         found: dict[tuple[str, str], Findings] = {}
-        for row, own in self._by_name(tables["figures"], found):
-            own.figures[row["metric"]] = (row["value"], row["unit"])
-        for row, own in self._by_name(tables["seconds"], found):
-            own.series[row["metric"]] = _laid_out(row["second"], row["value"])
-        for row, own in self._by_name(tables["pairs"], found):
-            if row["metric"] in _DISTRIBUTIONS:
+        for row, metric, own in self._by_name(tables["figures"], found):
+            own.figures[metric] = (row["value"], row["unit"])
+        for row, metric, own in self._by_name(tables["seconds"], found):
+            own.series[metric] = _laid_out(row["second"], row["value"])
+        for row, metric, own in self._by_name(tables["pairs"], found):
+            if metric in _DISTRIBUTIONS:
                 quantiles = np.quantile(row["value"], _SHARES).tolist()
-                own.quantiles[_DISTRIBUTIONS[row["metric"]]] = quantiles
+                own.quantiles[_DISTRIBUTIONS[metric]] = quantiles
         by_name: dict[str, list[Findings]] = defaultdict(list)
         for (name, _), own in found.items():
             by_name[name].append(own)
@@ -230,26 +256,24 @@ class _Naming:
 
     def _by_name(
         self, rows: Iterable[Mapping[str, Any]], found: dict[tuple[str, str], Findings]
-    ) -> Iterator[tuple[Mapping[str, Any], Findings]]:
+    ) -> Iterator[tuple[Mapping[str, Any], str, Findings]]:
         for row in sorted(rows, key=_network_first):
-            name = self.of(row)
-            if name is not None:
+            for name, metric in self.places(row):
                 key = (name, row["run"])
                 # Not setdefault: the default of a field is shared by all that have it.
                 if key not in found:
                     found[key] = Findings(figures={}, series={}, quantiles={})
-                yield row, found[key]
+                yield row, metric, found[key]
 
     def histograms(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Histogram]]:
         """Bins of all seeds added up."""
         counts: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
         for row in rows:
-            name = self.of(row)
-            if name is not None:
+            for name, metric in self.places(row):
                 own = dict(zip(row["bin"], row["count"], strict=True))
-                counts[name][row["metric"]].update(own)
+                counts[name][metric].update(own)
         return {
-            name: {metric: _dense(metric, bins) for metric, bins in own.items()}
+            name: {metric: _dense(bins) for metric, bins in own.items()}
             for name, own in counts.items()
         }
 
@@ -259,20 +283,20 @@ def _network_first(row: Mapping[str, Any]) -> bool:
 
 
 def _laid_out(seconds: Sequence[int], values: Sequence[float]) -> list[float]:
-    """From the first second to the last; in one that nothing is said of there was nothing."""
-    series = [0.0] * (max(seconds) + 1)
+    """From the first second to the last; a level that was not sampled in one is not known."""
+    series = [nan] * (max(seconds) + 1)
     for second, value in zip(seconds, values, strict=True):
         series[second] = value
     return series
 
 
-def _dense(metric: str, bins: Mapping[int, int]) -> Histogram:
+def _dense(bins: Mapping[int, int]) -> Histogram:
     """Clocks that differ make delays below 0: they are left out, as is what lies far beyond."""
     inside = {place: count for place, count in bins.items() if 0 <= place < _BINS_MAX}
     counts = [0] * (max(inside, default=-1) + 1)
     for place, count in inside.items():
         counts[place] = count
-    return Histogram(counts=tuple(counts), width=BIN_MS if "delay" in metric else 1.0)
+    return Histogram(counts=tuple(counts), width=BIN_MS)
 
 
 def _combined(hashes: Mapping[str, str]) -> str:

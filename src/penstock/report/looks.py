@@ -67,6 +67,20 @@ def looks(facts: Facts, names: Sequence[str]) -> dict[str, Look]:
     return found
 
 
+def named(names: Sequence[str]) -> dict[str, Look]:
+    """Of variants: those that are called like a kind have its colour, others what is left."""
+    left = [colour for colour in PALETTE if colour not in KINDS.values()] or [INK]
+    others = [name for name in names if name not in KINDS]
+    return {
+        name: Look(
+            KINDS[name] if name in KINDS else left[others.index(name) % len(left)],
+            _LINES[place % len(_LINES)],
+            _MARKERS[place % len(_MARKERS)],
+        )
+        for place, name in enumerate(names)
+    }
+
+
 def _colour(facts: Facts, name: str) -> str:
     kind = facts.kind(name)
     if kind == "constant" and facts.setting(name, "record"):

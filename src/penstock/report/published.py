@@ -25,6 +25,13 @@ _NUMBERS: Final = {
     ("M-4.2", "detection"): "4.2",
     ("M-4.3", "workload"): "4.3",
     ("M-4.3", "rates"): "4.4",
+    ("M-4.5", "false-negatives"): "4.5",
+    ("M-4.5", "false-negatives-over-time"): "4.6",
+    ("M-4.5", "recovery-delays"): "4.7",
+    ("M-4.5", "recovery-rates"): "4.8",
+    ("M-4.5", "delivery-delay"): "4.9",
+    ("M-4.5", "hit-ratio"): "4.10",
+    ("M-4.5", "cache-limits"): "4.11",
 }
 
 # Deliveries a second at which the network is full.
@@ -42,6 +49,19 @@ DETECTED: Final = {"M-4.2": {(0.05, 10): 0.4}}
 FEW_RECEIVERS: Final = {"M-4.3": 0.5}
 # Match probability that such a share of pairs stays below.
 PAIR_MATCH: Final = {"M-4.3": ((0.08, 0.8), (0.1, 1.0))}
+# What recovery divides the false negatives by, with a record of 10; by brokers, as are the next.
+FALSE_NEGATIVES: Final = {"M-4.5": {12: 2.0, 46: 3.0}}
+# Time (ms) from request to repair that such a share stays below.
+REQUEST_TO_REPAIR: Final = {"M-4.5": {12: (200.0, 0.8), 46: (350.0, 0.8)}}
+# Shares of requests and of repairs that are not duplicated: more than this.
+NOT_DUPLICATED: Final = {"M-4.5": {12: (0.9, 0.8), 46: (0.8, 0.7)}}
+# What a message carries more (B) with a record of 10.
+RECORD_BYTES: Final = {"M-4.5": 320.0}
+# What recovery adds to the delay (ms) of everything else.
+ADDED_DELAY: Final = {"M-4.5": 25.0}
+# The hit ratio that caches aim for, and the least and the most that they may hold.
+HIT_RATIO: Final = {"M-4.5": 1.0}
+CACHE_LIMITS: Final = {"M-4.5": (5, 300)}
 
 
 def redraws(experiment: str, figure: str) -> str:

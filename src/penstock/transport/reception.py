@@ -30,13 +30,14 @@ from penstock.transport.stream import Stream
 from penstock.transport.subscription import Wish
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
-from penstock.wire.serial import EPOCH_BITS, newer
+from penstock.wire.serial import EPOCH_BITS, SEQ_BITS, newer
 
 _DELIVERED: Final = ReceiverFate.DELIVERED
 _REPAIRED: Final = ReceiverFate.REPAIRED
 _SILENCE_NS: Final = 30 * SECOND
 # Of publishers whose delays nobody measures.
 _LOSS_WAIT_NS: Final = 100 * MILLISECOND
+_SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 # Up to so many filters in all, looking at each is quicker than an index.
 _FEW_FILTERS: Final = 4
 
@@ -87,6 +88,7 @@ class Reception(ABC):
             arrivals = self._begin(frame, now)
         else:
             self._arrivals.move_to_end(frame.pub)
+        before = arrivals.highest
         number = arrivals.take(frame, now)
         if number is None:
             if not arrivals.is_too_old(frame.seq):
@@ -119,6 +121,10 @@ class Reception(ABC):
         if number != arrivals.highest:
             self._pass_by(arrivals, number, wishes, now)
         if self.recovery is not None:
+            untold = number - before - 1 - frame.record.count
+            if untold > 0:
+                first = (before + 1) & _SEQ_MASK
+                self.recovery.on_untold(frame.pub, frame.epoch, first, untold, now)
             is_wanted = any(wish.subscriptions for wish in wishes)
             self.recovery.came(frame, is_wanted=is_wanted, is_kept=bool(wishes), now=now)
 

@@ -12,6 +12,8 @@ DATAGRAM_BYTES_MAX: Final = 1_444
 
 FLOWS_MAX: Final = 16
 FLOW_ID_BITS: Final = 15
+# In RECALL: no flow, but the numbers of messages.
+EVERY_MESSAGE: Final = (1 << FLOW_ID_BITS) - 1
 # The most that stands in a REPAIR before its flows: `to` is there, and the original's header.
 REPAIR_HEAD_BYTES: Final = 61
 # Attributes and payload. A message must fit a REPAIR, which has no record to cut, with all the

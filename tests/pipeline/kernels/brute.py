@@ -24,11 +24,11 @@ from penstock.trace.records import (
     Publication,
     QueueSample,
 )
+from tests.pipeline.kernels.brute_recovery import GOT, recovered
 from tests.pipeline.kernels.traces import Trace
 
 # table, ordering, metric, and which pair, second or bin.
 Key: TypeAlias = tuple[str, str, str, Any]
-GOT = {"delivered", "delivered_late", "repaired"}
 
 
 class Receipt(NamedTuple):
@@ -61,6 +61,7 @@ class Brute:
         self.order()
         self.delays()
         self.detection()
+        recovered(self)
         self.network()
         self.fairness()
         self.effairness()
@@ -173,16 +174,8 @@ class Brute:
     def quantity(self, name: str, ordering: str, values: list[tuple[Any, int]]) -> list[float]:
         if not values:
             return []
-        plain = sorted(value for _, value in values)
-        bins = sorted(value // 100_000 for value in plain)
-        for place, count in Counter(bins).items():
-            self.found["histograms", ordering, name, place] = count
-        most = plain[-1] / 1e6
-        self.figure(f"{name}_mean", sum(plain) / len(plain) / 1e6, ordering)
-        self.figure(f"{name}_max", most, ordering)
-        middles = [(place + 0.5) / 10 for place in bins]
-        for label, at in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)):
-            self.figure(f"{name}_{label}", min(most, quantile(middles, at)), ordering)
+        shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+        self.spread(name, [value for _, value in values], shares, ordering)
         by_pair: dict[Any, list[int]] = defaultdict(list)
         for pair, value in values:
             by_pair[pair].append(value)
@@ -193,6 +186,21 @@ class Brute:
         for label, at in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99)):
             self.figure(f"{name}_pairs_{label}", quantile(sorted(means.values()), at), ordering)
         return list(means.values())
+
+    def spread(
+        self, name: str, values: list[int], shares: dict[str, float], ordering: str = ""
+    ) -> None:
+        if not values:
+            return
+        bins = sorted(value // 100_000 for value in values)
+        for place, count in Counter(bins).items():
+            self.found["histograms", ordering, name, place] = count
+        most = max(values) / 1e6
+        self.figure(f"{name}_mean", sum(values) / len(values) / 1e6, ordering)
+        self.figure(f"{name}_max", most, ordering)
+        middles = [(place + 0.5) / 10 for place in bins]
+        for label, at in shares.items():
+            self.figure(f"{name}_{label}", min(most, quantile(middles, at)), ordering)
 
     def detection(self) -> None:
         rows = [r for r in self.trace.rows(Delivery) if isinstance(r, Delivery)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.lab.result import Result, read_result
+from penstock.lab.statistics import Estimate
 from penstock.pipeline.kernels.histogram import BIN_MS
 from penstock.pipeline.kernels.measure import measure
 from penstock.tracefile.reader import TraceReader
@@ -14,8 +17,23 @@ from tests.pipeline.kernels.brute import Key, keyed
 
 # The lab's quantiles of delays are exact.
 FROM_BINS = {"delay_p50", "delay_p99"}
+# So are those of recovery.
+RECOVERY_FROM_BINS = tuple(
+    f"{name}_{share}"
+    for name in ("delivery_delay", "repaired_delay", "request_to_repair")
+    for share in ("p50", "p80", "p99")
+)
+# What the lab has another name for, since it looks at one ordering only.
+RECOVERY_NAMES = {"missed_deliveries": "false_negatives", "missed_ratio": "false_negative_ratio"}
 # What only the lab computes.
 OTHERS = {"delay_clusters", "delivery_rate_peak", "violations_with_deliveries"}
+
+
+class Seen(NamedTuple):
+    """What a result says of one variant."""
+
+    figures: dict[str, Estimate]
+    series: dict[str, list[float]]
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +55,70 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, dict[Key, fl
     [run] = TraceReader(directory).run_ids()
     rows = [row for batch in measure(directory, run).batches() for row in batch.to_pylist()]
     return read_result(out / "result.json"), keyed(rows)
+
+
+@pytest.fixture(scope="module")
+def recovered(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Seen, dict[Key, float]]]:
+    """Each way of recovery: what the lab saw, and what kernels find in its trace."""
+    out = tmp_path_factory.mktemp("recovery")
+    settings = (
+        "run.duration_s=3",
+        "run.drain_s=2",
+        "run.warmup_s=1",
+        "clients.subscribers.count=12",
+        "network.link.loss=0.05",
+    )
+    told = [part for setting in settings for part in ("--set", setting)]
+    # One process: its children would be forked from one that may have started Java.
+    told += ["--processes", "1"]
+    done = CliRunner().invoke(
+        app, ["lab", "run", "M-4.5", "--keep", "--seed", "1", "--out", str(out), *told]
+    )
+    assert done.exit_code == 0, done.output
+    result = read_result(out / "result.json")
+    reader = TraceReader(out / "traces")
+    found = []
+    for run in reader.run_ids():
+        variant = reader.run(run).variant
+        metrics = ["rates", "repaired", "recovery", "caches"]
+        batches = measure(out / "traces", run, metrics).batches()
+        figures = keyed(row for batch in batches for row in batch.to_pylist())
+        found.append((Seen(result.variants[variant], result.series[variant]), figures))
+    return found
+
+
+def test_figures_of_recovery_are_those_of_the_result(
+    recovered: list[tuple[Seen, dict[Key, float]]],
+) -> None:
+    compared: set[str] = set()
+    for seen, found in recovered:
+        for metric, told in seen.figures.items():
+            name = RECOVERY_NAMES.get(metric, metric)
+            ordering = "ordered" if ("figures", "ordered", name, None) in found else ""
+            value = found["figures", ordering, name, None]
+            off = BIN_MS / 2 if metric in RECOVERY_FROM_BINS else 0
+            assert value == pytest.approx(told.mean, rel=1e-9, abs=off), metric
+            compared.add(metric)
+    assert compared >= {
+        *("missed_deliveries", "repaired", "header_bytes", "recovery_bytes", "hit_ratio"),
+        *("requests_not_duplicated", "repairs_not_duplicated", "cache_limit_max"),
+        *("delivery_delay_mean", "repaired_delay_p80", "request_to_repair_p80"),
+    }
+    assert any(found["figures", "", "signals", None] for _, found in recovered)
+
+
+def test_series_of_recovery_are_those_of_the_result(
+    recovered: list[tuple[Seen, dict[Key, float]]],
+) -> None:
+    places = {
+        "missed_deliveries": ("ordered", "false_negatives"),
+        "requests": ("", "requests"),
+        "repairs": ("", "repairs"),
+    }
+    for seen, found in recovered:
+        for metric, place in places.items():
+            series = seen.series[metric]
+            assert [found["seconds", *place, second] for second in range(len(series))] == series
 
 
 def test_figures_are_those_of_the_result(both: tuple[Result, dict[Key, float]]) -> None:

@@ -12,6 +12,7 @@ from penstock.trace.fates import DropReason, MissingState, PublisherFate, Receiv
 from penstock.trace.pack import Packer
 from penstock.trace.records import (
     Arrival,
+    CacheSample,
     Delivery,
     Drop,
     Edge,
@@ -20,8 +21,11 @@ from penstock.trace.records import (
     Loss,
     Publication,
     QueueSample,
+    Repair,
+    Request,
     Row,
     Run,
+    Signal,
 )
 from penstock.trace.schema import TABLES
 from penstock.tracefile.writer import RunWriter
@@ -30,7 +34,8 @@ SUBSCRIBERS = ("s-1", "s-2", "s-3")
 PUBLISHERS = ("p-1", "p-2")
 ORDERINGS = ("off", "default")
 KINDS: tuple[type[Row], ...] = (
-    Publication, Expected, Arrival, Delivery, Loss, LinkSample, QueueSample, Drop, Edge,
+    Publication, Expected, Arrival, Delivery, Loss, LinkSample, QueueSample, Drop, Edge, Request,
+    Repair, Signal, CacheSample,
 )  # fmt: skip
 
 
@@ -65,7 +70,10 @@ def random_trace(draw: Random, seed: int = 1) -> Trace:
     """Anything that the schema allows."""
     warmup = draw.choice(["{}", '{"run": {"warmup_s": 0.5}}'])
     run = run_of(warmup, draw.choice([0, SECOND // 2, 2 * SECOND, 3 * SECOND + 1]), seed)
-    makers = (publication, expected, arrival, delivery, loss, link, queue, drop, edge)
+    makers = (
+        publication, expected, arrival, delivery, loss, link, queue, drop, edge, request, repair,
+        signal, cache,
+    )  # fmt: skip
     found = Trace(run)
     for kind, make in zip(KINDS, makers, strict=True):
         if draw.random() < 0.85:
@@ -100,8 +108,9 @@ def _maybe(draw: Random, value: int) -> int | None:
 
 def publication(draw: Random) -> Publication:
     at, fate = _maybe(draw, _time(draw)), draw.choice([*PublisherFate])
-    who = draw.choice(PUBLISHERS)
-    return Publication(who, 0, _maybe(draw, draw.randrange(9)), _time(draw), at, 9, fate, "data")
+    who, size, header = draw.choice(PUBLISHERS), draw.choice([9, 9, 40]), draw.randrange(9)
+    seq = _maybe(draw, draw.randrange(9))
+    return Publication(who, 0, seq, _time(draw), at, size, fate, "data", header)
 
 
 def _message(draw: Random) -> tuple[str, int, int]:
@@ -160,3 +169,32 @@ def edge(draw: Random) -> Edge:
 
 def drop(draw: Random) -> Drop:
     return Drop(_time(draw), "B1", draw.choice([*DropReason]), "data", 9)
+
+
+def request(draw: Random) -> Request:
+    round_ = draw.choice([0, 0, 1, 2])
+    return Request(draw.choice(SUBSCRIBERS), *_message(draw), _time(draw), round_, 70)
+
+
+def repair(draw: Random) -> Repair:
+    """Also of what nobody asked for, and before anybody did."""
+    at = _time(draw)
+    who, whom = draw.choice([*SUBSCRIBERS, *PUBLISHERS]), draw.choice(SUBSCRIBERS)
+    return Repair(who, whom, *_message(draw), at, at, draw.random() < 0.5, 120)
+
+
+def signal(draw: Random) -> Signal:
+    kind = draw.choice(["digest", "track"])
+    return Signal(
+        draw.choice(SUBSCRIBERS), draw.choice(PUBLISHERS), kind, _time(draw), draw.randrange(99)
+    )
+
+
+def cache(draw: Random) -> CacheSample:
+    limit = draw.choice([5, draw.randrange(300)])
+    return CacheSample(
+        _time(draw),
+        draw.choice([*SUBSCRIBERS, *PUBLISHERS]),
+        draw.choice(PUBLISHERS),
+        *(2, limit, 99, 1, 0),
+    )

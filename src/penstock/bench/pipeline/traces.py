@@ -79,6 +79,7 @@ def _publications(draw: np.random.Generator, messages: int) -> dict[str, Any]:
         "size_bytes": np.full(count, 200),
         "fate": Packed(np.zeros(count, np.int32), names=[PublisherFate.SENT.value]),
         "traffic_class": Packed(np.zeros(count, np.int32), names=["data"]),
+        "header_bytes": np.full(count, 60),
     }
 
 

@@ -150,8 +150,14 @@ class Recovery(Metric):
         self._signal_bytes += int(batch.columns["size_bytes"].values.sum())
 
     def _take_caches(self, batch: Batch) -> None:
-        at_s = (batch.columns["sampled_ns"].values - self.context.origin) / SECOND
-        self._limits.append(batch.columns["limit_messages"].values[at_s > 0])
+        """Those of subscribers: what publishers keep of their own the papers have none of."""
+        columns = batch.columns
+        at_s = (columns["sampled_ns"].values - self.context.origin) / SECOND
+        nodes, publishers = columns["node"].names or [], columns["publisher"].names or []
+        places = {name: code for code, name in enumerate(publishers)}
+        own = np.array([places.get(name, -1) for name in nodes], np.int64)
+        is_own = own[columns["node"].values] == columns["publisher"].values
+        self._limits.append(columns["limit_messages"].values[(at_s > 0) & ~is_own])
 
 
 def _rows(batch: Batch, also: str) -> list[tuple[tuple[str, int, int], int, int]]:

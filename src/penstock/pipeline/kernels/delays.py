@@ -15,10 +15,10 @@ import numpy as np
 from penstock.kernel.instant import MILLISECOND
 from penstock.pipeline.kernels.base import Kernel, Subject
 from penstock.pipeline.kernels.findings import Findings
-from penstock.pipeline.kernels.histogram import Histogram, quantile_ms
 from penstock.pipeline.kernels.numbering import grown
 from penstock.pipeline.kernels.receipts import Receipts
 from penstock.pipeline.kernels.rows import Floats, Ints
+from penstock.pipeline.kernels.spread import Spread
 
 SHARES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 PAIR_SHARES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -51,24 +51,12 @@ class Delays(Kernel):
             findings.figure("pairs_below_1ms", below, ordering=ordering)
 
 
-class _Seen:
-    """One quantity in one ordering."""
+class _Seen(Spread):
+    """One quantity in one ordering, with the means of its pairs."""
 
     def __init__(self) -> None:
-        self.histogram: Final = Histogram()
-        self.count = 0
-        self.held = 0
-        self.total_ns = 0
-        self.longest_ns: int | None = None
+        super().__init__()
         self.pairs_ms: Floats = np.zeros(0)
-
-    def add(self, values_ns: Ints) -> None:
-        self.histogram.add(values_ns)
-        self.count += values_ns.size
-        self.held += int((values_ns > 0).sum())
-        self.total_ns += int(values_ns.sum())
-        longest = int(values_ns.max())
-        self.longest_ns = longest if self.longest_ns is None else max(longest, self.longest_ns)
 
 
 class _Quantity:
@@ -110,17 +98,8 @@ class _Quantity:
         return told
 
     def _tell_messages(self, ordering: str, seen: _Seen, findings: Findings) -> None:
-        assert seen.longest_ns is not None
-        bins, counts = seen.histogram.table()
-        findings.histogram(self._name, bins, counts, ordering=ordering)
-        figures = {
-            "mean": seen.total_ns / seen.count / MILLISECOND,
-            "max": seen.longest_ns / MILLISECOND,
-            "pairs_max": float(seen.pairs_ms.max()),
-        }
-        for name, at in SHARES.items():
-            # The middle of the last bin may lie beyond what there was.
-            figures[name] = min(quantile_ms(bins, counts, at), figures["max"])
+        seen.tell(self._name, SHARES, findings, ordering=ordering)
+        figures = {"pairs_max": float(seen.pairs_ms.max())}
         for name, at in PAIR_SHARES.items():
             figures[f"pairs_{name}"] = float(np.quantile(seen.pairs_ms, at))
         for name, value in figures.items():

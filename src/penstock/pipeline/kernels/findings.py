@@ -72,10 +72,13 @@ class Findings:
             PAIRS, ordering, metric, subscriber=subscribers, publisher=publishers, value=values
         )
 
-    def seconds(self, metric: str, values: ArrayLike, *, ordering: str = "") -> None:
-        """One number of each second, from the first on."""
+    def seconds(
+        self, metric: str, values: ArrayLike, *, at: ArrayLike | None = None, ordering: str = ""
+    ) -> None:
+        """One number of each second, from the first on, or of those that are named."""
         series = np.asarray(values, np.float64)
-        self._add(SECONDS, ordering, metric, second=np.arange(len(series)), value=series)
+        which = np.arange(len(series)) if at is None else at
+        self._add(SECONDS, ordering, metric, second=which, value=series)
 
     def histogram(
         self, metric: str, bins: ArrayLike, counts: ArrayLike, *, ordering: str = ""

@@ -76,6 +76,11 @@ class Rows:
             self._codes[column] = self._names.setdefault(column, Names()).of(self._array(column))
         return self._codes[column]
 
+    def is_same(self, one: str, other: str) -> Flags:
+        """Which rows have the same name in both columns."""
+        names = (self._array(column).dictionary_decode() for column in (one, other))
+        return np.asarray(pc.fill_null(pc.equal(*names), False).to_numpy(zero_copy_only=False))
+
     def is_one_of(self, column: str, names: Collection[str]) -> Flags:
         """Which rows have one of these names."""
         array = self._array(column)

@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.window import Window, WindowSpec
 
 from penstock.pipeline.twins.frames import NETWORK, ORDERING, STREAM, Frames
-from penstock.pipeline.twins.steps import as_figures, as_seconds, tallied, totals
+from penstock.pipeline.twins.steps import as_figures, as_seconds, counted, tallied, totals
 
 _KINDS: Final = ("rows", "violations", "descents", "unsorted_rows")
 _UNITS: Final = {
@@ -47,15 +47,8 @@ def _judged(receipts: DataFrame) -> DataFrame:
     is_late = sf.max("seq").over(before) > sf.col("seq")
     is_descent = sf.lag("seq").over(in_stream()) > sf.col("seq")
     flags = {"rows": sf.lit(True), "violations": is_late, "descents": is_descent}
-    amounts = [sf.coalesce(flag, sf.lit(False)).cast("long") for flag in flags.values()]
-    return (
-        receipts.select(
-            *ORDERING,
-            sf.col("ended_ns").alias("at_ns"),
-            *(amount.alias(kind) for kind, amount in zip(flags, amounts, strict=True)),
-        )
-        .unpivot([*ORDERING, "at_ns"], [*flags], "kind", "amount")
-    )  # fmt: skip
+    amounts = {kind: sf.coalesce(flag, sf.lit(False)) for kind, flag in flags.items()}
+    return counted(receipts, amounts, "ended_ns")
 
 
 def _with_ratios(found: DataFrame) -> DataFrame:

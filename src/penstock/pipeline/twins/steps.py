@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
-from itertools import chain
 from typing import Final, TypeAlias
 
 from pyspark.sql import Column, DataFrame
@@ -26,19 +25,19 @@ def as_figures(units: Mapping[str, str], *, prefix: str | None = None) -> Step:
     `prefix` is a column that says what their names begin with.
     """
 
+    # As text: Spark is asked once, and not several times for each metric.
+    parts = [f"'{name}', CAST(`{name}` AS DOUBLE), '{unit}'" for name, unit in units.items()]
+    rows = f"stack({len(units)}, {', '.join(parts)}) AS (name, value, unit)"
+    metric = "name" if prefix is None else f"concat_ws('_', `{prefix}`, name)"
+
     def step(frame: DataFrame) -> DataFrame:
-        values = [sf.col(metric).cast("double").alias(metric) for metric in units]
-        unit = sf.create_map(*map(sf.lit, chain.from_iterable(units.items())))
-        keys = [*ORDERING] if prefix is None else [*ORDERING, prefix]
-        name = sf.col("metric") if prefix is None else sf.concat_ws("_", prefix, "metric")
+        keys = ORDERING if prefix is None else (*ORDERING, prefix)
         return (
             frame.transform(with_ordering)
-            .select(*keys, *values)
-            .unpivot([*keys], [*units], "metric", "value")
-            .where(sf.col("value").isNotNull())
-            .withColumn("unit", unit[sf.col("metric")])
-            .withColumn("metric", name)
-            .transform(lambda rows: widened(rows, "figures"))
+            .selectExpr(*keys, rows)
+            .where("value IS NOT NULL")
+            .selectExpr(*ORDERING, f"{metric} AS metric", "value", "unit")
+            .transform(lambda figures: widened(figures, "figures"))
         )
 
     return step
@@ -58,6 +57,21 @@ def events(frame: DataFrame, kind: str, at_ns: str | None = None) -> DataFrame:
         sf.lit(kind).alias("kind"),
         (sf.lit(None).cast("long") if at_ns is None else sf.col(at_ns)).alias("at_ns"),
         sf.lit(1).cast("long").alias("amount"),
+    )
+
+
+def counted(frame: DataFrame, amounts: Mapping[str, Column], at_ns: str | None = None) -> DataFrame:
+    """Several events of each row: of each kind as many as its column says; none where it is null.
+
+    One pass over the rows, where a part for each kind would be as many.
+    """
+    columns = [amount.cast("long").alias(kind) for kind, amount in amounts.items()]
+    at = sf.lit(None).cast("long") if at_ns is None else sf.col(at_ns)
+    return (
+        frame.transform(with_ordering)
+        .select(*ORDERING, at.alias("at_ns"), *columns)
+        .unpivot([*ORDERING, "at_ns"], [*amounts], "kind", "amount")
+        .where(sf.col("amount").isNotNull())
     )
 
 

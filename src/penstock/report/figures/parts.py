@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # Single points are shown as long as they do not run into each other.
 _MARKED_MAX: Final = 25
 _LEGEND_COLUMNS: Final = 4
+# What fits below a figure: letters, and those that a sample of the line takes the place of.
+_LEGEND_LETTERS: Final = 94
+_SAMPLE_LETTERS: Final = 9
 # What the paper states. "Published" would also be what a publisher does.
 PUBLISHED: Final = "the paper"
 
@@ -39,8 +42,18 @@ def legend_below(canvas: Canvas, axes: Sequence[Axes]) -> None:
             entries.values(),
             entries.keys(),
             loc="outside lower center",
-            ncols=min(_LEGEND_COLUMNS, len(entries)),
+            ncols=_columns(list(entries)),
         )
+
+
+def _columns(labels: Sequence[str]) -> int:
+    """As many as fit; a column is as wide as its longest label."""
+    for columns in range(min(_LEGEND_COLUMNS, len(labels)), 1, -1):
+        # As Matplotlib fills them: the first ones have one more.
+        parts = [[labels[i] for i in part] for part in np.array_split(range(len(labels)), columns)]
+        if sum(max(map(len, part)) + _SAMPLE_LETTERS for part in parts) <= _LEGEND_LETTERS:
+            return columns
+    return 1
 
 
 def with_thousands(axis: Any) -> None:

@@ -14,7 +14,7 @@ of what the messages were it tells only if somebody asks for that.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -29,10 +29,10 @@ from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.record import FingerprintEntry, Record
 from penstock.wire.limits import DIGEST_FLOWS_MAX, RECORD_ENTRIES_MAX
-from penstock.wire.quantise import delta_100us, stamp_us
+from penstock.wire.quantise import STAMP_BITS, delta_100us, stamp_us
 from penstock.wire.serial import SEQ_BITS, after
 
-PERIOD_NS: Final[Duration] = 250 * MILLISECOND
+PERIOD_NS: Final[Duration] = 125 * MILLISECOND
 # Messages that the digest before told of already.
 _OVERLAP: Final = 1
 _KEPT_MAX: Final = 64
@@ -41,6 +41,10 @@ _WANTED_BY_MAX: Final = 16_384
 # What is left of a frame for entries, beside head, base and some flows.
 _ENTRIES_BYTES_MAX: Final = 1_000
 _FLOWS_BESIDE_MAX: Final = 32
+# Digests that one who asks gets at once: more must be asked for again.
+_DESCRIBED_MAX: Final = 16
+_STAMP_MASK: Final = (1 << STAMP_BITS) - 1
+_SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 # More than that since the last digest is not told of.
 _SENT_MAX: Final = 4_096
 
@@ -145,6 +149,27 @@ class DigestMaker:
         self._told = len(self._sent)
         return digests
 
+    def describe(self, frames: Iterable[Data], requester: int, now: Instant) -> list[Digest]:
+        """What these messages were, by rising number, for one who heard nothing of them."""
+        digests = []
+        stamp = stamp_us(now)
+        # Who asks for digests, too, has said what of messages it must know.
+        of_all = requester not in self._wanted_by
+        for run in _runs(frames):
+            sent = [
+                _Sent(
+                    frame.seq,
+                    now - (stamp - frame.send_ts_us & _STAMP_MASK) * MICROSECOND,
+                    self._entry(frame.message, of_all=of_all),
+                )
+                for frame in run
+            ]
+            for part in _parts(sent):
+                digest = self._describe(part, (self._number - 1) & _SEQ_MASK, (), now)
+                if digest is not None:
+                    digests.append(replace(digest, to=requester))
+        return digests[:_DESCRIBED_MAX]
+
     def _digests(self, numbers: _Numbers, now: Instant) -> list[Digest]:
         digests = []
         for part in _parts(list(self._sent)):
@@ -192,6 +217,12 @@ class DigestMaker:
         return found
 
     def _digest(self, part: list[_Sent], numbers: _Numbers, now: Instant) -> Digest | None:
+        digest = self._describe(part, self._number, tuple(numbers), now)
+        return None if digest is None else self._keep(digest)
+
+    def _describe(
+        self, part: list[_Sent], number: int, flows: tuple[tuple[int, int], ...], now: Instant
+    ) -> Digest | None:
         """Describes these, oldest first; the base is the last one that is not too large."""
         width_bits = self._encoder.fingerprint_bits
         alone = EntryCodec((), (), width_bits)
@@ -202,10 +233,10 @@ class DigestMaker:
         newest = part[-1]
         codec = EntryCodec(newest.entry.presence, newest.entry.values, width_bits)
         others = part[-2::-1]
-        digest = Digest(
+        return Digest(
             pub=self._pub,
             epoch=self._epoch,
-            number=self._number,
+            number=number,
             seq=newest.seq,
             send_ts_us=stamp_us(now),
             departed_100us=delta_100us(now - newest.departed_ns),
@@ -214,9 +245,8 @@ class DigestMaker:
                 [delta_100us(newest.departed_ns - sent.departed_ns) for sent in others],
                 [codec.pack(sent.entry) for sent in others],
             ),
-            flows=tuple(numbers),
+            flows=flows,
         )
-        return self._keep(digest)
 
     def _keep(self, digest: Digest) -> Digest:
         self._number = after(self._number, SEQ_BITS)
@@ -226,8 +256,8 @@ class DigestMaker:
             self._again_at.pop(forgotten, None)
         return digest
 
-    def _entry(self, message: Message) -> FingerprintEntry:
-        if not self._is_of_all:
+    def _entry(self, message: Message, *, of_all: bool = False) -> FingerprintEntry:
+        if not (of_all or self._is_of_all):
             # What no filter asks for tells nobody anything.
             kept = {
                 name: message.attributes[name] for name in message.attributes if name in self._names
@@ -235,6 +265,18 @@ class DigestMaker:
             message = Message(kept)
         listing = listing_of(message, self._encoder)
         return FingerprintEntry(listing.presence, tuple(sorted({*listing.values})))
+
+
+def _runs(frames: Iterable[Data]) -> Iterator[list[Data]]:
+    """Of consecutive numbers each: a digest has no holes."""
+    run: list[Data] = []
+    for frame in frames:
+        if run and frame.seq != after(run[-1].seq, SEQ_BITS):
+            yield run
+            run = []
+        run.append(frame)
+    if run:
+        yield run
 
 
 def _parts(sent: list[_Sent]) -> Iterable[list[_Sent]]:

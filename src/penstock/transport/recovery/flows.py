@@ -22,7 +22,7 @@ from penstock.content.index import MatchingIndex
 from penstock.content.message import Message
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.wire.frames.data import Data, Flow
-from penstock.wire.limits import FLOW_ID_BITS, FLOWS_MAX
+from penstock.wire.limits import EVERY_MESSAGE, FLOWS_MAX
 
 # Who tracks says so again within this time.
 LEASE_NS: Final[Duration] = 120 * SECOND
@@ -33,7 +33,7 @@ _CLAIMS_PER_FLOW: Final = 16
 # The last numbers of a flow of which it is known which messages they were.
 _REMEMBERED: Final = 1_024
 _SEQ_MASK: Final = (1 << 32) - 1
-_ID_SPACE: Final = 1 << FLOW_ID_BITS
+_ID_SPACE: Final = EVERY_MESSAGE
 
 
 class Sent(NamedTuple):

@@ -211,7 +211,7 @@ class Holes:
         wanted = sorted(n for n in numbers if not self._is_over(pub, source, flow_id, n, now))
         if not wanted:
             return
-        ranges = tuple(_ranges(wanted))[:RECALL_RANGES_MAX]
+        ranges = tuple(ranges_of(wanted))[:RECALL_RANGES_MAX]
         recall = Recall(
             pub=pub,
             epoch=source.epoch,
@@ -275,7 +275,7 @@ class Holes:
             self._give_up(Lost(wish, pub, epoch, messages, since), now)
 
 
-def _ranges(numbers: list[int]) -> Iterator[tuple[int, int]]:
+def ranges_of(numbers: list[int]) -> Iterator[tuple[int, int]]:
     """Runs of consecutive numbers, as (first, count)."""
     first, length = numbers[0], 0
     for number in numbers:

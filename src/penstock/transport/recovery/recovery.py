@@ -178,6 +178,7 @@ class Recovery:
             send=self._send_other,
             reveal=receiver.take_digest,
             answer=self._on_recalled,
+            kept=self._kept,
             on_sharers=self._requester.on_sharers,
         )
         self._repairer: Final = Repairer(
@@ -201,9 +202,7 @@ class Recovery:
     def subscribed(self, wish: int, predicate: Predicate, now: Instant) -> None:
         """Offers to answer for what a subscription gets."""
         self._make_known(now)
-        self._exchange.subscribed(wish, predicate)
-        if self._tracking is not None:
-            self._tracking.subscribed(wish, predicate, now)
+        self._exchange.subscribed(wish, predicate, now)
         if self._settings.volunteers:
             number = self._volunteered[wish] = next(self._numbers)
             self._network.subscribe(
@@ -212,9 +211,7 @@ class Recovery:
 
     def unsubscribed(self, wish: int, now: Instant) -> None:
         """Takes the offer back; what is kept still serves those who ask for the rest."""
-        self._exchange.unsubscribed(wish)
-        if self._tracking is not None:
-            self._tracking.unsubscribed(wish, now)
+        self._exchange.unsubscribed(wish, now)
         number = self._volunteered.pop(wish, None)
         if number is not None:
             self._network.unsubscribe(number, now=now)
@@ -262,6 +259,10 @@ class Recovery:
             # Its numbers tell of this loss, too, or nearly always do; who asks then is enough.
             later_ns = _HOLES_FIRST * self._distances.of(id_.pub)
         self._requester.want(id_, bits, loss.due_ns, now, later_ns=later_ns)
+
+    def on_untold(self, pub: int, epoch: int, first: int, messages: int, now: Instant) -> None:
+        """So many messages did not come here, from `first` on, of which no record told."""
+        self._exchange.on_untold(pub, epoch, first, messages, now)
 
     def forget(self, id_: MessageId) -> None:
         """Nobody here waits for it any more."""
@@ -353,6 +354,9 @@ class Recovery:
             first=self._identity.me,
         )
         self._repairer.on_request(request, now)
+
+    def _kept(self, seq: int) -> Data | None:
+        return self.own_cache.peek(MessageId(self._identity.me, self._identity.epoch, seq))
 
     def _caches_of(self, pub: int) -> Caches:
         return self.own_cache if pub == self._identity.me else self.caches

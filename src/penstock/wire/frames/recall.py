@@ -16,13 +16,14 @@ from penstock.wire.serial import EPOCH_BITS
 
 
 class Recall(TransportFrame, frozen=True, kw_only=True, gc=False):
-    """Asks for the messages of a flow, or for digests, by their numbers."""
+    """Asks for the messages of a flow, for digests by their numbers, or by what they tell of."""
 
     pub: int
     epoch: int
     requester: int
     send_ts_us: int
-    # None: the numbers are those of digests.
+    # None: the numbers are those of digests. EVERY_MESSAGE: they are those of messages, of which
+    # a digest is wanted.
     flow_id: int | None
     # As (first, count), ascending and apart; they may touch, for a count is short.
     ranges: tuple[tuple[int, int], ...]

@@ -1,0 +1,176 @@
+"""What applications never got, with recovery and without; and what each way to it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from penstock.report import published
+from penstock.report.drawing import Figure
+from penstock.report.facts import Facts
+from penstock.report.figures.parts import (
+    PUBLISHED,
+    legend_below,
+    panels,
+    reach,
+    reference,
+    with_thousands,
+)
+from penstock.report.figures.recovered import (
+    beside,
+    figure_mean,
+    networks,
+    recovering,
+    smooth,
+    stated,
+    without,
+)
+from penstock.report.looks import BLUE, INK, ORANGE, named
+from penstock.report.numbers import number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+_MISSED: Final = "missed_deliveries"
+_COSTS: Final = (
+    ("header_bytes", "headers, and what else is said to find losses", BLUE, ""),
+    ("recovery_bytes", "requests and repairs", ORANGE, "//"),
+)
+# What else tells of losses, by the setting that says so.
+_FINDING: Final = {
+    "transport.recovery.digests": "digests",
+    "transport.recovery.tracks": "tracked",
+}
+
+
+def figures(facts: Facts) -> list[Figure]:
+    """In all, over time, and what a message costs."""
+    names = networks(facts)
+    if len(names) < 2:
+        return []
+    found = [
+        Figure(
+            name="false-negatives",
+            title=_title(facts, names),
+            caption="Messages that a subscriber's predicate matches and that its application never"
+            " got, in all; below each bar how many, and by what recovery divides them."
+            f" {published.redraws(facts.id, 'false-negatives')}",
+            draw=partial(_bars, facts=facts, names=names),
+            height_in=4.2,
+        )
+    ]
+    off, others = without(facts), recovering(facts)
+    if off is not None and others and facts.series(off, _MISSED):
+        found.append(
+            Figure(
+                name="false-negatives-over-time",
+                title="False negatives second by second, with recovery and without",
+                caption="By the second in which the message was published, means over seeds; of"
+                " runs longer than two minutes, means over some seconds. Grey is without"
+                f" recovery. {published.redraws(facts.id, 'false-negatives-over-time')}",
+                draw=partial(_over_time, facts=facts, off=off, names=others),
+                height_in=1.1 + 1.5 * len(others),
+            )
+        )
+    if facts.having("header_bytes"):
+        found.append(
+            Figure(
+                name="recovery-bytes",
+                title="What finding losses and making them good costs, in bytes a message",
+                caption="Bytes for each message that was published: of its own header, of digests"
+                " and the like, and of requests and repairs.",
+                draw=partial(_costs, facts=facts, names=names),
+                height_in=1.5 + 0.42 * len(names),
+            )
+        )
+    return found
+
+
+def _bars(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    axes = canvas.subplots()
+    counts = [e for name in names if (e := facts.figure(name, _MISSED)) is not None]
+    styles, off = named(names), without(facts)
+    axes.bar(
+        range(len(names)), [e.mean for e in counts], yerr=reach(counts), ecolor=INK, capsize=3,
+        color=[styles[name].colour for name in names], width=0.62,
+    )  # fmt: skip
+    whole = None if off is None else figure_mean(facts, off, _MISSED)
+    by = stated(facts, names[0], published.FALSE_NEGATIVES)
+    if whole and by:
+        label = f"{PUBLISHED}: {off} ÷{by:g}, with a record of 10"
+        reference(axes, y=whole / by, label=label)
+    # Numbers stand below the bars: above them a line may cross them.
+    words = [
+        f"{_described(facts, name)}\n{_count(count.mean, None if name == off else whole)}"
+        for name, count in zip(names, counts, strict=True)
+    ]
+    axes.set_xticks(range(len(names)), words)
+    axes.set(ylabel="false negatives (deliveries)")
+    axes.grid(visible=False, axis="x")
+    with_thousands(axes.yaxis)
+    legend_below(canvas, [axes])
+
+
+def _over_time(canvas: Canvas, *, facts: Facts, off: str, names: Sequence[str]) -> None:
+    frames = panels(canvas, len(names), sharex=True, sharey=True)
+    styles = named([off, *names])
+    times, before = smooth(facts.series(off, _MISSED))
+    by = stated(facts, off, published.FALSE_NEGATIVES)
+    for axes, name in zip(frames, names, strict=True):
+        axes.fill_between(times, before, color=INK, alpha=0.18, linewidth=0, label=off)
+        own_times, values = smooth(facts.series(name, _MISSED))
+        axes.plot(own_times, values, color=styles[name].colour, linewidth=1.8)
+        if by:
+            axes.plot(times, before / by, color=INK, linewidth=0.9, linestyle=(0, (4, 3)),
+                      label=f"{PUBLISHED}: {off} ÷{by:g}")  # fmt: skip
+        axes.set(ylabel="missed/s", ylim=(0, None), xlim=(0, None))
+        axes.set_title(name, fontsize=9, pad=2)
+    frames[-1].set_xlabel("time (s)")
+    legend_below(canvas, frames)
+
+
+def _costs(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    axes = canvas.subplots()
+    rows = np.arange(len(names))
+    left = np.zeros(len(names))
+    for metric, label, colour, hatch in _COSTS:
+        values = np.array([figure_mean(facts, name, metric) or 0.0 for name in names])
+        axes.barh(rows, values, left=left, height=0.6, color=colour, hatch=hatch, label=label,
+                  edgecolor="white")  # fmt: skip
+        left += values
+    beside(axes, rows.tolist(), [f"{number(round(total))} B" for total in left.tolist()])
+    if facts.id in published.RECORD_BYTES:
+        record = published.RECORD_BYTES[facts.id]
+        reference(axes, x=record, label=f"{PUBLISHED}: a record of 10 alone, {record:g} B")
+    axes.set_yticks(rows, names)
+    axes.set_ylim(len(names) - 0.5, -0.6)
+    axes.set_xlabel("bytes for each message published")
+    axes.grid(visible=False, axis="y")
+    legend_below(canvas, [axes])
+
+
+def _count(left: float, whole: float | None) -> str:
+    """How many, and by what recovery divides them."""
+    return f"{number(left)} (÷{number(round(whole / left, 1))})" if whole and left else number(left)
+
+
+def _described(facts: Facts, name: str) -> str:
+    """With how losses are found, which is what the source varies."""
+    if facts.parameter(name, "transport.recovery.kind") == "off":
+        return f"{name}\nno recovery"
+    record = facts.parameter(name, "transport.record")
+    also = [word for key, word in _FINDING.items() if facts.parameter(name, key)]
+    return name if record is None else "\n".join([name, ", ".join([f"record {record}", *also])])
+
+
+def _title(facts: Facts, names: Sequence[str]) -> str:
+    off = without(facts)
+    whole = None if off is None else figure_mean(facts, off, _MISSED)
+    left = {n: figure_mean(facts, n, _MISSED) or 0.0 for n in names if n != off}
+    if not whole or not left:
+        return "What applications never got"
+    best = min(left, key=lambda name: left[name])
+    return f"{best} leaves {number(left[best])} of {number(whole)} false negatives"

@@ -1,0 +1,95 @@
+"""What the figures of recovery have in common: whose they are, and how a delay is distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.report.facts import Facts
+from penstock.report.looks import Look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_KNOWN: Final = {"p50": 0.5, "p80": 0.8, "p99": 0.99}
+_POINTS_MAX: Final = 60
+VARIANTS_MAX: Final = 6
+
+Value = TypeVar("Value")
+
+
+def networks(facts: Facts) -> list[str]:
+    """Variants whose losses were counted, with recovery or without."""
+    return [name for name in facts.having("missed_deliveries") if name in facts.networks]
+
+
+def recovering(facts: Facts) -> list[str]:
+    """Those of them that recover what was lost, as many as there is room for."""
+    return [name for name in networks(facts) if name != without(facts)][:VARIANTS_MAX]
+
+
+def without(facts: Facts) -> str | None:
+    """The one that recovers nothing, which others are compared with."""
+    kinds = {name: facts.parameter(name, "transport.recovery.kind") for name in networks(facts)}
+    return next((name for name, kind in kinds.items() if kind == "off"), None)
+
+
+def stated(facts: Facts, name: str, known: Mapping[str, Mapping[int, Value]]) -> Value | None:
+    """What the paper states of a network of so many brokers."""
+    brokers = facts.parameter(name, "network.topology.size")
+    return known.get(facts.id, {}).get(brokers)
+
+
+def smooth(values: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Times and means of stretches, a few dozen in all: single seconds are a matter of luck."""
+    step = max(1, len(values) // _POINTS_MAX)
+    kept = np.array(values[: len(values) // step * step], np.float64).reshape(-1, step)
+    times = (np.arange(len(kept), dtype=np.float64) + 0.5) * step
+    return times, np.asarray(kept.mean(axis=1))
+
+
+def cumulative(
+    axes: Axes, facts: Facts, name: str, metric: str, style: Look, label: str, *, more_ms: float = 0
+) -> bool:
+    """A distribution, whole where traces were read; else the points of it that a result has."""
+    histogram = facts.histogram(name, metric)
+    look: dict[str, Any] = {"color": style.colour, "linestyle": style.line, "label": label}
+    counts = np.array(() if histogram is None else histogram.counts, np.int64)
+    if histogram is not None and counts.any():
+        there = np.flatnonzero(counts)
+        x = np.array(histogram.edges)[there + 1] + more_ms
+        axes.plot(x, np.cumsum(counts[there]) / counts.sum(), **look)
+        return True
+    points = [
+        (found.mean + more_ms, share)
+        for label_, share in _KNOWN.items()
+        if (found := facts.figure(name, f"{metric}_{label_}")) is not None
+    ]
+    if points:
+        axes.plot(*zip(*points, strict=True), marker=style.marker, **look)
+    return bool(points)
+
+
+def is_whole(facts: Facts, names: Sequence[str], metric: str) -> str:
+    """What a caption says where there are points only."""
+    if any(facts.histogram(name, metric) for name in names):
+        return ""
+    return "Points are measured (50, 80 and 99 %); traces would tell what lies between them."
+
+
+def beside(axes: Axes, rows: Sequence[float], words: Sequence[str]) -> None:
+    """Words to the right of all bars, where no line crosses them."""
+    for row, said in zip(rows, words, strict=True):
+        axes.annotate(
+            said, (1, row), xycoords=axes.get_yaxis_transform(), xytext=(4, 0), va="center",
+            textcoords="offset points", fontsize=9, annotation_clip=False,
+        )  # fmt: skip
+
+
+def figure_mean(facts: Facts, name: str, metric: str) -> float | None:
+    """None where it was not measured."""
+    found = facts.figure(name, metric)
+    return None if found is None else found.mean

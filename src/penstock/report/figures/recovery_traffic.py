@@ -1,0 +1,194 @@
+"""What is asked for and sent again, second by second; how much of it is in vain; caches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from penstock.report import published
+from penstock.report.drawing import Figure
+from penstock.report.facts import Facts
+from penstock.report.figures.parts import (
+    PUBLISHED,
+    legend_below,
+    marker_for,
+    panels,
+    reference,
+    seconds,
+    with_thousands,
+)
+from penstock.report.figures.recovered import beside, figure_mean, recovering, smooth, stated
+from penstock.report.looks import BLUE, GREEN, INK, ORANGE, VERMILION, named
+from penstock.report.numbers import number, percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+_CURVES: Final = (
+    ("publications", "publications", INK, "--"),
+    ("requests", "requests", VERMILION, "-"),
+    ("repairs", "repairs", GREEN, ":"),
+    ("signals", "digests and the like", ORANGE, "-."),
+)
+_DUPLICATES: Final = (
+    ("requests_not_duplicated", "requests", VERMILION, ""),
+    ("repairs_not_duplicated", "repairs", GREEN, "//"),
+)
+_LIMITS: Final = (("max", VERMILION, "--"), ("mean", BLUE, "-"), ("min", GREEN, ":"))
+
+
+def figures(facts: Facts) -> list[Figure]:
+    """Each where its series are there: those of caches are in traces alone."""
+    found = []
+    names = recovering(facts)
+    asking = [name for name in names if facts.series(name, "requests")]
+    if asking:
+        found.append(
+            Figure(
+                name="recovery-rates",
+                title="Requests and repairs beside publications, second by second",
+                caption="Messages a second of the whole network, means over seeds. Logarithmic"
+                f" above 1. {published.redraws(facts.id, 'recovery-rates')}",
+                draw=partial(_rates, facts=facts, names=asking),
+                height_in=1.2 + 1.7 * len(asking),
+            )
+        )
+    judged = [name for name in names if facts.figure(name, "requests_not_duplicated")]
+    if judged:
+        found.append(
+            Figure(
+                name="duplicates",
+                title=_title(facts, judged),
+                caption="A request is a duplicate if another had asked for the same message"
+                " before, and this one for the first time; a repair, if there are more of a"
+                " message than requests for it. What the source says of its figure 4.8.",
+                draw=partial(_duplicates, facts=facts, names=judged),
+                height_in=1.5 + 0.6 * len(judged),
+            )
+        )
+    answering = [name for name in names if facts.series(name, "messages_answered")]
+    if answering:
+        found.append(
+            Figure(
+                name="hit-ratio",
+                title=_hits_title(facts, answering),
+                caption="Of the messages that anyone asked for, how many anyone sent, by the second"
+                " of the first request; where nobody asked there is no point. "
+                f"{published.redraws(facts.id, 'hit-ratio')}",
+                draw=partial(_hits, facts=facts, names=answering),
+                height_in=3.6,
+            )
+        )
+    keeping = [name for name in names if facts.series(name, "cache_limit_mean")]
+    if keeping:
+        found.append(
+            Figure(
+                name="cache-limits",
+                title=_limits_title(facts, keeping),
+                caption="The least, the mean and the largest limit of all caches, publishers' own"
+                f" among them. Logarithmic scale. {published.redraws(facts.id, 'cache-limits')}",
+                draw=partial(_limits, facts=facts, names=keeping),
+                height_in=1.2 + 1.7 * len(keeping),
+            )
+        )
+    return found
+
+
+def _rates(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    frames = panels(canvas, len(names), sharex=True, sharey=True)
+    for axes, name in zip(frames, names, strict=True):
+        for metric, label, colour, line in _CURVES:
+            values = facts.series(name, metric)
+            if any(values):
+                axes.plot(*smooth(values), color=colour, linestyle=line, label=label)
+        axes.set_yscale("symlog", linthresh=1)
+        axes.set(ylabel="messages/s", ylim=(0, None), xlim=(0, None))
+        axes.set_title(name, fontsize=9, pad=2)
+        with_thousands(axes.yaxis)
+    frames[-1].set_xlabel("time (s)")
+    legend_below(canvas, frames)
+
+
+def _duplicates(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    axes = canvas.subplots()
+    rows = np.arange(len(names))
+    for place, (metric, label, colour, hatch) in enumerate(_DUPLICATES):
+        values = [figure_mean(facts, name, metric) or 0.0 for name in names]
+        at = rows + 0.32 * (place - 0.5)
+        axes.barh(at, values, height=0.28, color=colour, hatch=hatch, edgecolor="white",
+                  label=label)  # fmt: skip
+        beside(axes, at.tolist(), [percent(value) for value in values])
+    both = stated(facts, names[0], published.NOT_DUPLICATED)
+    for (_, label, colour, _), share in zip(_DUPLICATES, both or (), strict=False):
+        axes.axvline(share, color=colour, linewidth=1.4, linestyle=(0, (4, 3)),
+                     label=f"{PUBLISHED}: more than {share:.0%} of {label}")  # fmt: skip
+    axes.set_yticks(rows, names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set(xlabel="share that is not duplicated", xlim=(0, 1))
+    axes.grid(visible=False, axis="y")
+    legend_below(canvas, [axes])
+
+
+def _hits(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    axes = canvas.subplots()
+    styles = named(names)
+    for name in names:
+        times, asked = smooth(facts.series(name, "messages_asked_for"))
+        _, answered = smooth(facts.series(name, "messages_answered"))
+        there = asked > 0
+        axes.plot(
+            times[there], answered[there] / asked[there], color=styles[name].colour,
+            linestyle=styles[name].line, marker=marker_for(times.tolist(), styles[name].marker),
+            label=name,
+        )  # fmt: skip
+    goal = published.HIT_RATIO.get(facts.id)
+    if goal is not None:
+        reference(axes, y=goal, label=f"{PUBLISHED}: what caches aim for, {goal:g}")
+    axes.set(xlabel="time (s)", ylabel="hit ratio", ylim=(0, 1.06), xlim=(0, None))
+    legend_below(canvas, [axes])
+
+
+def _limits(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    frames = panels(canvas, len(names), sharex=True, sharey=True)
+    for axes, name in zip(frames, names, strict=True):
+        for which, colour, line in _LIMITS:
+            values = np.array(facts.series(name, f"cache_limit_{which}"), np.float64)
+            # In some seconds there may be no sample.
+            there = np.isfinite(values)
+            times = seconds(values.tolist())
+            axes.plot(times[there], values[there], color=colour, linestyle=line, label=which)
+        for limit in published.CACHE_LIMITS.get(facts.id, ()):
+            low, high = published.CACHE_LIMITS[facts.id]
+            reference(axes, y=limit, label=f"{PUBLISHED}: between {low} and {high}")
+        axes.set_yscale("log")
+        axes.set(ylabel="messages", xlim=(0, None))
+        axes.set_title(name, fontsize=9, pad=2)
+        with_thousands(axes.yaxis)
+    frames[-1].set_xlabel("time (s)")
+    legend_below(canvas, frames)
+
+
+def _title(facts: Facts, names: Sequence[str]) -> str:
+    least = [e for n in names for m, *_ in _DUPLICATES if (e := figure_mean(facts, n, m))]
+    return f"Not duplicated: {percent(min(least))} or more of the requests and of the repairs"
+
+
+def _hits_title(facts: Facts, names: Sequence[str]) -> str:
+    said = [
+        f"{name} {percent(ratio)}"
+        for name in names
+        if (ratio := figure_mean(facts, name, "hit_ratio")) is not None
+    ]
+    return f"Somebody had what was asked for: {', '.join(said)}"
+
+
+def _limits_title(facts: Facts, names: Sequence[str]) -> str:
+    said = [
+        f"{name} {number(limit)}"
+        for name in names
+        if (limit := figure_mean(facts, name, "cache_limit_mean")) is not None
+    ]
+    return f"How many messages a cache may hold, on average: {', '.join(said)}"
