@@ -47,7 +47,7 @@ from penstock.tracefile.retention import Recording
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Receipt, Unseen
 from penstock.transport.recovery.exchange import Signal as AnySignal
-from penstock.transport.recovery.recovery import Answered, Asked, Told
+from penstock.transport.recovery.receiver import Answered, Asked, Told
 from penstock.wire import size_of
 from penstock.wire.codec.message import size_message
 from penstock.wire.frames.data import Data

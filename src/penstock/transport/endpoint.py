@@ -35,7 +35,8 @@ from penstock.transport.plain import Plain
 from penstock.transport.publisher import Publisher
 from penstock.transport.reception import Reception
 from penstock.transport.recovery.budget import Admission
-from penstock.transport.recovery.recovery import Answered, Asked, Identity, Recovery, Told
+from penstock.transport.recovery.receiver import Identity, Said
+from penstock.transport.recovery.recovery import Recovery
 from penstock.transport.settings import DEFAULT, EndpointSettings, OrderingSettings
 from penstock.transport.subscription import Subscription, Wish
 from penstock.wire.frames.base import TransportFrame
@@ -271,7 +272,7 @@ class Endpoint(Reception, Generic[Carried]):
         ):
             self.counters["not_data"] += 1
 
-    def tell(self, fact: Asked | Answered | Told) -> None:
+    def tell(self, fact: Said) -> None:
         """For the trace."""
         self._out.append(Record(fact))
 

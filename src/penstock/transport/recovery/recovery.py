@@ -4,25 +4,17 @@
     asked       `Repairer` answers from `Caches`
     repaired    the endpoint takes the message as if it had come late
 
-Requests are routed by the Bloom set of the lost message, to which the tag of its
-publisher is added: so they reach all subscriptions that the message matches, and the
-publisher itself. Who speaks is known by the number that it publishes under.
+Who speaks is known by the number that it publishes under.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import Callable, Iterator
+from typing import Final
 
-import msgspec
-
-from penstock.content.constraint import Constraint, Op
-from penstock.content.filter import Filter, Predicate
-from penstock.content.limits import CONSTRAINTS_MAX
+from penstock.content.filter import Predicate
 from penstock.content.message import Message
-from penstock.content.tags import Encoder
-from penstock.kernel.instant import SECOND, Duration, Instant
+from penstock.kernel.instant import SECOND, Instant
 from penstock.transport.facts import Loss
 from penstock.transport.network import Carried, Network
 from penstock.transport.recovery.budget import Admission, Budget, Unlimited
@@ -30,18 +22,18 @@ from penstock.transport.recovery.cache import Caches
 from penstock.transport.recovery.distances import Distances
 from penstock.transport.recovery.exchange import Exchange, Signal
 from penstock.transport.recovery.flows import Sent
-from penstock.transport.recovery.holes import Holes, Lost
+from penstock.transport.recovery.holes import Holes
+from penstock.transport.recovery.receiver import Answered, Asked, Identity, Receiver, Told
 from penstock.transport.recovery.repairer import Repairer
 from penstock.transport.recovery.requester import Requester
+from penstock.transport.recovery.routing import Routing
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.recovery.tracking import Tracking
 from penstock.wire import size_of
 from penstock.wire.frames.addresses import to_endpoint
 from penstock.wire.frames.base import TrafficClass, TransportFrame
 from penstock.wire.frames.data import Data, Flow, MessageId
-from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.recall import Recall
-from penstock.wire.frames.record import BloomEntry, FingerprintEntry
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
 from penstock.wire.quantise import delta_100us, delta_ns
@@ -49,8 +41,6 @@ from penstock.wire.quantise import delta_100us, delta_ns
 _ADAPT_NS: Final = SECOND
 # Distances that a loss which numbers of a flow tell of is left to these.
 _HOLES_FIRST: Final = 6
-_PUBLISHER: Final = "penstock.pub"
-_SCOPE: Final = "penstock.scope"
 _COUNTED: Final = (
     "asked",
     "answered",
@@ -59,58 +49,6 @@ _COUNTED: Final = (
     "repair_unwanted",
     "unaddressable",
 )
-
-
-class Asked(msgspec.Struct, frozen=True, gc=False):
-    """For the trace: a request that left."""
-
-    request: Request
-
-
-class Answered(msgspec.Struct, frozen=True, gc=False):
-    """For the trace: a repair that left."""
-
-    repair: Repair
-
-
-class Told(msgspec.Struct, frozen=True, gc=False):
-    """For the trace: a digest that left, or what is said to get one."""
-
-    frame: Signal
-
-
-class Receiver(Protocol):
-    """The endpoint, as far as recovery needs it."""
-
-    def has_come(self, id_: MessageId) -> bool:
-        """Whether the message came here."""
-
-    def take_repair(self, frame: Data, now: Instant, *, is_asked: bool) -> bool:
-        """Takes a message that others had kept; whether it was still missing."""
-
-    def take_digest(self, digest: Digest, now: Instant) -> None:
-        """Looks for what is missing of what a digest tells of."""
-
-    def give_up(self, id_: MessageId, now: Instant) -> None:
-        """Nobody could repair it."""
-
-    def give_up_unseen(self, lost: Lost, now: Instant) -> None:
-        """So many messages nobody could repair, of which it is not known which they were."""
-
-    def loss_wait_ns(self, pub: int) -> Duration:
-        """How long after another a message of this publisher may come that left before it."""
-
-    def tell(self, fact: Asked | Answered | Told) -> None:
-        """For the trace."""
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who an endpoint is, and how it encodes."""
-
-    me: int
-    epoch: int
-    encoder: Encoder
 
 
 class Recovery:
@@ -129,6 +67,7 @@ class Recovery:
         admission: Admission | None = None,
     ) -> None:
         self._identity: Final = identity
+        self._routing: Final = Routing(identity.encoder, settings)
         self._settings: Final = settings
         self._network: Final = network
         self._receiver: Final = receiver
@@ -206,7 +145,7 @@ class Recovery:
         if self._settings.volunteers:
             number = self._volunteered[wish] = next(self._numbers)
             self._network.subscribe(
-                number, self._scoped(predicate), traffic=TrafficClass.REQUEST, now=now
+                number, self._routing.offer(predicate), traffic=TrafficClass.REQUEST, now=now
             )
 
     def unsubscribed(self, wish: int, now: Instant) -> None:
@@ -227,7 +166,7 @@ class Recovery:
         if not self._publishes:
             self._publishes = True
             self._make_known(now)
-            own = self._scoped(_of_publisher(self._identity.me))
+            own = self._routing.own_offer(self._identity.me)
             number = next(self._numbers)
             self._network.subscribe(number, own, traffic=TrafficClass.REQUEST, now=now)
         self._keep(frame, now)
@@ -249,7 +188,7 @@ class Recovery:
             self._requester.on_came(id_, now)
             return
         self._distances.hint(id_.pub, loss.due_ns - loss.departed_ns)
-        bits = self._bits_of(loss)
+        bits = self._routing.bits_of(loss)
         if bits is None:
             self._counters["unaddressable"] += 1
             self._on_given_up(id_, now)
@@ -400,41 +339,3 @@ class Recovery:
         if not self._is_known:
             self._is_known = True
             self._network.subscribe(next(self._numbers), to_endpoint(self._identity.me), now=now)
-
-    def _bits_of(self, loss: Loss) -> int | None:
-        """By what a request for it is routed; None if what is known of it routes nothing."""
-        encoder = self._identity.encoder
-        entry = None if loss.glimpse is None else loss.glimpse.entry
-        if isinstance(entry, FingerprintEntry):
-            bits = encoder.params.bits_of_fingerprints(entry.presence + entry.values)
-        elif isinstance(entry, BloomEntry) and entry.bloom_bytes == encoder.params.m + 7 >> 3:
-            bits = entry.bloom
-        else:
-            return None
-        if self._settings.scope is not None:
-            bits |= _bits(encoder, [_in_scope(self._settings.scope)])
-        if self._settings.publisher_answers:
-            bits |= _bits(encoder, _of_publisher(loss.id.pub).filters[0].constraints)
-        return bits
-
-    def _scoped(self, predicate: Predicate) -> Predicate:
-        scope = self._settings.scope
-        if scope is None:
-            return predicate
-        # One constraint less is asked of a filter that has no room: it offers more, not less.
-        most = CONSTRAINTS_MAX - 1
-        return Predicate(
-            [Filter([*own.constraints[:most], _in_scope(scope)]) for own in predicate.filters]
-        )
-
-
-def _of_publisher(pub: int) -> Predicate:
-    return Predicate([Filter([Constraint(_PUBLISHER, Op.EQ, f"{pub:016x}")])])
-
-
-def _in_scope(scope: str) -> Constraint:
-    return Constraint(_SCOPE, Op.EQ, scope)
-
-
-def _bits(encoder: Encoder, constraints: Iterable[Constraint]) -> int:
-    return encoder.filter_bits(Filter(list(constraints)))

@@ -1,0 +1,68 @@
+"""By what requests find those who may have a lost message.
+
+A request is routed by the Bloom set of the lost message, as a record or a digest told
+it, so it reaches all whose filters the message matches. The tag of its publisher is
+added, for the publisher itself, and that of a scope, so that others need not answer.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.content.constraint import Constraint, Op
+from penstock.content.filter import Filter, Predicate
+from penstock.content.limits import CONSTRAINTS_MAX
+from penstock.content.tags import Encoder
+from penstock.transport.facts import Loss
+from penstock.transport.recovery.settings import RecoverySettings
+from penstock.wire.frames.record import BloomEntry, FingerprintEntry
+
+_PUBLISHER: Final = "penstock.pub"
+_SCOPE: Final = "penstock.scope"
+
+
+class Routing:
+    """Of one endpoint's requests, and of its offers to answer others'."""
+
+    __slots__ = ("_encoder", "_names_publisher", "_scope")
+
+    def __init__(self, encoder: Encoder, settings: RecoverySettings) -> None:
+        self._encoder: Final = encoder
+        self._names_publisher: Final = settings.publisher_answers
+        self._scope: Final = (
+            None if settings.scope is None else Constraint(_SCOPE, Op.EQ, settings.scope)
+        )
+
+    def bits_of(self, loss: Loss) -> int | None:
+        """For a request; None if what is known of the message routes nothing."""
+        encoder = self._encoder
+        entry = None if loss.glimpse is None else loss.glimpse.entry
+        if isinstance(entry, FingerprintEntry):
+            bits = encoder.params.bits_of_fingerprints(entry.presence + entry.values)
+        elif isinstance(entry, BloomEntry) and entry.bloom_bytes == encoder.params.m + 7 >> 3:
+            bits = entry.bloom
+        else:
+            return None
+        if self._scope is not None:
+            bits |= encoder.filter_bits(Filter([self._scope]))
+        if self._names_publisher:
+            bits |= encoder.filter_bits(Filter([_of_publisher(loss.id.pub)]))
+        return bits
+
+    def offer(self, predicate: Predicate) -> Predicate:
+        """Asks for the requests of those who lost what it matches."""
+        if self._scope is None:
+            return predicate
+        # One constraint less is asked of a filter that has no room: it offers more, not less.
+        most = CONSTRAINTS_MAX - 1
+        return Predicate(
+            [Filter([*own.constraints[:most], self._scope]) for own in predicate.filters]
+        )
+
+    def own_offer(self, pub: int) -> Predicate:
+        """Asks for the requests of those who lost what is published here."""
+        return self.offer(Predicate([Filter([_of_publisher(pub)])]))
+
+
+def _of_publisher(pub: int) -> Constraint:
+    return Constraint(_PUBLISHER, Op.EQ, f"{pub:016x}")
