@@ -193,6 +193,8 @@ class RecoveryPart(Part, frozen=True, kw_only=True):
     # Messages kept of each publisher, at least and at most.
     cache_min: Count = 5
     cache_max: Count = 300
+    # Whether subscribers keep what they get for others, and so hear others ask.
+    volunteers: bool = True
     # Whether publishers keep and answer too; by default all but those of `literal` do.
     publisher_answers: bool | None = None
     # Whether subscribers whom records tell too little ask publishers for digests.
@@ -203,6 +205,8 @@ class RecoveryPart(Part, frozen=True, kw_only=True):
     ask_width: Annotated[float, Meta(ge=0, le=1000)] | None = None
     # How many distances all of them wait before that; SRM's C1.
     ask_first: Annotated[float, Meta(gt=0, le=1000)] | None = None
+    # Over how many distances those who have it draw when to answer; SRM's D2.
+    answer_width: Annotated[float, Meta(gt=0, le=1000)] | None = None
     # Whether requests name who is to answer at once; by default all but those of `literal` do.
     names_first: bool | None = None
 

@@ -91,6 +91,12 @@ def recovery_settings(part: RecoveryPart) -> RecoverySettings:
     timers = settings.timers
     if width is not None:
         timers = replace(timers, ask_width=width, width_min=min(width, timers.width_min))
+    if part.answer_width is not None:
+        timers = replace(
+            timers,
+            answer_width=part.answer_width,
+            width_min=min(part.answer_width, timers.width_min),
+        )
     if part.ask_first is not None:
         timers = replace(
             timers, ask_first=part.ask_first, first_min=part.ask_first, first_max=part.ask_first
@@ -101,6 +107,7 @@ def recovery_settings(part: RecoveryPart) -> RecoverySettings:
         timers=timers,
         names_first=settings.names_first if names is None else names,
         publisher_answers=settings.publisher_answers if answers is None else answers,
+        volunteers=part.volunteers,
         digests=part.digests,
         tracks=part.tracks,
     )

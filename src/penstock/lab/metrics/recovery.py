@@ -68,8 +68,8 @@ class Recovery(Metric):
             found |= self._of_requests()
         if self._repairs or self._requests:
             found["recovery_bytes"] = self._per_message(self._request_bytes + self._repair_bytes)
-        if self._limits:
-            limits = np.concatenate(self._limits)
+        limits = np.concatenate(self._limits) if self._limits else np.empty(0, np.int64)
+        if limits.size:
             found["cache_limit_mean"] = Figure(float(limits.mean()), "messages")
             found["cache_limit_max"] = Figure(float(limits.max()), "messages")
             found["cache_limit_share"] = Figure(float(limits.mean() / limits.max()))

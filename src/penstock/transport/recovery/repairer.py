@@ -41,8 +41,6 @@ _SMOOTHING: Final = 1 / 8
 # those who left it to who asked wait long for what went to that one alone.
 _ALONE: Final = 1.05
 _ASKERS_BEGIN: Final = 2.0
-# D1 and D2 to begin with where the law is exponential: that needs width, and no wait of all.
-_BEGIN: Final = (0.5, 8.0)
 
 
 class Answer:
@@ -84,8 +82,7 @@ class Repairer:
         self._draw: Final = draw
         self._send: Final = send
         self._budget: Final = Budget(settings.repairs_mps)
-        begin = _BEGIN if settings.timers.law == "exponential" else None
-        self._adaptive: Final = Adaptive(settings.timers, to_answer=True, begin=begin)
+        self._adaptive: Final = Adaptive(settings.timers, to_answer=True)
         self._answers: Final[dict[MessageId, Answer]] = {}
         # Those of which a repair was sent or heard, until nobody else can send one.
         self._answered: Final[OrderedDict[MessageId, Answer]] = OrderedDict()

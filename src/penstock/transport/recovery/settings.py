@@ -19,7 +19,9 @@ class RecoverySettings:
 
     # Wider than SRM's to begin with, for who shares a loss is not known; they adapt.
     timers: TimerSettings = field(
-        default_factory=lambda: TimerSettings(ask_first=0.5, ask_width=6.0)
+        default_factory=lambda: TimerSettings(
+            ask_first=0.5, ask_width=6.0, answer_first=0.5, answer_width=8.0
+        )
     )
     cache: CacheSettings = field(default_factory=CacheSettings)
     # Of what is published here: others may ask for any of it, and often nobody else has it. A

@@ -41,9 +41,13 @@ class TimerSettings:
     """Where the timers begin, and how far they may go; G is the size of the group."""
 
     law: Literal["exponential", "uniform"] = "exponential"
-    # C1, then C2. D1 and D2 begin at log₁₀ G.
+    # C1, then C2.
     ask_first: float = 2.0
     ask_width: float = 2.0
+    # D1, then D2; None for log₁₀ G, as SRM has it. The exponential law needs more width than
+    # that, and no wait of all.
+    answer_first: float | None = None
+    answer_width: float | None = None
     # C1 lies within these; D1 goes from the lower one to log₁₀ G; C2 and D2 from `width_min` to G.
     first_min: float = 0.5
     first_max: float = 2.0
@@ -76,12 +80,14 @@ class Adaptive:
     ) -> None:
         self.settings: Final = settings
         self._to_answer: Final = to_answer
-        # None until there is something to adapt to: G may grow before that.
+        # None until there is something to adapt to, and D is log₁₀ G: that may grow before.
         self._first: float | None = None
         self._width: float | None = None
         if begin is not None:
             self._first, self._width = begin
-        elif not to_answer:
+        elif to_answer:
+            self._first, self._width = settings.answer_first, settings.answer_width
+        else:
             self._first, self._width = settings.ask_first, settings.ask_width
         # On average; None before the first.
         self._duplicates: float | None = None
