@@ -219,15 +219,16 @@ def test_what_is_asked_for_when_a_new_epoch_is_heard_is_given_up_and_said() -> N
 
 @pytest.mark.parametrize(
     ("settings", "record", "every_ms"),
-    [(recovery.DEFAULT, 30, 200), (TRACKS, 10, 20)],
-    ids=["records reach back", "numbers of flows"],
+    [(QUIET, 30, 200), (recovery.DEFAULT, 10, 20), (TRACKS, 10, 20)],
+    ids=["records reach back", "the untold is asked for", "numbers of flows"],
 )
 def test_all_that_a_partition_of_five_seconds_took_is_got_back(
     settings: RecoverySettings, record: int, every_ms: int
 ) -> None:
     """Publishers on one side, subscribers on the other; what is asked for is lost as well.
 
-    Of more messages than a record has entries it tells nothing: then numbers of flows must.
+    Of more messages than a record has entries it tells nothing: then the publisher must be
+    asked what they were, or numbers of flows must tell.
     """
     bus = network(settings, record=record)
     every_ns = every_ms * MILLISECOND
