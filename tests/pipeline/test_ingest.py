@@ -242,3 +242,49 @@ def test_the_quarantine_is_a_table(spark: SparkSession, place: Path) -> None:
     (row,) = take_in([place]).quarantine_table(spark).collect()
     assert row.path == str(place / "run=bad")
     assert "damaged" in row.reason
+
+
+def with_value(column: str, value: Any) -> Any:
+    def change(table: pa.Table) -> pa.Table:
+        at = table.schema.get_field_index(column)
+        return table.set_column(at, column, pa.array([value], table.schema.field(column).type))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("duration_ns", -1, "lasted -1 ns"),
+        ("duration_ns", 2**62, "which no run does"),
+        ("parameters", "[1]", "no JSON object"),
+        ("parameters", "{", "no JSON object"),
+    ],
+)
+def test_a_run_that_makes_no_sense_is_set_aside(
+    tmp_path: Path, column: str, value: Any, reason: str
+) -> None:
+    record(tmp_path, "good")
+    bad = record(tmp_path, "bad")
+    rewrite(bad / "runs.parquet", with_value(column, value))
+    assert reason in said_of(tmp_path)
+
+
+def test_a_run_with_a_column_twice_is_set_aside(tmp_path: Path) -> None:
+    record(tmp_path, "good")
+    bad = record(tmp_path, "bad")
+    rewrite(
+        bad / "arrivals.parquet",
+        lambda table: table.append_column("seq", table["seq"]),
+    )
+    assert "run it again" in said_of(tmp_path)
+
+
+def test_bytes_that_are_no_text_are_set_aside(tmp_path: Path) -> None:
+    record(tmp_path, "good")
+    bad = record(tmp_path, "bad")
+    rewrite(
+        bad / "runs.parquet",
+        lambda table: table.replace_schema_metadata({b"penstock.schema": b"\xff\xfe"}),
+    )
+    assert "run it again" in said_of(tmp_path)

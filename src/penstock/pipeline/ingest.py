@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
 from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import SECOND
 from penstock.pipeline.schemas import QUARANTINE, RUN, SCHEMAS, TYPES
 from penstock.trace.records import Run
 from penstock.trace.schema import TABLES, ColumnType, Table
@@ -32,6 +33,8 @@ from penstock.tracefile.writer import RUN_KEY
 
 _PREFIX: Final = "run="
 _UNFINISHED: Final = ".run="
+# A month.
+_LONGEST_NS: Final = 31 * 24 * 3600 * SECOND
 # Spark takes these for patterns.
 _PATTERNS: Final = str.maketrans({mark: f"\\{mark}" for mark in "{}[]*?\\"})
 
@@ -105,6 +108,10 @@ def take_in(
             found[run.id] = run
         except UsageError as error:
             bad.append(SetAside(str(path), str(error)))
+        except (ValueError, KeyError, OverflowError) as error:
+            # What is written where nobody looks as a rule, such as bytes that are no text.
+            first = str(error).partition("\n")[0]
+            bad.append(SetAside(str(path), f"damaged ({first}): run it again"))
     intake = Intake(tuple(found.values()), tuple(bad), tuple(dict.fromkeys(notes)))
     if is_strict:
         intake.refuse_bad()
@@ -187,6 +194,7 @@ def _checked(path: Path, notes: list[str], *, checks_hashes: bool) -> FoundRun:
     if not reader.has(Run, id_):
         raise UsageError(f"it has no {Run.TABLE}.parquet, which is written last: run it again")
     row = reader.run(id_)
+    _check_row(row)
     recorded = [table for table in TABLES.values() if reader.has(table.record, id_)]
     lacking = {table.name: _lacking(reader, path, table, id_) for table in recorded}
     if checks_hashes and reader.trace_hash(id_) != row.trace_hash:
@@ -195,11 +203,26 @@ def _checked(path: Path, notes: list[str], *, checks_hashes: bool) -> FoundRun:
     return FoundRun(id=id_, path=path, row=row, lacking=lacking)
 
 
+def _check_row(row: Run) -> None:
+    """What is said of the run as a whole must make sense: everything else depends on it."""
+    if not 0 < row.duration_ns <= _LONGEST_NS:
+        raise UsageError(f"it lasted {row.duration_ns} ns, which no run does: run it again")
+    try:
+        parameters = json.loads(row.parameters)
+    except ValueError:
+        parameters = None
+    if not isinstance(parameters, dict):
+        raise UsageError("its parameters are no JSON object: run it again")
+
+
 def _lacking(reader: TraceReader, path: Path, table: Table, run: str) -> tuple[str, ...]:
     """Checks a file; returns the columns that it does not have."""
-    # One row is enough for its version, its columns and their types to be looked at.
-    next(reader.pieces(table.record, run, rows=1), None)
     place = table_path(path, table.name)
+    try:
+        # One row is enough for its version, its columns and their types to be looked at.
+        next(reader.pieces(table.record, run, rows=1), None)
+    except KeyError:
+        raise UsageError(f"{place} has a column twice: run it again") from None
     with arrow.open_parquet(place) as file:
         said = arrow.metadata_of(file).get(RUN_KEY, run)
         if said != run:
