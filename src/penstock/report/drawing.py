@@ -72,6 +72,10 @@ def drawn(figure: Figure) -> Iterator[Canvas]:
             figsize=(WIDTH_IN, figure.height_in), layout="constrained"
         )
         figure.draw(canvas)
+        for text in canvas.findobj(matplotlib.text.Text):
+            # What has words already is a name or a label; the ticks of logarithms come later.
+            if text.get_text():
+                text.set_parse_math(False)
         # Laid out once, not once for every format: that is half of the work.
         canvas.draw_without_rendering()
         canvas.set_layout_engine("none")
