@@ -107,6 +107,13 @@ def test_finished_runs_are_not_repeated_unless_something_changed(
     assert ran == [1, 2, 2, 1]
     perform(source, Plan(seeds=[1], processes=1, runs=runs))
     assert ran == [1, 2, 2, 1, 1]
+    # A file that is named is part of what is run.
+    brokers = tmp_path / "brokers.toml"
+    shape = f'network.topology={{shape="file", path="{brokers}"}}'
+    for names in ('"a", "b"', '"a", "b"', '"a", "c"'):
+        brokers.write_text(f"[[edge]]\nbetween = [{names}]\n")
+        perform(source, Plan(seeds=[7], processes=1, runs=runs, resume=True, sets=[shape]))
+    assert ran == [1, 2, 2, 1, 1, 7, 7]
 
 
 def test_an_expectation_that_is_not_met_is_not_ok(source: Source) -> None:

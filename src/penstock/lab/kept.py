@@ -40,7 +40,20 @@ def run_or_load(job: Job, progress: Callable[[float], None]) -> Outcome:
 def fingerprint(job: Job) -> str:
     """Of everything that the outcome depends on."""
     said = json.dumps(parameters(job.experiment), sort_keys=True)
-    return sha256(f"{_program()} {job.variant} {job.seed} {said}".encode()).hexdigest()
+    digest = sha256(f"{_program()} {job.variant} {job.seed} {said}".encode())
+    digest.update(_topology_file(job))
+    return digest.hexdigest()
+
+
+def _topology_file(job: Job) -> bytes:
+    """What is in it, for parameters have only its name; nothing where there is none."""
+    network = job.experiment.network
+    path = None if network is None else network.topology.path
+    try:
+        return b"" if path is None else Path(path).read_bytes()
+    except OSError:
+        # Whoever builds the network will say so.
+        return b""
 
 
 def _load(path: Path, expected: str) -> Outcome | None:
