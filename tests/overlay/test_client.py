@@ -51,10 +51,21 @@ def test_it_is_a_network() -> None:
 
 
 def test_it_says_hello_every_second(client: Client) -> None:
-    for second in range(1, 3):
+    for second in range(1, 4):
         assert client.next_wakeup() == second * SECOND
         client.wake(now=second * SECOND)
-        assert said(client) == [Hello(broker=0, epoch=7, network=0, heard=True)]
+        client.receive(hello(heard=True), via="up", now=second * SECOND)
+        greeting, *others = said(client)
+        assert greeting == Hello(broker=0, epoch=7, network=0, heard=True)
+        # What is new is said three times in all, should it have been lost.
+        assert [type(frame).__name__ for frame in others] == (["Sub"] if second < 3 else [])
+
+
+def test_what_is_taken_back_is_not_said_again(client: Client) -> None:
+    client.unsubscribe(1, now=0)
+    assert names(client) == ["Unsub"]
+    client.wake(now=SECOND)
+    assert names(client) == ["Hello"]
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 Says HELLO every second; the broker answers, and tells by `heard` whether it
 still knows the client. Everything wanted is said again when it does not, when
-its epoch is another, when it was silent for long, and now and then anyway: a
-lost SUB is so made good.
+its epoch is another, when it was silent for long, and now and then anyway; what is
+new is said three times, a second apart. A lost SUB is so made good.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from penstock.wire.frames.unsub import Unsub
 _HELLO: Final = "hello"
 _DEAD: Final = "dead"
 _REFRESH: Final = "refresh"
+_SAID_AGAIN: Final = 2
 
 
 class Client:
@@ -43,6 +44,8 @@ class Client:
         self._is_linked = False
         self._broker: tuple[int, int] | None = None
         self._subs: dict[int, Sub] = {}
+        # Those that are new, and how often they are to be said again.
+        self._new: dict[int, int] = {}
         self._timers: Timers[str] = Timers()
         self._out: deque[Send[OverlayFrame] | Deliver] = deque()
         # How often the broker has said HELLO: whoever publishes may look whether it still does.
@@ -82,12 +85,14 @@ class Client:
             raise UsageError(f"a client has at most {most} subscriptions: join some with `or`")
         sub = Sub(subscription=subscription, traffic=traffic, predicate=predicate)
         self._subs[subscription] = sub
+        self._new[subscription] = _SAID_AGAIN
         if self.is_connected:
             self._send(sub)
 
     def unsubscribe(self, subscription: int, *, now: Instant) -> None:
         """Takes it back; a number that is not in use is no error."""
         del now
+        self._new.pop(subscription, None)
         if self._subs.pop(subscription, None) is not None and self.is_connected:
             self._send(Unsub(subscription=subscription))
 
@@ -154,6 +159,16 @@ class Client:
     def _greet(self, now: Instant) -> None:
         self._timers.set(_HELLO, now + self._settings.hello_ns)
         self._send(self._hearing if self.is_connected else self._deaf)
+        if self.is_connected:
+            self._say_new()
+
+    def _say_new(self) -> None:
+        for subscription, times in list(self._new.items()):
+            self._send(self._subs[subscription])
+            if times > 1:
+                self._new[subscription] = times - 1
+            else:
+                del self._new[subscription]
 
     def _say_all(self) -> None:
         if self.is_connected:

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from penstock.content.syntax import parse
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.recovery import settings as recovery
@@ -72,13 +73,51 @@ def test_a_lost_message_of_a_range_is_seen_and_repaired() -> None:
     assert not bus.frames(Request)
 
 
-def test_without_tracking_nobody_knows() -> None:
+@pytest.mark.parametrize(("tracks", "gets_all"), [(None, True), (False, False)])
+def test_what_nothing_else_tells_is_tracked_unless_that_is_refused(
+    tracks: bool | None, gets_all: bool
+) -> None:
+    settings = replace(recovery.DEFAULT, tracks=tracks)
     bus = Bus(loses=lambda _s, _r, frame: isinstance(frame, Data) and frame.seq == 10)
-    bus.add(PUBLISHER, recovery.DEFAULT, record=0)
-    bus.add(ONE, recovery.DEFAULT, interest=CHEAP)
+    bus.add(PUBLISHER, settings)
+    bus.add(ONE, settings, interest=CHEAP)
     publish(bus, [1, 9] * 10)
     bus.run(5 * SECOND)
-    assert 10 not in bus.got(ONE)
+    assert (10 in bus.got(ONE)) is gets_all
+
+
+def test_what_records_tell_is_not_tracked_unless_that_is_asked_for() -> None:
+    bus = Bus()
+    bus.add(PUBLISHER, recovery.DEFAULT)
+    endpoint = bus.add(ONE, recovery.DEFAULT, interest="price = 1")
+    publish(bus, [1, 9] * 10)
+    assert not bus.frames(Track)
+    # A range that is wanted later is told to who was heard before.
+    endpoint.subscribe(parse(CHEAP), now=bus.now)
+    publish(bus, [1, 9] * 10)
+    assert len(bus.frames(Track)) == 1
+    data = bus.frames(Data)[-2]
+    assert isinstance(data, Data)
+    assert data.flows
+
+
+def test_who_asks_again_is_answered_again() -> None:
+    """The publisher does not know how far away we are, and that we have waited long enough."""
+    lost: list[Repair] = []
+
+    def loses(_sender: int, _receiver: int, frame: TransportFrame) -> bool:
+        if isinstance(frame, Repair) and len(lost) < 3:
+            lost.append(frame)
+            return True
+        return isinstance(frame, Data) and frame.seq == 10
+
+    bus = Bus(loses=loses)
+    bus.add(PUBLISHER, TRACKS, record=0)
+    bus.add(ONE, TRACKS, interest=CHEAP)
+    publish(bus, [1] * 20)
+    bus.run(5 * SECOND)
+    assert 10 in bus.got(ONE)
+    assert len(recalls(bus)) == len(bus.frames(Repair)) == 4
 
 
 def test_the_last_message_before_a_silence_is_repaired() -> None:
@@ -131,7 +170,7 @@ def test_a_publisher_that_is_gone_leaves_a_count() -> None:
     bus.run(60 * SECOND)
     assert sum(unseen.messages for unseen in bus.unseen[ONE]) == 3
     assert {unseen.pub for unseen in bus.unseen[ONE]} == {PUBLISHER}
-    assert 2 < len(recalls(bus)) <= 6
+    assert 2 < len(recalls(bus)) <= 8
 
 
 def test_a_restart_ends_what_was_missing_of_the_old_epoch() -> None:
@@ -190,8 +229,6 @@ def test_who_ends_a_subscription_is_numbered_for_no_more() -> None:
     bus = bus_of()
     endpoint = bus.add(ONE, TRACKS)
     bus.run(SECOND)
-    from penstock.content.syntax import parse
-
     number = endpoint.subscribe(parse(CHEAP), now=bus.now)
     publish(bus, [1] * 10)
     endpoint.unsubscribe(number, now=bus.now)

@@ -82,7 +82,7 @@ class Exchange:
             network,
             distances,
             asks=asks,
-            tracks=tracking is not None,
+            tracks=lambda: tracking is not None and tracking.is_needed,
             is_tracked=lambda pub: tracking is not None and tracking.is_tracked(pub),
             numbers=numbers,
             draw=draw,

@@ -31,7 +31,7 @@ from penstock.wire.serial import SEQ_BITS, distance
 
 _HOLES_MAX: Final = 4_096
 _HOLES_PER_FLOW: Final = 1_024
-_TRIES_MAX: Final = 6
+_TRIES_MAX: Final = 8
 _EARLY_MAX: Final = 256
 # A round trip and a half, and a little for who answers.
 _RETRY_DISTANCES: Final = 3

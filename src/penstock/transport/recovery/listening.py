@@ -60,7 +60,7 @@ class Listening:
         distances: Distances,
         *,
         asks: bool,
-        tracks: bool,
+        tracks: Callable[[], bool],
         is_tracked: Callable[[int], bool],
         numbers: Iterator[int],
         draw: Callable[[], float],
@@ -70,7 +70,7 @@ class Listening:
         self._network: Final = network
         self._distances: Final = distances
         self._asks: Final = asks
-        # Whether digests are listened to in any case, for the numbers of flows.
+        # Whether digests are listened to in any case, for the numbers of flows, as of now.
         self._tracks: Final = tracks
         self._is_tracked: Final = is_tracked
         self._numbers: Final = numbers
@@ -111,11 +111,11 @@ class Listening:
         if watched is not None:
             self._watched.move_to_end(frame.pub)
             watched.came(frame)
-        elif self._asks or self._tracks:
+        elif self._asks or self._tracks():
             if len(self._watched) >= _WATCHED_MAX:
                 self._stop(self._watched.popitem(last=False)[1], now)
             watched = self._watched[frame.pub] = Watched(frame)
-            if self._tracks:
+            if self._tracks():
                 self._listen(frame.pub, watched, now)
             if self._judge_at is None:
                 self._judge_at = now + _JUDGE_NS
@@ -174,14 +174,14 @@ class Listening:
 
     def _judge(self, pub: int, watched: Watched, now: Instant) -> None:
         watched.judge()
-        if self._is_tracked(pub):
-            # Its numbers tell more, and its digests bring them.
+        wants = self._asks and watched.is_wanted and not self._is_tracked(pub)
+        if wants or self._tracks():
+            self._listen(pub, watched, now)
+        else:
+            self._stop(watched, now)
+        if not wants:
+            # Where all is tracked its numbers tell more, and its digests bring them.
             return
-        if not (self._asks and watched.is_wanted):
-            if not self._tracks:
-                self._stop(watched, now)
-            return
-        self._listen(pub, watched, now)
         if now >= watched.tell_at:
             retry_ns = _TELL_FIRST_NS << min(watched.unanswered, 8)
             watched.tell_at = now + min(retry_ns, _TELL_LAST_NS)

@@ -14,6 +14,7 @@ from typing import Final
 
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
+from penstock.content.tags import is_exactly_encodable
 from penstock.kernel.instant import SECOND, Instant
 from penstock.transport.facts import Loss
 from penstock.transport.network import Carried, Network
@@ -99,9 +100,15 @@ class Recovery:
             give_up=receiver.give_up_unseen,
         )
         self._tracking: Final = (
-            Tracking(identity.me, self._holes, draw=draw, send=self._send_other)
-            if settings.tracks
-            else None
+            None
+            if settings.tracks is False
+            else Tracking(
+                identity.me,
+                self._holes,
+                draw=draw,
+                send=self._send_other,
+                wants=self._wants_numbers,
+            )
         )
         self._exchange: Final = Exchange(
             identity.me,
@@ -240,6 +247,13 @@ class Recovery:
             self._adapt_at,
         )
         return min((at for at in times if at is not None), default=None)
+
+    def _wants_numbers(self, predicate: Predicate) -> bool:
+        """Whether losses of what it matches are to be told by numbers."""
+        schema = self._identity.encoder.schema
+        return bool(self._settings.tracks) or not all(
+            is_exactly_encodable(own, schema) for own in predicate.filters
+        )
 
     # What comes in.
 

@@ -90,6 +90,8 @@ class Repairer:
         self._held_down: Final[OrderedDict[MessageId | tuple[MessageId, int], Instant]] = (
             OrderedDict()
         )
+        # Who named us, and for what, of late.
+        self._asked_us: Final[OrderedDict[tuple[MessageId, int], None]] = OrderedDict()
         # How many ask for a message, on average.
         self._askers = _ASKERS_BEGIN
         # Of the last messages sent again, how many asked for each.
@@ -105,7 +107,11 @@ class Repairer:
     def on_request(self, request: Request, now: Instant) -> None:
         """Somebody lost a message that came here, or was published here."""
         id_, requester = request.id, request.requester
-        if self._is_held_down(id_, requester, now):
+        # Who asks us alone, and again, has waited for as long as an answer takes.
+        insists = request.first == self._me and (id_, requester) in self._asked_us
+        if request.first == self._me:
+            self._remember(id_, requester)
+        if self._is_held_down(id_, requester, now) and not insists:
             return
         answer = self._answers.get(id_)
         if answer is not None:
@@ -134,6 +140,11 @@ class Repairer:
         self._adapt(now)
         wait_ns = self._adaptive.wait_ns(distance_ns, group=self._group, draw=self._draw())
         self.timers.set(id_, now + wait_ns)
+
+    def _remember(self, id_: MessageId, requester: int) -> None:
+        self._asked_us[id_, requester] = None
+        while len(self._asked_us) > self._settings.answers_max:
+            self._asked_us.popitem(last=False)
 
     def on_repair(self, repair: Repair, now: Instant) -> None:
         """Somebody else answers, to all."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from math import isfinite
 from typing import Final
 from typing import Literal as OneOf
 
@@ -11,6 +13,28 @@ from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.transport.recovery import cache
 from penstock.transport.recovery.cache import CacheSettings
 from penstock.transport.recovery.timers import TimerSettings
+
+# By how a field is annotated: what its value must be, in Python's words and in ours.
+_KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "bool": ((bool,), "True or False"),
+    "bool | None": ((bool, type(None)), "True, False or None"),
+    "int": ((int,), "a whole number"),
+    "Duration": ((int,), "a whole number of nanoseconds"),
+    "float": ((int, float), "a finite number"),
+    "str | None": ((str, type(None)), "a word or None"),
+    "CacheSettings": ((CacheSettings,), "a CacheSettings"),
+    "TimerSettings": ((TimerSettings,), "a TimerSettings"),
+}
+
+
+def _check(name: str, annotation: str, value: object) -> None:
+    """Refuses what is of another type, and what cannot be reckoned with."""
+    if annotation not in _KINDS:
+        return
+    kinds, words = _KINDS[annotation]
+    # Not isinstance: True would be a number.
+    if type(value) not in kinds or (isinstance(value, float) and not isfinite(value)):
+        raise UsageError(f"{name} is {words}, not {value!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +61,10 @@ class RecoverySettings:
     names_first: bool = True
     # Whether digests are asked for: where a publisher's records would tell of too few losses.
     digests: bool = True
-    # Whether publishers are asked to number what our filters match, so that every loss is seen;
-    # and how many such filters of others a publisher numbers for.
-    tracks: bool = False
+    # Whether publishers are asked to number what our filters match, so that every loss is seen:
+    # if None, of predicates of which records and digests cannot tell, such as ranges. And how
+    # many such filters of others a publisher numbers for.
+    tracks: bool | None = None
     tracked_max: int = 4_096
     # To all who want the message, to who asked alone, or by how many ask as a rule.
     reply: OneOf["auto", "publish", "unicast"] = "auto"
@@ -61,6 +86,10 @@ class RecoverySettings:
     answers_max: int = 4_096
 
     def __post_init__(self) -> None:
+        for each in fields(self):
+            _check(each.name, str(each.type), getattr(self, each.name))
+        if self.scope == "":
+            raise UsageError("scope is a word, or None for none: it cannot be empty")
         if self.reply not in ("auto", "publish", "unicast"):
             raise UsageError(f"reply is 'auto', 'publish' or 'unicast', not {self.reply!r}")
         if self.requests_as not in ("class", "message"):
@@ -83,6 +112,7 @@ LITERAL: Final = RecoverySettings(
     publisher_answers=False,
     names_first=False,
     digests=False,
+    tracks=False,
     reply="publish",
     group_min=2,
 )

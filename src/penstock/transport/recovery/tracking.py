@@ -63,7 +63,7 @@ class _Source:
 
 
 class Tracking:
-    """One endpoint's."""
+    """One endpoint's; `wants` says which predicates are to be tracked."""
 
     def __init__(
         self,
@@ -72,24 +72,33 @@ class Tracking:
         *,
         draw: Callable[[], float],
         send: Callable[[Track, Instant], bool],
+        wants: Callable[[Predicate], bool] = lambda _predicate: True,
     ) -> None:
         self._me: Final = me
         self._holes: Final = holes
         self._send: Final = send
+        self._wants: Final = wants
         # Not those of an endpoint of the same name that was here before.
         self._tokens: Final = count(int(draw() * _TOKEN_MASK))
         self._parts: Final[dict[int, Part]] = {}
-        # Wishes with a filter that no frame has room for.
-        self._too_large: Final[set[int]] = set()
+        # Wishes of which not all is tracked: it need not be, or no frame has room for it.
+        self._untracked: Final[set[int]] = set()
         self._sources: Final[OrderedDict[int, _Source]] = OrderedDict()
+        # How often a publisher had to be told again: it may know nothing of this.
+        self.unanswered = 0
         self._timers: Final[Timers[_Told]] = Timers()
 
     def is_tracked(self, pub: int) -> bool:
         """Whether every loss of this publisher leaves a hole."""
         source = self._sources.get(pub)
-        if source is None or self._too_large:
+        if source is None or self._untracked:
             return False
         return len(source.accepted) == len(self._parts) > 0
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether anything is to be tracked."""
+        return bool(self._parts)
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
@@ -98,10 +107,13 @@ class Tracking:
     # What is wanted.
 
     def subscribed(self, wish: int, predicate: Predicate, now: Instant) -> None:
-        """One more predicate, which all publishers heard are told."""
+        """One more predicate, which all publishers heard are told, if it is to be tracked."""
+        if not self._wants(predicate):
+            self._untracked.add(wish)
+            return
         for part in _parts(predicate):
             if part is None:
-                self._too_large.add(wish)
+                self._untracked.add(wish)
                 continue
             token = 0
             # Nothing is called 0: that stands for digests.
@@ -113,7 +125,7 @@ class Tracking:
 
     def unsubscribed(self, wish: int, now: Instant) -> None:
         """Its numbers mean nothing any more."""
-        self._too_large.discard(wish)
+        self._untracked.discard(wish)
         for token in [token for token, part in self._parts.items() if part.wish == wish]:
             del self._parts[token]
             for pub, source in self._sources.items():
@@ -181,6 +193,7 @@ class Tracking:
                 # Should no answer come, it is asked what it knows.
                 self._timers.set(key, now + _TELL_LAST_NS)
                 continue
+            self.unanswered += tries > 0
             predicate = self._parts[key.token].predicate
             self._send(self._track(key.pub, key.token, now, predicate=predicate), now)
             source.unanswered[key.token] = tries + 1
