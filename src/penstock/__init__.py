@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from penstock.live.client import Node, connect
     from penstock.live.subscription import Received, Subscription
     from penstock.live.volunteer import Volunteer
-    from penstock.transport.facts import Absence, Loss
+    from penstock.transport.facts import Absence, Loss, Unseen
     from penstock.transport.recovery.cache import CacheSettings
     from penstock.transport.recovery.settings import RecoverySettings
     from penstock.transport.settings import (
@@ -38,6 +38,7 @@ _HOMES = {
     "RecoverySettings": "transport.recovery.settings",
     "Subscription": "live.subscription",
     "UnreachableError": "kernel.errors",
+    "Unseen": "transport.facts",
     "UsageError": "kernel.errors",
     "Volunteer": "live.volunteer",
     "connect": "live.client",
@@ -60,6 +61,7 @@ __all__ = [
     "RecoverySettings",
     "Subscription",
     "UnreachableError",
+    "Unseen",
     "UsageError",
     "Volunteer",
     "__version__",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from penstock.cli import publish
 from penstock.cli.main import app
 from penstock.live.client import TIMEOUT_S
+from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import RecordSettings
 from penstock.wire.limits import RECORD_ENTRIES_MAX
 
@@ -20,15 +22,17 @@ class Nobody:
     """A node without a network."""
 
     counters: ClassVar = {"node": {"unanswered": 1}}
+    got: ClassVar[list[object]] = []
 
     async def publish(self, attributes: object, payload: bytes) -> None:
-        pass
+        self.got.append(attributes)
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What a connection was asked for."""
     options: dict[str, Any] = {}
+    Nobody.got.clear()
 
     @asynccontextmanager
     async def connected(where: str, **given: Any) -> AsyncIterator[Nobody]:
@@ -52,8 +56,77 @@ def test_the_usual_is_the_usual_of_the_interface(asked: dict[str, Any]) -> None:
     assert (asked["record"], asked["timeout"]) == (RecordSettings(), TIMEOUT_S)
 
 
+def test_messages_are_looked_at_before_the_broker(asked: dict[str, Any]) -> None:
+    result = CliRunner().invoke(app, ["publish", '{"a": '])
+    assert result.exit_code == 2
+    first, last = result.stderr.splitlines()
+    assert first.startswith("penstock: message 1: not JSON: column ")
+    assert (last, asked) == ("0 sent", {})
+
+
+def test_files_are_looked_for_before_the_broker(asked: dict[str, Any], tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["publish", "{}", f"@{tmp_path}/none"])
+    assert (result.exit_code, asked) == (2, {})
+    assert result.stderr == f"penstock: cannot read '{tmp_path}/none': No such file or directory\n"
+
+
+def test_what_can_be_read_is_sent_in_order(asked: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text('{"n": 2}\nnonsense\n')
+    given = ['{"n": 1}', "[]", f"@{tmp_path}/lines", '{"n": 3}']
+    result = CliRunner().invoke(app, ["publish", *given])
+    assert result.exit_code == 2
+    wrong, line, last = result.stderr.splitlines()
+    assert wrong.startswith("penstock: message 2: a message is a JSON object")
+    assert line.startswith(f"penstock: {tmp_path}/lines: line 2: not JSON")
+    assert last == "3 sent, 1 while nobody answered"
+    assert Nobody.got == [{"n": 1}, {"n": 2}, {"n": 3}]
+
+
+@pytest.mark.parametrize(
+    ("options", "recovery"),
+    [
+        ([], None),
+        (["--recover"], RecoverySettings()),
+        (["--recover", "--scope", "here"], RecoverySettings(scope="here")),
+    ],
+)
+def test_recovery_is_what_was_asked_for(
+    options: list[str], recovery: RecoverySettings | None, asked: dict[str, Any]
+) -> None:
+    CliRunner().invoke(app, ["publish", *options, "--linger", "0", "{}"])
+    assert asked["recovery"] == recovery
+
+
+@pytest.mark.parametrize(
+    ("options", "stayed_s"),
+    [
+        (["{}"], [0.0]),
+        (["--recover", "{}", "{}"], [2.0]),
+        (["--recover", "--linger", "7.5", "{}"], [7.5]),
+        (["--recover", "--linger", "0", "{}"], [0.0]),
+        # Nothing was sent: nobody lost any of it.
+        (["--recover", "@/dev/null"], []),
+    ],
+)
+def test_it_stays_for_who_lost_the_last_messages(
+    options: list[str],
+    stayed_s: list[float],
+    asked: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stayed: list[float] = []
+
+    async def stay(linger_s: float) -> None:
+        stayed.append(linger_s)
+
+    monkeypatch.setattr(publish, "_stay", stay)
+    assert CliRunner().invoke(app, ["publish", *options]).exit_code == 0
+    assert stayed == stayed_s
+
+
 def test_help_shows_defaults_and_ranges() -> None:
     shown = " ".join(CliRunner().invoke(app, ["publish", "--help"]).stdout.split())
     assert f"[default: 10; 0<=x<={RECORD_ENTRIES_MAX}]" in shown
     assert f"[default: {TIMEOUT_S}; x>=0]" in shown
     assert "start more than a second apart" in shown
+    assert "[default: (2 with --recover, else 0); x>=0]" in shown

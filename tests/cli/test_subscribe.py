@@ -18,7 +18,9 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import seconds
 from penstock.live.subscription import Received
 from penstock.trace.fates import ReceiverFate
+from penstock.transport.facts import Unseen
 from penstock.transport.latch import LATCH_MAX, Conditional
+from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import DEFAULT, OFF, OrderingSettings
 from tests.live.loopback import HASTY, TICKS, bad_line, network, node_at, run, tick, until
 
@@ -57,6 +59,42 @@ def test_options_become_settings(
     result = CliRunner().invoke(app, ["subscribe", "x = 1", *options])
     assert result.stderr == "penstock: that is all\n"
     assert node.ordering == ordering
+
+
+@pytest.mark.parametrize(
+    ("options", "recovery"),
+    [
+        ([], None),
+        (["--recover"], RecoverySettings()),
+        (["--recover", "--scope", "here"], RecoverySettings(scope="here")),
+    ],
+)
+def test_recovery_is_what_was_asked_for(
+    options: list[str], recovery: RecoverySettings | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[RecoverySettings | None] = []
+
+    @asynccontextmanager
+    async def connected(where: str, **given: Any) -> AsyncIterator[Curious]:
+        asked.append(given["recovery"])
+        yield Curious()
+
+    monkeypatch.setattr(subscribe, "connected", connected)
+    CliRunner().invoke(app, ["subscribe", "x = 1", *options])
+    assert asked == [recovery]
+
+
+def test_what_nobody_saw_is_summed_up_too() -> None:
+    report = Report(0, is_full=False, is_ordered=True)
+
+    async def program() -> None:
+        async with network() as (_, node), node.subscribe(TICKS) as ticks:
+            ticks.take(Unseen(0, 9, 1, 3, 10, 20))
+            await report.follow(ticks, tells_missing=False)
+
+    run(program())
+    unseen = "3 lost of which nothing else is known"
+    assert report.summary() == f"0 delivered, 0 late, 0 lost, {unseen}"
 
 
 def test_what_was_missing_is_printed_and_summed_up(capsys: pytest.CaptureFixture[str]) -> None:

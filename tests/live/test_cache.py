@@ -124,19 +124,22 @@ async def a_broker(listen: str = "127.0.0.1:0") -> AsyncIterator[tuple[Command, 
         yield broker, (await broker.said()).split()[-1]
 
 
-def test_what_a_publisher_that_was_killed_cannot_send_again_comes_from_a_cache() -> None:
+@pytest.mark.parametrize("scope", [[], ["--scope", "here"]], ids=["all", "scope"])
+def test_what_a_publisher_that_was_killed_cannot_send_again_comes_from_a_cache(
+    scope: list[str],
+) -> None:
     async def program() -> None:
         async with AsyncExitStack() as stack:
             begin = stack.enter_async_context
             _, address = await begin(a_broker())
-            cache = await begin(command("cache", "exists n", "--broker", address, "--every", "0.1"))
+            keeps = ["exists n", "--broker", address, "--every", "0.1"]
+            cache = await begin(command("cache", *keeps, *scope))
             assert await cache.said(err=True) == f"keeping at {address}\n"
             line = await begin(bad_line(address))
-            subscriber = await begin(
-                command("subscribe", "exists n", "--broker", line.address, "--recover", "--full")
-            )
+            wants = ["exists n", "--broker", line.address, "--recover", "--full"]
+            subscriber = await begin(command("subscribe", *wants, *scope))
             assert await subscriber.said(err=True) == f"subscribed at {line.address}\n"
-            publisher = await begin(command("publish", "--broker", address, "--recover"))
+            publisher = await begin(command("publish", "--broker", address, "--recover", *scope))
             await publisher.write('{"n": 0}')
             assert json.loads(await subscriber.said())["number"] == 0
             line.lose_for_client()
@@ -159,6 +162,37 @@ def test_what_a_publisher_that_was_killed_cannot_send_again_comes_from_a_cache()
             assert out.splitlines()[-1].startswith("ends: 3 kept of 1 publisher (")
             assert out.endswith(" 1 answered\n")
             assert cache.process.returncode == 0
+
+    run(program())
+
+
+def test_a_publisher_that_is_done_still_sends_again_until_it_is_told_to_end() -> None:
+    async def program() -> None:
+        async with AsyncExitStack() as stack:
+            begin = stack.enter_async_context
+            _, address = await begin(a_broker())
+            line = await begin(bad_line(address))
+            wants = ["exists n", "--broker", line.address, "--recover", "--full"]
+            subscriber = await begin(command("subscribe", *wants))
+            assert await subscriber.said(err=True) == f"subscribed at {line.address}\n"
+            # Much longer than the test may take.
+            stays = ["--recover", "--linger", "1000"]
+            publisher = await begin(command("publish", "--broker", address, *stays))
+            await publisher.write('{"n": 0}')
+            assert json.loads(await subscriber.said())["number"] == 0
+            line.lose_for_client()
+            await publisher.write('{"n": 1}', '{"n": 2}')
+            assert publisher.process.stdin is not None
+            publisher.process.stdin.close()
+            await until(lambda: line.held_for_client)
+            line.release_for_client()
+            told = [json.loads(await subscriber.said()) for _ in range(2)]
+            assert {m["attributes"]["n"]: m["fate"] for m in told} == {
+                1: "repaired",
+                2: "delivered",
+            }
+            assert await publisher.end() == ("", "3 sent\n")
+            assert publisher.process.returncode == 0
 
     run(program())
 

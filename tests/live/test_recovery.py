@@ -28,6 +28,9 @@ def test_what_the_network_lost_is_repaired(requests_as: Any) -> None:
             connect(f"udp://{broker.address}", agreement=QUICK, recovery=recovery) as subscriber,
             subscriber.subscribe(TICKS) as ticks,
         ):
+            # What was never counted can be asked for, too.
+            assert subscriber.counters["transport"]["asked"] == 0
+            losses = ticks.losses
             await tick(publisher, 2)
             before = await take(ticks, 2)
             line.lose()
@@ -38,6 +41,12 @@ def test_what_the_network_lost_is_repaired(requests_as: Any) -> None:
         (repaired,) = [m for m in after if m.fate is ReceiverFate.REPAIRED]
         assert repaired.number == 2
         assert ticks.counters["repaired"] == 1
+        assert subscriber.counters["transport"]["asked"] > 0
+        assert subscriber.counters["transport"]["repaired"] == 1
+        assert publisher.counters["transport"]["answered"] > 0
+        # It was lost, so that is not taken back.
+        told = [loss.is_retracted async for loss in losses if loss.id.seq == 2]
+        assert told == [False]
 
     run(program())
 

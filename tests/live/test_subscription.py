@@ -10,7 +10,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND
 from penstock.live.ordering import Late
 from penstock.trace.fates import MissingState, ReceiverFate
-from penstock.transport.facts import Absence
+from penstock.transport.facts import Absence, Unseen
 from penstock.transport.latch import Conditional
 from penstock.wire.frames.data import MessageId
 from tests.live.loopback import (
@@ -268,5 +268,20 @@ def test_an_ended_subscription_is_taken_back_from_the_broker() -> None:
             async with node.subscribe("x = 1"):
                 await until(broker.machine.advertised)
             await until(lambda: not broker.machine.advertised())
+
+    run(program())
+
+
+def test_losses_of_which_only_the_count_is_known_are_told_and_counted() -> None:
+    async def program() -> None:
+        async with network() as (_, node), node.subscribe(TICKS, queue_max=2) as ticks:
+            facts = [Unseen(0, 9, 1, messages, 10, 20) for messages in (1, 3, 5)]
+            # Before the first look they are only counted.
+            ticks.take(facts[0])
+            unseen = ticks.unseen
+            for fact in facts:
+                ticks.take(fact)
+            assert (ticks.counters["unseen"], ticks.counters["unseen_overflow"]) == (10, 1)
+        assert [fact async for fact in unseen] == facts[:2]
 
     run(program())

@@ -53,7 +53,7 @@ def test_a_hundred_seeds_get_something_back() -> None:
     """Where there is recovery; that nothing else comes of it is checked in each."""
     recovering = [seed for seed in range(100) if draw_endpoints(seed).recoveries != (None,)]
     reports = [run_endpoints(seed) for seed in recovering[:6]]
-    assert sum(report.receipts.get("repaired", 0) for report in reports) > len(reports)
+    assert sum(report.receipts.get("repaired", 0) for report in reports) >= len(reports)
 
 
 @pytest.mark.soak

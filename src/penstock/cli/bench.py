@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from penstock.bench.result import Result
 
 app = new_app("Side-by-side benchmarks.")
+
+_LOG_EVERY_S: Final = 10.0
 
 
 @app.command()
@@ -52,7 +57,7 @@ def _run(name: str, as_json: bool) -> None:
     from penstock.bench.store import load_last, save
 
     last = load_last(name)
-    result: Result = import_module(f"penstock.bench.{name}").run(_note)
+    result: Result = import_module(f"penstock.bench.{name}").run(_Progress())
     _clear_note()
     kept = save(result)
     if as_json:
@@ -100,10 +105,20 @@ def _change(value: float, before: float | None) -> str:
     return f"{(value / before - 1) * 100:+.0f} %"
 
 
-def _note(line: str) -> None:
-    """Progress goes to standard error, on one line that the next overwrites."""
-    if sys.stderr.isatty():
-        typer.echo(f"\r\x1b[K{line} …", err=True, nl=False)
+class _Progress:
+    """Goes to standard error: on one line that the next overwrites, or a line now and then."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock: Final = clock
+        self._next_s = -inf
+
+    def __call__(self, line: str) -> None:
+        if sys.stderr.isatty():
+            typer.echo(f"\r\x1b[K{line} …", err=True, nl=False)
+        elif self._clock() >= self._next_s:
+            # In a log nothing is overwritten, and minutes of nothing look like a fault.
+            self._next_s = self._clock() + _LOG_EVERY_S
+            typer.echo(f"{line} …", err=True)
 
 
 def _clear_note() -> None:

@@ -23,7 +23,8 @@ _SILENT_S: Final = 5.0
 
 # What happened, for people; programs get the counters' own names (docs/overlay.md).
 _WORDS: Final = {
-    "published": "{} published",
+    # Requests, repairs and digests are among them: to a broker all are alike.
+    "published": "{} frames published",
     "forwarded": "{} sent on to neighbours",
     "delivered": "{} delivered",
     "filtered": "nobody had asked for {}",

@@ -14,6 +14,7 @@ from penstock.cli.connection import (
     TIMEOUT_S,
     BrokerOption,
     NetworkOption,
+    ScopeOption,
     TimeoutOption,
     connected,
 )
@@ -46,12 +47,7 @@ def cache(
     memory: Annotated[
         int, typer.Option(metavar="MB", min=1, help="All of them together, as they are written.")
     ] = _MEMORY_MB,
-    scope: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD", help="Answer only those with the same scope.", show_default="none"
-        ),
-    ] = None,
+    scope: ScopeOption = None,
     every: Annotated[
         float, typer.Option(metavar="SECONDS", help="How often to say what is kept, if it changed.")
     ] = _EVERY_S,

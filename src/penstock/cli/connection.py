@@ -38,11 +38,23 @@ RecoverOption: TypeAlias = Annotated[
 ]
 
 
-def recovery_of(recover: bool) -> RecoverySettings | None:
-    """The usual, if any is wanted."""
+ScopeOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD", help="Answer only those with the same scope.", show_default="none"
+    ),
+]
+
+
+def recovery_of(recover: bool, scope: str | None) -> RecoverySettings | None:
+    """The usual, if any is wanted, within a scope if one is given."""
+    if not recover:
+        if scope is not None:
+            raise UsageError("--scope says who is given what was lost: add --recover")
+        return None
     from penstock.transport.recovery.settings import RecoverySettings
 
-    return RecoverySettings() if recover else None
+    return RecoverySettings(scope=scope)
 
 
 @contextmanager

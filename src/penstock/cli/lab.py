@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -134,12 +135,8 @@ def run(
         resume=resume,
     )
     jobs = jobs_of(source, plan)
-    try:
-        with progress(source.experiment.id, jobs) as board:
-            result = perform(source, plan, board, jobs)
-    except KeyboardInterrupt:
-        typer.echo("penstock: stopped; --resume takes up what was finished", err=True)
-        raise typer.Exit(130) from None
+    with _stoppable(), progress(source.experiment.id, jobs) as board:
+        result = perform(source, plan, board, jobs)
     write_result(result, where / "result.json")
     if as_json:
         print_json(result.for_programs())
@@ -218,6 +215,26 @@ def _seeds(count: int | None, one: int | None) -> list[int] | None:
     if one is not None:
         return [one]
     return None if count is None else list(range(1, count + 1))
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Ctrl-C and SIGTERM end with one line, and the exit code that a shell has for each."""
+    asked = signal.SIGINT
+
+    def terminate(_number: int, _frame: Any) -> None:
+        nonlocal asked
+        asked = signal.SIGTERM
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("penstock: stopped; --resume takes up what was finished", err=True)
+        raise typer.Exit(128 + asked) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

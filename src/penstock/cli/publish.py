@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Annotated, Final
+from collections.abc import AsyncIterator, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -15,6 +17,7 @@ from penstock.cli.connection import (
     TIMEOUT_S,
     BrokerOption,
     NetworkOption,
+    ScopeOption,
     TimeoutOption,
     connected,
     recovery_of,
@@ -24,7 +27,11 @@ from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
+    from penstock.content.message import Message
     from penstock.live.client import Node
+
+# A message with its label, or where more are to be read: "-" or "@FILE".
+Given: TypeAlias = "str | tuple[str, Message]"
 
 app = new_app("Messages into a network.")
 
@@ -33,6 +40,8 @@ _PUBLISHER_MAX: Final = 2**64 - 1
 _RECORD_MAX: Final = 255
 _RECORD: Final = 10
 _CATCH_UP_S: Final = 0.01
+# Most of what is lost is asked for, and given, within a few tenths of a second.
+_LINGER_S: Final = 2.0
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -85,6 +94,16 @@ def publish(
             "--recover", help="Send again what subscribers lost, while this command runs."
         ),
     ] = False,
+    scope: ScopeOption = None,
+    linger: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="Stay so long after the last message, for who lost any; Ctrl-C ends it at once.",
+            show_default="2 with --recover, else 0",
+        ),
+    ] = None,
     timeout: TimeoutOption = TIMEOUT_S,
     network: NetworkOption = NETWORK,
     as_json: AsJson = False,
@@ -92,12 +111,13 @@ def publish(
     """Publishes messages, one JSON object each. The network is best-effort: nobody confirms.
 
     Messages that cannot be read are reported on standard error and passed over;
-    the exit code is then 2.
+    the exit code is then 2. Those given as arguments are looked at before all else.
 
     \b
     Example:
       penstock publish '{"symbol": "IBM", "price": 101.5}'
       penstock publish --rate 100 --numbers price < ticks.jsonl
+      penstock publish --recover --linger 10 @ticks.jsonl
     """
     if rate is not None and not rate > 0:
         raise UsageError(
@@ -107,10 +127,13 @@ def publish(
         raise UsageError(
             "no messages: give JSON objects as arguments, or pipe them in, one on a line"
         )
+    linger_s = _linger_s(linger, recover)
     from penstock.live.run import run
     from penstock.transport.settings import RecordSettings
 
+    recovery = recovery_of(recover, scope)
     tally = _Tally(payload.encode(), rate)
+    given = tally.read(messages or ["-"])
 
     async def program() -> None:
         async with connected(
@@ -119,14 +142,17 @@ def publish(
             timeout=timeout,
             publisher=publisher,
             record=RecordSettings(size=record, numbers=tuple(numbers or ())),
-            recovery=recovery_of(recover),
+            recovery=recovery,
         ) as node:
             try:
-                await tally.publish(node, messages or ["-"])
+                await tally.publish(node, given)
+                if tally.sent:
+                    await _stay(linger_s)
             finally:
                 tally.unanswered = node.counters["node"]["unanswered"]
 
-    run(program())
+    if given:
+        run(program())
     if as_json:
         print_json({"sent": tally.sent, "unanswered": tally.unanswered, "bad": tally.bad})
     else:
@@ -134,6 +160,24 @@ def publish(
         typer.echo(f"{tally.sent} sent{unanswered}", err=True)
     if tally.bad:
         raise typer.Exit(2)
+
+
+def _linger_s(given: float | None, recover: bool) -> float:
+    """Without recovery nobody asks, so there is nothing to stay for."""
+    if given is None:
+        return _LINGER_S if recover else 0.0
+    if not isfinite(given):
+        raise UsageError(f"--linger is a number of seconds, not {given:g}")
+    if given and not recover:
+        raise UsageError("--linger is for who lost a message: add --recover, or leave it out")
+    return given
+
+
+async def _stay(linger_s: float) -> None:
+    """Meanwhile the node answers who lost any of the last messages."""
+    import asyncio
+
+    await asyncio.sleep(linger_s)
 
 
 class _Tally:
@@ -146,20 +190,39 @@ class _Tally:
         self._payload = payload
         self._rate = rate
 
-    async def publish(self, node: Node, arguments: list[str]) -> None:
-        """Everything that the arguments name."""
+    def read(self, arguments: Sequence[str]) -> list[Given]:
+        """Of the arguments those that can be read, or read from, so far as one can tell now."""
+        given: list[Given] = []
+        for number, argument in enumerate(arguments, start=1):
+            label = f"message {number}"
+            if argument == "-":
+                given.append(argument)
+            elif argument.startswith("@"):
+                _look_for(argument[1:])
+                given.append(argument)
+            else:
+                try:
+                    given.append((label, read_message(argument.strip())))
+                except UsageError as error:
+                    self._refuse(label, error)
+        return given
+
+    async def publish(self, node: Node, given: Sequence[Given]) -> None:
+        """Everything that was given, or can be read where it says."""
         pace = _Pace(self._rate)
-        async for label, given in _candidates(arguments):
+        async for label, each in _candidates(given):
             try:
-                line = decode_line(given) if isinstance(given, bytes) else given.strip()
-                message = read_message(line)
+                message = read_message(decode_line(each)) if isinstance(each, bytes) else each
                 await pace.wait()
                 await node.publish(message.attributes, self._payload)
             except UsageError as error:
-                typer.echo(f"penstock: {label}: {error}", err=True)
-                self.bad.append({"where": label, "error": str(error)})
+                self._refuse(label, error)
             else:
                 self.sent += 1
+
+    def _refuse(self, label: str, error: UsageError) -> None:
+        typer.echo(f"penstock: {label}: {error}", err=True)
+        self.bad.append({"where": label, "error": str(error)})
 
 
 class _Pace:
@@ -180,17 +243,26 @@ class _Pace:
             self._next_s = max(self._next_s, now_s - _CATCH_UP_S) + self._gap_s
 
 
-async def _candidates(arguments: list[str]) -> AsyncIterator[tuple[str, str | bytes]]:
-    """Each message as it was given, and what to call it in an error."""
-    for number, argument in enumerate(arguments, start=1):
-        if argument == "-":
+def _look_for(path: str) -> None:
+    """Only looks: what is opened twice may be empty the second time, as pipes are."""
+    try:
+        Path(path).stat()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read {path!r}: {why}") from None
+
+
+async def _candidates(given: Sequence[Given]) -> AsyncIterator[tuple[str, Message | bytes]]:
+    """Each message, or the line that may be one, and what to call it in an error."""
+    for each in given:
+        if not isinstance(each, str):
+            yield each
+        elif each == "-":
             async for label, line in _stdin():
                 yield label, line
-        elif argument.startswith("@"):
-            for n, line in file_lines(argument[1:]):
-                yield f"{argument[1:]}: line {n}", line
         else:
-            yield f"message {number}", argument
+            for n, line in file_lines(each[1:]):
+                yield f"{each[1:]}: line {n}", line
 
 
 async def _stdin() -> AsyncIterator[tuple[str, bytes]]:

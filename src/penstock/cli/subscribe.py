@@ -19,6 +19,7 @@ from penstock.cli.connection import (
     BrokerOption,
     NetworkOption,
     RecoverOption,
+    ScopeOption,
     TimeoutOption,
     connected,
     recovery_of,
@@ -97,10 +98,12 @@ def subscribe(
         typer.Option(
             "--missing",
             help="As --full, with a line for each message that was missing, when it has come"
-            " (its resolution says how) or is given up, after 10 s.",
+            " (its resolution says how) or is given up: after 10 s, or with"
+            " --recover after 30 s, or sooner if nobody has it.",
         ),
     ] = False,
     recover: RecoverOption = False,
+    scope: ScopeOption = None,
     timeout: TimeoutOption = TIMEOUT_S,
     network: NetworkOption = NETWORK,
     as_json: Annotated[bool, typer.Option("--json", hidden=True)] = False,
@@ -114,6 +117,7 @@ def subscribe(
     Example:
       penstock subscribe 'symbol = "IBM" and price < 120'
       penstock subscribe 'exists price' --full --count 10 --max-delay 0.2
+      penstock subscribe 'symbol = "IBM"' --recover
     """
     if as_json:
         raise UsageError("subscribe prints JSON as it is, an object a line: leave --json out")
@@ -133,6 +137,7 @@ def subscribe(
     from penstock.transport.settings import OrderingSettings
 
     predicate = read_filter(text)
+    recovery = recovery_of(recover, scope)
     ordering = ordering_of(
         OrderingSettings(is_cautious=cautious),
         order=not unordered,
@@ -144,9 +149,7 @@ def subscribe(
 
     async def program() -> None:
         async with (
-            connected(
-                broker, network=network, timeout=timeout, recovery=recovery_of(recover)
-            ) as node,
+            connected(broker, network=network, timeout=timeout, recovery=recovery) as node,
             node.subscribe(predicate, ordering=ordering) as subscription,
         ):
             # For whoever waits to publish; what is printed on standard output is messages.
@@ -198,6 +201,8 @@ class Report:
             said[0] += f" ({repaired} repaired)"
         if self._is_ordered:
             said += [f"{late} late", f"{self._counters['given_up']} lost"]
+        if unseen := self._counters["unseen"]:
+            said.append(f"{unseen} lost of which nothing else is known")
         if dropped := self._counters["dropped_late"]:
             said.append(f"{dropped} dropped because they were late")
         if overflow := self._counters["overflow"]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -83,8 +84,9 @@ class Node:
         answers = self._answers
         return {
             "node": {"published": answers.published, "unanswered": answers.unanswered},
-            "transport": dict(self._pump.machine.counters),
-            "client": dict(self._client.counters),
+            # Those that nothing was counted under yet can be asked for, too: they are 0.
+            "transport": Counter(self._pump.machine.counters),
+            "client": Counter(self._client.counters),
             "socket": dict(self._pump.counters),
         }
 

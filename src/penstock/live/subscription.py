@@ -90,13 +90,15 @@ class Subscription:
             "overflow": self._messages.overflow,
             "losses_overflow": 0 if self._losses is None else self._losses.overflow,
             "missing_overflow": 0 if self._missing is None else self._missing.overflow,
+            "unseen_overflow": 0 if self._unseen is None else self._unseen.overflow,
         }
 
     @property
     def losses(self) -> Stream[Loss]:
         """From the first look on, every number that is declared lost, as soon as it is.
 
-        If it comes after all, it is told again, as `is_retracted`.
+        If it comes after all, it is told again, as `is_retracted`; not if it is repaired, for
+        then it was lost.
         """
         if self._losses is None:
             self._losses = self._new_stream()
@@ -117,7 +119,7 @@ class Subscription:
         """From the first look on, losses of which only the count is known, and whose they were.
 
         Where a publisher numbers what we want (`RecoverySettings.tracks`), and holes in its
-        numbers could not be filled.
+        numbers could not be filled. What comes all the same, later, is not taken back.
         """
         if self._unseen is None:
             self._unseen = self._new_stream()

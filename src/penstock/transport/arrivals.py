@@ -37,6 +37,7 @@ class Arrivals:
         "_recent",
         "_recent_bits",
         "_run",
+        "begun",
         "epoch",
         "heard_ns",
         "highest",
@@ -47,6 +48,8 @@ class Arrivals:
     def __init__(self, first: Data) -> None:
         self.pub: Final = first.pub
         self.epoch: Final = first.epoch
+        # The first that came; what was before it is nobody's to bring.
+        self.begun: Final = first.seq
         self.highest = first.seq - 1
         self.heard_ns: Instant = 0
         # The numbers from `highest` down that all came. Of those below, bit i stands for

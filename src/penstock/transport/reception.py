@@ -19,7 +19,7 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant
 from penstock.trace.fates import ReceiverFate
-from penstock.transport.arrivals import Arrivals
+from penstock.transport.arrivals import WINDOW, Arrivals
 from penstock.transport.facts import Absence, Receipt, Unseen
 from penstock.transport.interest import DigestReader
 from penstock.transport.missing import LOST
@@ -172,8 +172,10 @@ class Reception(ABC):
             self.counters["repair_unwanted"] += 1
             return False
         number = arrivals.number(frame.seq)
-        is_missing = is_asked or any(number in s.missing for s in arrivals.streams.values())
-        if not is_missing and not arrivals.known_from <= number < arrivals.highest:
+        is_missing = any(number in s.missing for s in arrivals.streams.values())
+        is_asked &= number <= arrivals.highest + WINDOW
+        is_past = arrivals.begun <= number < arrivals.highest and number >= arrivals.known_from
+        if not (is_missing or is_asked or is_past):
             self.counters["repair_unwanted"] += 1
             return False
         wishes = self._matching(frame.message)

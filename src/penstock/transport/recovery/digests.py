@@ -42,7 +42,8 @@ _WANTED_BY_MAX: Final = 16_384
 _ENTRIES_BYTES_MAX: Final = 1_000
 _FLOWS_BESIDE_MAX: Final = 32
 # Digests that one who asks gets at once: more must be asked for again.
-_DESCRIBED_MAX: Final = 16
+_DESCRIBED_MAX: Final = 8
+_ASKED_BY_MAX: Final = 1_024
 _STAMP_MASK: Final = (1 << STAMP_BITS) - 1
 _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 # More than that since the last digest is not told of.
@@ -57,6 +58,12 @@ class _Sent(NamedTuple):
 
 # Of attributes.
 Names: TypeAlias = frozenset[str]
+
+
+class _Again(NamedTuple):
+    sent_at: Instant
+    # Who asked before, and so did not hear it.
+    by: set[int]
 
 
 class _Wanted(NamedTuple):
@@ -87,8 +94,8 @@ class DigestMaker:
         self._is_repeated = True
         self._number = 0
         self._kept: Final[OrderedDict[int, Digest]] = OrderedDict()
-        # When those of them were that went to all once more.
-        self._again_at: Final[dict[int, Instant]] = {}
+        # Those of them that went to all once more.
+        self._asked_again: Final[dict[int, _Again]] = {}
         # Who asks, and until when that holds; who asked last comes last.
         self._wanted_by: Final[OrderedDict[int, _Wanted]] = OrderedDict()
         # The attributes that are told of: these, or all.
@@ -164,7 +171,7 @@ class DigestMaker:
                 )
                 for frame in run
             ]
-            for part in _parts(sent):
+            for part in _parts(sent, self._encoder.fingerprint_bits):
                 digest = self._describe(part, (self._number - 1) & _SEQ_MASK, (), now)
                 if digest is not None:
                     digests.append(replace(digest, to=requester))
@@ -172,7 +179,7 @@ class DigestMaker:
 
     def _digests(self, numbers: _Numbers, now: Instant) -> list[Digest]:
         digests = []
-        for part in _parts(list(self._sent)):
+        for part in _parts(list(self._sent), self._encoder.fingerprint_bits):
             beside, numbers = numbers[:_FLOWS_BESIDE_MAX], numbers[_FLOWS_BESIDE_MAX:]
             digest = self._digest(part, beside, now)
             if digest is None:
@@ -202,18 +209,20 @@ class DigestMaker:
         """The digests of these numbers that are still kept: for all, or for who asked later.
 
         Who loses a digest seldom does so alone. For a while after one was sent again to
-        all, those who ask for it asked before it came.
+        all, others who ask for it asked before it came; who asked before did wait for it.
         """
         found = []
         for number, digest in self._kept.items():
             if not 0 <= number - first < count:
                 continue
-            sent_at = self._again_at.get(number)
-            if sent_at is None:
-                self._again_at[number] = now
+            asked = self._asked_again.get(number)
+            if asked is None:
+                self._asked_again[number] = _Again(now, {requester})
                 found.append(digest)
-            elif now >= sent_at + hold_ns:
+            elif requester in asked.by or now >= asked.sent_at + hold_ns:
                 found.append(replace(digest, to=requester))
+            elif len(asked.by) < _ASKED_BY_MAX:
+                asked.by.add(requester)
         return found
 
     def _digest(self, part: list[_Sent], numbers: _Numbers, now: Instant) -> Digest | None:
@@ -253,7 +262,7 @@ class DigestMaker:
         self._kept[digest.number] = digest
         if len(self._kept) > _KEPT_MAX:
             forgotten, _ = self._kept.popitem(last=False)
-            self._again_at.pop(forgotten, None)
+            self._asked_again.pop(forgotten, None)
         return digest
 
     def _entry(self, message: Message, *, of_all: bool = False) -> FingerprintEntry:
@@ -279,15 +288,17 @@ def _runs(frames: Iterable[Data]) -> Iterator[list[Data]]:
         yield run
 
 
-def _parts(sent: list[_Sent]) -> Iterable[list[_Sent]]:
+def _parts(sent: list[_Sent], width_bits: int) -> Iterable[list[_Sent]]:
     """Runs of consecutive messages that fit a frame each, oldest first."""
     part: list[_Sent] = []
     used_bytes = 0
     for each in sent:
-        # Two bytes and a half for a fingerprint, and what an entry has besides.
-        size_bytes = 8 + 3 * len(each.entry.values)
+        # Whole bytes for a fingerprint and its code, and what an entry has besides.
+        tags = len(each.entry.values) + len(each.entry.presence)
+        size_bytes = 8 + (width_bits // 8 + 1) * tags
         if used_bytes + size_bytes > _ENTRIES_BYTES_MAX or len(part) >= RECORD_ENTRIES_MAX:
-            yield part
+            if part:
+                yield part
             part, used_bytes = [], 0
         part.append(each)
         used_bytes += size_bytes

@@ -9,7 +9,7 @@ publisher is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -33,6 +33,8 @@ from penstock.wire.frames.tracked import Tracked
 from penstock.wire.limits import EVERY_MESSAGE
 
 _SHARERS_MAX: Final = (1 << 16) - 1
+# Messages that one recall of a flow gets: the rest must be asked for again.
+_ANSWERED_MAX: Final = 64
 # Messages that one recall may ask about; fewer fit the digests that answer it.
 _DESCRIBED_MAX: Final = 2_048
 
@@ -212,9 +214,11 @@ class Exchange:
         elif recall.flow_id == EVERY_MESSAGE:
             self._describe(recall, now)
         else:
-            for first, count in recall.ranges:
-                for sent in self.flows.sent_as(recall.flow_id, first, count):
-                    self._answer(recall, sent, now)
+            found = chain.from_iterable(
+                self.flows.sent_as(recall.flow_id, first, count) for first, count in recall.ranges
+            )
+            for sent in islice(found, _ANSWERED_MAX):
+                self._answer(recall, sent, now)
 
     def _send_again(self, recall: Recall, now: Instant) -> None:
         """Digests that were lost."""
@@ -226,7 +230,6 @@ class Exchange:
     def _describe(self, recall: Recall, now: Instant) -> None:
         """What messages were of which no digest told, as far as they are kept."""
         asked = chain.from_iterable(range(first, first + count) for first, count in recall.ranges)
-        numbers = [number for number, _ in zip(asked, range(_DESCRIBED_MAX), strict=False)]
-        frames = [frame for frame in map(self._kept, numbers) if frame is not None]
+        frames = filter(None, map(self._kept, islice(asked, _DESCRIBED_MAX)))
         for digest in self._maker.describe(frames, recall.requester, now):
             self._send(digest, now)

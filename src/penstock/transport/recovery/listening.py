@@ -36,6 +36,7 @@ _TELL_NS: Final = LEASE_NS // 3
 # Until it answers, twice as long each time.
 _TELL_FIRST_NS: Final = 500 * MILLISECOND
 _TELL_LAST_NS: Final = 16 * SECOND
+_POSTPONED: Final = 50 * MILLISECOND
 _JUDGE_NS: Final = 250 * MILLISECOND
 _WATCHED_MAX: Final = 4_096
 # Distances between asking for what was lost and asking again.
@@ -135,7 +136,7 @@ class Listening:
     def on_answer(self, pub: int, now: Instant) -> None:
         """A publisher knows that its digests are wanted: from time to time is enough."""
         watched = self._watched.get(pub)
-        if watched is not None:
+        if watched is not None and watched.named == self._named:
             watched.unanswered = 0
             watched.tell_at = now + _TELL_NS
 
@@ -186,6 +187,7 @@ class Listening:
             retry_ns = _TELL_FIRST_NS << min(watched.unanswered, 8)
             watched.tell_at = now + min(retry_ns, _TELL_LAST_NS)
             watched.unanswered += 1
+            watched.named = self._named
             self._send(self._track(pub, now), now)
 
     def _track(self, pub: int, now: Instant) -> Track:
@@ -224,7 +226,8 @@ class Listening:
                 flow_id=flow_id,
                 ranges=tuple(ranges_of(numbers))[:RECALL_RANGES_MAX],
             )
-            self._send(recall, now)
+            if not self._send(recall, now):
+                wanted.postpone(numbers, now + _POSTPONED)
 
     def _retry_ns(self, pub: int) -> Duration:
         return _RETRY * self._distances.of(pub)

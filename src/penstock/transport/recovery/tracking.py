@@ -34,6 +34,8 @@ _SETTLED_NS: Final = 2 * SECOND
 # Until a publisher answers it is told again after this, twice as long each time up to that.
 _TELL_FIRST_NS: Final = 500 * MILLISECOND
 _TELL_LAST_NS: Final = 16 * SECOND
+_TELLS_MAX: Final = 10
+_SILENCE_NS: Final = 60 * SECOND
 # What is left of a frame for filters.
 _FILTERS_BYTES_MAX: Final = 1_200
 _TOKEN_MASK: Final = (1 << 16) - 1
@@ -58,6 +60,8 @@ class _Source:
     epoch: int
     # Of each part: how often it was told without an answer.
     unanswered: dict[int, int] = field(default_factory=dict)
+    # Since when it is told nothing any more, for it has never answered.
+    silent_since: Instant | None = None
     # Those whose filters are all numbered, and how many share them.
     accepted: dict[int, int] = field(default_factory=dict)
 
@@ -143,6 +147,11 @@ class Tracking:
         if source is None or source.epoch != frame.epoch:
             self._begin(frame.pub, frame.epoch, now)
         self._sources.move_to_end(frame.pub)
+        source = self._sources[frame.pub]
+        if source.silent_since is not None and now - source.silent_since >= _SILENCE_NS:
+            source.silent_since = None
+            for token in source.unanswered:
+                self._tell_at(frame.pub, token, now)
         if frame.flows:
             self._holes.came(frame.pub, frame.epoch, frame.flows, now)
 
@@ -192,6 +201,10 @@ class Tracking:
                 self._send(self._track(key.pub, key.token, now), now)
                 # Should no answer come, it is asked what it knows.
                 self._timers.set(key, now + _TELL_LAST_NS)
+                continue
+            if tries >= _TELLS_MAX:
+                # It knows nothing of this, or is not there: until it is heard again, later.
+                source.silent_since = now
                 continue
             self.unanswered += tries > 0
             predicate = self._parts[key.token].predicate

@@ -13,9 +13,11 @@ first digest, and those of a silence longer than a record.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
-from penstock.kernel.instant import Duration, Instant
+from penstock.content.filter import Predicate
+from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
 from penstock.wire.serial import SEQ_BITS, distance
@@ -26,7 +28,9 @@ _LOW_TIMES: Final = 2
 _SMOOTHING: Final = 0.3
 # Of fewer messages nothing is concluded.
 _SENT_MIN: Final = 8
-_TRIES_MAX: Final = 4
+_TRIES_MAX: Final = 9
+# Where all are close a hiccup of the network is longer than many round trips.
+_RETRY_MIN_NS: Final = 50 * MILLISECOND
 _DIGESTS_MAX: Final = 32
 _UNTOLD_MAX: Final = 2_048
 _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
@@ -46,12 +50,14 @@ class Pending:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def add(self, numbers: Iterable[int], at: Instant) -> None:
-        """To be asked for then; the oldest go if there are too many."""
-        for number in numbers:
+    def add(self, numbers: range, at: Instant) -> None:
+        """To be asked for then; if there are too many, the last of them, and the oldest go."""
+        self.given_up += max(0, len(numbers) - self._most)
+        for number in numbers[-self._most :]:
             self._numbers.setdefault(number & _SEQ_MASK, (0, at))
-        while len(self._numbers) > self._most:
-            del self._numbers[next(iter(self._numbers))]
+        excess = len(self._numbers) - self._most
+        for number in list(islice(self._numbers, max(0, excess))):
+            del self._numbers[number]
             self.given_up += 1
 
     def discard(self, number: int) -> None:
@@ -71,8 +77,14 @@ class Pending:
                 del self._numbers[number]
                 self.given_up += 1
                 continue
-            self._numbers[number] = tries + 1, now + (retry_ns << tries)
+            self._numbers[number] = tries + 1, now + (max(retry_ns, _RETRY_MIN_NS) << min(tries, 6))
             yield number
+
+    def postpone(self, numbers: Iterable[int], at: Instant) -> None:
+        """They could not be asked for."""
+        for number in numbers:
+            tries, _ = self._numbers[number]
+            self._numbers[number] = tries - 1, at
 
     def next_at(self) -> Instant | None:
         """When the next one is to be asked for."""
@@ -89,11 +101,13 @@ class Watched:
         "_last",
         "_low_times",
         "_share",
+        "_told",
         "begun",
         "digest",
         "epoch",
         "holes",
         "is_wanted",
+        "named",
         "subscription",
         "tell_at",
         "unanswered",
@@ -116,15 +130,19 @@ class Watched:
         # When the publisher is next told that they are, and how often it did not answer.
         self.tell_at: Instant = 0
         self.unanswered = 0
+        # The attributes that it was told to tell of.
+        self.named: Predicate | None = None
         # The newest digest, those before it that did not come, and messages of which none tells.
         self.digest: int | None = None
+        # The last message that a digest told of.
+        self._told: int | None = None
         self.holes: Final = Pending(_DIGESTS_MAX)
         self.untold: Final = Pending(_UNTOLD_MAX)
 
     def came(self, frame: Data) -> None:
         """One of its messages."""
         if frame.epoch != self.epoch:
-            self.epoch, self.digest, self.tell_at = frame.epoch, None, 0
+            self.epoch, self.digest, self._told, self.tell_at = frame.epoch, None, None, 0
             self.holes.clear()
             self.untold.clear()
             self.begun = self._first = self._last = frame.seq
@@ -156,18 +174,26 @@ class Watched:
         self.holes.discard(number)
         for back in range(digest.count if self.untold else 0):
             self.untold.discard((digest.seq - back) & _SEQ_MASK)
-        if self.digest is None:
-            self.digest = number
+        if digest.to is not None:
+            # It was asked for, and says nothing of where others stand.
             return
-        ahead = distance(number, self.digest, SEQ_BITS)
-        if ahead > 0:
-            lost = range(number - min(ahead, _DIGESTS_MAX) + 1, number)
-            self.holes.add(lost, now + wait_ns)
+        ahead = 0 if self.digest is None else distance(number, self.digest, SEQ_BITS)
+        if ahead > _DIGESTS_MAX and self._told is not None:
+            # So many are kept by nobody: what was in them is asked for instead.
+            self._want_between(self._told, digest, now + wait_ns)
+        elif ahead > 1:
+            self.holes.add(range(number - ahead + 1, number), now + wait_ns)
+        if self.digest is None or ahead > 0:
             self.digest = number
+            self._told = digest.seq if digest.count else self._told
 
     def want_before(self, first: Digest, now: Instant) -> None:
         """What left before the first digest, and after the first message that came."""
-        oldest = first.seq - first.count + 1
-        before = distance(oldest & _SEQ_MASK, self.begun, SEQ_BITS)
-        if before > 1:
-            self.untold.add(range(oldest - min(before, _UNTOLD_MAX) + 1, oldest), now)
+        self._want_between(self.begun, first, now)
+
+    def _want_between(self, told: int, digest: Digest, at: Instant) -> None:
+        """The messages after that one, and before those that the digest tells of."""
+        oldest = digest.seq - digest.count + 1
+        between = distance(oldest & _SEQ_MASK, told, SEQ_BITS) - 1
+        if between > 0:
+            self.untold.add(range(oldest - between, oldest), at)
