@@ -24,11 +24,13 @@ Refusal: TypeAlias = Literal["duplicate", "too_old", "old_epoch"]
 class Heard:
     """One epoch of one publisher, from its first message until it is forgotten."""
 
-    __slots__ = ("_run_start", "epoch", "highest", "numbers", "passed", "pub")
+    __slots__ = ("_run_start", "begun", "epoch", "highest", "numbers", "passed", "pub")
 
     def __init__(self, first: Data) -> None:
         self.pub: Final = first.pub
         self.epoch: Final = first.epoch
+        # What was before it is nobody's to bring.
+        self.begun: Final = first.seq
         self.highest = first.seq - 1
         self.numbers: Final[set[int]] = set()
         # Those of which a repair showed that nobody here wants them; they did not come.

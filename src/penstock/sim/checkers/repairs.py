@@ -49,7 +49,8 @@ def hear(life: Life, repair: Repair) -> tuple[Heard, int] | None:
     is_missed = (heard, number) in life.missed(original.pub)
     # What is missing in the numbers of a flow only the endpoint knows.
     is_missed = is_missed or recovery._holes.has(original.pub, original.epoch, original.flows)
-    if not is_missed and (heard.is_too_old(number) or number >= heard.highest):
+    is_past = heard.begun <= number < heard.highest and not heard.is_too_old(number)
+    if not is_missed and not is_past:
         life.counted["repair_unwanted"] += 1
     elif not life.is_wanted(original.message):
         life.counted["repair_unmatched"] += 1
