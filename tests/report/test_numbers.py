@@ -46,7 +46,14 @@ def test_a_mean_has_the_decimals_of_its_interval(
 
 @pytest.mark.parametrize(
     ("share", "said"),
-    [(0, "0 %"), (1, "100 %"), (0.5, "50 %"), (0.03, "3.0 %"), (0.9987, "99.87 %")],
+    [
+        (0, "0 %"),
+        (1, "100 %"),
+        (0.5, "50 %"),
+        (0.03, "3.0 %"),
+        (0.9987, "99.87 %"),
+        (-0.5, "-50 %"),
+    ],
 )
 def test_nearly_all_is_not_all(share: float, said: str) -> None:
     assert percent(share) == said

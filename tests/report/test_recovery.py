@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import nan
 from typing import Any
 
@@ -9,6 +10,7 @@ import msgspec
 import pytest
 
 from penstock.lab.result import Result
+from penstock.lab.statistics import Estimate
 from penstock.report.drawing import Figure, drawn
 from penstock.report.facts import Facts, Histogram
 from penstock.report.families import figures_of
@@ -138,6 +140,36 @@ def test_seconds_without_a_request_or_a_sample_are_no_zeros() -> None:
     assert hits["digest"] == ([1.5, 2.5], [0.75, 1.0])
     first, *_ = curves(figure(facts, "cache-limits"))
     assert first["mean"] == ([1.5, 2.5], [6.0, 7.0])
+
+
+def test_who_sends_no_requests_has_no_hit_ratio_and_the_caption_says_so() -> None:
+    facts = with_traces(made_up("M-4.5"))
+    facts.result.series["tracked"]["messages_asked_for"] = [0.0, 0.0, 0.0]
+    hits = figure(facts, "hit-ratio")
+    assert {"literal", "digest"} < set(curves(hits)[0])
+    assert "tracked" not in curves(hits)[0]
+    assert "No curve: tracked, where" in hits.caption
+
+
+def test_names_below_bars_do_not_run_into_each_other() -> None:
+    with drawn(figure(with_traces(made_up("M-4.5")), "false-negatives")) as canvas:
+        boxes = [label.get_window_extent() for label in canvas.axes[0].get_xticklabels()]
+    assert len(boxes) > 3
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+def test_repairs_that_come_late_are_more_violations_and_the_caption_says_why() -> None:
+    facts = with_traces(made_up("M-4.5"))
+    facts.result.variants["digest.ordered"]["violations_removed"] = Estimate(-0.02, None, "")
+    facts.result.variants["digest"]["repairs"] = Estimate(70, None, "messages")
+    late = figure(facts, "violations")
+    with drawn(late) as canvas:
+        said = [text.get_text() for text in canvas.axes[0].texts]
+    assert any(text.endswith("\n+2.0 %") for text in said)
+    assert not any("-" in text for text in said)
+    assert "A repair that comes after later messages counts" in late.caption
+    facts.result.variants["digest"]["repairs"] = Estimate(0, None, "messages")
+    assert "A repair" not in figure(facts, "violations").caption
 
 
 def test_long_series_are_drawn_as_means_of_stretches() -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ Board = Callable[[Sequence[float]], None]
 
 _POLL_S: Final = 0.2
 _PR_SET_PDEATHSIG: Final = 1
+_UNHEARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)
 
 _board: Any = None
 
@@ -38,22 +40,59 @@ def run_all(
     # Not fork: a child would inherit the threads' locks of whoever draws the progress.
     context = get_context("spawn")
     board = context.Array("d", len(jobs), lock=False)
-    with ProcessPoolExecutor(count, context, _pin, (board, os.getpid())) as pool:
-        futures = [pool.submit(_run, number, job) for number, job in enumerate(jobs)]
-        waiting: set[Future[Outcome]] = set(futures)
-        while waiting:
-            done, waiting = wait(waiting, timeout=_POLL_S, return_when=FIRST_EXCEPTION)
-            progress(list(board))
-            if any(future.exception() for future in done):
-                break
-        failed = [
-            n for n, f in enumerate(futures) if f.done() and not f.cancelled() and f.exception()
-        ]
-        if failed:
-            for process in list(pool._processes.values()):
-                process.kill()  # nobody will look at what the others find
-            return [_told(jobs[failed[0]], futures[failed[0]].result)]
+    pool = ProcessPoolExecutor(count, context, _pin, (board, os.getpid()))
+    futures: list[Future[Outcome]] = []
+    try:
+        # Ctrl-C reaches workers too, also while they import; but it is for us to end them.
+        with _deaf():
+            futures += [pool.submit(_run, number, job) for number, job in enumerate(jobs)]
+        failed = _first_failed(futures, lambda: progress(list(board)))
+        if failed is not None:
+            return [_told(jobs[failed], futures[failed].result)]
         return [_told(job, future.result) for job, future in zip(jobs, futures, strict=True)]
+    finally:
+        # A second Ctrl-C must not leave half of them behind.
+        with _deaf():
+            _end(pool)
+
+
+def _first_failed(futures: Sequence[Future[Outcome]], tell: Callable[[], None]) -> int | None:
+    """Waits for all, or for the first failure."""
+    waiting = set(futures)
+    while waiting:
+        done, waiting = wait(waiting, timeout=_POLL_S, return_when=FIRST_EXCEPTION)
+        tell()
+        if any(future.exception() for future in done):
+            break
+    failed = (n for n, f in enumerate(futures) if f.done() and not f.cancelled() and f.exception())
+    return next(failed, None)
+
+
+def _end(pool: Any) -> None:
+    """At once: whoever still runs finds what nobody will look at.
+
+    An executor has no public way to end a job that has begun.
+    """
+    for process in list(pool._processes.values()):
+        process.kill()
+    # Who was killed in the middle of an answer left half of it: without us as a writer it ends.
+    pool._result_queue._writer.close()
+    pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Whoever wants us to stop waits until its end; processes started in it never hear of it.
+
+    Nor do threads: a pipe whose readers were killed must not end the thread that fills it,
+    and with it us.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _UNHEARD)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _one_by_one(jobs: Sequence[Job], progress: Board) -> list[Outcome]:

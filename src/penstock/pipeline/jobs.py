@@ -116,10 +116,13 @@ def _notes(figures: DataFrame) -> Iterator[str]:
             " they were put in order of time"
         )
     is_not_judged = (sf.col("metric") == f"{EFFAIRNESS}_judged") & (sf.col("value") == 0)
-    for row in figures.where(is_not_judged).orderBy("run").collect():
+    # The runs of an experiment share a network: one line tells of all.
+    not_judged = figures.where(is_not_judged).orderBy("run").collect()
+    if not_judged:
+        others = f" and {len(not_judged) - 1} more" if len(not_judged) > 1 else ""
         yield (
-            f"run {row['run']}: no effairness: its links carry data both ways in a circle, or"
-            " lead not to all subscribers"
+            f"run {not_judged[0]['run']}{others}: no effairness: links carry data both ways in a"
+            " circle, or lead not to all subscribers"
         )
 
 

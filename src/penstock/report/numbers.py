@@ -43,9 +43,10 @@ def estimate_text(figure: Estimate | None, *, with_unit: bool = False) -> str:
 
 def percent(share: float) -> str:
     """A share, with a decimal more the nearer it is to all or nothing."""
-    if share in (0, 1):
+    size = abs(share)
+    if size in (0, 1):
         return f"{share * 100:.0f} %"
-    places = 0 if 0.1 <= share <= 0.9 else 1 if 0.005 <= share <= 0.995 else 2
+    places = 0 if 0.1 <= size <= 0.9 else 1 if 0.005 <= size <= 0.995 else 2
     return f"{share * 100:.{places}f} %"
 
 

@@ -19,6 +19,7 @@ left until the last of the group has it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Final
 
@@ -56,16 +57,23 @@ def measure(note: Note, scene: Scene, runs: int, losses: int) -> list[Case]:
     """So many groups, each of which loses so many messages one after another."""
     cold, warm = [], []
     for number in range(runs):
-        outcomes = []
-        for outcome in Group(scene, Seeds(number)).losses(losses):
+        outcomes: list[Outcome] = []
+        place = f"{scene.name}: group {number + 1} of {runs}"
+        # A large group takes its time to be built, and one loss of it may take minutes.
+        note(place)
+        group = Group(scene, Seeds(number), tell=partial(_tell, note, place))
+        for outcome in group.losses(losses):
             outcomes.append(outcome)
-            done = f"group {number + 1} of {runs}, loss {len(outcomes)} of {losses}"
-            note(f"{scene.name}: {done}")
+            note(f"{place}, loss {len(outcomes)} of {losses}")
         cold.append(outcomes[0])
         warm += outcomes[WARM_AFTER:]
     has_goals = scene.size == GOALS_SIZE and scene.settings is DEFAULT
     cases = figures(f"{scene.name}, cold", cold, has_goals=has_goals)
     return cases + (figures(f"{scene.name}, warm", warm, has_goals=has_goals) if warm else [])
+
+
+def _tell(note: Note, place: str, said: str) -> None:
+    note(f"{place}, {said}")
 
 
 def runs_of(scene: Scene) -> int:

@@ -5,7 +5,7 @@ Every member runs the real machines that ask and answer. Nothing that they say i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush, heapreplace
 from itertools import count
@@ -43,6 +43,8 @@ _BETWEEN_NS: Final = 5 * SECOND
 # By then what comes after a lost message has come, and told of it.
 _FOUND_OUT_NS: Final = 50 * MILLISECOND
 _PUBLISHER: Final = 0
+# Among ten thousand, so many frames take about a second.
+_TELL_EVERY: Final = 20
 _ENCODER: Final = Encoder(b"storm")
 _MESSAGE: Final = Message({"topic": "storm"})
 _BITS: Final = _ENCODER.message_bits(_MESSAGE)
@@ -215,8 +217,11 @@ class _Journey:
 class Group:
     """All members and one clock; `lose` is one message that half of them never get."""
 
-    def __init__(self, scene: Scene, seeds: Seeds) -> None:
+    def __init__(
+        self, scene: Scene, seeds: Seeds, *, tell: Callable[[str], None] = lambda _said: None
+    ) -> None:
         self._scene: Final = scene
+        self._tell: Final = tell
         members = 1 + scene.size + scene.holders
         self._delays: Final = Delays(members, seeds, is_star=scene.is_star)
         self._members: Final = [Member(me, self, scene.settings, seeds) for me in range(members)]
@@ -272,6 +277,9 @@ class Group:
                 at = order.index(frame.to)
                 order, delays = order[at : at + 1], delays[at : at + 1]
         self._start(_Journey(frame, order, delays, now))
+        if (self._requests + self._repairs) % _TELL_EVERY == 0:
+            seq, asked, answered = self._seq, self._requests, self._repairs
+            self._tell(f"loss {seq}: {asked} requests and {answered} repairs so far")
 
     def on_end(self, now: Instant, *, is_repaired: bool) -> None:
         """One of the group waits no longer."""

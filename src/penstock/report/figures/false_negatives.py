@@ -56,10 +56,11 @@ def figures(facts: Facts) -> list[Figure]:
             name="false-negatives",
             title=_title(facts, names),
             caption="Messages that a subscriber's predicate matches and that its application never"
-            " got, in all; below each bar how many, and by what recovery divides them."
+            " got, in all; below each bar how many, by what recovery divides them, and how losses"
+            " are found."
             f" {published.redraws(facts.id, 'false-negatives')}",
             draw=partial(_bars, facts=facts, names=names),
-            height_in=4.2,
+            height_in=4.5,
         )
     ]
     off, others = without(facts), recovering(facts)
@@ -104,7 +105,9 @@ def _bars(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
         reference(axes, y=whole / by, label=label)
     # Numbers stand below the bars: above them a line may cross them.
     words = [
-        f"{_described(facts, name)}\n{_count(count.mean, None if name == off else whole)}"
+        "\n".join(
+            [name, _count(count.mean, None if name == off else whole), *_described(facts, name)]
+        )
         for name, count in zip(names, counts, strict=True)
     ]
     axes.set_xticks(range(len(names)), words)
@@ -157,13 +160,13 @@ def _count(left: float, whole: float | None) -> str:
     return f"{number(left)} (÷{number(round(whole / left, 1))})" if whole and left else number(left)
 
 
-def _described(facts: Facts, name: str) -> str:
-    """With how losses are found, which is what the source varies."""
+def _described(facts: Facts, name: str) -> list[str]:
+    """How losses are found, which is what the source varies; in lines, for bars are narrow."""
     if facts.parameter(name, "transport.recovery.kind") == "off":
-        return f"{name}\nno recovery"
+        return ["no recovery"]
     record = facts.parameter(name, "transport.record")
     also = [word for key, word in _FINDING.items() if facts.parameter(name, key)]
-    return name if record is None else "\n".join([name, ", ".join([f"record {record}", *also])])
+    return [] if record is None else [f"record {record}", *also]
 
 
 def _title(facts: Facts, names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -69,15 +70,17 @@ def figures(facts: Facts) -> list[Figure]:
                 height_in=1.5 + 0.6 * len(judged),
             )
         )
-    answering = [name for name in names if facts.series(name, "messages_answered")]
+    known = [name for name in names if facts.series(name, "messages_answered")]
+    answering = [name for name in known if any(facts.series(name, "messages_asked_for"))]
     if answering:
         found.append(
             Figure(
                 name="hit-ratio",
                 title=_hits_title(facts, answering),
                 caption="Of the messages that anyone asked for, how many anyone sent, by the second"
-                " of the first request; where nobody asked there is no point. "
-                f"{published.redraws(facts.id, 'hit-ratio')}",
+                " of the first request; where nobody asked there is no point."
+                f"{_unasked(set(known) - set(answering), names)}"
+                f" {published.redraws(facts.id, 'hit-ratio')}",
                 draw=partial(_hits, facts=facts, names=answering),
                 height_in=3.6,
             )
@@ -183,6 +186,12 @@ def _hits_title(facts: Facts, names: Sequence[str]) -> str:
         if (ratio := figure_mean(facts, name, "hit_ratio")) is not None
     ]
     return f"Somebody had what was asked for: {', '.join(said)}"
+
+
+def _unasked(unasked: AbstractSet[str], names: Sequence[str]) -> str:
+    """A sentence for whoever misses a curve."""
+    said = ", ".join(name for name in names if name in unasked)
+    return f" No curve: {said}, where nobody sends requests (a RECALL is a signal)." if said else ""
 
 
 def _limits_title(facts: Facts, names: Sequence[str]) -> str:

@@ -33,8 +33,9 @@ def figures(facts: Facts) -> list[Figure]:
             name="violations",
             title=_title(facts, names),
             caption="Messages delivered after a higher number of the same publisher, in all;"
-            " above each bar how many, and what share of those among arrivals is gone."
-            f" Logarithmic scale. {published.redraws(facts.id, 'violations')}",
+            " above each bar how many, and what share of those among arrivals is gone"
+            f" (−) or new (+). Logarithmic scale.{_of_repairs(facts, names)}"
+            f" {published.redraws(facts.id, 'violations')}",
             draw=partial(_upright if is_upright else _lying, facts=facts, names=names),
             height_in=4.2 if is_upright else 1.2 + 0.24 * len(names),
         )
@@ -116,7 +117,20 @@ def _gone(facts: Facts, name: str) -> str:
     removed = facts.figure(name, "violations_removed")
     if facts.kind(name) == "off" or removed is None:
         return ""
-    return f"−{percent(removed.mean)}"
+    # Repairs may come in another order than anything arrived in: then there are more than before.
+    sign = "−" if removed.mean >= 0 else "+"
+    return f"{sign}{percent(abs(removed.mean))}"
+
+
+def _of_repairs(facts: Facts, names: Sequence[str]) -> str:
+    """Else who recovers most looks worst."""
+    repaired = [n for n in names if (e := facts.figure(facts.variant(n), "repairs")) and e.mean]
+    if not repaired:
+        return ""
+    return (
+        " A repair that comes after later messages counts as one, where without recovery nothing"
+        " would have come: who recovers more has more of them."
+    )
 
 
 def _title(facts: Facts, names: Sequence[str]) -> str:
