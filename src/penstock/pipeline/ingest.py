@@ -205,7 +205,7 @@ def _checked(path: Path, notes: list[str], *, checks_hashes: bool) -> FoundRun:
 
 def _check_row(row: Run) -> None:
     """What is said of the run as a whole must make sense: everything else depends on it."""
-    if not 0 < row.duration_ns <= _LONGEST_NS:
+    if not 0 <= row.duration_ns <= _LONGEST_NS:
         raise UsageError(f"it lasted {row.duration_ns} ns, which no run does: run it again")
     try:
         parameters = json.loads(row.parameters)

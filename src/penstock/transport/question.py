@@ -69,6 +69,11 @@ class Question:
         return not self._rest
 
     @property
+    def is_certain(self) -> bool:
+        """Whether fingerprints alone are enough for a YES."""
+        return all(aspect.is_certain for aspect in self._rest)
+
+    @property
     def is_of_values(self) -> bool:
         """Whether names and numbers are not enough to say MAYBE; to be sure they may not be."""
         return bool(self.choices) or any(aspect.is_of_values for aspect in self._rest)
@@ -128,6 +133,11 @@ class _Aspect:
         others = Filter([c for c in extent.constraints if c.op is not Op.NE])
         self._is_exact = is_exactly_encodable(others, encoder.schema)
         self._interval = extent.interval
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether fingerprints tell all that is said."""
+        return self._is_absent or self._is_exact
 
     @property
     def is_of_values(self) -> bool:

@@ -89,7 +89,8 @@ def test_what_nothing_else_tells_is_tracked_unless_that_is_refused(
 def test_what_records_tell_is_not_tracked_unless_that_is_asked_for() -> None:
     bus = Bus()
     bus.add(PUBLISHER, recovery.DEFAULT)
-    endpoint = bus.add(ONE, recovery.DEFAULT, interest="price = 1")
+    told = "price in (1, 2) and not exists size or price != 7"
+    endpoint = bus.add(ONE, recovery.DEFAULT, interest=told)
     publish(bus, [1, 9] * 10)
     assert not bus.frames(Track)
     # A range that is wanted later is told to who was heard before.

@@ -14,10 +14,10 @@ from typing import Final
 
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
-from penstock.content.tags import is_exactly_encodable
 from penstock.kernel.instant import SECOND, Instant
 from penstock.transport.facts import Loss
 from penstock.transport.network import Carried, Network
+from penstock.transport.question import question_of
 from penstock.transport.recovery.budget import Admission, Budget, Unlimited
 from penstock.transport.recovery.cache import Caches
 from penstock.transport.recovery.distances import Distances
@@ -250,10 +250,10 @@ class Recovery:
 
     def _wants_numbers(self, predicate: Predicate) -> bool:
         """Whether losses of what it matches are to be told by numbers."""
-        schema = self._identity.encoder.schema
-        return bool(self._settings.tracks) or not all(
-            is_exactly_encodable(own, schema) for own in predicate.filters
-        )
+        if self._settings.tracks:
+            return True
+        questions = (question_of(own, self._identity.encoder) for own in predicate.filters)
+        return any(question is not None and not question.is_certain for question in questions)
 
     # What comes in.
 
