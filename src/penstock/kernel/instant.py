@@ -28,3 +28,12 @@ def seconds(amount: float) -> Duration:
 def to_seconds(duration: Duration) -> float:
     """For people and plots; arithmetic stays in nanoseconds."""
     return duration / SECOND
+
+
+def earliest(*times: Instant | None) -> Instant | None:
+    """The first of several wake-ups, of which None is never."""
+    first = None
+    for at in times:
+        if at is not None and (first is None or at < first):
+            first = at
+    return first

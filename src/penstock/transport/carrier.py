@@ -37,10 +37,8 @@ class Base:
 
     __slots__ = ("_codec",)
 
-    def __init__(
-        self, presence: tuple[int, ...], values: tuple[int, ...], encoder: Encoder
-    ) -> None:
-        self._codec = EntryCodec(presence, values, encoder.fingerprint_bits)
+    def __init__(self, presence: tuple[int, ...], values: tuple[int, ...], width_bits: int) -> None:
+        self._codec = EntryCodec(presence, values, width_bits)
 
     def open(self, packed: bytes) -> FingerprintEntry | None:
         """What is in an entry; None if it says nothing or cannot be read."""

@@ -24,7 +24,7 @@ from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import UsageError
-from penstock.kernel.instant import Instant
+from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Deliver, Output, Port, Record
 from penstock.kernel.timers import Timers
 from penstock.trace.fates import ReceiverFate
@@ -231,13 +231,8 @@ class Endpoint(Reception, Generic[Carried]):
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
-        below, own = self.network.next_wakeup(), self._timers.next_wakeup()
-        if self.recovery is not None:
-            theirs = self.recovery.next_wakeup()
-            own = theirs if own is None else own if theirs is None else min(own, theirs)
-        if below is None or own is None:
-            return own if below is None else below
-        return min(below, own)
+        recovery = None if self.recovery is None else self.recovery.next_wakeup()
+        return earliest(self.network.next_wakeup(), self._timers.next_wakeup(), recovery)
 
     def poll(self) -> Output[Carried] | None:
         """The next thing to do."""

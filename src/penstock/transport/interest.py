@@ -11,6 +11,7 @@ Knows nothing of what came or did not: it says what was sent.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from penstock.content.bloom import BloomParams
@@ -48,24 +49,46 @@ class Glimpse(NamedTuple):
         return unpack_bloom(self.packed) if self.carrier is None else self.carrier.open(self.packed)
 
 
-class DigestReader:
-    """A digest's entries, newest first and opened, for all who ask something of them."""
+class Opened(NamedTuple):
+    """One entry of a digest."""
 
-    __slots__ = ("entries",)
+    # Its message left so long before the digest.
+    delta_ns: Duration
+    packed: bytes
+    carrier: Base
+    # None: it says nothing, or cannot be read.
+    entry: FingerprintEntry | None
 
-    def __init__(self, digest: Digest, encoder: Encoder) -> None:
-        alone = Base((), (), encoder)
-        departed_ns = delta_ns(digest.departed_100us)
-        base = alone.open(digest.base) if digest.base else None
-        self.entries: list[tuple[Duration, bytes, Base, FingerprintEntry | None]] = []
-        if base is None:
-            return
-        self.entries.append((departed_ns, digest.base, alone, base))
-        carrier = Base(base.presence, base.values, encoder)
-        record = digest.record
-        for i, packed in enumerate(record.all_packed(record.count)):
-            since_ns = departed_ns + delta_ns(record.delta_100us(i))
-            self.entries.append((since_ns, packed, carrier, carrier.open(packed)))
+
+def open_digest(digest: Digest, encoder: Encoder) -> tuple[Opened, ...]:
+    """A digest's entries, newest first, for all who ask something of them."""
+    record = digest.record
+    return _open(
+        digest.base, record.count, record.data, digest.departed_100us, encoder.fingerprint_bits
+    )
+
+
+# A digest comes to many, and where many are in one process the others need not open it again.
+@lru_cache(maxsize=128)
+def _open(
+    base: bytes, count: int, data: bytes, departed_100us: int, width_bits: int
+) -> tuple[Opened, ...]:
+    alone = Base((), (), width_bits)
+    departed_ns = delta_ns(departed_100us)
+    first = alone.open(base) if base else None
+    if first is None:
+        return ()
+    carrier = Base(first.presence, first.values, width_bits)
+    record = Record(count, data)
+    return (
+        Opened(departed_ns, base, alone, first),
+        *(
+            Opened(
+                departed_ns + delta_ns(record.delta_100us(i)), packed, carrier, carrier.open(packed)
+            )
+            for i, packed in enumerate(record.all_packed(count))
+        ),
+    )
 
 
 class Interest:
@@ -134,7 +157,7 @@ class Interest:
             self._asked, self._told = frame, count
         return self._answer
 
-    def reveal_digest(self, told: DigestReader) -> list[Glimpse]:
+    def reveal_digest(self, told: tuple[Opened, ...]) -> list[Glimpse]:
         """Of what a digest tells of, newest first, what matches or may match.
 
         `back` is counted from the number after the digest's newest message, `delta_ns` from
@@ -142,7 +165,7 @@ class Interest:
         """
         known = None if self._lookup is None else self._lookup.prints
         found = []
-        for back, (delta_ns_, packed, carrier, entry) in enumerate(told.entries, start=1):
+        for back, (delta_ns_, packed, carrier, entry) in enumerate(told, start=1):
             if entry is None or (known is not None and known.isdisjoint(entry.values)):
                 continue
             answer = self._ask(entry)

@@ -21,7 +21,7 @@ from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, 
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.arrivals import WINDOW, Arrivals
 from penstock.transport.facts import Absence, Receipt, Unseen
-from penstock.transport.interest import DigestReader
+from penstock.transport.interest import open_digest
 from penstock.transport.missing import LOST
 from penstock.transport.recovery.holes import Lost
 from penstock.transport.recovery.recovery import Recovery
@@ -232,7 +232,7 @@ class Reception(ABC):
         arrivals = self._arrivals.get(digest.pub)
         if arrivals is None or arrivals.epoch != digest.epoch or not arrivals.streams:
             return
-        told = DigestReader(digest, self._encoder)
+        told = open_digest(digest, self._encoder)
         after = arrivals.number(digest.seq) + 1
         sent_ns = digest.send_ts_us * MICROSECOND
         for number, stream in list(arrivals.streams.items()):

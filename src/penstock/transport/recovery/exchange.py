@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from penstock.content.filter import Predicate
 from penstock.content.tags import Encoder
-from penstock.kernel.instant import Instant
+from penstock.kernel.instant import Instant, earliest
 from penstock.transport.network import Carried, Network
 from penstock.transport.recovery.digests import DigestMaker
 from penstock.transport.recovery.distances import Distances
@@ -147,8 +147,7 @@ class Exchange:
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
         tracking = None if self._tracking is None else self._tracking.next_wakeup()
-        times = (self._maker.due_at, self._listening.next_wakeup(), tracking)
-        return min((at for at in times if at is not None), default=None)
+        return earliest(self._maker.due_at, self._listening.next_wakeup(), tracking)
 
     # What a subscriber hears.
 

@@ -13,7 +13,7 @@ from typing import Final
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter, Predicate
 from penstock.content.limits import CONSTRAINTS_MAX
-from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant, earliest
 from penstock.transport.network import Carried, Network
 from penstock.transport.recovery.digests import Names
 from penstock.transport.recovery.distances import Distances
@@ -80,6 +80,8 @@ class Listening:
         # Publishers heard; those heard longest ago first.
         self._watched: Final[OrderedDict[int, Watched]] = OrderedDict()
         self._judge_at: Instant | None = None
+        # Nothing is to be asked for before; what came meanwhile may have been all there was.
+        self._recall_at: Instant | None = None
         # The attributes that each wish is about, and how they are told.
         self._names: Final[dict[int, Names]] = {}
         self._named: Predicate | None = None
@@ -131,6 +133,7 @@ class Listening:
         # Others lost it too, and what is sent again is for all: each waits a time of its own.
         spread = backoff(_SPREAD, _SHARERS, self._draw())
         watched.on_digest(digest, round(spread * self._distances.of(digest.pub)), now)
+        self._expect_recall(watched)
         return True
 
     def on_answer(self, pub: int, now: Instant) -> None:
@@ -148,6 +151,7 @@ class Listening:
             return
         if not self._is_tracked(pub):
             watched.untold.add(range(first, first + messages), now + self._distances.of(pub))
+            self._expect_recall(watched)
 
     # What is due.
 
@@ -157,21 +161,21 @@ class Listening:
             self._judge_at = now + _JUDGE_NS
             for pub, watched in self._watched.items():
                 self._judge(pub, watched, now)
-        for pub, watched in self._watched.items():
-            if watched.holes:
+        if self._recall_at is not None and now >= self._recall_at:
+            self._recall_at = None
+            for pub, watched in self._watched.items():
                 self._recall(pub, watched, watched.holes, None, now)
-            if watched.untold:
                 self._recall(pub, watched, watched.untold, EVERY_MESSAGE, now)
+                self._expect_recall(watched)
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
-        times = [self._judge_at]
-        for watched in self._watched.values():
-            if watched.holes:
-                times.append(watched.holes.next_at())
-            if watched.untold:
-                times.append(watched.untold.next_at())
-        return min((at for at in times if at is not None), default=None)
+        return earliest(self._judge_at, self._recall_at)
+
+    def _expect_recall(self, watched: Watched) -> None:
+        for pending in (watched.holes, watched.untold):
+            if pending:
+                self._recall_at = earliest(self._recall_at, pending.next_at())
 
     def _judge(self, pub: int, watched: Watched, now: Instant) -> None:
         watched.judge()
@@ -216,7 +220,7 @@ class Listening:
     def _recall(
         self, pub: int, watched: Watched, wanted: Pending, flow_id: int | None, now: Instant
     ) -> None:
-        numbers = sorted(wanted.due(self._retry_ns(pub), now))
+        numbers = sorted(wanted.due(self._retry_ns(pub), now)) if wanted else ()
         if numbers:
             recall = Recall(
                 pub=pub,

@@ -14,7 +14,7 @@ from typing import Final
 
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
-from penstock.kernel.instant import SECOND, Instant
+from penstock.kernel.instant import SECOND, Instant, earliest
 from penstock.transport.facts import Loss
 from penstock.transport.network import Carried, Network
 from penstock.transport.question import question_of
@@ -239,14 +239,13 @@ class Recovery:
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
-        times = (
+        return earliest(
             self._requester.timers.next_wakeup(),
             self._repairer.timers.next_wakeup(),
             self._exchange.next_wakeup(),
             self._holes.next_wakeup(),
             self._adapt_at,
         )
-        return min((at for at in times if at is not None), default=None)
 
     def _wants_numbers(self, predicate: Predicate) -> bool:
         """Whether losses of what it matches are to be told by numbers."""

@@ -18,6 +18,7 @@ from typing import Final
 
 from penstock.content.filter import Predicate
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
+from penstock.kernel.timers import Timers
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
 from penstock.wire.serial import SEQ_BITS, distance
@@ -39,56 +40,61 @@ _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 class Pending:
     """Numbers that are to be asked for, and again: how often they were, and when next."""
 
-    __slots__ = ("_most", "_numbers", "given_up")
+    __slots__ = ("_most", "_timers", "_tries", "given_up")
 
     def __init__(self, most: int) -> None:
         self._most: Final = most
-        self._numbers: Final[dict[int, tuple[int, Instant]]] = {}
+        self._tries: Final[dict[int, int]] = {}
+        self._timers: Final[Timers[int]] = Timers()
         # How many were asked for in vain, or had to go for others.
         self.given_up = 0
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._tries)
 
     def add(self, numbers: range, at: Instant) -> None:
         """To be asked for then; if there are too many, the last of them, and the oldest go."""
         self.given_up += max(0, len(numbers) - self._most)
-        for number in numbers[-self._most :]:
-            self._numbers.setdefault(number & _SEQ_MASK, (0, at))
-        excess = len(self._numbers) - self._most
-        for number in list(islice(self._numbers, max(0, excess))):
-            del self._numbers[number]
+        for number in (each & _SEQ_MASK for each in numbers[-self._most :]):
+            if number not in self._tries:
+                self._tries[number] = 0
+                self._timers.set(number, at)
+        excess = len(self._tries) - self._most
+        for number in list(islice(self._tries, max(0, excess))):
+            self.discard(number)
             self.given_up += 1
 
     def discard(self, number: int) -> None:
         """It is here."""
-        self._numbers.pop(number, None)
+        if self._tries.pop(number, None) is not None:
+            self._timers.cancel(number)
 
     def clear(self) -> None:
         """Nothing is wanted any more."""
-        self._numbers.clear()
+        for number in list(self._tries):
+            self.discard(number)
 
     def due(self, retry_ns: Duration, now: Instant) -> Iterator[int]:
         """Those to be asked for now."""
-        for number, (tries, at) in list(self._numbers.items()):
-            if now < at:
-                continue
+        for number in self._timers.due(now):
+            tries = self._tries[number]
             if tries >= _TRIES_MAX:
-                del self._numbers[number]
+                del self._tries[number]
                 self.given_up += 1
                 continue
-            self._numbers[number] = tries + 1, now + (max(retry_ns, _RETRY_MIN_NS) << min(tries, 6))
+            self._tries[number] = tries + 1
+            self._timers.set(number, now + (max(retry_ns, _RETRY_MIN_NS) << min(tries, 6)))
             yield number
 
     def postpone(self, numbers: Iterable[int], at: Instant) -> None:
         """They could not be asked for."""
         for number in numbers:
-            tries, _ = self._numbers[number]
-            self._numbers[number] = tries - 1, at
+            self._tries[number] -= 1
+            self._timers.set(number, at)
 
     def next_at(self) -> Instant | None:
         """When the next one is to be asked for."""
-        return min((at for _, at in self._numbers.values()), default=None)
+        return self._timers.next_wakeup()
 
 
 class Watched:
