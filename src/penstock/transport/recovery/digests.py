@@ -33,9 +33,11 @@ from penstock.wire.quantise import STAMP_BITS, delta_100us, stamp_us
 from penstock.wire.serial import SEQ_BITS, after
 
 PERIOD_NS: Final[Duration] = 125 * MILLISECOND
+# So many messages need not wait for the period to end: what a digest costs is little for each.
+_WORTH_ONE: Final = 16
 # Messages that the digest before told of already.
 _OVERLAP: Final = 1
-_KEPT_MAX: Final = 64
+_KEPT_MAX: Final = 128
 # Of more it is not known how many they are.
 _WANTED_BY_MAX: Final = 16_384
 # What is left of a frame for entries, beside head, base and some flows.
@@ -133,6 +135,8 @@ class DigestMaker:
         self._seq, self._departed_ns = frame.seq, now - now % MICROSECOND
         if now < self._wanted_until:
             self._sent.append(_Sent(frame.seq, self._departed_ns, self._entry(frame.message)))
+            if len(self._sent) - self._told >= _WORTH_ONE:
+                self.due_at = now
 
     def make(self, now: Instant) -> list[Digest]:
         """What is due now."""

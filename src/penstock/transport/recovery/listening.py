@@ -33,6 +33,7 @@ from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
 TOKEN: Final = 0
 
 _TELL_NS: Final = LEASE_NS // 3
+_TELL_AGAIN_NS: Final = 2 * SECOND
 # Until it answers, twice as long each time.
 _TELL_FIRST_NS: Final = 500 * MILLISECOND
 _TELL_LAST_NS: Final = 16 * SECOND
@@ -42,7 +43,7 @@ _WATCHED_MAX: Final = 4_096
 # Distances between asking for what was lost and asking again.
 _RETRY: Final = 4
 # Before it is asked for the first time: at most so many, as if so many had lost it.
-_SPREAD: Final = 3.0
+_SPREAD: Final = 2.0
 _SHARERS: Final = 100
 # So that they fit a frame, whatever is in them.
 _NAMES_CHARS_MAX: Final = 250
@@ -141,7 +142,9 @@ class Listening:
         watched = self._watched.get(pub)
         if watched is not None and watched.named == self._named:
             watched.unanswered = 0
-            watched.tell_at = now + _TELL_NS
+            # At first more often: with the answer comes how many others there are by now.
+            watched.tell_at = now + min(_TELL_NS, _TELL_AGAIN_NS << watched.answered)
+            watched.answered = min(watched.answered + 1, 8)
 
     def on_untold(self, pub: int, epoch: int, first: int, messages: int, now: Instant) -> None:
         """So many messages of which no record told: what they were is asked of the publisher."""

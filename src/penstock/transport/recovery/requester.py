@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
+from dataclasses import replace
 from math import log
 from typing import Final
 
@@ -36,8 +37,12 @@ _REPAIRS_SEEN: Final = 8
 _REPAIRS_OFTEN: Final = 6
 _CLOSER: Final = 0.7
 _SILENT: Final = 2
-# C2 where the publisher has said how many there are, and so is there to answer: times their log.
-_WIDTH_OF_LOG: Final = 0.6
+# C1 and C2 where the publisher has said how many there are, and so is there to answer: C2 is
+# their logarithm times this.
+_FIRST: Final = 0.5
+_WIDTH_OF_LOG: Final = 1.0
+# Of fewer, most did not lose the same message: they need not draw as if all had.
+_MANY: Final = 4_096
 # Of one message's requests so many are remembered.
 _HEARD_MAX: Final = 1_000
 # What there is no budget for is tried again then.
@@ -84,13 +89,14 @@ class Wanted:
 class Source:
     """What is known of getting one publisher's messages again."""
 
-    __slots__ = ("adaptive", "epoch", "repairers", "sharers", "unanswered")
+    __slots__ = ("adaptive", "epoch", "has_answered", "repairers", "sharers", "unanswered")
 
     def __init__(self, adaptive: Adaptive) -> None:
         self.adaptive = adaptive
         self.repairers: Final[deque[int]] = deque(maxlen=_REPAIRS_SEEN)
         # For how many messages in a row the publisher was named, and did not answer.
         self.unanswered = 0
+        self.has_answered = False
         self.epoch: int | None = None
         # How many there are who could lose the same, if the publisher has told.
         self.sharers: int | None = None
@@ -149,7 +155,7 @@ class Requester:
             return
         source = self._source(id_.pub)
         if source.epoch != id_.epoch:
-            source.epoch, source.unanswered = id_.epoch, 0
+            source.epoch, source.unanswered, source.has_answered = id_.epoch, 0, False
         wanted = Wanted(id_, bits, due_ns, now)
         wanted.asking = Asking(
             source.adaptive,
@@ -164,12 +170,16 @@ class Requester:
     def on_sharers(self, pub: int, sharers: int) -> None:
         """A publisher says how many listen for its losses: few need not wait as long as many."""
         source = self._source(pub)
-        settings = self._settings
-        if source.sharers is None and settings.timers.law == "exponential":
-            width = max(settings.timers.width_min, _WIDTH_OF_LOG * log(max(1, sharers)))
-            width = min(width, settings.timers.ask_width)
-            source.adaptive = Adaptive(settings.timers, begin=(settings.timers.ask_first, width))
-        source.sharers = sharers
+        timers = self._settings.timers
+        if timers.law == "exponential" and not _is_about(sharers, source.sharers):
+            # What was adapted to was another crowd.
+            source.sharers = sharers
+            width = max(timers.width_min, _WIDTH_OF_LOG * log(max(1, sharers)))
+            told = replace(
+                timers, first_min=_FIRST, ask_first=_FIRST, width_min=width, ask_width=width
+            )
+            source.adaptive = Adaptive(told)
+            source.adaptive.crowd = sharers * min(1.0, sharers / _MANY)
 
     def on_request(self, request: Request, now: Instant) -> None:
         """Somebody else asks."""
@@ -186,6 +196,7 @@ class Requester:
             draw=self._draw(),
             now=now,
             round_=request.round,
+            is_named=request.first is not None,
         ):
             self.timers.set(request.id, wanted.asking.due_at)
 
@@ -205,6 +216,7 @@ class Requester:
         source = self._source(pub)
         source.repairers.append(repairer)
         if repairer == pub:
+            source.has_answered = True
             source.unanswered = 0
 
     def forget(self, id_: MessageId) -> None:
@@ -236,7 +248,9 @@ class Requester:
             self._source(wanted.id.pub).adaptive.on_sent_first(group=group)
         wanted.asked += 1
         wanted.first_ns = now if wanted.first_ns is None else wanted.first_ns
-        wanted.asking.on_asked(by_other=False, group=group, draw=self._draw(), now=now)
+        wanted.asking.on_asked(
+            by_other=False, group=group, draw=self._draw(), now=now, is_named=first is not None
+        )
         self.timers.set(wanted.id, wanted.asking.due_at)
 
     def _request(self, wanted: Wanted, now: Instant) -> Request:
@@ -268,7 +282,11 @@ class Requester:
             closer_ns = _CLOSER * self._distances.of(pub)
             if count >= _REPAIRS_OFTEN and peer != pub and self._distances.of(peer) < closer_ns:
                 return peer
-        return None if wanted.namers or source.unanswered >= _SILENT else pub
+        if source.unanswered >= _SILENT:
+            return None
+        # Of one that has answered before, request or repair may have been lost.
+        may_repeat = source.has_answered and wanted.asking.round_ == 1
+        return pub if not wanted.namers or may_repeat else None
 
     def _note(self, wanted: Wanted, requester: int, first: int | None) -> None:
         """We ask, or another does, and that one is to answer at once; or all are, by their timers.
@@ -313,3 +331,8 @@ class Requester:
         else:
             self._sources.move_to_end(pub)
         return source
+
+
+def _is_about(number: int, before: int | None) -> bool:
+    """Whether two sizes of a crowd are nearly the same."""
+    return before is not None and before <= 2 * number and number <= 1.3 * before

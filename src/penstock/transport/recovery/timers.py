@@ -34,6 +34,8 @@ _DUPLICATES_RARE: Final = 0.25
 _DELAY_HIGH_RTTS: Final = 1.0
 _FARTHER: Final = 1.5
 _HOLD_DOWN: Final = 3
+# Distances until who is asked to answer at once has answered: there and back, and a little.
+_ANSWERED: Final = 2.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,15 @@ class TimerSettings:
 class Adaptive:
     """C1 and C2 of one publisher; or D1 and D2, when made to answer."""
 
-    __slots__ = ("_delay_rtts", "_duplicates", "_first", "_to_answer", "_width", "settings")
+    __slots__ = (
+        "_delay_rtts",
+        "_duplicates",
+        "_first",
+        "_to_answer",
+        "_width",
+        "crowd",
+        "settings",
+    )
 
     def __init__(
         self,
@@ -92,6 +102,8 @@ class Adaptive:
         # On average; None before the first.
         self._duplicates: float | None = None
         self._delay_rtts = 0.0
+        # As many as the law is for, where that is known better than by the size of the group.
+        self.crowd: float | None = None
 
     def interval(self, group: int) -> tuple[float, float]:
         """`first` and `width`, in distances."""
@@ -111,7 +123,8 @@ class Adaptive:
         """From now until one asks or answers; twice as long in each further round."""
         first, width = self.interval(group)
         is_uniform = self.settings.law == "uniform"
-        drawn = width * draw if is_uniform else backoff(width, max(_GROUP_MIN, group), draw)
+        crowd = max(_GROUP_MIN, group) if self.crowd is None else self.crowd
+        drawn = width * draw if is_uniform or crowd <= 1 else backoff(width, crowd, draw)
         return round((first + drawn) * distance_ns) << round_
 
     def mean_wait_ns(self, distance_ns: Duration, *, group: int) -> Duration:
@@ -164,9 +177,19 @@ class Asking:
         return self.round_ >= self._adaptive.settings.rounds_max
 
     def on_asked(
-        self, *, by_other: bool, group: int, draw: float, now: Instant, round_: int = -1
+        self,
+        *,
+        by_other: bool,
+        group: int,
+        draw: float,
+        now: Instant,
+        round_: int = -1,
+        is_named: bool = False,
     ) -> bool:
         """Somebody asked, we or another: waits anew, unless it did so just now.
+
+        If one `is_named` to answer at once, nobody asks again before the answer can be
+        here; and who named one does so soon after, for all others wait longer.
 
         [R6] Those that ask at about the same time count once: until half of the
         new wait is over, what others ask in the same `round_` changes nothing. If they
@@ -180,6 +203,9 @@ class Asking:
             return True
         self.round_ = min(self.round_ + 1, self._adaptive.settings.rounds_max)
         wait_ns = self._wait_ns(group, draw)
+        if is_named:
+            answered_ns = round(_ANSWERED * self._distance_ns)
+            wait_ns = max(wait_ns, answered_ns) if by_other else answered_ns << self.round_ - 1
         self.due_at = now + wait_ns
         self._ignore_until = now + wait_ns // 2
         return True
@@ -194,7 +220,7 @@ class Asking:
         return self._adaptive.wait_ns(self._distance_ns, group=group, draw=draw, round_=round_)
 
 
-def backoff(longest: float, group: int, draw: float) -> float:
+def backoff(longest: float, group: float, draw: float) -> float:
     """RFC 5401's: of `group` who draw, few get much less than the longest."""
     # λ = ln G + 1, so e^λ = e·G.
     return longest * log1p(draw * (e * group - 1)) / (log(group) + 1)

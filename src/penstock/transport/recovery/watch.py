@@ -108,6 +108,7 @@ class Watched:
         "_low_times",
         "_share",
         "_told",
+        "answered",
         "begun",
         "digest",
         "epoch",
@@ -133,8 +134,9 @@ class Watched:
         self.is_wanted = False
         # Of the network, for its digests; None while none are wanted.
         self.subscription: int | None = None
-        # When the publisher is next told that they are, and how often it did not answer.
+        # When the publisher is next told that they are; how often it did, and did not, answer.
         self.tell_at: Instant = 0
+        self.answered = 0
         self.unanswered = 0
         # The attributes that it was told to tell of.
         self.named: Predicate | None = None
@@ -149,6 +151,7 @@ class Watched:
         """One of its messages."""
         if frame.epoch != self.epoch:
             self.epoch, self.digest, self._told, self.tell_at = frame.epoch, None, None, 0
+            self.answered = 0
             self.holes.clear()
             self.untold.clear()
             self.begun = self._first = self._last = frame.seq
