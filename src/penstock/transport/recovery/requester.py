@@ -37,9 +37,7 @@ _REPAIRS_SEEN: Final = 8
 _REPAIRS_OFTEN: Final = 6
 _CLOSER: Final = 0.7
 _SILENT: Final = 2
-# C1 and C2 where the publisher has said how many there are, and so is there to answer: C2 is
-# their logarithm times this.
-_FIRST: Final = 0.5
+# C2 where the publisher has said how many there are, and so is there to answer: times their log.
 _WIDTH_OF_LOG: Final = 1.0
 # Of fewer, most did not lose the same message: they need not draw as if all had.
 _MANY: Final = 4_096
@@ -175,10 +173,7 @@ class Requester:
             # What was adapted to was another crowd.
             source.sharers = sharers
             width = max(timers.width_min, _WIDTH_OF_LOG * log(max(1, sharers)))
-            told = replace(
-                timers, first_min=_FIRST, ask_first=_FIRST, width_min=width, ask_width=width
-            )
-            source.adaptive = Adaptive(told)
+            source.adaptive = Adaptive(replace(timers, width_min=width, ask_width=width))
             source.adaptive.crowd = sharers * min(1.0, sharers / _MANY)
 
     def on_request(self, request: Request, now: Instant) -> None:
