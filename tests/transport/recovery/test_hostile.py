@@ -98,6 +98,21 @@ def test_requests_for_what_never_was_cost_nothing() -> None:
     assert not bus.frames(Repair)
 
 
+def test_a_repair_that_is_made_up_does_not_end_the_search() -> None:
+    bus = network()
+    bus.loses = lambda _sender, receiver, frame: receiver == ONE and type(frame) in (Data, Repair)
+    lost = bus.publish(PUBLISHER, topic=1).seq
+    bus.run(10 * MILLISECOND)
+    bus.loses = lambda _sender, receiver, frame: receiver == ONE and type(frame) is Repair
+    bus.publish(PUBLISHER, topic=1)
+    bus.run(100 * MILLISECOND)
+    send(bus, ONE, repair(data(lost, topic=2)))
+    assert bus.endpoints[ONE].counters["repair_forged"] == 1
+    bus.loses = lambda *_: False
+    bus.run(10 * SECOND)
+    assert lost in bus.got(ONE)
+
+
 @pytest.mark.parametrize(
     "forged",
     [

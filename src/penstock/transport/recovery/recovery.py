@@ -46,6 +46,7 @@ _COUNTED: Final = (
     "asked",
     "answered",
     "repaired",
+    "repair_forged",
     "repair_unmatched",
     "repair_unwanted",
     "unaddressable",
@@ -272,6 +273,11 @@ class Recovery:
     def _on_repair(self, repair: Repair, now: Instant) -> None:
         me, original = self._identity.me, repair.original
         if repair.repairer == me or repair.to not in (None, me):
+            return
+        bits = self._requester.bits_of(original.id)
+        if bits is not None and not self._routing.is_of(bits, original):
+            # Of another message: what was lost is still to be had.
+            self._counters["repair_forged"] += 1
             return
         if repair.requester == me:
             hold_ns = delta_ns(repair.hold_100us)

@@ -35,6 +35,8 @@ from penstock.wire.frames.request import Request
 from penstock.wire.quantise import ECHO_STAMP_BITS, delta_ns, hold_100us
 
 _ECHO_MASK: Final = (1 << ECHO_STAMP_BITS) - 1
+# Who asks for one message while it is about to be sent: more are not remembered.
+_REQUESTERS_MAX: Final = 1_024
 _POSTPONED: Final = 20 * MILLISECOND
 _SMOOTHING: Final = 1 / 8
 # As a rule only one asks, if on average no more do than these; until that is known, several do:
@@ -115,7 +117,8 @@ class Repairer:
             return
         answer = self._answers.get(id_)
         if answer is not None:
-            answer.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
+            if len(answer.requesters) < _REQUESTERS_MAX:
+                answer.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
             return
         distance_ns = self._distances.of(requester)
         frame = self._caches_of(id_.pub).get(

@@ -133,6 +133,11 @@ class Requester:
     def __len__(self) -> int:
         return len(self._wanted)
 
+    def bits_of(self, id_: MessageId) -> int | None:
+        """By what a message is asked for; None if it is not."""
+        wanted = self._wanted.get(id_)
+        return None if wanted is None else wanted.bits
+
     def group(self, pub: int) -> int:
         """How many there may be who lost the same of a publisher."""
         source = self._sources.get(pub)

@@ -15,6 +15,7 @@ from penstock.content.limits import CONSTRAINTS_MAX
 from penstock.content.tags import Encoder
 from penstock.transport.facts import Loss
 from penstock.transport.recovery.settings import RecoverySettings
+from penstock.wire.frames.data import Data
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry
 
 _PUBLISHER: Final = "penstock.pub"
@@ -43,10 +44,19 @@ class Routing:
             bits = entry.bloom
         else:
             return None
+        return bits | self._added(loss.id.pub)
+
+    def is_of(self, bits: int, frame: Data) -> bool:
+        """Whether a request routed by these could have been for this message."""
+        return not bits & ~(self._encoder.message_bits(frame.message) | self._added(frame.pub))
+
+    def _added(self, pub: int) -> int:
+        """What is not of the message."""
+        bits = 0
         if self._scope is not None:
-            bits |= encoder.filter_bits(Filter([self._scope]))
+            bits |= self._encoder.filter_bits(Filter([self._scope]))
         if self._names_publisher:
-            bits |= encoder.filter_bits(Filter([_of_publisher(loss.id.pub)]))
+            bits |= self._encoder.filter_bits(Filter([_of_publisher(pub)]))
         return bits
 
     def offer(self, predicate: Predicate) -> Predicate:

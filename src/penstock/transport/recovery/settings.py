@@ -68,7 +68,7 @@ class RecoverySettings:
     tracked_max: int = 4_096
     # To all who want the message, to who asked alone, or by how many ask as a rule.
     reply: OneOf["auto", "publish", "unicast"] = "auto"
-    # Only those who say the same word answer one another; None is for all who say none.
+    # Who says a word answers those only who say it too; who says none answers everybody.
     scope: str | None = None
     # As a class of their own, or where the network has none as messages; for all alike [R7].
     requests_as: OneOf["class", "message"] = "class"
