@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.transport.recovery.settings import _KINDS, RecoverySettings
+from penstock.transport.recovery.cache import CacheSettings
+from penstock.transport.recovery.settings import RecoverySettings
+from penstock.transport.recovery.timers import TimerSettings
 
 
 @pytest.mark.parametrize(
@@ -38,10 +40,30 @@ def test_a_mistake_is_one_line(wrong: dict[str, Any], complaint: str) -> None:
     assert str(raised.value) == complaint
 
 
-def test_every_field_is_looked_at() -> None:
-    unknown = [each.name for each in fields(RecoverySettings) if each.type not in _KINDS]
-    # These have words of their own.
-    assert unknown == ["reply", "requests_as"]
+@pytest.mark.parametrize(
+    ("settings", "wrong", "complaint"),
+    [
+        (TimerSettings, {"ask_first": "soon"}, "ask_first is a finite number, not 'soon'"),
+        (TimerSettings, {"answer_width": nan}, "answer_width is a finite number or None, not nan"),
+        (TimerSettings, {"rounds_max": 2.0}, "rounds_max is a whole number, not 2.0"),
+        (CacheSettings, {"k_min": True}, "k_min is a whole number, not True"),
+        (CacheSettings, {"hit_ratio": None}, "hit_ratio is a finite number, not None"),
+    ],
+)
+def test_so_it_is_with_timers_and_caches(
+    settings: type, wrong: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        settings(**wrong)
+    assert str(raised.value) == complaint
+
+
+@pytest.mark.parametrize("settings", [RecoverySettings, TimerSettings, CacheSettings])
+def test_every_field_is_looked_at(settings: type) -> None:
+    for each in fields(settings):
+        # Those with words of their own have checks of their own.
+        with pytest.raises(UsageError):
+            settings(**{each.name: {}})
 
 
 def test_whole_numbers_are_rates_too() -> None:

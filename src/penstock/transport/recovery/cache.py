@@ -21,6 +21,7 @@ from math import ceil
 from typing import Final, NamedTuple
 from typing import Literal as OneOf
 
+from penstock.kernel.checked import check_types
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.wire import size_of
@@ -48,6 +49,7 @@ class CacheSettings:
     publishers_max: int = 16_384
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.law not in ("adaptive", "literal"):
             raise UsageError(f"law is 'adaptive' or 'literal', not {self.law!r}")
         if not 1 <= self.k_min <= self.k_max or not 0 < self.hit_ratio <= 1:

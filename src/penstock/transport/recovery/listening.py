@@ -20,7 +20,7 @@ from penstock.transport.recovery.distances import Distances
 from penstock.transport.recovery.flows import LEASE_NS
 from penstock.transport.recovery.holes import ranges_of
 from penstock.transport.recovery.timers import backoff
-from penstock.transport.recovery.watch import Pending, Watched
+from penstock.transport.recovery.watch import Pending, Room, Watched
 from penstock.wire.frames.addresses import digest_of
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
@@ -40,6 +40,8 @@ _TELL_LAST_NS: Final = 16 * SECOND
 _POSTPONED: Final = 50 * MILLISECOND
 _JUDGE_NS: Final = 250 * MILLISECOND
 _WATCHED_MAX: Final = 4_096
+# Digests and messages that are asked for, of all publishers.
+_PENDING_MAX: Final = 65_536
 # Distances between asking for what was lost and asking again.
 _RETRY: Final = 4
 # Before it is asked for the first time: at most so many, as if so many had lost it.
@@ -80,6 +82,7 @@ class Listening:
         self._send: Final = send
         # Publishers heard; those heard longest ago first.
         self._watched: Final[OrderedDict[int, Watched]] = OrderedDict()
+        self._room: Final = Room(_PENDING_MAX)
         self._judge_at: Instant | None = None
         # Nothing is to be asked for before; what came meanwhile may have been all there was.
         self._recall_at: Instant | None = None
@@ -117,8 +120,11 @@ class Listening:
             watched.came(frame)
         elif self._asks or self._tracks():
             if len(self._watched) >= _WATCHED_MAX:
-                self._stop(self._watched.popitem(last=False)[1], now)
-            watched = self._watched[frame.pub] = Watched(frame)
+                _, forgotten = self._watched.popitem(last=False)
+                self._stop(forgotten, now)
+                forgotten.holes.clear()
+                forgotten.untold.clear()
+            watched = self._watched[frame.pub] = Watched(frame, self._room)
             if self._tracks():
                 self._listen(frame.pub, watched, now)
             if self._judge_at is None:

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from math import isfinite
+from dataclasses import dataclass, field
 from typing import Final
 from typing import Literal as OneOf
 
+from penstock.kernel.checked import check_types
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.transport.recovery import cache
 from penstock.transport.recovery.cache import CacheSettings
 from penstock.transport.recovery.timers import TimerSettings
-
-# By how a field is annotated: what its value must be, in Python's words and in ours.
-_KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
-    "bool": ((bool,), "True or False"),
-    "bool | None": ((bool, type(None)), "True, False or None"),
-    "int": ((int,), "a whole number"),
-    "Duration": ((int,), "a whole number of nanoseconds"),
-    "float": ((int, float), "a finite number"),
-    "str | None": ((str, type(None)), "a word or None"),
-    "CacheSettings": ((CacheSettings,), "a CacheSettings"),
-    "TimerSettings": ((TimerSettings,), "a TimerSettings"),
-}
-
-
-def _check(name: str, annotation: str, value: object) -> None:
-    """Refuses what is of another type, and what cannot be reckoned with."""
-    if annotation not in _KINDS:
-        return
-    kinds, words = _KINDS[annotation]
-    # Not isinstance: True would be a number.
-    if type(value) not in kinds or (isinstance(value, float) and not isfinite(value)):
-        raise UsageError(f"{name} is {words}, not {value!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +63,7 @@ class RecoverySettings:
     answers_max: int = 4_096
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            _check(each.name, str(each.type), getattr(self, each.name))
+        check_types(self, CacheSettings, TimerSettings)
         if self.scope == "":
             raise UsageError("scope is a word, or None for none: it cannot be empty")
         if self.reply not in ("auto", "publish", "unicast"):

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from math import e, log, log1p, log10
 from typing import Final, Literal
 
+from penstock.kernel.checked import check_types
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Duration, Instant
 
@@ -58,6 +59,7 @@ class TimerSettings:
     rounds_max: int = 6
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.law not in ("exponential", "uniform"):
             raise UsageError(f"law is 'exponential' or 'uniform', not {self.law!r}")
         if not 0 < self.first_min <= self.ask_first <= self.first_max:

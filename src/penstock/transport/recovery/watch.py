@@ -37,13 +37,23 @@ _UNTOLD_MAX: Final = 2_048
 _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 
 
+class Room:
+    """For so many numbers, of all publishers together."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+
 class Pending:
     """Numbers that are to be asked for, and again: how often they were, and when next."""
 
-    __slots__ = ("_most", "_timers", "_tries", "given_up")
+    __slots__ = ("_most", "_room", "_timers", "_tries", "given_up")
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, room: Room) -> None:
         self._most: Final = most
+        self._room: Final = room
         self._tries: Final[dict[int, int]] = {}
         self._timers: Final[Timers[int]] = Timers()
         # How many were asked for in vain, or had to go for others.
@@ -56,9 +66,14 @@ class Pending:
         """To be asked for then; if there are too many, the last of them, and the oldest go."""
         self.given_up += max(0, len(numbers) - self._most)
         for number in (each & _SEQ_MASK for each in numbers[-self._most :]):
-            if number not in self._tries:
-                self._tries[number] = 0
-                self._timers.set(number, at)
+            if number in self._tries:
+                continue
+            if not self._room.left:
+                self.given_up += 1
+                continue
+            self._room.left -= 1
+            self._tries[number] = 0
+            self._timers.set(number, at)
         excess = len(self._tries) - self._most
         for number in list(islice(self._tries, max(0, excess))):
             self.discard(number)
@@ -67,6 +82,7 @@ class Pending:
     def discard(self, number: int) -> None:
         """It is here."""
         if self._tries.pop(number, None) is not None:
+            self._room.left += 1
             self._timers.cancel(number)
 
     def clear(self) -> None:
@@ -79,7 +95,7 @@ class Pending:
         for number in self._timers.due(now):
             tries = self._tries[number]
             if tries >= _TRIES_MAX:
-                del self._tries[number]
+                self.discard(number)
                 self.given_up += 1
                 continue
             self._tries[number] = tries + 1
@@ -121,7 +137,7 @@ class Watched:
         "untold",
     )
 
-    def __init__(self, frame: Data) -> None:
+    def __init__(self, frame: Data, room: Room) -> None:
         self.epoch = frame.epoch
         # The first message that came, since when others may have been lost.
         self.begun = frame.seq
@@ -144,8 +160,8 @@ class Watched:
         self.digest: int | None = None
         # The last message that a digest told of.
         self._told: int | None = None
-        self.holes: Final = Pending(_DIGESTS_MAX)
-        self.untold: Final = Pending(_UNTOLD_MAX)
+        self.holes: Final = Pending(_DIGESTS_MAX, room)
+        self.untold: Final = Pending(_UNTOLD_MAX, room)
 
     def came(self, frame: Data) -> None:
         """One of its messages."""

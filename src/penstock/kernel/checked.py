@@ -1,0 +1,44 @@
+"""Settings whose values are of the types that they say.
+
+They come from people: a word where a number belongs must be told at once and by name,
+not by whatever fails on it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from math import isfinite
+from typing import Any, Final
+
+from penstock.kernel.errors import UsageError
+
+# By how a field is annotated: what its value must be, in Python's words and in ours.
+_KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "bool": ((bool,), "True or False"),
+    "bool | None": ((bool, type(None)), "True, False or None"),
+    "int": ((int,), "a whole number"),
+    "Duration": ((int,), "a whole number of nanoseconds"),
+    "float": ((int, float), "a finite number"),
+    "float | None": ((int, float, type(None)), "a finite number or None"),
+    "str | None": ((str, type(None)), "a word or None"),
+}
+
+
+def check_types(settings: Any, *nested: type) -> None:
+    """Refuses, of a dataclass, what is of another type and what cannot be reckoned with.
+
+    `nested` are classes of which it has values too. Annotations of other kinds are not
+    looked at; modules that use this have `from __future__ import annotations`.
+    """
+    named = {kind.__name__: ((kind,), f"a {kind.__name__}") for kind in nested}
+    for each in fields(settings):
+        kinds, words = _KINDS.get(str(each.type)) or named.get(str(each.type)) or ((), "")
+        value = getattr(settings, each.name)
+        # Not isinstance: True would be a number.
+        if kinds and (type(value) not in kinds or _is_endless(value)):
+            raise UsageError(f"{each.name} is {words}, not {value!r}")
+
+
+def _is_endless(value: object) -> bool:
+    return isinstance(value, float) and not isfinite(value)
