@@ -1,0 +1,9 @@
+"""Congestion control: receivers measure, publishers slow down what flows through the bottleneck.
+
+    what a receiver measures     rtt, meter, losses (and intervals), response
+    what it asks for             quotas, session, suppression
+    what a publisher does        table, bucket, queue, sender
+    both, for an endpoint        congestion
+
+All are pure: time and chance are arguments.
+"""

@@ -1,0 +1,116 @@
+"""Loss intervals: how many messages lie between one loss event and the next (RFC 5348 §5).
+
+1. The mean of the last eight counts, of which the older ones weigh less. The one that
+   is not over counts only if it makes the mean larger: it may yet grow.
+2. If it grows beyond twice the mean, what was before it is discounted: times are better
+   than the history says.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from penstock.kernel.errors import UsageError
+
+WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2)
+_DISCOUNT_FROM: Final = 2.0
+_DISCOUNT_MIN: Final = 0.25
+
+
+class _Closed:
+    __slots__ = ("discount", "length")
+
+    def __init__(self, length: float) -> None:
+        self.length: Final = length
+        self.discount = 1.0
+
+
+class Intervals:
+    """Of one session; there is no mean before the first event."""
+
+    __slots__ = ("_closed", "_discounts", "current")
+
+    def __init__(self, *, discounts: bool = True) -> None:
+        self._discounts: Final = discounts
+        # The newest first.
+        self._closed: Final[deque[_Closed]] = deque(maxlen=len(WEIGHTS))
+        # Messages since the last event, the first one lost with them.
+        self.current = 0.0
+
+    def __len__(self) -> int:
+        return len(self._closed)
+
+    @property
+    def lengths(self) -> list[float]:
+        """Those that are over, the newest first."""
+        return [closed.length for closed in self._closed]
+
+    def begin(self, first: float) -> None:
+        """The first event: what went before is taken to have been so long."""
+        if first <= 0:
+            raise UsageError(f"a loss interval is longer than nothing, not {first}")
+        self._closed.clear()
+        self._closed.append(_Closed(first))
+        self.current = 1.0
+
+    def scale(self, by: float) -> None:
+        """Everything so far turns out to have been measured wrongly."""
+        lengths = [(closed.length * by, closed.discount) for closed in self._closed]
+        self._closed.clear()
+        for length, discount in lengths:
+            closed = _Closed(max(1.0, length))
+            closed.discount = discount
+            self._closed.append(closed)
+
+    def count(self, messages: float = 1.0) -> None:
+        """They came, or were lost in the event that is already counted."""
+        self.current += messages
+
+    def close(self) -> None:
+        """Another event."""
+        discount = self._discount()
+        for closed in self._closed:
+            closed.discount *= discount
+        self._closed.appendleft(_Closed(self.current))
+        self.current = 1.0
+
+    def clear(self) -> None:
+        """Nothing is known any more."""
+        self._closed.clear()
+        self.current = 0.0
+
+    @property
+    def mean(self) -> float | None:
+        """None before the first event."""
+        if not self._closed:
+            return None
+        discount = self._discount()
+        with_current = WEIGHTS[0] * self.current
+        weight_with = WEIGHTS[0]
+        for weight, closed in zip(WEIGHTS[1 : len(self._closed)], self._closed, strict=False):
+            weight_with += weight * closed.discount * discount
+            with_current += weight * closed.discount * discount * closed.length
+        return max(with_current / weight_with, self._mean_closed())
+
+    @property
+    def rate(self) -> float:
+        """Loss events a message; 0 before the first."""
+        mean = self.mean
+        return 0.0 if mean is None else min(1.0, 1 / mean)
+
+    def _mean_closed(self) -> float:
+        weights = [
+            weight * closed.discount for weight, closed in zip(WEIGHTS, self._closed, strict=False)
+        ]
+        total = sum(
+            weight * closed.length for weight, closed in zip(weights, self._closed, strict=True)
+        )
+        return total / sum(weights)
+
+    def _discount(self) -> float:
+        """By how much what is over counts less."""
+        if not self._discounts or not self._closed:
+            return 1.0
+        often = _DISCOUNT_FROM * self._mean_closed()
+        return 1.0 if self.current <= often else max(often / self.current, _DISCOUNT_MIN)

@@ -1,0 +1,90 @@
+"""Loss events of one session, and at which rate they happen.
+
+All that is lost within a round trip is one event [C6]: TCP, too, halves its window once.
+
+Records do not tell of every loss. Of those that they would tell of with probability
+P = 1 − (1 − ρ(1 − p))^k, where ρ is the share of the publisher's messages that are for us,
+p is thought to be larger by 1/P [C4, C5]. Where a flow's numbers tell of all, P is 1.
+`literal` is the dissertation's way instead: a message after a gap that the record does not
+cover counts less than one, (1 − ρ)^(g − k), and every loss begins a new interval.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.kernel.instant import Duration, Instant
+from penstock.transport.congestion.intervals import Intervals
+
+# Below this nothing can be concluded from a record.
+_SHARE_MIN: Final = 1e-3
+
+
+class Losses:
+    """What came and what did not; `begin` is told how long the first interval shall be."""
+
+    __slots__ = ("_event_ns", "_is_literal", "events", "intervals", "messages")
+
+    def __init__(self, *, is_literal: bool = False) -> None:
+        self._is_literal: Final = is_literal
+        self.intervals: Final = Intervals(discounts=not is_literal)
+        # When the first loss of the last event would have come.
+        self._event_ns: Instant | None = None
+        self.events = 0
+        self.messages = 0
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there was an event."""
+        return self._event_ns is not None
+
+    def on_came(self, *, gap: int = 0, told: int = 0, match_share: float = 1.0) -> None:
+        """A message; of the `gap` numbers before it its record told of `told`."""
+        if self._is_literal and gap > told:
+            self.intervals.count((1 - match_share) ** (gap - told))
+        else:
+            self.intervals.count()
+
+    def on_lost(self, due_ns: Instant, rtt_ns: Duration) -> bool:
+        """One that would have come then; whether it is a new event, and not the first."""
+        self.messages += 1
+        if self._event_ns is None:
+            # How long the time before it was is for the caller to say: see `begin`.
+            self._event_ns = due_ns
+            self.events += 1
+            return False
+        if not self._is_literal and due_ns <= self._event_ns + rtt_ns:
+            self.intervals.count()
+            return False
+        self._event_ns = max(self._event_ns, due_ns)
+        self.events += 1
+        self.intervals.close()
+        return True
+
+    def begin(self, first: float) -> None:
+        """After the first event: what went before it."""
+        self.intervals.begin(first)
+
+    def clear(self) -> None:
+        """Nothing was heard for long: what was is no guide."""
+        self._event_ns = None
+        self.intervals.clear()
+
+    def rate(self, *, match_share: float = 1.0, record: int | None = None) -> float:
+        """Loss events a message, those that the records could not tell of included.
+
+        `record` is how many messages a record tells of; None if all losses are told.
+        """
+        told = self.intervals.rate
+        if record is None or self._is_literal or not told:
+            return told
+        return min(1.0, told / detection(match_share, record))
+
+
+def detection(match_share: float, record: int) -> float:
+    """How likely it is that a record of so many entries tells of a loss.
+
+    `match_share` is the share of the publisher's messages that came here, ρ(1 − p).
+    """
+    share = min(1.0, max(match_share, _SHARE_MIN))
+    return 1 - (1 - share) ** max(1, record)

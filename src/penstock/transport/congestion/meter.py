@@ -1,0 +1,61 @@
+"""How much comes in a second, over the last stretch of time.
+
+Time is cut in slots, of which a stretch has eight: what is remembered does not grow
+with the rate.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+
+_SLOTS: Final = 8
+OVER_MIN_NS: Final = 200 * MILLISECOND
+
+
+class Meter:
+    """Counts; how long a stretch is may change while it does."""
+
+    __slots__ = ("_began", "_over_ns", "_slots", "_total")
+
+    def __init__(self) -> None:
+        self._over_ns: Duration = OVER_MIN_NS
+        # The number of a slot, and what came in it.
+        self._slots: Final[deque[list[float]]] = deque()
+        self._total = 0.0
+        self._began: Instant | None = None
+
+    def count(self, now: Instant, amount: float = 1.0) -> None:
+        """So much came."""
+        if self._began is None:
+            self._began = now
+        slot = now // (self._over_ns // _SLOTS)
+        if self._slots and self._slots[-1][0] >= slot:
+            self._slots[-1][1] += amount
+        else:
+            self._slots.append([slot, amount])
+        self._total += amount
+
+    def over(self, over_ns: Duration) -> None:
+        """From now on it is looked back so far; what is counted is not lost unless it changes."""
+        over_ns = max(OVER_MIN_NS, over_ns)
+        if not 0.7 < over_ns / self._over_ns < 1.4:
+            scale = (self._over_ns // _SLOTS) / (over_ns // _SLOTS)
+            for slot in self._slots:
+                slot[0] = int(slot[0] * scale)
+            self._over_ns = over_ns
+
+    def rate(self, now: Instant) -> float:
+        """A second, over the last stretch or since the first."""
+        width_ns = self._over_ns // _SLOTS
+        oldest = now // width_ns - _SLOTS
+        while self._slots and self._slots[0][0] <= oldest:
+            self._total -= self._slots.popleft()[1]
+        if self._began is None or not self._slots:
+            self._total = 0.0
+            return 0.0
+        # The slot that is not over is part of it.
+        over_ns = min((_SLOTS - 1) * width_ns + now % width_ns, now - self._began)
+        return self._total * SECOND / max(over_ns, width_ns)

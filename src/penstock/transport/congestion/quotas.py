@@ -1,0 +1,26 @@
+"""What each filter may get of a rate, so that the least served get as much as possible.
+
+Max-min: every filter gets what it asks for, or as much as any other that does not. With
+weights, as much for its weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def max_min(
+    demands: Sequence[float], capacity: float, weights: Sequence[float] | None = None
+) -> list[float]:
+    """A share for each; together at most the capacity, and none more than was asked for."""
+    weights = [1.0] * len(demands) if weights is None else weights
+    shares = [0.0] * len(demands)
+    left = max(0.0, capacity)
+    # Those that want least for their weight are served first.
+    order = sorted(range(len(demands)), key=lambda i: demands[i] / weights[i])
+    weight_left = sum(weights)
+    for i in order:
+        shares[i] = min(demands[i], left * weights[i] / weight_left)
+        left -= shares[i]
+        weight_left -= weights[i]
+    return shares

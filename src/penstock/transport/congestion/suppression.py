@@ -1,0 +1,34 @@
+"""When to say that a flow is too fast, if many could say it (RFC 4654 §2.5, RFC 4654 §6).
+
+Each draws a time within `T`, so that most wait long and few speak early; who hears
+meanwhile that the publisher knows of a rate as low as its own keeps silent.
+
+    t = max(T·(1 + ln x / ln N), 0)
+
+where x is drawn, and N is how many there may be.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import Final
+
+from penstock.kernel.instant import Duration
+
+RECEIVERS_MIN: Final = 16
+# T, in the largest round trips.
+ROUND_TRIPS: Final = 6
+# A rate this much higher than ours is as low as ours.
+_TOLERANCE: Final = 0.1
+
+
+def wait_ns(longest_ns: Duration, receivers: int, draw: float) -> Duration:
+    """How long to wait; `draw` is a number above 0, up to 1."""
+    if draw <= 0:
+        return 0
+    return max(0, round(longest_ns * (1 + log(draw) / log(max(2, receivers)))))
+
+
+def is_said(known_mps: float, own_mps: float) -> bool:
+    """Whether the publisher slows down to about our rate already."""
+    return known_mps < own_mps / (1 - _TOLERANCE)

@@ -1,0 +1,186 @@
+"""Round trips, rates and shares."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.transport.congestion.bucket import Bucket
+from penstock.transport.congestion.meter import Meter
+from penstock.transport.congestion.quotas import max_min
+from penstock.transport.congestion.rtt import R_FIRST_NS, Rtt
+from penstock.transport.congestion.suppression import is_said, wait_ns
+
+# Round trips.
+
+
+@pytest.mark.parametrize("clocks_ns", [0, 5 * SECOND, -7 * SECOND])
+def test_what_the_clocks_are_apart_does_not_matter(clocks_ns: int) -> None:
+    rtt = Rtt()
+    assert rtt.ns == R_FIRST_NS
+    there, back = 30 * MILLISECOND, 70 * MILLISECOND
+    rtt.on_echo(there + back, back + clocks_ns, is_limiting=True)
+    assert rtt.ns == 100 * MILLISECOND
+    # A queue grows on the way here.
+    for _ in range(1_000):
+        rtt.on_message(back + 50 * MILLISECOND + clocks_ns)
+    assert rtt.ns == pytest.approx(150 * MILLISECOND, rel=1e-3)
+    assert rtt.due_ns(-clocks_ns) == back + 50 * MILLISECOND
+
+
+def test_a_limiting_receiver_is_steadier() -> None:
+    both = []
+    for is_limiting in (True, False):
+        rtt = Rtt()
+        rtt.on_echo(100 * MILLISECOND, 0, is_limiting=is_limiting)
+        rtt.on_echo(200 * MILLISECOND, 0, is_limiting=is_limiting)
+        both.append(rtt.ns // MILLISECOND)
+    assert both == [110, 150]
+
+
+def test_a_round_trip_is_never_nothing() -> None:
+    rtt = Rtt()
+    rtt.on_echo(-5, 0, is_limiting=False)
+    for _ in range(2_000):
+        rtt.on_message(-SECOND)
+    assert rtt.ns >= MILLISECOND
+
+
+# Rates.
+
+
+@given(rate=st.integers(5, 5_000), over_ms=st.sampled_from([10, 200, 500, 2_000]))
+def test_a_steady_rate_is_measured(rate: int, over_ms: int) -> None:
+    meter = Meter()
+    meter.over(over_ms * MILLISECOND)
+    now = 0
+    while now < 4 * SECOND:
+        meter.count(now)
+        now += SECOND // rate
+    per_stretch = rate * max(over_ms, 200) / 1_000
+    assert meter.rate(now) == pytest.approx(rate, rel=0.01 + 1.5 / per_stretch)
+
+
+def test_what_was_long_ago_does_not_count() -> None:
+    meter = Meter()
+    for i in range(100):
+        meter.count(i * MILLISECOND)
+    assert meter.rate(10 * SECOND) == 0
+    meter.count(10 * SECOND, 3)
+    assert meter.rate(10 * SECOND + 100 * MILLISECOND) > 0
+
+
+def test_another_stretch_keeps_what_was_counted() -> None:
+    meter = Meter()
+    now = 0
+    for _ in range(2_000):
+        meter.count(now)
+        now += MILLISECOND
+    meter.over(SECOND)
+    assert meter.rate(now) > 100
+    for _ in range(2_000):
+        meter.count(now)
+        now += MILLISECOND
+    assert meter.rate(now) == pytest.approx(1_000, rel=0.02)
+
+
+# Shares.
+
+
+@pytest.mark.parametrize(
+    ("demands", "capacity", "shares"),
+    [
+        ([100, 50, 10], 90, [40, 40, 10]),
+        ([400, 150, 150], 440, [146.667, 146.667, 146.667]),
+        ([10, 20, 30, 40], 60, [10, 16.667, 16.667, 16.667]),
+        ([5, 5, 5], 30, [5, 5, 5]),
+    ],
+)
+def test_shares_agree_with_the_vectors(
+    demands: list[float], capacity: float, shares: list[float]
+) -> None:
+    assert max_min(demands, capacity) == pytest.approx(shares, abs=5e-4)
+
+
+@given(
+    wanted=st.lists(st.tuples(st.floats(0, 1e4), st.floats(0.1, 10)), min_size=1, max_size=12),
+    capacity=st.floats(0, 2e4),
+)
+def test_nobody_gets_more_at_the_cost_of_one_who_has_less(
+    wanted: list[tuple[float, float]], capacity: float
+) -> None:
+    demands, weights = [d for d, _ in wanted], [w for _, w in wanted]
+    shares = max_min(demands, capacity, weights)
+    assert sum(shares) == pytest.approx(min(capacity, sum(demands)), rel=1e-6, abs=1e-6)
+    levels = [share / weight for share, weight in zip(shares, weights, strict=True)]
+    for share, demand, level in zip(shares, demands, levels, strict=True):
+        assert -1e-9 <= share <= demand + 1e-9
+        if share < demand - 1e-6:
+            # It would have more: nobody is better off for its weight.
+            assert level >= max(levels) - 1e-6 * max(1.0, *levels)
+
+
+# Silence.
+
+
+@pytest.mark.parametrize(
+    ("draw", "wait_s"),
+    [(1, 3), (0.5, 2.7742), (0.1, 2.25), (0.01, 1.5), (0.001, 0.75), (1e-4, 0), (0, 0)],
+)
+def test_the_wait_agrees_with_the_vectors(draw: float, wait_s: float) -> None:
+    assert wait_ns(3 * SECOND, 10_000, draw) / SECOND == pytest.approx(wait_s, abs=5e-5)
+
+
+def test_few_speak_before_the_first_is_heard() -> None:
+    draws = Random(1)
+    spoke = []
+    for _ in range(50):
+        times = sorted(wait_ns(3 * SECOND, 10_000, draws.random()) for _ in range(10_000))
+        heard = times[0] + 200 * MILLISECOND
+        spoke.append(sum(at <= heard for at in times))
+    assert sum(spoke) / len(spoke) < 10
+
+
+def test_a_rate_a_little_higher_is_as_good() -> None:
+    assert is_said(100, 100)
+    assert is_said(110, 100)
+    assert not is_said(112, 100)
+
+
+# Tokens.
+
+
+@given(
+    rate=st.floats(0.5, 5_000),
+    steps_us=st.lists(st.integers(0, 400_000), min_size=5, max_size=60),
+)
+def test_no_more_leave_than_tokens_come(rate: float, steps_us: list[int]) -> None:
+    bucket = Bucket(rate, 0)
+    left = 0
+    for now in accumulate(step * 1_000 for step in steps_us):
+        while bucket.tokens(now) >= 1:
+            bucket.take(now)
+            left += 1
+        assert left <= rate * now / SECOND + bucket.depth + 1
+        assert bucket.wait_ns(now) > 0
+
+
+def test_who_waits_as_long_as_it_says_gets_one() -> None:
+    bucket, now = Bucket(7, 0), 0
+    for _ in range(100):
+        while (wait := bucket.wait_ns(now)) > 0:
+            now += wait
+        bucket.take(now)
+    assert now == pytest.approx(99 * SECOND / 7, rel=1e-6)
+
+
+def test_a_clock_set_back_neither_gives_nor_blocks() -> None:
+    bucket = Bucket(10, 10 * SECOND)
+    bucket.take(10 * SECOND)
+    assert bucket.tokens(5 * SECOND) == 0
+    assert bucket.tokens(5 * SECOND + SECOND // 2) == pytest.approx(2)
