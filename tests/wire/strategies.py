@@ -16,6 +16,9 @@ from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.data import Data, Echo, Flow, FlowDetail
 from penstock.wire.frames.digest import Digest
+from penstock.wire.frames.echo_reply import EchoReply
+from penstock.wire.frames.echo_request import EchoRequest
+from penstock.wire.frames.feedback import Feedback, FlowRequest
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.lsa import Lsa, Neighbour
 from penstock.wire.frames.notify import Notify
@@ -205,6 +208,60 @@ def trackeds(draw: st.DrawFn) -> Tracked:
     )
 
 
+def echo_requests() -> st.SearchStrategy[EchoRequest]:
+    """ECHO_REQ."""
+    return st.builds(
+        EchoRequest,
+        subscriber=unsigned(64),
+        pub=unsigned(64),
+        send_ts_us=unsigned(32),
+        r_code=st.none() | unsigned(8),
+    )
+
+
+def echo_replies() -> st.SearchStrategy[EchoReply]:
+    """ECHO_REP."""
+    return st.builds(
+        EchoReply,
+        to=unsigned(64),
+        pub=unsigned(64),
+        send_ts_us=unsigned(48),
+        echo_ts_us=unsigned(32),
+        hold_100us=unsigned(16),
+    )
+
+
+@st.composite
+def flow_requests(draw: st.DrawFn) -> FlowRequest:
+    """One flow in FEEDBACK, named in any of the three ways."""
+    quota_mps = draw(rates())
+    way = draw(st.sampled_from(["flow", "filter", "bloom"]))
+    if way == "flow":
+        return FlowRequest(quota_mps=quota_mps, flow_id=draw(unsigned(15)))
+    if way == "filter":
+        predicate = draw(predicates().filter(lambda predicate: predicate.filters))
+        return FlowRequest(quota_mps=quota_mps, filter=predicate.filters[0])
+    bloom_bytes = draw(st.integers(1, 64))
+    return FlowRequest(
+        quota_mps=quota_mps, bloom=draw(unsigned(8 * bloom_bytes)), bloom_bytes=bloom_bytes
+    )
+
+
+def feedbacks() -> st.SearchStrategy[Feedback]:
+    """FEEDBACK."""
+    return st.builds(
+        Feedback,
+        subscriber=unsigned(64),
+        pub=unsigned(64),
+        send_ts_us=unsigned(32),
+        fb_round=unsigned(8),
+        r_code=st.none() | unsigned(8),
+        has_loss=st.booleans(),
+        is_leave=st.booleans(),
+        requests=st.lists(flow_requests(), max_size=5).map(tuple),
+    ).filter(fits)
+
+
 def recalls() -> st.SearchStrategy[Recall]:
     """RECALL."""
     return st.builds(
@@ -235,7 +292,8 @@ def ranges(draw: st.DrawFn) -> tuple[tuple[int, int], ...]:
 def parcels() -> st.SearchStrategy[Parcel]:
     """Any transport frame, carried."""
     frames = [data_frames(), digests(), requests(), repairs(), tracks(), trackeds(), recalls()]
-    return st.one_of(frames).map(Parcel)
+    control = [feedbacks(), echo_requests(), echo_replies()]
+    return st.one_of([*frames, *control]).map(Parcel)
 
 
 def hellos() -> st.SearchStrategy[Hello]:
@@ -320,6 +378,9 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
     Track: tracks(),
     Tracked: trackeds(),
     Recall: recalls(),
+    Feedback: feedbacks(),
+    EchoRequest: echo_requests(),
+    EchoReply: echo_replies(),
     Hello: hellos(),
     Lsa: lsas(),
     Adv: advs(),

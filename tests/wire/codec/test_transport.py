@@ -6,12 +6,16 @@ import pytest
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter, Predicate
 from penstock.content.message import Message
+from penstock.content.syntax import parse
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.wire import Frame, decode, encode, fit, size_of
 from penstock.wire.codec.record import EntryCodec
 from penstock.wire.frames.addresses import digests_of, request_bits, unicast
 from penstock.wire.frames.data import Data, Flow, FlowDetail, MessageId
 from penstock.wire.frames.digest import Digest
+from penstock.wire.frames.echo_reply import EchoReply
+from penstock.wire.frames.echo_request import EchoRequest
+from penstock.wire.frames.feedback import Feedback, FlowRequest
 from penstock.wire.frames.recall import Recall
 from penstock.wire.frames.record import FingerprintEntry, Record, RecordEntry
 from penstock.wire.frames.repair import Repair
@@ -161,6 +165,43 @@ GOLDEN: list[tuple[Frame, str]] = [
     (
         msgspec.structs.replace(RECALL, flow_id=None, ranges=((7, 0xFFFF),)),
         "010b" + RECALL_HEAD + "0000 01 191a1b1c1d1e 00000007 ffff",
+    ),
+]
+FEEDBACK = Feedback(
+    subscriber=0x1112131415161718,
+    pub=0x0102030405060708,
+    send_ts_us=0x1B1C1D1E,
+    fb_round=0x19,
+    r_code=0x18,
+    has_loss=True,
+    requests=(
+        FlowRequest(quota_mps=1.5, flow_id=0x1234),
+        FlowRequest(quota_mps=0.0, filter=parse("a < 1").filters[0]),
+        FlowRequest(quota_mps=2.0, bloom=0xAA55, bloom_bytes=2),
+    ),
+)
+FEEDBACK_HEAD = "1112131415161718 0102030405060708 1b1c1d1e 19"
+GOLDEN += [
+    (
+        FEEDBACK,
+        "0105 03" + FEEDBACK_HEAD + "18 03 9234 3e00"
+        "0000 0000 00 01 01 04 01 61 11 01  0000 4000 02 aa55",
+    ),
+    (
+        msgspec.structs.replace(FEEDBACK, r_code=None, has_loss=False, is_leave=True, requests=()),
+        "0105 04" + FEEDBACK_HEAD + "00 00",
+    ),
+    (
+        EchoRequest(subscriber=1, pub=2, send_ts_us=3, r_code=4),
+        "0106 0000000000000001 0000000000000002 00000003 01 04",
+    ),
+    (
+        EchoRequest(subscriber=1, pub=2, send_ts_us=3),
+        "0106 0000000000000001 0000000000000002 00000003 00 00",
+    ),
+    (
+        EchoReply(to=1, pub=2, send_ts_us=0x191A1B1C1D1E, echo_ts_us=3, hold_100us=4),
+        "0107 0000000000000001 0000000000000002 00000003 0004 191a1b1c1d1e",
     ),
 ]
 IDS = [f"{type(frame).__name__}-{i}" for i, (frame, _) in enumerate(GOLDEN)]
@@ -377,3 +418,33 @@ def test_a_predicate_that_fits_no_frame_is_refused() -> None:
     for ask in (encode, size_of):
         with pytest.raises(UsageError, match="at most 1400 fit"):
             ask(msgspec.structs.replace(TRACK, predicate=wide))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        # A round trip that is not there; flags that nobody knows; rates that are none.
+        "0105 00" + FEEDBACK_HEAD + "18 00",
+        "0105 08" + FEEDBACK_HEAD + "00 00",
+        "0105 01" + FEEDBACK_HEAD + "18 01 9234 7e00",
+        "0105 01" + FEEDBACK_HEAD + "18 01 9234 7c00",
+        "0105 01" + FEEDBACK_HEAD + "18 01 9234 be00",
+        # A flow that is there and is not; two filters, or none; more than it says.
+        "0105 01" + FEEDBACK_HEAD + "18 01 1234 3e00",
+        "0105 01" + FEEDBACK_HEAD + "18 01 0000 3e00 00 00",
+        "0105 01" + FEEDBACK_HEAD + "18 00 9234 3e00",
+        "0105 01" + FEEDBACK_HEAD + "18 02 9234 3e00",
+        "0106 0000000000000001 0000000000000002 00000003 00 04",
+        "0106 0000000000000001 0000000000000002 00000003 02 04",
+    ],
+)
+def test_feedback_that_cannot_be_meant_is_refused(written: str) -> None:
+    with pytest.raises(PeerError):
+        decode(bytes.fromhex(written))
+
+
+def test_a_flow_has_one_name() -> None:
+    with pytest.raises(UsageError, match="a flow is named"):
+        FlowRequest(quota_mps=1.0)
+    with pytest.raises(UsageError, match="a flow is named"):
+        FlowRequest(quota_mps=1.0, flow_id=1, bloom=1, bloom_bytes=1)

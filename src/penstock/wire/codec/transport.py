@@ -1,16 +1,29 @@
 """The transport frames, one row each.
 
-Numbers below 0x40 are transport's. 0x05 to 0x08 are kept for FEEDBACK, ECHO_REQ,
-ECHO_REP and LEAVE.
+Numbers below 0x40 are transport's. To leave is said in FEEDBACK: 0x08 is free.
 """
 
 from typing import Final
 
-from penstock.wire.codec import data, digest, recall, repair, request, track, tracked
+from penstock.wire.codec import (
+    data,
+    digest,
+    echo_reply,
+    echo_request,
+    feedback,
+    recall,
+    repair,
+    request,
+    track,
+    tracked,
+)
 from penstock.wire.codec.table import Row, Table
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
+from penstock.wire.frames.echo_reply import EchoReply
+from penstock.wire.frames.echo_request import EchoRequest
+from penstock.wire.frames.feedback import Feedback
 from penstock.wire.frames.recall import Recall
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
@@ -24,6 +37,9 @@ TRANSPORT: Final[Table[TransportFrame]] = Table(
         Row(0x02, "DIGEST", Digest, digest, FRAME_BYTES_MAX),
         Row(0x03, "REQUEST", Request, request, FRAME_BYTES_MAX),
         Row(0x04, "REPAIR", Repair, repair, FRAME_BYTES_MAX),
+        Row(0x05, "FEEDBACK", Feedback, feedback, FRAME_BYTES_MAX),
+        Row(0x06, "ECHO_REQ", EchoRequest, echo_request, FRAME_BYTES_MAX),
+        Row(0x07, "ECHO_REP", EchoReply, echo_reply, FRAME_BYTES_MAX),
         Row(0x09, "TRACK", Track, track, FRAME_BYTES_MAX),
         Row(0x0A, "TRACKED", Tracked, tracked, FRAME_BYTES_MAX),
         Row(0x0B, "RECALL", Recall, recall, FRAME_BYTES_MAX),

@@ -1,0 +1,41 @@
+"""ECHO_REP on the wire.
+
+    +---------+------+----+-----+---------+------+---------+
+    | version | type | to | pub | echo_ts | hold | send_ts |
+    +---------+------+----+-----+---------+------+---------+
+      1         1      8    8     4         2      6
+
+The stamps are in microseconds, the hold in 100 µs.
+"""
+
+from struct import Struct
+from typing import Final
+
+from penstock.wire.codec.reader import Reader
+from penstock.wire.frames.echo_reply import EchoReply
+from penstock.wire.quantise import STAMP_BYTES
+
+_HEAD: Final = Struct(">QQIH")
+
+
+def size(frame: EchoReply) -> int:
+    """Bytes of the body."""
+    del frame
+    return _HEAD.size + STAMP_BYTES
+
+
+def write(frame: EchoReply) -> bytes:
+    """The body."""
+    head = _HEAD.pack(frame.to, frame.pub, frame.echo_ts_us, frame.hold_100us)
+    return head + frame.send_ts_us.to_bytes(STAMP_BYTES, "big")
+
+
+def read(data: bytes) -> EchoReply:
+    """The frame, from all its bytes."""
+    reader = Reader(data)
+    to, pub, echo_ts_us, hold_100us = reader.unpack(_HEAD)
+    send_ts_us = reader.wide(STAMP_BYTES)
+    reader.end()
+    return EchoReply(
+        to=to, pub=pub, send_ts_us=send_ts_us, echo_ts_us=echo_ts_us, hold_100us=hold_100us
+    )

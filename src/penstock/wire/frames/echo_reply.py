@@ -1,0 +1,28 @@
+"""ECHO_REP: a publisher's answer to ECHO_REQ."""
+
+from penstock.content.message import Message
+from penstock.wire.frames.addresses import unicast
+from penstock.wire.frames.base import TransportFrame, check_unsigned
+from penstock.wire.quantise import ECHO_STAMP_BITS, HOLD_BITS, STAMP_BITS
+
+
+class EchoReply(TransportFrame, frozen=True, kw_only=True, gc=False):
+    """Gives it back, with the publisher's own."""
+
+    to: int
+    pub: int
+    send_ts_us: int
+    # The subscriber's own stamp, and how long it was held.
+    echo_ts_us: int
+    hold_100us: int
+
+    def __post_init__(self) -> None:
+        check_unsigned(64, to=self.to, pub=self.pub)
+        check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)
+        check_unsigned(ECHO_STAMP_BITS, echo_ts_us=self.echo_ts_us)
+        check_unsigned(HOLD_BITS, hold_100us=self.hold_100us)
+
+    @property
+    def message(self) -> Message:
+        """What routes it: the subscriber's name."""
+        return unicast(self.to)

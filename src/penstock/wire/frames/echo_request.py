@@ -1,0 +1,26 @@
+"""ECHO_REQ: how a receiver that has just joined learns its round trip."""
+
+from penstock.content.message import Message
+from penstock.wire.frames.addresses import unicast
+from penstock.wire.frames.base import TransportFrame, check_unsigned
+from penstock.wire.quantise import ECHO_STAMP_BITS
+
+
+class EchoRequest(TransportFrame, frozen=True, kw_only=True, gc=False):
+    """Asks a publisher to give the stamp back."""
+
+    subscriber: int
+    pub: int
+    send_ts_us: int
+    # The round trip, if it was measured before; see quantise.r_max_ns.
+    r_code: int | None = None
+
+    def __post_init__(self) -> None:
+        check_unsigned(64, subscriber=self.subscriber, pub=self.pub)
+        check_unsigned(ECHO_STAMP_BITS, send_ts_us=self.send_ts_us)
+        check_unsigned(8, r_code=self.r_code or 0)
+
+    @property
+    def message(self) -> Message:
+        """What routes it: the publisher's name."""
+        return unicast(self.pub)
