@@ -19,6 +19,7 @@ _KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "bool | None": ((bool, type(None)), "True, False or None"),
     "int": ((int,), "a whole number"),
     "Duration": ((int,), "a whole number of nanoseconds"),
+    "int | None": ((int, type(None)), "a whole number or None"),
     "float": ((int, float), "a finite number"),
     "float | None": ((int, float, type(None)), "a finite number or None"),
     "str | None": ((str, type(None)), "a word or None"),

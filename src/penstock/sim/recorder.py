@@ -45,8 +45,7 @@ from penstock.trace.records import (
 )
 from penstock.tracefile.retention import Recording
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Receipt, Unseen
-from penstock.transport.recovery.exchange import Signal as AnySignal
+from penstock.transport.facts import Absence, Departed, Receipt, Unseen
 from penstock.transport.recovery.receiver import Answered, Asked, Told
 from penstock.wire import size_of
 from penstock.wire.codec.message import size_message
@@ -251,9 +250,11 @@ class Recorder(Observer):
             self._on_asked(host, row)
         elif isinstance(row, Answered):
             self._on_answered(host, row)
+        elif isinstance(row, Departed):
+            self.published(row.frame)
         else:
             assert isinstance(row, Told), f"{host.name} records {row!r}"
-            self._on_told(host, row.frame)
+            self._on_told(host, row)
 
     def _on_asked(self, host: Host[Any, Any], asked: Asked) -> None:
         now, request = self.network.world.events.now, asked.request
@@ -282,7 +283,8 @@ class Recorder(Observer):
             )
         )
 
-    def _on_told(self, host: Host[Any, Any], frame: AnySignal) -> None:
+    def _on_told(self, host: Host[Any, Any], told: Told) -> None:
+        frame = told.frame
         now, publisher = self.network.world.events.now, self._publishers[frame.pub].name
         kind = type(frame).__name__.lower()
         self._add(Signal(host.name, publisher, kind, now, size_of(frame)))

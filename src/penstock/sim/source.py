@@ -101,4 +101,8 @@ class Application(_Paced[Endpoint[Any]]):
         super().__init__(world, host, departures)
 
     def _hand_over(self, machine: Endpoint[Any], now: Instant) -> None:
-        self._published(machine.publish(self._make(), now=now))
+        if machine.congestion is None:
+            self._published(machine.publish(self._make(), now=now))
+        else:
+            # It is told of when it leaves.
+            machine.offer(self._make(), now=now)

@@ -28,19 +28,25 @@ from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Deliver, Output, Port, Record
 from penstock.kernel.timers import Timers
 from penstock.trace.fates import ReceiverFate
-from penstock.transport.facts import Absence, Loss, Receipt, Unseen
+from penstock.transport.address import Address
+from penstock.transport.congestion.congestion import Congestion
+from penstock.transport.congestion.head import NO_HEAD, Head
+from penstock.transport.congestion.reporter import Said
+from penstock.transport.facts import Absence, Departed, Dropped, Loss, Receipt, Unseen
 from penstock.transport.missing import Missing
 from penstock.transport.network import Carried, Network
 from penstock.transport.plain import Plain
 from penstock.transport.publisher import Publisher
 from penstock.transport.reception import Reception
 from penstock.transport.recovery.budget import Admission
-from penstock.transport.recovery.receiver import Identity, Said
+from penstock.transport.recovery.receiver import Identity, Told
+from penstock.transport.recovery.receiver import Said as Recorded
 from penstock.transport.recovery.recovery import Recovery
 from penstock.transport.settings import DEFAULT, EndpointSettings, OrderingSettings
 from penstock.transport.subscription import Subscription, Wish
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
+from penstock.wire.frames.echo_reply import EchoReply
 
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
 
@@ -85,32 +91,77 @@ class Endpoint(Reception, Generic[Carried]):
         self._out: Final[deque[Output[Carried]]] = deque()
         self._losses: Final[deque[tuple[Loss, Instant]]] = deque()
         self._now: Instant = 0
-        recovery = self._settings.recovery
+        recovery, congestion = self._settings.recovery, self._settings.congestion
+        if (recovery or congestion) is not None and draw is None:
+            raise UsageError(
+                "recovery and congestion control need chance: give the endpoint a draw"
+            )
+        below = network
+        if recovery is not None and recovery.requests_as == "message":
+            below = Plain(network, encoder, self._numbers)
+        self._address: Final = Address(pub, below, self._numbers)
+        if congestion is not None:
+            assert draw is not None
+            self.congestion = Congestion(
+                pub, congestion, encoder, draw=draw, send=self._say, counters=self.counters
+            )
+            self._listeners = (*self._listeners, self.congestion)
         if recovery is not None:
-            if draw is None:
-                raise UsageError("recovery needs chance: give the endpoint a draw")
-            below = network
-            if recovery.requests_as == "message":
-                below = Plain(network, encoder, self._numbers)
+            assert draw is not None
             self.recovery = Recovery(
                 Identity(pub, epoch, encoder),
                 recovery,
                 below,
                 self,
+                self._address,
                 numbers=self._numbers,
                 draw=draw,
                 counters=self.counters,
-                admission=admission,
+                admission=admission or self.congestion,
             )
             self._listeners = (*self._listeners, self.recovery)
 
     # What the application does.
 
     def publish(self, message: Message, *, now: Instant) -> Data:
-        """Sends it; returns the frame that left."""
+        """Sends it at once; returns the frame that left. With congestion control, `offer` it."""
+        if self.congestion is not None:
+            raise UsageError("congestion control decides when messages leave: offer it instead")
         self._now = now
+        return self._depart(message, NO_HEAD, now)
+
+    def offer(self, message: Message, *, now: Instant) -> None:
+        """Sends it when its turn comes, perhaps at once; or delivers that it, or another, is lost.
+
+        `facts.Departed` is recorded when it leaves.
+        """
+        self._now = now
+        self._publisher.check(message)
+        if self.congestion is None:
+            self._out.append(Record(Departed(self._depart(message, NO_HEAD, now))))
+            return
+        self._address.make_known(now)
+        dropped = self.congestion.offer(message, now)
+        if dropped is not None:
+            self.counters["dropped_at_source"] += 1
+            self._out.append(Deliver(Dropped(dropped, now)))
+        self._release(now)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many messages wait to leave that whoever publishes should wait, too."""
+        return self.congestion is not None and self.congestion.is_full
+
+    def _release(self, now: Instant) -> None:
+        """Sends what may leave."""
+        assert self.congestion is not None
+        for message, head in self.congestion.ready(now):
+            self._out.append(Record(Departed(self._depart(message, head, now))))
+        self.congestion.settle(now)
+
+    def _depart(self, message: Message, head: Head, now: Instant) -> Data:
         flows = () if self.recovery is None else self.recovery.flows_of(message)
-        frame = self._publisher.frame(message, now, flows)
+        frame = self._publisher.frame(message, now, flows, head)
         self.network.publish(frame, now=now)
         if self.recovery is not None:
             self.recovery.published(frame, now)
@@ -195,6 +246,9 @@ class Endpoint(Reception, Generic[Carried]):
             self._index_wish(wish)
             if self.recovery is not None:
                 self.recovery.subscribed(number, predicate, now)
+            if self.congestion is not None:
+                self._address.make_known(now)
+                self.congestion.subscribed(number, predicate)
         return wish
 
     def _let_go(self, wish: Wish, now: Instant) -> None:
@@ -207,6 +261,8 @@ class Endpoint(Reception, Generic[Carried]):
         self.network.unsubscribe(wish.number, now=now)
         if self.recovery is not None:
             self.recovery.unsubscribed(wish.number, now)
+        if self.congestion is not None:
+            self.congestion.unsubscribed(wish.number, wish.predicate, now)
 
     # What the driver does.
 
@@ -217,6 +273,9 @@ class Endpoint(Reception, Generic[Carried]):
         self._hear(now)
         if self._losses:
             self._tell_listeners()
+        if self.congestion is not None and self.congestion.waiting:
+            # What came may have made a flow quicker, or let it go.
+            self._release(now)
 
     def wake(self, *, now: Instant) -> None:
         """Runs everything that is due."""
@@ -228,11 +287,17 @@ class Endpoint(Reception, Generic[Carried]):
         self._tell_listeners()
         if self.recovery is not None:
             self.recovery.wake(now=now)
+        if self.congestion is not None:
+            self.congestion.wake(now)
+            self._release(now)
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
         recovery = None if self.recovery is None else self.recovery.next_wakeup()
-        return earliest(self.network.next_wakeup(), self._timers.next_wakeup(), recovery)
+        congestion = None if self.congestion is None else self.congestion.next_wakeup()
+        return earliest(
+            self.network.next_wakeup(), self._timers.next_wakeup(), recovery, congestion
+        )
 
     def poll(self) -> Output[Carried] | None:
         """The next thing to do."""
@@ -260,14 +325,18 @@ class Endpoint(Reception, Generic[Carried]):
     def _take(self, item: object, now: Instant) -> None:
         if type(item) is Data:
             self._on_data(item, now)
-        elif not (
-            self.recovery is not None
-            and isinstance(item, TransportFrame)
-            and self.recovery.take(item, now)
+        elif not isinstance(item, TransportFrame) or not (
+            (self.recovery is not None and self.recovery.take(item, now))
+            or (self.congestion is not None and self.congestion.take(item, now))
         ):
             self.counters["not_data"] += 1
 
-    def tell(self, fact: Said) -> None:
+    def _say(self, frame: Said | EchoReply, now: Instant) -> None:
+        """To one other endpoint, about congestion."""
+        self._out.append(Record(Told(frame)))
+        self.network.publish(frame, now=now)
+
+    def tell(self, fact: Recorded) -> None:
         """For the trace."""
         self._out.append(Record(fact))
 

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from penstock.content.message import Message
 from penstock.kernel.instant import Duration, Instant
 from penstock.trace.fates import Life, MissingState, ReceiverFate
 from penstock.transport.interest import Glimpse
@@ -65,6 +66,19 @@ class Unseen(msgspec.Struct, frozen=True, gc=False):
     messages: int
     detected_ns: Instant
     ended_ns: Instant
+
+
+class Dropped(msgspec.Struct, frozen=True, gc=False):
+    """A message that never left: too many waited for their turn."""
+
+    message: Message
+    dropped_ns: Instant
+
+
+class Departed(msgspec.Struct, frozen=True, gc=False):
+    """For the trace: a message's turn has come, and it leaves now."""
+
+    frame: Data
 
 
 class Loss(msgspec.Struct, frozen=True, gc=False):

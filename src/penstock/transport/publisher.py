@@ -12,10 +12,13 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Duration, Instant
+from penstock.transport.congestion.head import NO_HEAD, Head
 from penstock.transport.record import RecordKeeper
 from penstock.transport.settings import EndpointSettings
 from penstock.wire import fit
+from penstock.wire.codec.data import check_message
 from penstock.wire.frames.data import Data, Flow
+from penstock.wire.limits import FLOWS_MAX
 from penstock.wire.quantise import delta_100us, quantise_rate, stamp_us
 from penstock.wire.serial import SEQ_BITS, after
 
@@ -34,8 +37,10 @@ class Publisher:
         self._seq = 0
         self._departed: Instant | None = None
 
-    def frame(self, message: Message, now: Instant, flows: tuple[Flow, ...] = ()) -> Data:
-        """The next message, which leaves now, and has these numbers in flows."""
+    def frame(
+        self, message: Message, now: Instant, flows: tuple[Flow, ...] = (), head: Head = NO_HEAD
+    ) -> Data:
+        """The next message, which leaves now, and has these numbers in flows beside its head's."""
         before = now if self._departed is None else self._departed
         frame = Data(
             pub=self._pub,
@@ -44,10 +49,11 @@ class Publisher:
             send_ts_us=stamp_us(now),
             prev_delta_100us=delta_100us(now - before),
             send_rate_mps=quantise_rate(self._rate.sent(now)),
-            r_max_code=0,
-            fb_round=0,
+            r_max_code=head.r_max_code,
+            fb_round=head.fb_round,
             message=message,
-            flows=flows,
+            flows=(head.flows + flows)[:FLOWS_MAX],
+            echo=head.echo,
             record=self._keeper.attach(message, now),
             literal=self._is_literal,
         )
@@ -60,6 +66,10 @@ class Publisher:
         self._seq = after(self._seq, SEQ_BITS)
         self._departed = now
         return frame
+
+    def check(self, message: Message) -> None:
+        """Refuses what is too large to leave, before it waits for its turn."""
+        check_message(message)
 
 
 class SendRate:

@@ -20,6 +20,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.arrivals import WINDOW, Arrivals
+from penstock.transport.congestion.congestion import Congestion
 from penstock.transport.facts import Absence, Receipt, Unseen
 from penstock.transport.interest import open_digest
 from penstock.transport.missing import LOST
@@ -28,6 +29,7 @@ from penstock.transport.recovery.recovery import Recovery
 from penstock.transport.settings import EndpointSettings
 from penstock.transport.stream import Stream
 from penstock.transport.subscription import Wish
+from penstock.wire import size_of
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
 from penstock.wire.serial import EPOCH_BITS, SEQ_BITS, newer
@@ -55,6 +57,7 @@ class Reception(ABC):
         # Those heard last come last.
         self._arrivals: Final[OrderedDict[int, Arrivals]] = OrderedDict()
         self.recovery: Recovery | None = None
+        self.congestion: Congestion | None = None
         # What was dropped, and which bounds were met.
         self.counters: Final[dict[str, int]] = dict.fromkeys(
             (
@@ -67,6 +70,7 @@ class Reception(ABC):
                 "held_overflow",
                 "missing_overflow",
                 "publishers_overflow",
+                "dropped_at_source",
             ),
             0,
         )
@@ -120,6 +124,8 @@ class Reception(ABC):
             self.counters["unmatched"] += 1
         if number != arrivals.highest:
             self._pass_by(arrivals, number, wishes, now)
+        if self.congestion is not None and any(wish.subscriptions for wish in wishes):
+            self.congestion.came(frame, size_of(frame), now)
         if self.recovery is not None:
             untold = number - before - 1 - frame.record.count
             if untold > 0:

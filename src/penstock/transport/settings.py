@@ -13,6 +13,7 @@ from penstock.content.bloom import BloomParams
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.transport import estimator, latch
+from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.estimator import EstimatorSettings
 from penstock.transport.latch import CHANCE_MIN, LATCH_MAX, Conditional, Latch
 from penstock.transport.recovery.settings import RecoverySettings
@@ -128,6 +129,8 @@ class EndpointSettings:
     rate_over_ns: Duration = SECOND
     # How lost messages are got back; None for not at all.
     recovery: RecoverySettings | None = None
+    # How what is published is slowed down to what the network bears; None for not at all.
+    congestion: CongestionSettings | None = None
 
     def __post_init__(self) -> None:
         if min(self.publishers_max, self.missing_max) < 1 or self.rate_over_ns < MILLISECOND:

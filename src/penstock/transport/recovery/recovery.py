@@ -15,6 +15,7 @@ from typing import Final
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.kernel.instant import SECOND, Instant, earliest
+from penstock.transport.address import Address
 from penstock.transport.facts import Loss
 from penstock.transport.network import Carried, Network
 from penstock.transport.question import question_of
@@ -31,7 +32,6 @@ from penstock.transport.recovery.routing import Routing
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.recovery.tracking import Tracking
 from penstock.wire import size_of
-from penstock.wire.frames.addresses import to_endpoint
 from penstock.wire.frames.base import TrafficClass, TransportFrame
 from penstock.wire.frames.data import Data, Flow, MessageId
 from penstock.wire.frames.recall import Recall
@@ -62,6 +62,7 @@ class Recovery:
         settings: RecoverySettings,
         network: Network[Carried],
         receiver: Receiver,
+        address: Address[Carried],
         *,
         numbers: Iterator[int],
         draw: Callable[[], float],
@@ -73,6 +74,7 @@ class Recovery:
         self._settings: Final = settings
         self._network: Final = network
         self._receiver: Final = receiver
+        self._address: Final = address
         self._numbers: Final = numbers
         self._counters: Final = counters
         self._admission: Final = admission or Unlimited()
@@ -138,7 +140,6 @@ class Recovery:
         )
         # By the number of a wish, that of the subscription to requests for it.
         self._volunteered: Final[dict[int, int]] = {}
-        self._is_known = False
         self._publishes = False
         self._adapt_at: Instant | None = None
         for name in _COUNTED:
@@ -148,7 +149,7 @@ class Recovery:
 
     def subscribed(self, wish: int, predicate: Predicate, now: Instant) -> None:
         """Offers to answer for what a subscription gets."""
-        self._make_known(now)
+        self._address.make_known(now)
         self._exchange.subscribed(wish, predicate, now)
         if self._settings.volunteers:
             number = self._volunteered[wish] = next(self._numbers)
@@ -173,7 +174,7 @@ class Recovery:
             return
         if not self._publishes:
             self._publishes = True
-            self._make_known(now)
+            self._address.make_known(now)
             own = self._routing.own_offer(self._identity.me)
             number = next(self._numbers)
             self._network.subscribe(number, own, traffic=TrafficClass.REQUEST, now=now)
@@ -352,9 +353,3 @@ class Recovery:
 
     def _on_given_up(self, id_: MessageId, now: Instant) -> None:
         self._receiver.give_up(id_, now)
-
-    def _make_known(self, now: Instant) -> None:
-        """Asks the network for what is sent to this endpoint alone."""
-        if not self._is_known:
-            self._is_known = True
-            self._network.subscribe(next(self._numbers), to_endpoint(self._identity.me), now=now)

@@ -31,6 +31,7 @@ from typing import Final
 
 import msgspec
 
+from penstock.content.message import Message
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.wire.codec.flows import read_flows, size_flows, write_flows
 from penstock.wire.codec.message import LENGTH_BYTES, read_message, size_message, write_message
@@ -153,19 +154,25 @@ def read_record(data: bytes, position: int, count: int) -> tuple[Record, int]:
     return Record(count, data[position:end]), end
 
 
-def fit(frame: Data) -> Data:
-    """The frame with its record cut, oldest entry first, until it is small enough.
-
-    What is left without any record must be small enough for a REPAIR.
-    """
-    frame.check()
-    message_bytes = size_message(frame.message)
+def check_message(message: Message) -> int:
+    """Refuses what is too large for a frame; returns its bytes."""
+    message_bytes = size_message(message)
     excess_bytes = message_bytes - LENGTH_BYTES - MESSAGE_BYTES_MAX
     if excess_bytes > 0:
         raise UsageError(
             f"the message is {excess_bytes} bytes too large for a frame: shorten its payload,"
             f" which may have {MESSAGE_BYTES_MAX} together with the attributes"
         )
+    return message_bytes
+
+
+def fit(frame: Data) -> Data:
+    """The frame with its record cut, oldest entry first, until it is small enough.
+
+    What is left without any record must be small enough for a REPAIR.
+    """
+    frame.check()
+    message_bytes = check_message(frame.message)
     flows_bytes = size_flows(frame.flows) if frame.flows else 0
     if REPAIR_HEAD_BYTES + flows_bytes + message_bytes > FRAME_BYTES_MAX:
         raise UsageError(

@@ -1,0 +1,163 @@
+"""Congestion control of one endpoint: its publisher's part and its receiver's, together.
+
+    offer, ready      what the application publishes, and what of it leaves
+    came, on_loss     what is measured
+    take              what receivers and publishers say to one another
+    may_send          what recovery asks before it sends anything
+
+Knows nothing of the network but that frames go to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from penstock.content.filter import Predicate
+from penstock.content.message import Message
+from penstock.content.tags import Encoder
+from penstock.kernel.instant import Instant, earliest
+from penstock.transport.congestion.head import Head
+from penstock.transport.congestion.receiver import Receiver
+from penstock.transport.congestion.reporter import Said
+from penstock.transport.congestion.sender import Sender
+from penstock.transport.congestion.session import Session
+from penstock.transport.congestion.settings import CongestionSettings
+from penstock.transport.congestion.table import ControlledFlow
+from penstock.transport.facts import Loss
+from penstock.wire.frames.base import TransportFrame
+from penstock.wire.frames.data import Data
+from penstock.wire.frames.echo_reply import EchoReply
+from penstock.wire.frames.echo_request import EchoRequest
+from penstock.wire.frames.feedback import Feedback
+from penstock.wire.quantise import stamp_us
+
+
+class Congestion:
+    """Asks and obeys for one endpoint; `send` gets what is said to others."""
+
+    def __init__(
+        self,
+        me: int,
+        settings: CongestionSettings,
+        encoder: Encoder,
+        *,
+        draw: Callable[[], float],
+        send: Callable[[Said | EchoReply, Instant], None],
+        counters: dict[str, int],
+    ) -> None:
+        self._me: Final = me
+        self._settings: Final = settings
+        self._encoder: Final = encoder
+        self._send: Final = send
+        self._counters: Final = counters
+        # None before anything is published.
+        self._sender: Sender | None = None
+        self._receiver: Final = Receiver(me, settings, encoder, draw=draw, send=send)
+        self._leave_at: Instant | None = None
+        for name in ("feedback", "feedback_floored", "feedback_unknown", "flows_refused"):
+            counters.setdefault(name, 0)
+
+    # What is published.
+
+    @property
+    def is_full(self) -> bool:
+        """Whether whoever publishes should wait."""
+        return self._sender is not None and self._sender.is_full
+
+    @property
+    def waiting(self) -> int:
+        """Messages that wait for tokens."""
+        return 0 if self._sender is None else self._sender.waiting
+
+    @property
+    def flows(self) -> Sequence[ControlledFlow]:
+        """What is controlled here."""
+        return () if self._sender is None else list(self._sender.table)
+
+    @property
+    def sessions(self) -> Sequence[Session]:
+        """What is measured here."""
+        return self._receiver.sessions
+
+    def offer(self, message: Message, now: Instant) -> Message | None:
+        """One more message; returns what is dropped for it, which may be this one."""
+        if self._sender is None:
+            self._sender = Sender(self._settings, self._encoder, self._counters, now)
+        return self._sender.offer(message, now)
+
+    def ready(self, now: Instant) -> Iterator[tuple[Message, Head]]:
+        """What may leave now, and what it is to say; call `settle` after it."""
+        sender = self._sender
+        if sender is not None:
+            for message, flows in sender.ready(now):
+                yield message, sender.head(message, flows, now)
+
+    def settle(self, now: Instant) -> None:
+        """Everything that may leave has left."""
+        self._leave_at = None if self._sender is None else self._sender.next_at(now)
+
+    # What is wanted and comes.
+
+    def subscribed(self, wish: int, predicate: Predicate, weight: float = 1.0) -> None:
+        """One more predicate."""
+        self._receiver.subscribed(wish, predicate, weight)
+
+    def unsubscribed(self, wish: int, predicate: Predicate, now: Instant) -> None:
+        """One less."""
+        self._receiver.unsubscribed(wish, predicate, now)
+
+    def came(self, frame: Data, size_bytes: int, now: Instant) -> None:
+        """An original, for the first time, that somebody here wants."""
+        self._receiver.on_data(frame, size_bytes, now)
+
+    def on_loss(self, loss: Loss, *, now: Instant) -> None:
+        """A number is lost, or it came after all and never was."""
+        self._receiver.on_loss(loss, now=now)
+
+    def take(self, frame: TransportFrame, now: Instant) -> bool:
+        """What the network brings; False if it is about something else."""
+        if type(frame) is Feedback:
+            if frame.pub == self._me and self._sender is not None:
+                self._sender.on_feedback(frame, now)
+        elif type(frame) is EchoRequest:
+            self._on_echo_request(frame, now)
+        elif type(frame) is EchoReply:
+            self._receiver.on_echo(frame, now)
+        else:
+            return False
+        return True
+
+    def _on_echo_request(self, request: EchoRequest, now: Instant) -> None:
+        if request.pub != self._me:
+            return
+        if self._sender is not None:
+            self._sender.on_echo_request(request)
+        self._send(
+            EchoReply(
+                to=request.subscriber,
+                pub=self._me,
+                send_ts_us=stamp_us(now),
+                echo_ts_us=request.send_ts_us,
+                hold_100us=0,
+            ),
+            now,
+        )
+
+    def may_send(self, size_bytes: int, bits: int, *, now: Instant) -> bool:
+        """Whether recovery may send a frame with these Bloom bits."""
+        del size_bytes
+        return self._sender is None or self._sender.may_repair(bits, now)
+
+    # What is due.
+
+    def wake(self, now: Instant) -> None:
+        """Runs everything that is due; what may leave after it is `ready`."""
+        self._receiver.wake(now)
+        if self._sender is not None:
+            self._sender.wake(now)
+
+    def next_wakeup(self) -> Instant | None:
+        """When `wake` must next be called."""
+        sender = None if self._sender is None else self._sender.next_wakeup()
+        return earliest(self._leave_at, sender, self._receiver.next_wakeup())

@@ -1,0 +1,173 @@
+"""All publishers that an endpoint hears, and what it has to say to them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from penstock.content.filter import Filter, Predicate
+from penstock.content.index.index import MatchingIndex
+from penstock.content.message import Message
+from penstock.content.tags import Encoder
+from penstock.kernel.instant import Instant
+from penstock.kernel.timers import Timers
+from penstock.transport.congestion.entry import Entry
+from penstock.transport.congestion.reporter import Reporter, Said, way_of
+from penstock.transport.congestion.session import Session
+from penstock.transport.congestion.settings import CongestionSettings
+from penstock.transport.facts import Loss
+from penstock.wire.frames.data import Data, MessageId
+from penstock.wire.frames.echo_reply import EchoReply
+
+_PUBLISHERS_MAX: Final = 1_024
+_LOST_MAX: Final = 1_024
+
+
+class Receiver:
+    """One endpoint's."""
+
+    def __init__(
+        self,
+        me: int,
+        settings: CongestionSettings,
+        encoder: Encoder,
+        *,
+        draw: Callable[[], float],
+        send: Callable[[Said, Instant], None],
+    ) -> None:
+        self._me: Final = me
+        self._settings: Final = settings
+        self._encoder: Final = encoder
+        self._draw: Final = draw
+        self._send: Final = send
+        # By how many wishes each filter is wanted, and with which weight.
+        self._filters: Final[dict[Filter, list[int]]] = {}
+        self._weights: Final[dict[int, float]] = {}
+        self._index: Final[MatchingIndex[Filter]] = MatchingIndex()
+        self._reporters: Final[OrderedDict[int, Reporter]] = OrderedDict()
+        self._entries: Final[dict[int, dict[Filter, Entry]]] = {}
+        self._timers: Final[Timers[int]] = Timers()
+        # What was told as lost of late: several subscriptions may miss the same message.
+        self._lost: Final[OrderedDict[MessageId, None]] = OrderedDict()
+
+    @property
+    def sessions(self) -> list[Session]:
+        """One for each publisher, the one heard last at the end."""
+        return [reporter.session for reporter in self._reporters.values()]
+
+    # What is wanted.
+
+    def subscribed(self, wish: int, predicate: Predicate, weight: float) -> None:
+        """One more predicate."""
+        self._weights[wish] = weight
+        for filter_ in predicate.filters:
+            wishes = self._filters.setdefault(filter_, [])
+            if not wishes:
+                self._index.add(filter_, Predicate([filter_]))
+            wishes.append(wish)
+
+    def unsubscribed(self, wish: int, predicate: Predicate, now: Instant) -> None:
+        """One less: flows that only it wanted are not ours to limit any more."""
+        self._weights.pop(wish, None)
+        gone = set()
+        for filter_ in predicate.filters:
+            self._filters[filter_].remove(wish)
+            if not self._filters[filter_]:
+                del self._filters[filter_]
+                self._index.remove(filter_)
+                gone.add(filter_)
+        for pub, reporter in self._reporters.items():
+            left = [self._entries[pub].pop(f) for f in gone if f in self._entries[pub]]
+            reporter.drop(left, now)
+
+    # What comes.
+
+    def on_data(self, frame: Data, size_bytes: int, now: Instant) -> None:
+        """A message that came for the first time."""
+        reporter = self._reporters.get(frame.pub)
+        if reporter is None or reporter.session.epoch != frame.epoch:
+            reporter = self._begin(frame, now)
+        else:
+            self._reporters.move_to_end(frame.pub)
+        session = reporter.session
+        session.rtt.on_message(way_of(frame.send_ts_us, now))
+        matching = [self._entry(session, filter_) for filter_ in self._matching(frame.message)]
+        session.on_data(frame, matching, size_bytes, now)
+        reporter.on_data(frame, now)
+        self._rearm(reporter)
+
+    def on_loss(self, loss: Loss, *, now: Instant) -> None:
+        """A record or a digest told of one that did not come."""
+        reporter = self._reporters.get(loss.id.pub)
+        if reporter is None or reporter.session.epoch != loss.id.epoch or loss.is_retracted:
+            return
+        if loss.id in self._lost or reporter.session.is_exact:
+            return
+        self._lost[loss.id] = None
+        if len(self._lost) > _LOST_MAX:
+            self._lost.popitem(last=False)
+        reporter.on_lost(loss.due_ns, now)
+        self._rearm(reporter)
+
+    def on_echo(self, reply: EchoReply, now: Instant) -> None:
+        """A publisher gave our stamp back."""
+        reporter = self._reporters.get(reply.pub)
+        if reporter is not None and reply.to == self._me:
+            reporter.on_echo(reply.echo_ts_us, reply.hold_100us, reply.send_ts_us, now)
+            self._rearm(reporter)
+
+    # What is due.
+
+    def wake(self, now: Instant) -> None:
+        """Runs everything that is due."""
+        for pub in self._timers.due(now):
+            reporter = self._reporters[pub]
+            reporter.wake(now)
+            self._rearm(reporter)
+
+    def next_wakeup(self) -> Instant | None:
+        """When `wake` must next be called."""
+        return self._timers.next_wakeup()
+
+    def _rearm(self, reporter: Reporter) -> None:
+        pub, at = reporter.session.pub, reporter.next_wakeup()
+        if at is None:
+            self._timers.cancel(pub)
+        elif self._timers.deadline(pub) != at:
+            self._timers.set(pub, at)
+
+    # Whom we hear.
+
+    def _begin(self, first: Data, now: Instant) -> Reporter:
+        """A publisher's first message, or the first of a new epoch."""
+        if first.pub not in self._reporters and len(self._reporters) >= _PUBLISHERS_MAX:
+            pub, _ = self._reporters.popitem(last=False)
+            del self._entries[pub]
+            self._timers.cancel(pub)
+        reporter = self._reporters[first.pub] = Reporter(
+            self._me,
+            Session(self._settings, first, now),
+            self._settings,
+            bloom_bytes=self._encoder.params.m + 7 >> 3,
+            draw=self._draw,
+            send=self._send,
+            now=now,
+        )
+        self._entries[first.pub] = {}
+        return reporter
+
+    def _matching(self, message: Message) -> list[Filter]:
+        if len(self._filters) == 1:
+            return [*self._filters]
+        return list(self._index.match(message))
+
+    def _entry(self, session: Session, filter_: Filter) -> Entry:
+        entries = self._entries[session.pub]
+        entry = entries.get(filter_)
+        if entry is None:
+            weight = max(self._weights[wish] for wish in self._filters[filter_])
+            bits = self._encoder.filter_bits(filter_)
+            entry = entries[filter_] = Entry(filter_, bits, weight)
+            session.entries.append(entry)
+        return entry

@@ -1,0 +1,301 @@
+"""The flows that a publisher controls: which filter, who limits it, and to how much.
+
+A receiver asks for a filter and a rate (algorithm 5.4 of 003, with [C8] and [C9]):
+
+1. If it limits that flow already the rate is taken.
+2. If a wider flow, or the same, is as slow already there is nothing to do.
+3. Otherwise the flow is new, or has a new limiting receiver; narrower ones that are not
+   slower go, for the wider one limits them too.
+
+The limiting receiver (CLR) must go on saying so. Silent for four of its round trips, the
+rate is halved; for ten, the flow is nobody's: it doubles each round trip until nobody
+offers as much, and ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from penstock.content.covering import covers
+from penstock.content.filter import Filter, Predicate
+from penstock.content.index.index import MatchingIndex
+from penstock.content.message import Message
+from penstock.kernel.instant import MILLISECOND, Duration, Instant
+from penstock.transport.congestion.bucket import Bucket
+from penstock.transport.congestion.meter import Meter
+from penstock.transport.congestion.settings import CongestionSettings
+
+_SILENT: Final = 4
+_GONE: Final = 10
+# A steady receiver speaks twice a second only.
+_SILENT_MIN_NS: Final = 2_000 * MILLISECOND
+# Flows that are tracked have the numbers below.
+FLOW_IDS: Final = range(1 << 14, (1 << 15) - 1)
+_SEQ_MASK: Final = (1 << 32) - 1
+
+
+class ControlledFlow:
+    """One flow."""
+
+    __slots__ = (
+        "bits",
+        "bucket",
+        "clr",
+        "filter",
+        "halved_ns",
+        "heard_ns",
+        "id",
+        "is_orphan",
+        "offered",
+        "repairs",
+        "rtt_ns",
+        "selected_ns",
+        "seq",
+        "told_round",
+    )
+
+    def __init__(
+        self, id_: int, filter_: Filter | None, bits: int, clr: int, quota_mps: float, now: Instant
+    ) -> None:
+        self.id: Final = id_
+        # None: known by its Bloom set only.
+        self.filter: Final = filter_
+        self.bits: Final = bits
+        self.clr = clr
+        self.bucket: Final = Bucket(quota_mps, now)
+        # What is offered to it, sent or not.
+        self.offered: Final = Meter()
+        # Of repairs, a tenth of what messages have.
+        self.repairs: Final = Bucket(quota_mps / 10, now)
+        self.rtt_ns: Duration = 0
+        self.heard_ns = self.selected_ns = self.halved_ns = now
+        self.is_orphan = False
+        # The number of the last message, and the round in which it was last announced.
+        self.seq = 0
+        self.told_round: int | None = None
+
+    @property
+    def quota_mps(self) -> float:
+        """So much may leave."""
+        return self.bucket.rate_mps
+
+    def set_quota(self, quota_mps: float, now: Instant) -> None:
+        """From now on."""
+        self.bucket.set_rate(quota_mps, now)
+        self.repairs.set_rate(quota_mps / 10, now)
+
+    def next_seq(self) -> int:
+        """The number of the message that is about to leave."""
+        return (self.seq + 1) & _SEQ_MASK
+
+
+class FlowTable:
+    """Of one publisher."""
+
+    def __init__(self, settings: CongestionSettings) -> None:
+        self._settings: Final = settings
+        self._is_literal: Final = settings.law == "literal"
+        self._flows: Final[dict[int, ControlledFlow]] = {}
+        self._index: Final[MatchingIndex[int]] = MatchingIndex()
+        self._counts: Final[dict[int, int]] = {}
+        self._next_id = FLOW_IDS.start
+        # Of flows that there was no room for.
+        self.refused = 0
+        # Changes with every flow that comes or goes.
+        self.version = 0
+
+    def __len__(self) -> int:
+        return len(self._flows)
+
+    def __iter__(self) -> Iterator[ControlledFlow]:
+        return iter(self._flows.values())
+
+    def get(self, flow_id: int) -> ControlledFlow | None:
+        """The flow of this number."""
+        return self._flows.get(flow_id)
+
+    def match(self, message: Message, bits: int) -> list[ControlledFlow]:
+        """The flows that a message is in."""
+        if not self._flows:
+            return []
+        if self._is_literal:
+            return [flow for flow in self._flows.values() if not flow.bits & ~bits]
+        return [self._flows[id_] for id_ in self._index.match(message)]
+
+    def within(self, bits: int) -> list[ControlledFlow]:
+        """The flows that a message with this Bloom set may be in."""
+        return [flow for flow in self._flows.values() if not flow.bits & ~bits]
+
+    # What receivers ask for.
+
+    def ask(
+        self, filter_: Filter | None, bits: int, clr: int, quota_mps: float, now: Instant
+    ) -> ControlledFlow | None:
+        """A receiver wants no more of this; the flow if it limits it now."""
+        quota_mps = max(quota_mps, self._settings.rate_min_mps)
+        narrower = []
+        for flow in self._flows.values():
+            is_same = self._is_same(flow, filter_, bits)
+            if is_same and flow.clr == clr:
+                self._heard(flow, quota_mps, now)
+                return flow
+            if self._covers(flow.filter, flow.bits, filter_, bits) and (
+                flow.quota_mps < quota_mps
+                if self._is_literal
+                else flow.quota_mps <= quota_mps and not flow.is_orphan
+            ):
+                return None
+            if self._covers(filter_, bits, flow.filter, flow.bits) and (
+                quota_mps < flow.quota_mps
+                if self._is_literal
+                else quota_mps <= flow.quota_mps or flow.is_orphan
+            ):
+                narrower.append(flow)
+        if not self._has_room(clr, len(narrower)):
+            self.refused += 1
+            return None
+        return self._add(filter_, bits, clr, quota_mps, narrower, now)
+
+    def ask_again(self, flow_id: int, clr: int, quota_mps: float, now: Instant) -> bool:
+        """Who limits a flow says so by its number; whether it does."""
+        flow = self._flows.get(flow_id)
+        if flow is None or flow.clr != clr:
+            return False
+        self._heard(flow, max(quota_mps, self._settings.rate_min_mps), now)
+        return True
+
+    def leave(self, flow_id: int | None, filter_: Filter | None, bits: int, clr: int) -> None:
+        """Who limits a flow does not any more."""
+        for flow in self._flows.values():
+            if flow.clr == clr and (
+                flow.id == flow_id if flow_id is not None else self._is_same(flow, filter_, bits)
+            ):
+                flow.is_orphan = True
+
+    # What time brings.
+
+    def expire(self, r_max_ns: Duration, now: Instant) -> None:
+        """Slows down what nobody speaks of, and lets go of what nobody wants limited."""
+        for flow in list(self._flows.values()):
+            rtt_ns = flow.rtt_ns or r_max_ns
+            silent_ns = now - flow.heard_ns
+            if silent_ns > max(_GONE * rtt_ns, 2 * _SILENT_MIN_NS):
+                flow.is_orphan = True
+            if flow.is_orphan:
+                self._release(flow, r_max_ns, now)
+            elif (
+                silent_ns > max(_SILENT * rtt_ns, _SILENT_MIN_NS)
+                and now - flow.selected_ns >= _GONE * rtt_ns
+                and now - flow.halved_ns >= max(_SILENT * rtt_ns, _SILENT_MIN_NS)
+            ):
+                flow.halved_ns = now
+                flow.set_quota(max(self._settings.rate_min_mps, flow.quota_mps / 2), now)
+
+    def _release(self, flow: ControlledFlow, r_max_ns: Duration, now: Instant) -> None:
+        if now - flow.halved_ns < r_max_ns:
+            return
+        flow.halved_ns = now
+        flow.set_quota(2 * flow.quota_mps, now)
+        if flow.quota_mps > flow.offered.rate(now):
+            self._remove(flow)
+
+    # The table itself.
+
+    def _heard(self, flow: ControlledFlow, quota_mps: float, now: Instant) -> None:
+        flow.heard_ns = now
+        flow.is_orphan = False
+        flow.set_quota(quota_mps, now)
+        if self._is_literal:
+            return
+        for other in list(self._flows.values()):
+            if other is flow:
+                continue
+            if other.quota_mps >= quota_mps and self._covers(
+                flow.filter, flow.bits, other.filter, other.bits
+            ):
+                self._remove(other)
+            elif other.quota_mps <= quota_mps and self._covers(
+                other.filter, other.bits, flow.filter, flow.bits
+            ):
+                # It may be as quick as a wider one: that limits it, too.
+                self._remove(flow)
+                return
+
+    def _add(
+        self,
+        filter_: Filter | None,
+        bits: int,
+        clr: int,
+        quota_mps: float,
+        narrower: list[ControlledFlow],
+        now: Instant,
+    ) -> ControlledFlow:
+        # The same filter with another limiting receiver goes on counting.
+        same = [flow for flow in narrower if self._is_same(flow, filter_, bits)]
+        for flow in narrower:
+            if flow not in same[:1]:
+                self._remove(flow)
+        if same:
+            flow = same[0]
+            self._count(flow.clr, -1)
+            flow.clr, flow.is_orphan = clr, False
+            flow.selected_ns = flow.heard_ns = now
+            flow.told_round = None
+            flow.set_quota(quota_mps, now)
+            self._count(clr, +1)
+            return flow
+        flow = ControlledFlow(self._new_id(), filter_, bits, clr, quota_mps, now)
+        self._flows[flow.id] = flow
+        if filter_ is not None:
+            self._index.add(flow.id, Predicate([filter_]))
+        self._count(clr, +1)
+        self.version += 1
+        return flow
+
+    def _remove(self, flow: ControlledFlow) -> None:
+        del self._flows[flow.id]
+        if flow.filter is not None:
+            self._index.remove(flow.id)
+        self._count(flow.clr, -1)
+        self.version += 1
+
+    def _has_room(self, clr: int, freed: int) -> bool:
+        settings = self._settings
+        return (
+            len(self._flows) - freed < settings.flows_max
+            and self._counts.get(clr, 0) < settings.flows_each_max
+        )
+
+    def _count(self, clr: int, by: int) -> None:
+        count = self._counts.get(clr, 0) + by
+        if count:
+            self._counts[clr] = count
+        else:
+            self._counts.pop(clr, None)
+
+    def _new_id(self) -> int:
+        """One that was not in use for as long as possible."""
+        while self._next_id in self._flows:
+            self._advance()
+        id_ = self._next_id
+        self._advance()
+        return id_
+
+    def _advance(self) -> None:
+        self._next_id += 1
+        if self._next_id == FLOW_IDS.stop:
+            self._next_id = FLOW_IDS.start
+
+    def _is_same(self, flow: ControlledFlow, filter_: Filter | None, bits: int) -> bool:
+        return flow.bits == bits and flow.filter == filter_
+
+    def _covers(
+        self, wide: Filter | None, wide_bits: int, narrow: Filter | None, narrow_bits: int
+    ) -> bool:
+        """[C9] A wider filter has fewer bits; where filters are known the bits are not enough."""
+        if wide_bits & ~narrow_bits:
+            return False
+        if self._is_literal or wide is None or narrow is None:
+            return True
+        return covers(wide, narrow)
