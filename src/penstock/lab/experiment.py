@@ -211,6 +211,22 @@ class RecoveryPart(Part, frozen=True, kw_only=True):
     names_first: bool | None = None
 
 
+class CongestionPart(Part, frozen=True, kw_only=True):
+    """How publishers are slowed down; see `transport.congestion.settings`."""
+
+    # `literal` is chapter 5 of 003.
+    kind: Literal["off", "default", "literal"] = "default"
+    # The size that a message counts as; its own if left out.
+    nominal_bytes: Count | None = None
+    # By how much of what comes a flow may grow in a round trip.
+    increase: Annotated[float, Meta(gt=0, le=1)] = 0.75
+    # Messages a second that a publisher begins with.
+    initial_rate: Positive = 100
+    # Messages that wait at a publisher, and what becomes of more.
+    queue: Count = 1000
+    policy: Literal["drop-oldest", "drop-newest"] = "drop-oldest"
+
+
 class TransportPart(Part, frozen=True, kw_only=True):
     """What publishers say of their past in every message."""
 
@@ -223,6 +239,7 @@ class TransportPart(Part, frozen=True, kw_only=True):
     bloom_bits: Annotated[int, Meta(ge=8, le=2040, multiple_of=8)] | None = None
     bloom_hashes: Annotated[int, Meta(ge=1, le=16)] = 3
     recovery: RecoveryPart = RecoveryPart(kind="off")
+    congestion: CongestionPart = CongestionPart(kind="off")
 
 
 class OffOrdering(Part, frozen=True, kw_only=True, tag_field="kind", tag="off"):

@@ -17,6 +17,7 @@ from penstock.content.bloom import BloomParams
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Duration
 from penstock.lab.experiment import (
+    CongestionPart,
     ConstantOrdering,
     DefaultOrdering,
     Experiment,
@@ -26,6 +27,7 @@ from penstock.lab.experiment import (
     RecoveryPart,
     TransportPart,
 )
+from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.latch import Conditional
 from penstock.transport.recovery import settings as recovery
 from penstock.transport.recovery.settings import RecoverySettings
@@ -80,6 +82,20 @@ def endpoint_settings(part: TransportPart | None) -> EndpointSettings:
             else BloomParams(part.bloom_bits, part.bloom_hashes),
         ),
         recovery=None if part.recovery.kind == "off" else recovery_settings(part.recovery),
+        congestion=None if part.congestion.kind == "off" else congestion_settings(part.congestion),
+    )
+
+
+def congestion_settings(part: CongestionPart) -> CongestionSettings:
+    """How publishers are slowed down."""
+    return CongestionSettings(
+        law="literal" if part.kind == "literal" else "equation",
+        nominal_bytes=part.nominal_bytes,
+        increase=part.increase,
+        initial_rate_mps=part.initial_rate,
+        queue_max=part.queue,
+        # In an experiment nobody waits: what there is no room for is dropped.
+        policy=part.policy,
     )
 
 

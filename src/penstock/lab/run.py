@@ -172,7 +172,12 @@ def _tables(experiment: Experiment) -> Iterable[Table]:
     recovers = transport is not None and transport.recovery.kind != "off"
     # Where some variants recover and others do not, the tables of these are empty.
     if recovers or "recovery" in experiment.measure.metrics:
-        names += ["requests", "repairs", "signals", "caches"]
+        names += ["requests", "repairs", "caches"]
+    controls = transport is not None and transport.congestion.kind != "off"
+    if controls or "congestion" in experiment.measure.metrics:
+        names += ["feedback", "flows"]
+    if {"requests", "feedback"} & {*names}:
+        names += ["signals"]
     return [TABLES[name] for name in names]
 
 

@@ -33,6 +33,7 @@ from penstock.trace.records import (
     Drop,
     Edge,
     Expected,
+    Feedback,
     Hop,
     LinkSample,
     Loss,
@@ -44,8 +45,9 @@ from penstock.trace.records import (
     Signal,
 )
 from penstock.tracefile.retention import Recording
+from penstock.transport.congestion.facts import Echoed, Reported
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Departed, Receipt, Unseen
+from penstock.transport.facts import Absence, Departed, Dropped, Receipt, Unseen
 from penstock.transport.recovery.receiver import Answered, Asked, Told
 from penstock.wire import size_of
 from penstock.wire.codec.message import size_message
@@ -185,7 +187,7 @@ class Recorder(Observer):
         elif type(item) is Absence:
             if self._wants_losses:
                 self._on_absence(host.name, item)
-        elif type(item) is not Unseen:
+        elif type(item) not in (Unseen, Dropped):
             assert type(item) is Data, f"{host.name} delivered {item!r}"
             self._on_data(host.name, item)
 
@@ -252,8 +254,10 @@ class Recorder(Observer):
             self._on_answered(host, row)
         elif isinstance(row, Departed):
             self.published(row.frame)
+        elif isinstance(row, Reported):
+            self._on_reported(host, row)
         else:
-            assert isinstance(row, Told), f"{host.name} records {row!r}"
+            assert isinstance(row, Told | Echoed), f"{host.name} records {row!r}"
             self._on_told(host, row)
 
     def _on_asked(self, host: Host[Any, Any], asked: Asked) -> None:
@@ -283,7 +287,25 @@ class Recorder(Observer):
             )
         )
 
-    def _on_told(self, host: Host[Any, Any], told: Told) -> None:
+    def _on_reported(self, host: Host[Any, Any], report: Reported) -> None:
+        now, publisher = self.network.world.events.now, self._publishers[report.frame.pub].name
+        for flow in report.flows:
+            row = Feedback(
+                host.name,
+                publisher,
+                flow.flow,
+                now,
+                report.rtt_ns,
+                report.loss_event_rate,
+                report.received_mps,
+                report.allowed_mps,
+                flow.quota_mps,
+                flow.is_limiting,
+                size_of(report.frame),
+            )
+            self._add(row)
+
+    def _on_told(self, host: Host[Any, Any], told: Told | Echoed) -> None:
         frame = told.frame
         now, publisher = self.network.world.events.now, self._publishers[frame.pub].name
         kind = type(frame).__name__.lower()

@@ -39,14 +39,13 @@ from penstock.transport.plain import Plain
 from penstock.transport.publisher import Publisher
 from penstock.transport.reception import Reception
 from penstock.transport.recovery.budget import Admission
-from penstock.transport.recovery.receiver import Identity, Told
+from penstock.transport.recovery.receiver import Identity
 from penstock.transport.recovery.receiver import Said as Recorded
 from penstock.transport.recovery.recovery import Recovery
 from penstock.transport.settings import DEFAULT, EndpointSettings, OrderingSettings
 from penstock.transport.subscription import Subscription, Wish
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
-from penstock.wire.frames.echo_reply import EchoReply
 
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
 
@@ -331,10 +330,10 @@ class Endpoint(Reception, Generic[Carried]):
         ):
             self.counters["not_data"] += 1
 
-    def _say(self, frame: Said | EchoReply, now: Instant) -> None:
+    def _say(self, said: Said, now: Instant) -> None:
         """To one other endpoint, about congestion."""
-        self._out.append(Record(Told(frame)))
-        self.network.publish(frame, now=now)
+        self._out.append(Record(said))
+        self.network.publish(said.frame, now=now)
 
     def tell(self, fact: Recorded) -> None:
         """For the trace."""

@@ -17,6 +17,7 @@ from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant, earliest
+from penstock.transport.congestion.facts import Echoed
 from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.receiver import Receiver
 from penstock.transport.congestion.reporter import Said
@@ -43,7 +44,7 @@ class Congestion:
         encoder: Encoder,
         *,
         draw: Callable[[], float],
-        send: Callable[[Said | EchoReply, Instant], None],
+        send: Callable[[Said, Instant], None],
         counters: dict[str, int],
     ) -> None:
         self._me: Final = me
@@ -133,16 +134,14 @@ class Congestion:
             return
         if self._sender is not None:
             self._sender.on_echo_request(request)
-        self._send(
-            EchoReply(
-                to=request.subscriber,
-                pub=self._me,
-                send_ts_us=stamp_us(now),
-                echo_ts_us=request.send_ts_us,
-                hold_100us=0,
-            ),
-            now,
+        reply = EchoReply(
+            to=request.subscriber,
+            pub=self._me,
+            send_ts_us=stamp_us(now),
+            echo_ts_us=request.send_ts_us,
+            hold_100us=0,
         )
+        self._send(Echoed(reply), now)
 
     def may_send(self, size_bytes: int, bits: int, *, now: Instant) -> bool:
         """Whether recovery may send a frame with these Bloom bits."""

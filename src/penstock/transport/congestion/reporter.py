@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant, earliest
 from penstock.transport.congestion.entry import Entry
+from penstock.transport.congestion.facts import Echoed, FlowReport, Reported
 from penstock.transport.congestion.session import Session, State
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.congestion.suppression import ROUND_TRIPS, is_said, wait_ns
@@ -41,7 +42,7 @@ _CHANGE: Final = 0.1
 _ABSENT: Final = 2
 _ABSENT_MIN_NS: Final = 200 * MILLISECOND
 
-Said: TypeAlias = Feedback | EchoRequest
+Said: TypeAlias = Reported | Echoed
 
 
 class Reporter:
@@ -145,15 +146,13 @@ class Reporter:
         self._echo_at = now + (_ECHO_NS if self._echoes < _ECHOES else _ECHO_AGAIN_NS)
         if not rtt.is_measured:
             self._echo_at = min(self._echo_at, now + SECOND)
-        self._send(
-            EchoRequest(
-                subscriber=self._me,
-                pub=self.session.pub,
-                send_ts_us=stamp_us(now, ECHO_STAMP_BITS),
-                r_code=r_max_code(rtt.ns) if rtt.is_measured else None,
-            ),
-            now,
+        request = EchoRequest(
+            subscriber=self._me,
+            pub=self.session.pub,
+            send_ts_us=stamp_us(now, ECHO_STAMP_BITS),
+            r_code=r_max_code(rtt.ns) if rtt.is_measured else None,
         )
+        self._send(Echoed(request), now)
 
     def _reckon(self, now: Instant) -> None:
         session = self.session
@@ -200,20 +199,27 @@ class Reporter:
         self._said_ns = now
         self._said_mps = sum(entry.quota_mps for entry in asked if entry.is_limiting)
         self._speak_at = None
-        rtt = self.session.rtt
-        self._send(
-            Feedback(
-                subscriber=self._me,
-                pub=self.session.pub,
-                send_ts_us=stamp_us(now, ECHO_STAMP_BITS),
-                fb_round=self._round,
-                r_code=r_max_code(rtt.ns) if rtt.is_measured else None,
-                has_loss=self.session.losses.has_any,
-                is_leave=is_leave,
-                requests=tuple([self._request(entry) for entry in asked]),
-            ),
-            now,
+        session = self.session
+        frame = Feedback(
+            subscriber=self._me,
+            pub=session.pub,
+            send_ts_us=stamp_us(now, ECHO_STAMP_BITS),
+            fb_round=self._round,
+            r_code=r_max_code(session.rtt.ns) if session.rtt.is_measured else None,
+            has_loss=session.losses.has_any,
+            is_leave=is_leave,
+            requests=tuple([self._request(entry) for entry in asked]),
         )
+        flows = tuple(
+            [
+                FlowReport(str(entry.filter), entry.rate_mps, entry.quota_mps, entry.is_limiting)
+                for entry in asked
+            ]
+        )
+        report = Reported(
+            frame, session.rtt.ns, session.p, session.rate_mps, session.allowed_mps, flows
+        )
+        self._send(report, now)
 
     def _request(self, entry: Entry) -> FlowRequest:
         quota_mps = quantise_rate(min(entry.quota_mps, RATE_MAX_MPS))

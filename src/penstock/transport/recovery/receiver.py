@@ -13,9 +13,6 @@ from penstock.transport.recovery.exchange import Signal
 from penstock.transport.recovery.holes import Lost
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.echo_reply import EchoReply
-from penstock.wire.frames.echo_request import EchoRequest
-from penstock.wire.frames.feedback import Feedback
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
 
@@ -42,9 +39,9 @@ class Answered(msgspec.Struct, frozen=True, gc=False):
 
 
 class Told(msgspec.Struct, frozen=True, gc=False):
-    """For the trace: a digest that left, what is said to get one, or how fast it may come."""
+    """For the trace: a digest that left, or what is said to get one."""
 
-    frame: Signal | Feedback | EchoRequest | EchoReply
+    frame: Signal
 
 
 Said: TypeAlias = Asked | Answered | Told
