@@ -9,7 +9,7 @@ import pytest
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND
 from penstock.kernel.seeds import Seeds
-from penstock.sim.schedule import Bursts, Constant, Ramp, Rate, departures
+from penstock.sim.schedule import Bursts, Constant, Points, Ramp, Rate, departures
 
 RATES: list[tuple[Rate, float]] = [
     (Constant(50), 50 * 100),
@@ -18,6 +18,7 @@ RATES: list[tuple[Rate, float]] = [
     (Bursts(base=10, burst=100, burst_s=2, every_s=10), 28 * 100),
     (Bursts(base=0, burst=100, burst_s=2, every_s=10, shift_s=5), 20 * 100),
     (Ramp(start=0, stop=100, over_s=100), 50 * 100),
+    (Points(((0, 10), (50, 90), (50, 20), (80, 20), (100, 0))), 50 * 50 + 20 * 30 + 10 * 20),
     (Bursts(base=0.1, burst=500, burst_s=0.5, every_s=5), 50 * 100),
 ]
 
@@ -49,6 +50,17 @@ def test_random_gaps_are_exponential_and_regular_ones_even() -> None:
 
 def test_who_has_no_rate_sends_nothing() -> None:
     assert list(departures(Constant(0), start=0, stop=SECOND, rng=Seeds(1).rng("none"))) == []
+
+
+def test_a_rate_goes_from_point_to_point() -> None:
+    rate = Points(((0, 100), (10, 300), (10, 50), (20, 50)))
+    assert [rate.at(time_s) for time_s in (0, 5, 9.999, 10, 15, 99)] == pytest.approx(
+        [100, 200, 299.98, 50, 50, 50]
+    )
+    assert rate.peak == 300
+    for wrong in ((), ((1, 5),), ((0, 5), (3, 5), (2, 5))):
+        with pytest.raises(UsageError, match="points begin at 0 s"):
+            Points(wrong)
 
 
 def test_impossible_rates_are_refused() -> None:

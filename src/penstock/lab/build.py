@@ -27,6 +27,8 @@ from penstock.lab.experiment import (
     Experiment,
     Group,
     LinkPart,
+    NetworkPart,
+    PointsRate,
     PublishPart,
     RampRate,
     Shape,
@@ -57,6 +59,9 @@ def build(experiment: Experiment, document: Document, seeds: Seeds, recorder: Re
     crowd = _Crowd(experiment, document, seeds, network, recorder, origin, end)
     members = {name: crowd.add(name, group) for name, group in experiment.clients.items()}
     recorder.built()
+    assert experiment.network is not None, "checked when it was read"
+    with blaming(document, "network", "changes"):
+        _change_links(experiment.network, network, origin)
     stop = end + seconds(run.drain_s)
     return Scene(network.world, network.close_endpoints, origin, stop, members)
 
@@ -82,6 +87,18 @@ def _network(
         outlets=recorder.outlets,
         tells=recorder.tells,
     )
+
+
+def _change_links(part: NetworkPart, network: BrokerNetwork, origin: Instant) -> None:
+    """Plans what becomes of links."""
+    known = {frozenset((edge.one, edge.other)) for edge in network.topology.edges}
+    for change in part.changes:
+        one, other = change.between
+        if frozenset((one, other)) not in known:
+            raise UsageError(f"there is no link between {one} and {other}")
+        at = origin + seconds(change.at_s)
+        for link in (network.world.link(one, other), network.world.link(other, one)):
+            network.world.events.schedule(at, link.set_rate, round(change.rate_mbps * 1e6))
 
 
 def make_topology(shape: Shape, seeds: Seeds) -> Topology:
@@ -255,13 +272,15 @@ class _Crowd:
             Source(world, host, self._number, departures, make, published=published)
 
 
-def make_rate(part: ConstantRate | RampRate | BurstRate, rng: Random) -> schedule.Rate:
+def make_rate(part: ConstantRate | RampRate | BurstRate | PointsRate, rng: Random) -> schedule.Rate:
     """The rate that a file asks for; bursts of different publishers do not march in step."""
     match part:
         case ConstantRate():
             return schedule.Constant(part.rate)
         case RampRate():
             return schedule.Ramp(start=part.start, stop=part.stop, over_s=part.over_s)
+        case PointsRate():
+            return schedule.Points(tuple(part.points))
         case BurstRate():
             return schedule.Bursts(
                 base=part.base,

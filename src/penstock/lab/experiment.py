@@ -79,12 +79,22 @@ class BrokerPart(Part, frozen=True, kw_only=True):
     queue_frames: Count = 10_000
 
 
+class LinkChange(Part, frozen=True, kw_only=True):
+    """From `at_s` on, the link between two brokers has another rate, both ways."""
+
+    between: tuple[str, str]
+    at_s: NotNegative
+    rate_mbps: Positive
+
+
 class NetworkPart(Part, frozen=True, kw_only=True):
     """The brokers and the links between them."""
 
     topology: Shape
     link: LinkPart
     broker: BrokerPart = BrokerPart()
+    # Links whose rate changes while the experiment runs.
+    changes: list[LinkChange] = []
     # Writes every frame to bytes and reads it again: slower, and the same run.
     codec: bool = False
 
@@ -162,11 +172,17 @@ class BurstRate(Part, frozen=True, kw_only=True, tag_field="kind", tag="bursts")
     every_s: Positive
 
 
+class PointsRate(Part, frozen=True, kw_only=True, tag_field="kind", tag="points"):
+    """From point to point, each a time in seconds and a rate; the last one stays."""
+
+    points: Annotated[list[tuple[NotNegative, NotNegative]], Meta(min_length=1)]
+
+
 class PublishPart(Part, frozen=True, kw_only=True):
     """What each client of a group publishes; several start times are taken in turn."""
 
     market: str
-    rate: ConstantRate | RampRate | BurstRate
+    rate: ConstantRate | RampRate | BurstRate | PointsRate
     start_s: NotNegative | Annotated[list[NotNegative], Meta(min_length=1)] = 0
     spacing: Literal["even", "poisson"] = "even"
 

@@ -6,9 +6,12 @@ instants, evenly spaced or at random. Knows nothing of what is sent.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isfinite
+from operator import itemgetter
 from random import Random
 from typing import Final, Protocol
 
@@ -100,6 +103,32 @@ class Bursts:
         """The rate of the burst or of the base."""
         is_burst = (time_s - self.shift_s) % self.every_s < self.burst_s
         return self.burst if is_burst else self.base
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """From one point to the next, each a time in seconds and a rate; the last one stays."""
+
+    points: tuple[tuple[float, float], ...]
+
+    def __post_init__(self) -> None:
+        _check(*(rate for _, rate in self.points))
+        times = [time_s for time_s, _ in self.points]
+        if not times or times[0] != 0 or any(a > b for a, b in pairwise(times)):
+            raise UsageError("points begin at 0 s, and none is before the one ahead of it")
+
+    @property
+    def peak(self) -> float:
+        """The highest point."""
+        return max(rate for _, rate in self.points)
+
+    def at(self, time_s: float) -> float:
+        """The rate on the way; where two points have one time, that of the second."""
+        after = bisect_right(self.points, time_s, key=itemgetter(0))
+        if after == len(self.points):
+            return self.points[-1][1]
+        (from_s, low), (to_s, high) = self.points[max(0, after - 1)], self.points[after]
+        return low + (high - low) * (time_s - from_s) / (to_s - from_s)
 
 
 def departures(

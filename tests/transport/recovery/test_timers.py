@@ -189,6 +189,9 @@ def test_a_higher_draw_never_waits_less(one: float, other: float, group: int) ->
 # One lost message
 
 
+QUICK = TimerSettings(law="uniform", ask_first=0.5, ask_width=1.0)
+
+
 def asking() -> Asking:
     """At 100 ms; drawn in the middle, so waits are 300, 600, 1200 ms and so on."""
     return Asking(Adaptive(UNIFORM), D, group=50, draw=0.5, now=0)
@@ -229,6 +232,35 @@ def test_one_that_crosses_our_own_request_puts_it_off_no_further() -> None:
     assert hear(it, now, by_other=False)
     assert not hear(it, now + 20 * MILLISECOND)
     assert (it.round_, it.due_at) == (1, now + 600 * MILLISECOND)
+
+
+def test_who_named_one_asks_again_as_soon_as_the_answer_could_be_here() -> None:
+    it, now, waits = asking(), 0, []
+    for _ in range(3):
+        now = it.due_at
+        it.on_asked(by_other=False, group=50, draw=0.5, now=now, is_named=True)
+        waits.append((it.due_at - now) // MILLISECOND)
+    # There and back are 200 ms; without a name it would be 600 ms and more.
+    assert waits == [250, 500, 1_000]
+
+
+def test_others_leave_it_to_who_named_one() -> None:
+    it = Asking(Adaptive(UNIFORM), D, group=50, draw=0.5, now=0)
+    it.on_asked(by_other=True, group=50, draw=0.0, now=0, is_named=True)
+    # Drawn as low as can be it would be 400 ms already: no less than the answer takes.
+    assert it.due_at == 400 * MILLISECOND
+    quick = Asking(Adaptive(QUICK), D, group=50, draw=0.5, now=0)
+    quick.on_asked(by_other=True, group=50, draw=0.0, now=0, is_named=True)
+    assert quick.due_at == 250 * MILLISECOND
+
+
+def test_a_small_crowd_draws_evenly() -> None:
+    adaptive = Adaptive(TimerSettings(ask_first=1.0, ask_width=4.0))
+    adaptive.crowd = 0.5
+    waits = [adaptive.wait_ns(D, group=50, draw=draw / 4) // MILLISECOND for draw in range(5)]
+    assert waits == [100, 200, 300, 400, 500]
+    adaptive.crowd = 100
+    assert adaptive.wait_ns(D, group=50, draw=0.5) > 400 * MILLISECOND
 
 
 @given(st.lists(st.tuples(st.integers(0, 10 * SECOND), st.booleans()), max_size=40))

@@ -124,3 +124,22 @@ def test_a_publisher_that_did_not_hear_us_is_told_again() -> None:
         bus.run(10 * MILLISECOND)
     assert len(bus.frames(Track)) == 3
     assert bus.frames(Digest)
+
+
+def test_a_digest_that_is_full_leaves_at_once() -> None:
+    bus = Bus()
+    bus.add(PUBLISHER, recovery.DEFAULT, record=1)
+    bus.add(ONE, recovery.DEFAULT, interest="topic = 0")
+    for number in range(200):
+        bus.publish(PUBLISHER, topic=number % 10)
+        bus.run(10 * MILLISECOND)
+    # Eight a second, of twelve messages each: nothing but the period counts.
+    slow = len(bus.frames(Digest))
+    bus.run(SECOND)
+    quiet = len(bus.frames(Digest))
+    for number in range(200):
+        bus.publish(PUBLISHER, topic=number % 10)
+        bus.run(MILLISECOND)
+    # In a fifth of a second there would be two: sixteen messages are worth one.
+    assert len(bus.frames(Digest)) - quiet >= 10
+    assert slow <= 20
