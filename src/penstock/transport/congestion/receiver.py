@@ -41,10 +41,14 @@ class Receiver:
         self._encoder: Final = encoder
         self._draw: Final = draw
         self._send: Final = send
-        # By how many wishes each filter is wanted, and with which weight.
+        # The wishes that want each filter, and with which weight.
         self._filters: Final[dict[Filter, list[int]]] = {}
         self._weights: Final[dict[int, float]] = {}
-        self._index: Final[MatchingIndex[Filter]] = MatchingIndex()
+        # Filters have numbers there: its own order is not the same on every machine.
+        self._index: Final[MatchingIndex[int]] = MatchingIndex()
+        self._numbers: Final[dict[Filter, int]] = {}
+        self._numbered: Final[dict[int, Filter]] = {}
+        self._next_number = 0
         self._reporters: Final[OrderedDict[int, Reporter]] = OrderedDict()
         self._entries: Final[dict[int, dict[Filter, Entry]]] = {}
         self._timers: Final[Timers[int]] = Timers()
@@ -64,19 +68,24 @@ class Receiver:
         for filter_ in predicate.filters:
             wishes = self._filters.setdefault(filter_, [])
             if not wishes:
-                self._index.add(filter_, Predicate([filter_]))
+                self._next_number += 1
+                self._numbers[filter_] = self._next_number
+                self._numbered[self._next_number] = filter_
+                self._index.add(self._next_number, Predicate([filter_]))
             wishes.append(wish)
 
     def unsubscribed(self, wish: int, predicate: Predicate, now: Instant) -> None:
         """One less: flows that only it wanted are not ours to limit any more."""
         self._weights.pop(wish, None)
-        gone = set()
+        gone = []
         for filter_ in predicate.filters:
             self._filters[filter_].remove(wish)
             if not self._filters[filter_]:
                 del self._filters[filter_]
-                self._index.remove(filter_)
-                gone.add(filter_)
+                number = self._numbers.pop(filter_)
+                del self._numbered[number]
+                self._index.remove(number)
+                gone.append(filter_)
         for pub, reporter in self._reporters.items():
             left = [self._entries[pub].pop(f) for f in gone if f in self._entries[pub]]
             reporter.drop(left, now)
@@ -160,7 +169,7 @@ class Receiver:
     def _matching(self, message: Message) -> list[Filter]:
         if len(self._filters) == 1:
             return [*self._filters]
-        return list(self._index.match(message))
+        return [self._numbered[number] for number in sorted(self._index.match(message))]
 
     def _entry(self, session: Session, filter_: Filter) -> Entry:
         entries = self._entries[session.pub]

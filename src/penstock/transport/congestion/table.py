@@ -121,7 +121,8 @@ class FlowTable:
             return []
         if self._is_literal:
             return [flow for flow in self._flows.values() if not flow.bits & ~bits]
-        return [self._flows[id_] for id_ in self._index.match(message)]
+        # Sorted: the index's own order is not the same on every machine.
+        return [self._flows[id_] for id_ in sorted(self._index.match(message))]
 
     def within(self, bits: int) -> list[ControlledFlow]:
         """The flows that a message with this Bloom set may be in."""
