@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from penstock.live.client import Node, connect
     from penstock.live.subscription import Received, Subscription
     from penstock.live.volunteer import Volunteer
+    from penstock.transport.congestion.settings import CongestionSettings
     from penstock.transport.facts import Absence, Loss, Unseen
     from penstock.transport.recovery.cache import CacheSettings
     from penstock.transport.recovery.settings import RecoverySettings
@@ -35,6 +36,7 @@ _HOMES = {
     "PenstockError": "kernel.errors",
     "Received": "live.subscription",
     "RecordSettings": "transport.settings",
+    "CongestionSettings": "transport.congestion.settings",
     "RecoverySettings": "transport.recovery.settings",
     "Subscription": "live.subscription",
     "UnreachableError": "kernel.errors",
@@ -51,6 +53,7 @@ __all__ = [
     "Absence",
     "Agreement",
     "CacheSettings",
+    "CongestionSettings",
     "Loss",
     "Node",
     "OrderingSettings",

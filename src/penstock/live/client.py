@@ -16,6 +16,7 @@ import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 from penstock.content.filter import Predicate
@@ -30,11 +31,13 @@ from penstock.live.answers import Answers
 from penstock.live.epoch import epoch_now, new_epoch
 from penstock.live.ordering import Late, number, ordering_of
 from penstock.live.pump import Pump
+from penstock.live.queue import Queue
 from penstock.live.subscription import QUEUE_MAX, NodePump, Subscription
 from penstock.live.volunteer import Volunteer
 from penstock.overlay.client import Client
+from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Loss, Receipt, Unseen
+from penstock.transport.facts import Absence, Dropped, Loss, Receipt, Unseen
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
     DEFAULT,
@@ -71,7 +74,10 @@ class Node:
         # The subscriptions that have begun, by the endpoint's numbers.
         self._begun: Final = begun
         self._answers: Final = Answers(client)
-        self._pump: Final[NodePump] = Pump(sock, endpoint, deliver=self._deliver, after=self._after)
+        self._queue: Final = Queue(endpoint)
+        self._pump: Final[NodePump] = Pump(
+            sock, endpoint, deliver=self._deliver, record=self._queue.take, after=self._after
+        )
 
     @property
     def is_connected(self) -> bool:
@@ -90,18 +96,33 @@ class Node:
             "socket": dict(self._pump.counters),
         }
 
-    async def publish(self, attributes: Mapping[str, Value], payload: bytes = b"") -> MessageId:
-        """Sends a message to whoever wants it; returns its name."""
+    async def publish(
+        self, attributes: Mapping[str, Value], payload: bytes = b""
+    ) -> MessageId | None:
+        """Sends a message to whoever wants it; returns its name.
+
+        With congestion control it may have to wait for its turn: then it has no name yet,
+        and None is returned. If too many wait already, this does, too, unless the
+        settings say what is dropped instead.
+        """
         message = Message(attributes, payload)
         for name, value in message.attributes.items():
             if not is_finite(value):
                 # Filters cannot name it, nor can the JSON that commands read and write.
                 raise UsageError(f"attribute {name!r} is {value}: leave it out, or say it in words")
-        frame = self._pump.call(lambda endpoint, now: endpoint.publish(message, now=now))
+        id_ = await self._offer(message) if self._queue.is_used else self._publish(message)
         self._answers.published += 1
         if self._answers.published % _PUBLISHED_PER_TURN == 0:
             await asyncio.sleep(0)
-        return frame.id
+        return id_
+
+    def _publish(self, message: Message) -> MessageId:
+        return self._pump.call(lambda endpoint, now: endpoint.publish(message, now=now)).id
+
+    async def _offer(self, message: Message) -> MessageId | None:
+        await self._queue.room()
+        self._pump.call(lambda endpoint, now: endpoint.offer(message, now=now))
+        return self._queue.name_of(message)
 
     def subscribe(
         self,
@@ -185,7 +206,10 @@ class Node:
 
         self._pump.call(begin)
 
-    def _deliver(self, fact: Receipt | Absence | Unseen) -> None:
+    def _deliver(self, fact: Receipt | Absence | Unseen | Dropped) -> None:
+        if isinstance(fact, Dropped):
+            # It is counted, and nobody else can be told: it had no name.
+            return
         subscription = self._begun.get(fact.subscription)
         if subscription is not None:
             subscription.take(fact)
@@ -194,10 +218,12 @@ class Node:
         if self._pump.is_closed:
             # Whoever waits learns of it, and of what the machine died of.
             self._answers.close()
+            self._queue.close()
             for subscription in list(self._begun.values()):
                 subscription.end(self._pump.error)
         else:
             self._answers.look()
+            self._queue.look()
 
 
 class _Losses:
@@ -220,6 +246,7 @@ async def connect(
     publisher: int | None = None,
     record: RecordSettings | None = None,
     recovery: RecoverySettings | None = None,
+    congestion: CongestionSettings | None = None,
     agreement: Agreement = USUAL,
     timeout: float = TIMEOUT_S,
 ) -> AsyncIterator[Node]:
@@ -230,12 +257,14 @@ async def connect(
     others know this node's messages by, drawn at random unless it is given;
     `record` says what each message tells of those before it. With `recovery`, such as
     `RecoverySettings()`, what was lost is asked for, and others are given what they lost.
+    With `congestion`, such as `CongestionSettings()`, publishers send no more than the slowest
+    way to a receiver bears of what that receiver wants; both sides must have it.
     """
     target = address.parse(where)
     timeout_s = number("timeout", timeout)
     # What is wrong with these is to be said before there is a socket to close.
     check_type(Agreement, agreement=agreement)
-    encoder, settings = agreement.encoder(), _settings_of(record, recovery)
+    encoder, settings = agreement.encoder(), _settings_of(record, recovery, congestion)
     if publisher is None:
         pub, epoch = secrets.randbits(_PUBLISHER_BITS), epoch_now()
     else:
@@ -277,14 +306,19 @@ def _predicate_of(interest: str | Predicate) -> Predicate:
 
 
 def _settings_of(
-    record: RecordSettings | None, recovery: RecoverySettings | None
+    record: RecordSettings | None,
+    recovery: RecoverySettings | None,
+    congestion: CongestionSettings | None,
 ) -> EndpointSettings:
     if recovery is not None:
         check_type(RecoverySettings, recovery=recovery)
+    if congestion is not None:
+        check_type(CongestionSettings, congestion=congestion)
+    settings = EndpointSettings(recovery=recovery, congestion=congestion)
     if record is None:
-        return EndpointSettings(recovery=recovery)
+        return settings
     check_type(RecordSettings, record=record)
-    return EndpointSettings(record=record, recovery=recovery)
+    return replace(settings, record=record)
 
 
 async def _socket_to(target: address.Address) -> socket.socket:

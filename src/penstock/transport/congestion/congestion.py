@@ -67,6 +67,11 @@ class Congestion:
         return self._sender is not None and self._sender.is_full
 
     @property
+    def drops(self) -> bool:
+        """Whether, when it is full, something is dropped; else whoever publishes waits."""
+        return self._settings.policy != "block"
+
+    @property
     def waiting(self) -> int:
         """Messages that wait for tokens."""
         return 0 if self._sender is None else self._sender.waiting

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.content.filter import Filter
+from penstock.content.syntax.writer import format_filter
 from penstock.kernel.instant import Instant
 from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.numbers import Numbers
@@ -20,6 +21,7 @@ class Entry:
         "heard_ns",
         "is_limiting",
         "meter",
+        "name",
         "numbers",
         "quota_mps",
         "rate_mps",
@@ -28,6 +30,7 @@ class Entry:
 
     def __init__(self, filter_: Filter, bits: int, weight: float = 1.0) -> None:
         self.filter: Final = filter_
+        self.name: Final = format_filter(filter_)
         self.bits: Final = bits
         self.weight: Final = weight
         self.meter: Final = Meter()

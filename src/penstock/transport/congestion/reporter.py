@@ -212,7 +212,7 @@ class Reporter:
         )
         flows = tuple(
             [
-                FlowReport(str(entry.filter), entry.rate_mps, entry.quota_mps, entry.is_limiting)
+                FlowReport(entry.name, entry.rate_mps, entry.quota_mps, entry.is_limiting)
                 for entry in asked
             ]
         )
