@@ -15,8 +15,9 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver, Port, Record
 from penstock.trace.fates import ReceiverFate
+from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Receipt, Unseen
+from penstock.transport.facts import Absence, Dropped, Receipt, Unseen
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
     DEFAULT,
@@ -96,6 +97,7 @@ class Bus:
         self.receipts: dict[int, list[Receipt]] = {}
         self.absences: dict[int, list[Absence]] = {}
         self.unseen: dict[int, list[Unseen]] = {}
+        self.dropped = 0
         self._on_the_way: list[tuple[Instant, int, int, TransportFrame]] = []
         self._serial = count()
 
@@ -108,9 +110,12 @@ class Bus:
         epoch: int = 1,
         interest: str | None = None,
         ordering: OrderingSettings = DEFAULT,
+        congestion: CongestionSettings | None = None,
     ) -> Endpoint[TransportFrame]:
         tap = self.taps[me] = Tap(self, me)
-        settings = EndpointSettings(record=RecordSettings(size=record), recovery=recovery)
+        settings = EndpointSettings(
+            record=RecordSettings(size=record), recovery=recovery, congestion=congestion
+        )
         endpoint = Endpoint[TransportFrame](
             tap, pub=me, epoch=epoch, encoder=ENCODER, settings=settings, draw=Random(me).random
         )
@@ -128,6 +133,9 @@ class Bus:
 
     def publish(self, me: int, **attributes: int) -> Data:
         return self.endpoints[me].publish(Message(attributes), now=self.now)
+
+    def offer(self, me: int, **attributes: int) -> None:
+        self.endpoints[me].offer(Message(attributes), now=self.now)
 
     def carry(
         self, sender: int, frame: TransportFrame, traffic: TrafficClass, now: Instant
@@ -176,6 +184,8 @@ class Bus:
                     self.receipts[me].append(fact)
                 elif isinstance(fact, Unseen):
                     self.unseen[me].append(fact)
+                elif isinstance(fact, Dropped):
+                    self.dropped += 1
                 else:
                     assert isinstance(fact, Absence)
                     self.absences[me].append(fact)

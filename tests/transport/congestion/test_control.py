@@ -1,0 +1,169 @@
+"""Publishers and receivers together: how fast it gets, and whom it slows down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from penstock.content.syntax import parse
+from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.transport.congestion.response import throughput
+from penstock.transport.congestion.session import State
+from penstock.transport.congestion.settings import DEFAULT
+from penstock.wire.frames.base import TransportFrame
+from penstock.wire.frames.data import Data
+from penstock.wire.frames.echo_request import EchoRequest
+from penstock.wire.frames.feedback import Feedback
+from tests.transport.recovery.bus import Bus
+
+PUBLISHER, ONE, OTHER = 1, 2, 3
+CONTROL = replace(DEFAULT, policy="drop-oldest", queue_max=50)
+
+
+class Lossy:
+    """Loses so much of what goes to some."""
+
+    def __init__(self, share: float, *receivers: int) -> None:
+        self.share = share
+        self.receivers = set(receivers)
+        self._draws = Random(5)
+
+    def __call__(self, _sender: int, receiver: int, frame: TransportFrame) -> bool:
+        is_lossy = receiver in self.receivers and isinstance(frame, Data)
+        return is_lossy and self._draws.random() < self.share
+
+
+def publish(bus: Bus, rate: int, for_s: float, *values: int) -> None:
+    """So many a second, of each of these."""
+    for _ in range(round(rate * for_s)):
+        for value in values:
+            bus.offer(PUBLISHER, a=value)
+        bus.run(SECOND // rate)
+
+
+def fair_rate(loss: float, rtt_s: float) -> float:
+    """T at the rate of loss events: what is lost within a round trip of a loss is of one event."""
+    rate = throughput(1, rtt_s, loss)
+    for _ in range(20):
+        rate = throughput(1, rtt_s, 1 / (1 / loss + rate * rtt_s))
+    return rate * (1 - loss)
+
+
+@pytest.mark.parametrize(("loss", "delay_ms"), [(0.01, 50), (0.03, 25), (0.05, 100)])
+def test_in_the_long_run_it_gets_what_a_connection_would(loss: float, delay_ms: int) -> None:
+    bus = Bus(delay_ns=delay_ms * MILLISECOND, loses=Lossy(loss, ONE))
+    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
+    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
+    publish(bus, 250, 20, 1)
+    before = len(bus.receipts[ONE])
+    publish(bus, 250, 80, 1)
+    rate = (len(bus.receipts[ONE]) - before) / 80
+    assert rate == pytest.approx(fair_rate(loss, 2 * delay_ms / 1_000), rel=0.2)
+
+
+def test_who_gets_something_else_keeps_its_rate() -> None:
+    bus = Bus(delay_ns=50 * MILLISECOND, loses=Lossy(0.05, ONE))
+    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
+    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
+    bus.add(OTHER, None, interest="a = 2", congestion=CONTROL)
+    publish(bus, 200, 10, 1, 2)
+    one, other = len(bus.receipts[ONE]), len(bus.receipts[OTHER])
+    publish(bus, 200, 10, 1, 2)
+    assert len(bus.receipts[ONE]) - one < 0.4 * 2_000
+    assert len(bus.receipts[OTHER]) - other > 0.95 * 2_000
+
+
+def test_who_gets_the_same_is_slowed_down_with_it() -> None:
+    bus = Bus(delay_ns=50 * MILLISECOND, loses=Lossy(0.05, ONE))
+    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
+    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
+    bus.add(OTHER, None, interest="a >= 1", congestion=CONTROL)
+    publish(bus, 200, 10, 1, 2)
+    other = len(bus.receipts[OTHER])
+    publish(bus, 200, 10, 1, 2)
+    of_one = [r for r in bus.receipts[OTHER][other:] if r.frame.message.attributes["a"] == 1]
+    of_other = [r for r in bus.receipts[OTHER][other:] if r.frame.message.attributes["a"] == 2]
+    assert len(of_one) < 0.4 * 2_000
+    assert len(of_other) > 0.95 * 2_000
+
+
+def test_where_nothing_is_lost_nothing_is_said() -> None:
+    bus = Bus(delay_ns=20 * MILLISECOND)
+    bus.add(PUBLISHER, None, congestion=CONTROL)
+    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
+    publish(bus, 100, 20, 1)
+    assert not bus.frames(Feedback)
+    assert len(bus.frames(EchoRequest)) <= 5
+    # It began at a hundred a second, and waited for nothing.
+    assert len(bus.receipts[ONE]) >= 1_990
+    assert not bus.endpoints[PUBLISHER].congestion.flows  # type: ignore[union-attr]
+
+
+def test_the_states_of_a_session() -> None:
+    lossy = Lossy(0.0, ONE)
+    bus = Bus(delay_ns=20 * MILLISECOND, loses=lossy)
+    bus.add(PUBLISHER, None, congestion=CONTROL)
+    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
+    congestion = bus.endpoints[ONE].congestion
+    assert congestion is not None
+    publish(bus, 50, 0.06, 1)
+    assert [session.state for session in congestion.sessions] == [State.JOIN]
+    publish(bus, 50, 1, 1)
+    (session,) = congestion.sessions
+
+    def state() -> State:
+        return session.state
+
+    assert state() is State.SLOWSTART
+    assert session.rtt.ns == pytest.approx(40 * MILLISECOND, rel=0.01)
+    lossy.share = 0.2
+    publish(bus, 50, 2, 1)
+    assert state() is State.CONTROL
+    said = len(bus.frames(Feedback))
+    assert said > 0
+    bus.run(30 * SECOND)
+    assert state() is State.IDLE
+    quiet = len(bus.frames(Feedback))
+    bus.run(30 * SECOND)
+    assert len(bus.frames(Feedback)) == quiet
+    lossy.share = 0.0
+    publish(bus, 50, 1, 1)
+    assert state() is State.SLOWSTART
+
+
+def test_of_many_who_lose_the_same_few_speak() -> None:
+    draws, lost = Random(3), dict[int, bool]()
+
+    def loses(_sender: int, _receiver: int, frame: TransportFrame) -> bool:
+        """All lose the same messages."""
+        if not isinstance(frame, Data):
+            return False
+        return lost.setdefault(frame.seq, draws.random() < 0.02)
+
+    bus = Bus(delay_ns=20 * MILLISECOND, loses=loses)
+    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
+    for me in range(10, 110):
+        bus.add(me, None, interest="a = 1", congestion=CONTROL)
+    publish(bus, 100, 10, 1)
+    said = bus.frames(Feedback)
+    # A hundred receivers in ten seconds, each of which could speak 25 times a second.
+    assert 0 < len(said) < 10 * 40
+    assert len(bus.endpoints[PUBLISHER].congestion.flows) == 1  # type: ignore[union-attr]
+
+
+def test_who_leaves_does_not_hold_up_the_others() -> None:
+    bus = Bus(delay_ns=20 * MILLISECOND, loses=Lossy(0.1, ONE))
+    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
+    one = bus.add(ONE, None, congestion=CONTROL)
+    bus.add(OTHER, None, interest="a >= 1", congestion=CONTROL)
+    number = one.subscribe(parse("a = 1"), now=bus.now)
+    publish(bus, 200, 10, 1)
+    slow = len(bus.receipts[OTHER])
+    one.unsubscribe(number, now=bus.now)
+    publish(bus, 200, 4, 1)
+    fast = len(bus.receipts[OTHER])
+    publish(bus, 200, 4, 1)
+    assert slow < 0.6 * 2_000
+    assert len(bus.receipts[OTHER]) - fast > 0.95 * 800
