@@ -228,6 +228,7 @@ def echo_replies() -> st.SearchStrategy[EchoReply]:
         send_ts_us=unsigned(48),
         echo_ts_us=unsigned(32),
         hold_100us=unsigned(16),
+        receivers=unsigned(16),
     )
 
 

@@ -200,8 +200,8 @@ GOLDEN += [
         "0106 0000000000000001 0000000000000002 00000003 00 00",
     ),
     (
-        EchoReply(to=1, pub=2, send_ts_us=0x191A1B1C1D1E, echo_ts_us=3, hold_100us=4),
-        "0107 0000000000000001 0000000000000002 00000003 0004 191a1b1c1d1e",
+        EchoReply(to=1, pub=2, send_ts_us=0x191A1B1C1D1E, echo_ts_us=3, hold_100us=4, receivers=5),
+        "0107 0000000000000001 0000000000000002 00000003 0004 0005 191a1b1c1d1e",
     ),
 ]
 IDS = [f"{type(frame).__name__}-{i}" for i, (frame, _) in enumerate(GOLDEN)]

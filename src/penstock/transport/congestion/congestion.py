@@ -137,14 +137,16 @@ class Congestion:
     def _on_echo_request(self, request: EchoRequest, now: Instant) -> None:
         if request.pub != self._me:
             return
+        receivers = 0
         if self._sender is not None:
-            self._sender.on_echo_request(request)
+            receivers = self._sender.on_echo_request(request, now)
         reply = EchoReply(
             to=request.subscriber,
             pub=self._me,
             send_ts_us=stamp_us(now),
             echo_ts_us=request.send_ts_us,
             hold_100us=0,
+            receivers=receivers,
         )
         self._send(Echoed(reply), now)
 

@@ -100,7 +100,7 @@ class Receiver:
         else:
             self._reporters.move_to_end(frame.pub)
         session = reporter.session
-        session.rtt.on_message(way_of(frame.send_ts_us, now))
+        session.rtt.on_message(way_of(frame.send_ts_us, now), now)
         matching = [self._entry(session, filter_) for filter_ in self._matching(frame.message)]
         session.on_data(frame, matching, size_bytes, now)
         reporter.on_data(frame, now)
@@ -124,6 +124,7 @@ class Receiver:
         reporter = self._reporters.get(reply.pub)
         if reporter is not None and reply.to == self._me:
             reporter.on_echo(reply.echo_ts_us, reply.hold_100us, reply.send_ts_us, now)
+            reporter.on_receivers(reply.receivers)
             self._rearm(reporter)
 
     # What is due.

@@ -17,7 +17,7 @@ from penstock.transport.congestion.entry import Entry
 from penstock.transport.congestion.facts import Echoed, FlowReport, Reported
 from penstock.transport.congestion.session import Session, State
 from penstock.transport.congestion.settings import CongestionSettings
-from penstock.transport.congestion.suppression import ROUND_TRIPS, is_said, wait_ns
+from penstock.transport.congestion.suppression import is_said, longest_ns, wait_ns
 from penstock.wire.frames.data import Data, Flow
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback, FlowRequest
@@ -67,6 +67,8 @@ class Reporter:
         self._draw: Final = draw
         self._send: Final = send
         self._round = 0
+        # As many may have the same to say, until the publisher tells how many there are.
+        self._receivers = settings.receivers_max
         self._r_max_ns: Duration = session.rtt.ns
         self._echoes = 0
         self._echo_at: Instant = now
@@ -106,6 +108,11 @@ class Reporter:
         if not was_measured:
             session.on_measured(was_ns)
             self._reckon_at = min(self._reckon_at, now + session.rtt.ns)
+
+    def on_receivers(self, receivers: int) -> None:
+        """The publisher says how many it knows of."""
+        if receivers:
+            self._receivers = min(receivers, self._settings.receivers_max)
 
     def on_lost(self, due_ns: Instant, now: Instant) -> None:
         """A message did not come."""
@@ -182,9 +189,8 @@ class Reporter:
         if self._is_literal:
             self._say(self.session.wanting(), now)
         elif self._speak_at is None:
-            longest_ns = ROUND_TRIPS * max(self._r_max_ns, self.session.rtt.ns)
-            receivers = max(2, self._settings.receivers_max)
-            self._speak_at = now + wait_ns(longest_ns, receivers, self._draw())
+            longest = longest_ns(max(self._r_max_ns, self.session.rtt.ns), self._receivers)
+            self._speak_at = now + wait_ns(longest, self._receivers, self._draw())
 
     def _is_due(self, limited: list[Entry], now: Instant) -> bool:
         if self._is_literal:

@@ -20,43 +20,52 @@ _R_MIN_NS: Final = MILLISECOND
 # Of what was: the limiting receiver is measured often, and must not jump.
 _KEEP_LIMITING: Final = 0.9
 _KEEP: Final = 0.5
-# Of messages there are many in a round trip.
-_KEEP_BETWEEN: Final = 0.98
-_KEEP_LONG: Final = 0.99
+# Round trips over which messages move it, and move what it is just now.
+_OVER: Final = 10
+_OVER_NOW: Final = 0.5
 
 
 class Rtt:
     """Of one session."""
 
-    __slots__ = ("_back_ns", "is_measured", "long_ns", "ns", "way_ns")
+    __slots__ = ("_at", "_back_ns", "_mean_ns", "is_measured", "now_ns", "way_ns")
 
     def __init__(self) -> None:
-        self.ns: Duration = R_FIRST_NS
+        self._mean_ns: float = R_FIRST_NS
+        # What it is just now: longer than the mean while a queue grows.
+        self.now_ns: float = R_FIRST_NS
         self.is_measured = False
-        # Slower than `ns`, to see whether a queue grows.
-        self.long_ns: float = R_FIRST_NS
         # Now less the stamp, of the last message: the way here and the clocks.
         self.way_ns: Duration = 0
         # The way back, less the clocks.
         self._back_ns: Duration | None = None
+        self._at: Instant | None = None
 
-    def on_message(self, way_ns: Duration) -> None:
+    @property
+    def ns(self) -> Duration:
+        """R, on average over some round trips."""
+        return round(self._mean_ns)
+
+    def on_message(self, way_ns: Duration, now: Instant) -> None:
         """A message, `way_ns` after its stamp."""
-        self.way_ns = way_ns
+        since_ns = 0 if self._at is None else max(0, now - self._at)
+        self.way_ns, self._at = way_ns, now
         if self._back_ns is not None:
-            now_ns = max(self._back_ns + way_ns, _R_MIN_NS)
-            self.ns = round(_KEEP_BETWEEN * self.ns + (1 - _KEEP_BETWEEN) * now_ns)
-            self.long_ns = _KEEP_LONG * self.long_ns + (1 - _KEEP_LONG) * now_ns
+            seen_ns = max(self._back_ns + way_ns, _R_MIN_NS)
+            share = min(1.0, since_ns / (_OVER * self._mean_ns))
+            self._mean_ns += share * (seen_ns - self._mean_ns)
+            share = min(1.0, since_ns / (_OVER_NOW * self._mean_ns))
+            self.now_ns += share * (seen_ns - self.now_ns)
 
     def on_echo(self, sample_ns: Duration, way_ns: Duration, *, is_limiting: bool) -> None:
         """There and back took so long, less what the publisher held it for."""
         sample_ns = max(sample_ns, _R_MIN_NS)
         if not self.is_measured:
             self.is_measured = True
-            self.ns, self.long_ns = sample_ns, sample_ns
+            self._mean_ns, self.now_ns = sample_ns, sample_ns
         else:
             keep = _KEEP_LIMITING if is_limiting else _KEEP
-            self.ns = round(keep * self.ns + (1 - keep) * sample_ns)
+            self._mean_ns = keep * self._mean_ns + (1 - keep) * sample_ns
         self._back_ns = sample_ns - way_ns
         self.way_ns = way_ns
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
-from penstock.kernel.instant import Duration, Instant, earliest
+from penstock.kernel.instant import SECOND, Duration, Instant, earliest
 from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.outbox import Outbox
@@ -37,6 +37,9 @@ from penstock.wire.quantise import hold_100us, quantise_rate, r_max_code, r_max_
 _START: Final = -1
 _R_MAX_KEPT: Final = 0.9
 _ECHOES_MAX: Final = 4_096
+# Receivers ask for an echo twice a minute; of more it is not known how many they are.
+_RECEIVER_NS: Final = 90 * SECOND
+_RECEIVERS_MAX: Final = 16_384
 # What an echo, and a flow's announcement beside its Bloom set, take of a frame.
 _ECHO_BYTES: Final = 14
 _DETAIL_BYTES: Final = 5
@@ -72,6 +75,8 @@ class Sender:
         self._matched_with = (0, True)
         # Stamps to give back, by the flow that they are of.
         self._echoes: Final[OrderedDict[int, _Stamp]] = OrderedDict()
+        # Who asked for an echo, and when; who asked last comes last.
+        self._receivers: Final[OrderedDict[int, Instant]] = OrderedDict()
         self.r_max_ns: Duration = R_FIRST_NS
         self._is_r_known = False
         self._peak_ns: Duration = 0
@@ -170,10 +175,16 @@ class Sender:
                     self._echoes.popitem(last=False)
         self._counters["flows_refused"] = self.table.refused
 
-    def on_echo_request(self, request: EchoRequest) -> None:
-        """A receiver that has joined may say how far away it is."""
+    def on_echo_request(self, request: EchoRequest, now: Instant) -> int:
+        """A receiver that has joined may say how far away it is; returns how many there are."""
         if request.r_code is not None:
             self._on_rtt(r_max_ns(request.r_code))
+        self._receivers.pop(request.subscriber, None)
+        self._receivers[request.subscriber] = now
+        oldest = next(iter(self._receivers))
+        if len(self._receivers) > _RECEIVERS_MAX or now - self._receivers[oldest] > _RECEIVER_NS:
+            del self._receivers[oldest]
+        return len(self._receivers)
 
     def may_repair(self, bits: int, now: Instant) -> bool:
         """Whether what is sent again may leave: a tenth of each of its flows is for such."""

@@ -162,7 +162,7 @@ class Session:
         if self._is_literal or not self.rtt.is_measured:
             return allowed
         # RFC 5348 §4.5: less while the queue grows, more while it shrinks.
-        return allowed * sqrt(self.rtt.long_ns / max(1, self.rtt.ns))
+        return allowed * sqrt(self.rtt.ns / self.rtt.now_ns)
 
     def _share(self, allowed_mps: float) -> None:
         shares = max_min(
@@ -192,7 +192,8 @@ class Session:
 
     @property
     def _rtt_s(self) -> float:
-        return self.rtt.ns / SECOND
+        # The dissertation's changes with every message.
+        return (self.rtt.now_ns if self._is_literal else self.rtt.ns) / SECOND
 
     @property
     def _share_seen(self) -> float:

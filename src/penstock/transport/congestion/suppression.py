@@ -15,9 +15,11 @@ from typing import Final
 
 from penstock.kernel.instant import Duration
 
-RECEIVERS_MIN: Final = 16
-# T, in the largest round trips.
+# T, in the largest round trips, for so many; for fewer it is shorter as their logarithm is,
+# and then as many speak before the first is heard.
 ROUND_TRIPS: Final = 6
+_RECEIVERS: Final = 10_000
+_RECEIVERS_MIN: Final = 2
 # A rate this much higher than ours is as low as ours.
 _TOLERANCE: Final = 0.1
 
@@ -27,6 +29,12 @@ def wait_ns(longest_ns: Duration, receivers: int, draw: float) -> Duration:
     if draw <= 0:
         return 0
     return max(0, round(longest_ns * (1 + log(draw) / log(max(2, receivers)))))
+
+
+def longest_ns(r_max_ns: Duration, receivers: int) -> Duration:
+    """T, for so many."""
+    many = log(max(_RECEIVERS_MIN, receivers)) / log(_RECEIVERS)
+    return round(ROUND_TRIPS * r_max_ns * many)
 
 
 def is_said(known_mps: float, own_mps: float) -> bool:

@@ -1,9 +1,9 @@
 """ECHO_REP on the wire.
 
-    +---------+------+----+-----+---------+------+---------+
-    | version | type | to | pub | echo_ts | hold | send_ts |
-    +---------+------+----+-----+---------+------+---------+
-      1         1      8    8     4         2      6
+    +---------+------+----+-----+---------+------+-----------+---------+
+    | version | type | to | pub | echo_ts | hold | receivers | send_ts |
+    +---------+------+----+-----+---------+------+-----------+---------+
+      1         1      8    8     4         2      2           6
 
 The stamps are in microseconds, the hold in 100 µs.
 """
@@ -15,7 +15,7 @@ from penstock.wire.codec.reader import Reader
 from penstock.wire.frames.echo_reply import EchoReply
 from penstock.wire.quantise import STAMP_BYTES
 
-_HEAD: Final = Struct(">QQIH")
+_HEAD: Final = Struct(">QQIHH")
 
 
 def size(frame: EchoReply) -> int:
@@ -26,16 +26,21 @@ def size(frame: EchoReply) -> int:
 
 def write(frame: EchoReply) -> bytes:
     """The body."""
-    head = _HEAD.pack(frame.to, frame.pub, frame.echo_ts_us, frame.hold_100us)
+    head = _HEAD.pack(frame.to, frame.pub, frame.echo_ts_us, frame.hold_100us, frame.receivers)
     return head + frame.send_ts_us.to_bytes(STAMP_BYTES, "big")
 
 
 def read(data: bytes) -> EchoReply:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    to, pub, echo_ts_us, hold_100us = reader.unpack(_HEAD)
+    to, pub, echo_ts_us, hold_100us, receivers = reader.unpack(_HEAD)
     send_ts_us = reader.wide(STAMP_BYTES)
     reader.end()
     return EchoReply(
-        to=to, pub=pub, send_ts_us=send_ts_us, echo_ts_us=echo_ts_us, hold_100us=hold_100us
+        to=to,
+        pub=pub,
+        send_ts_us=send_ts_us,
+        echo_ts_us=echo_ts_us,
+        hold_100us=hold_100us,
+        receivers=receivers,
     )

@@ -15,12 +15,15 @@ class EchoReply(TransportFrame, frozen=True, kw_only=True, gc=False):
     # The subscriber's own stamp, and how long it was held.
     echo_ts_us: int
     hold_100us: int
+    # How many have asked of late: so many may have the same to say.
+    receivers: int = 0
 
     def __post_init__(self) -> None:
         check_unsigned(64, to=self.to, pub=self.pub)
         check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)
         check_unsigned(ECHO_STAMP_BITS, echo_ts_us=self.echo_ts_us)
         check_unsigned(HOLD_BITS, hold_100us=self.hold_100us)
+        check_unsigned(16, receivers=self.receivers)
 
     @property
     def message(self) -> Message:
