@@ -75,10 +75,10 @@ def test_much_less_is_lost_and_the_link_stays_busy(source: Source) -> None:
         for name in ("off", "default", "literal")
     }
     assert lost["off"] > 0.2
-    assert lost["default"] < lost["off"] / 5
-    assert lost["literal"] < lost["off"] / 5
+    assert lost["default"] < lost["off"] / 20
+    assert lost["literal"] < lost["off"]
     # The dissertation's takes every loss for an event, and long to recover from the first ones.
-    assert result.variants["default"]["bottleneck_use.late"].mean > 0.85
+    assert result.variants["default"]["bottleneck_use.late"].mean > 0.9
 
 
 def test_the_same_again_and_with_the_codec_in_the_path(source: Source) -> None:

@@ -234,8 +234,8 @@ class CongestionPart(Part, frozen=True, kw_only=True):
     kind: Literal["off", "default", "literal"] = "default"
     # The size that a message counts as; its own if left out.
     nominal_bytes: Count | None = None
-    # By how much of what comes a flow may grow in a round trip.
-    increase: Annotated[float, Meta(gt=0, le=1)] = 0.75
+    # By how much of what comes a flow may grow in a round trip; the kind's own if left out.
+    increase: Annotated[float, Meta(gt=0, le=1)] | None = None
     # Messages a second that a publisher begins with.
     initial_rate: Positive = 100
     # Messages that wait at a publisher, and what becomes of more.

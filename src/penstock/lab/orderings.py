@@ -27,6 +27,7 @@ from penstock.lab.experiment import (
     RecoveryPart,
     TransportPart,
 )
+from penstock.transport.congestion import settings as congestion
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.latch import Conditional
 from penstock.transport.recovery import settings as recovery
@@ -88,10 +89,11 @@ def endpoint_settings(part: TransportPart | None) -> EndpointSettings:
 
 def congestion_settings(part: CongestionPart) -> CongestionSettings:
     """How publishers are slowed down."""
-    return CongestionSettings(
-        law="literal" if part.kind == "literal" else "equation",
+    settings = congestion.LITERAL if part.kind == "literal" else congestion.DEFAULT
+    return replace(
+        settings,
         nominal_bytes=part.nominal_bytes,
-        increase=part.increase,
+        increase=settings.increase if part.increase is None else part.increase,
         initial_rate_mps=part.initial_rate,
         queue_max=part.queue,
         # In an experiment nobody waits: what there is no room for is dropped.

@@ -88,7 +88,7 @@ def test_there_is_no_mean_before_the_first_event() -> None:
 def test_what_is_lost_within_a_round_trip_is_one_event() -> None:
     losses = Losses()
     losses.on_lost(0, RTT)
-    losses.begin(20)
+    losses.begin(20, 0)
     for due_ns in (1, RTT // 2, RTT):
         assert not losses.on_lost(due_ns, RTT)
     for _ in range(6):
@@ -103,7 +103,7 @@ def test_what_is_lost_within_a_round_trip_is_one_event() -> None:
 def test_the_literal_rule_counts_less_after_gaps() -> None:
     losses = Losses(is_literal=True)
     losses.on_lost(0, RTT)
-    losses.begin(1)
+    losses.begin(1, 0)
     seen = []
     for gap in (0, 1, 2, 3, 5, 10, None, 4, 0, 20, None, 0):
         if gap is None:
@@ -126,7 +126,7 @@ def test_how_likely_a_record_tells(share: float, record: int, told: float) -> No
 def test_what_records_do_not_tell_of_is_allowed_for() -> None:
     losses = Losses()
     losses.on_lost(0, RTT)
-    losses.begin(100)
+    losses.begin(100, 0)
     assert losses.rate() == pytest.approx(0.01)
     assert losses.rate(match_share=0.5, record=2) == pytest.approx(0.01 / 0.75)
     assert losses.rate(match_share=0.0, record=1) == 1

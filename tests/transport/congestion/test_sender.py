@@ -197,7 +197,11 @@ def test_a_publisher_begins_slowly_and_doubles() -> None:
         line.publish(a=1)
     line.run(20 * MILLISECOND)
     assert len(line.left) <= 5
-    line.run(300 * MILLISECOND)
+    line.run(240 * MILLISECOND)
+    assert len(line.left) <= 40
+    line.run(490 * MILLISECOND)
+    assert len(line.left) <= 100
+    line.run(2 * SECOND)
     assert len(line.left) == 1_000
 
 

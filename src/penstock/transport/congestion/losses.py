@@ -61,8 +61,10 @@ class Losses:
         self.intervals.close()
         return True
 
-    def begin(self, first: float) -> None:
-        """After the first event: what went before it."""
+    def begin(self, first: float, now: Instant) -> None:
+        """At the first event, or as if there were one now: what went before it."""
+        if self._event_ns is None:
+            self._event_ns = now
         self.intervals.begin(first)
 
     def clear(self) -> None:

@@ -28,13 +28,15 @@ _OVER_NOW: Final = 0.5
 class Rtt:
     """Of one session."""
 
-    __slots__ = ("_at", "_back_ns", "_mean_ns", "is_measured", "now_ns", "way_ns")
+    __slots__ = ("_at", "_back_ns", "_mean_ns", "is_measured", "least_ns", "now_ns", "way_ns")
 
     def __init__(self) -> None:
         self._mean_ns: float = R_FIRST_NS
         # What it is just now: longer than the mean while a queue grows.
         self.now_ns: float = R_FIRST_NS
         self.is_measured = False
+        # The shortest there was: without queues, that is.
+        self.least_ns: Duration = R_FIRST_NS
         # Now less the stamp, of the last message: the way here and the clocks.
         self.way_ns: Duration = 0
         # The way back, less the clocks.
@@ -52,6 +54,7 @@ class Rtt:
         self.way_ns, self._at = way_ns, now
         if self._back_ns is not None:
             seen_ns = max(self._back_ns + way_ns, _R_MIN_NS)
+            self.least_ns = min(self.least_ns, seen_ns)
             share = min(1.0, since_ns / (_OVER * self._mean_ns))
             self._mean_ns += share * (seen_ns - self._mean_ns)
             share = min(1.0, since_ns / (_OVER_NOW * self._mean_ns))
@@ -66,6 +69,7 @@ class Rtt:
         else:
             keep = _KEEP_LIMITING if is_limiting else _KEEP
             self._mean_ns = keep * self._mean_ns + (1 - keep) * sample_ns
+        self.least_ns = min(self.least_ns, sample_ns)
         self._back_ns = sample_ns - way_ns
         self.way_ns = way_ns
 

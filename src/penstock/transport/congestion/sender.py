@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
-from penstock.kernel.instant import SECOND, Duration, Instant, earliest
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant, earliest
 from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.outbox import Outbox
@@ -36,6 +36,8 @@ from penstock.wire.quantise import hold_100us, quantise_rate, r_max_code, r_max_
 
 _START: Final = -1
 _R_MAX_KEPT: Final = 0.9
+_DRAIN: Final = 1.25
+_DOUBLE_MIN_NS: Final = 250 * MILLISECOND
 _ECHOES_MAX: Final = 4_096
 # Receivers ask for an echo twice a minute; of more it is not known how many they are.
 _RECEIVER_NS: Final = 90 * SECOND
@@ -204,16 +206,18 @@ class Sender:
             self._end_round()
             self._round_at = now + ROUND_TRIPS * self.r_max_ns
         self.table.expire(self.r_max_ns, now)
-        if self._start is not None and now - self._doubled_ns >= self.r_max_ns:
+        if self._start is not None and now - self._doubled_ns >= self._double_ns:
             self._doubled_ns = now
             if not self._outbox and self._offered.rate(now) < self._start.quota_mps:
                 self._start = None
             else:
-                self._start.set_quota(2 * self._start.quota_mps, now)
+                # What has gathered meanwhile must not come at once.
+                most = max(_DRAIN * self._offered.rate(now), self._start.quota_mps)
+                self._start.set_quota(min(2 * self._start.quota_mps, most), now)
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
-        start = None if self._start is None else self._doubled_ns + self.r_max_ns
+        start = None if self._start is None else self._doubled_ns + self._double_ns
         return earliest(self._round_at, start if self._round_at is not None else None)
 
     def next_at(self, now: Instant) -> Instant | None:
@@ -221,6 +225,11 @@ class Sender:
         return self._outbox.next_at(now) if self._outbox else None
 
     # How it is done.
+
+    @property
+    def _double_ns(self) -> Duration:
+        """Whoever has to complain must have the time to: a queue makes round trips longer."""
+        return max(self.r_max_ns, _DOUBLE_MIN_NS)
 
     def _match(self, message: Message) -> list[ControlledFlow]:
         bits = self._encoder.message_bits(message) if self._is_literal else 0

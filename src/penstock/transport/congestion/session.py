@@ -18,7 +18,7 @@ from enum import Enum
 from math import inf, sqrt
 from typing import Final
 
-from penstock.kernel.instant import SECOND, Duration, Instant
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.transport.congestion.entry import Entry
 from penstock.transport.congestion.losses import Losses
 from penstock.transport.congestion.meter import Meter
@@ -35,6 +35,9 @@ _IDLE_RTTS: Final = 10
 # Less than this share of a quota is used: more would not be either.
 _USED: Final = 0.8
 _SIZE_KEEP: Final = 0.95
+# A round trip so much longer than the shortest means that a queue has filled.
+_QUEUED: Final = 2
+_QUEUED_NS: Final = 50 * MILLISECOND
 
 
 class State(Enum):
@@ -94,14 +97,17 @@ class Session:
         if self.losses.has_any:
             return self.losses.on_lost(due_ns, self.rtt.ns)
         self.losses.on_lost(due_ns, self.rtt.ns)
+        self._begin_control(now)
+        return True
+
+    def _begin_control(self, now: Instant) -> None:
         rate_mps = max(self.meter.rate(now), 1 / self._rtt_s)
         if self._is_literal:
-            self.losses.begin(max(1.0, self.losses.intervals.current))
+            self.losses.begin(max(1.0, self.losses.intervals.current), now)
         else:
             # What went before is as if a connection had got just what came.
-            self.losses.begin(1 / loss_rate(1, self._rtt_s, rate_mps))
+            self.losses.begin(1 / loss_rate(1, self._rtt_s, rate_mps), now)
         self.state = State.CONTROL
-        return True
 
     def on_measured(self, was_ns: Duration) -> None:
         """The round trip is known: what was reckoned with another is put right."""
@@ -124,6 +130,9 @@ class Session:
         self.rate_mps = self.meter.rate(now)
         for entry in self.entries:
             entry.rate_mps = entry.meter.rate(now)
+        if self.state is State.SLOWSTART and not self._is_literal and self._has_queue():
+            # Before the first loss, which comes when all of the queue is full.
+            self._begin_control(now)
         self.allowed_mps = max(_RATE_MIN_MPS, self._allowed())
         if self.allowed_mps < self.rate_mps:
             self._share(self.allowed_mps)
@@ -164,6 +173,9 @@ class Session:
         # RFC 5348 §4.5: less while the queue grows, more while it shrinks.
         return allowed * sqrt(self.rtt.ns / self.rtt.now_ns)
 
+    def _has_queue(self) -> bool:
+        return self.rtt.now_ns > _QUEUED * self.rtt.least_ns + _QUEUED_NS
+
     def _share(self, allowed_mps: float) -> None:
         shares = max_min(
             [entry.rate_mps for entry in self.entries],
@@ -180,13 +192,14 @@ class Session:
             if not entry.is_limiting:
                 entry.quota_mps = max(entry.quota_mps, entry.rate_mps)
         for entry in limited:
-            if not self._is_literal and entry.rate_mps < _USED * entry.quota_mps:
-                # The publisher has no more to send.
-                continue
             most = self._settings.increase * entry.rate_mps
             if not self._is_literal:
                 most = max(most, 1 / self._rtt_s)
-            entry.quota_mps = entry.rate_mps + min(most, unused_mps / len(limited))
+            quota_mps = entry.rate_mps + min(most, unused_mps / len(limited))
+            if not self._is_literal and entry.rate_mps < _USED * entry.quota_mps:
+                # The publisher has no more to send, or the network bears no more.
+                quota_mps = min(max(quota_mps, entry.quota_mps), entry.rate_mps + unused_mps)
+            entry.quota_mps = quota_mps
 
     # What it is reckoned with.
 

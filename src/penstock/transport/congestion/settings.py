@@ -20,7 +20,7 @@ class CongestionSettings:
     # history, nobody's feedback is suppressed, and gaps count as the dissertation says.
     law: OneOf["equation", "literal"] = "equation"
     # α: by how much of what comes a limiting receiver raises a flow in a round trip.
-    increase: float = 0.75
+    increase: float = 0.1
     # The size that a message counts as, in bytes; None for its own [C14].
     nominal_bytes: int | None = None
     # How many there may be who would say the same of a flow.
@@ -56,4 +56,4 @@ class CongestionSettings:
 
 
 DEFAULT: Final = CongestionSettings()
-LITERAL: Final = CongestionSettings(law="literal")
+LITERAL: Final = CongestionSettings(law="literal", increase=0.75)
