@@ -201,7 +201,7 @@ def test_a_publisher_begins_slowly_and_doubles() -> None:
     assert len(line.left) <= 40
     line.run(490 * MILLISECOND)
     assert len(line.left) <= 100
-    line.run(2 * SECOND)
+    line.run(3 * SECOND)
     assert len(line.left) == 1_000
 
 

@@ -211,9 +211,10 @@ class Sender:
             if not self._outbox and self._offered.rate(now) < self._start.quota_mps:
                 self._start = None
             else:
-                # What has gathered meanwhile must not come at once.
-                most = max(_DRAIN * self._offered.rate(now), self._start.quota_mps)
-                self._start.set_quota(min(2 * self._start.quota_mps, most), now)
+                # What has gathered meanwhile must not come at once, but within a second or so.
+                most = max(_DRAIN * self._offered.rate(now), len(self._outbox))
+                quota_mps = self._start.quota_mps
+                self._start.set_quota(max(quota_mps, min(2 * quota_mps, most)), now)
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
