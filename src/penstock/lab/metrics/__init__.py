@@ -4,6 +4,7 @@ from typing import Final
 
 from penstock.lab.metrics.adaptivity import Adaptivity
 from penstock.lab.metrics.base import Metric
+from penstock.lab.metrics.congestion import Congestion
 from penstock.lab.metrics.delays import Delays
 from penstock.lab.metrics.detection import Detection
 from penstock.lab.metrics.fits import Fits
@@ -32,4 +33,5 @@ METRICS: Final[dict[str, type[Metric]]] = {
     "residual": Residual,
     "sharing": Sharing,
     "recovery": Recovery,
+    "congestion": Congestion,
 }

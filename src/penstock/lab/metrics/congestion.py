@@ -1,0 +1,140 @@
+"""How evenly and steadily receivers are served where the network bears less than is published.
+
+A phase has *settled* when deliveries, over a quarter of a second, first come within a tenth
+of what they are in its second half, on average. How much they then *swing* is told by the
+second that is farthest from that average.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import numpy as np
+
+from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric
+from penstock.trace.pack import Batch
+
+_SLOT_NS: Final = 50 * MILLISECOND
+_SLOTS_PER_S: Final = SECOND // _SLOT_NS
+# Of deliveries, over a quarter of a second.
+_SMOOTH: Final = 5
+_NEAR: Final = 0.1
+# Seconds of a phase in which it may still settle.
+_SETTLING_S: Final = 10
+
+
+class Congestion(Metric):
+    """Rates of receivers, Jain's index, feedback, how soon and how steadily."""
+
+    TABLES: ClassVar[tuple[str, ...]] = ("publications", "arrivals", "feedback", "queues")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        slots = context.seconds * _SLOTS_PER_S
+        self._none: Final = np.zeros(slots, np.int64)
+        # Deliveries in each slot, by receiver.
+        self._came: dict[str, Ints] = {}
+        self._publishers: set[str] = set()
+        self._feedback: set[tuple[str, str, int]] = set()
+        self._feedback_bytes = 0
+        self._queued: list[Ints] = []
+
+    def take(self, batch: Batch) -> None:
+        """Each table for itself."""
+        getattr(self, f"_take_{batch.table.name}")(batch)
+
+    def figures(self) -> dict[str, Figure]:
+        """Of the whole run, and of each phase."""
+        seconds = max(1e-9, self.context.duration / SECOND)
+        publishers = max(1, len(self._publishers))
+        found = {
+            # At one publisher.
+            "feedback_rate": Figure(len(self._feedback) / seconds / publishers, "/s"),
+        }
+        queued = np.concatenate(self._queued) if self._queued else np.empty(0, np.int64)
+        if queued.size:
+            found["queue_mean"] = Figure(float(queued.mean()), "B")
+        whole = (0.0, float(self.context.seconds))
+        for name, (low, high) in {"": whole, **self.context.phases()}.items():
+            ending = f".{name}" if name else ""
+            found |= {f"{key}{ending}": own for key, own in self._of_phase(low, high).items()}
+        return found
+
+    def series(self) -> dict[str, list[float]]:
+        """What each receiver gets, second by second."""
+        return {
+            f"received.{name}": list(map(float, came.reshape(-1, _SLOTS_PER_S).sum(axis=1)))
+            for name, came in sorted(self._came.items())
+        }
+
+    def _of_phase(self, low_s: float, high_s: float) -> dict[str, Figure]:
+        part = slice(round(low_s * _SLOTS_PER_S), round(high_s * _SLOTS_PER_S))
+        span_s = high_s - low_s
+        rates = {name: came[part].sum() / span_s for name, came in sorted(self._came.items())}
+        found = {f"rate.{name}": Figure(float(rate), "/s") for name, rate in rates.items()}
+        if rates:
+            found["jain"] = Figure(jain(np.array(list(rates.values()))))
+        together = sum((came[part] for came in self._came.values()), self._none[part])
+        settled = settled_after(together)
+        if settled is not None:
+            found["settled_after"] = Figure(settled / _SLOTS_PER_S, "s")
+        swing = swing_of(together[_SETTLING_S * _SLOTS_PER_S :])
+        if swing is not None:
+            found["swing"] = Figure(swing)
+        return found
+
+    def _take_publications(self, batch: Batch) -> None:
+        self._publishers.update(batch.columns["publisher"].names or ())
+
+    def _take_arrivals(self, batch: Batch) -> None:
+        columns = batch.columns
+        slots = (columns["arrived_ns"].values - self.context.origin) // _SLOT_NS
+        inside = (slots >= 0) & (slots < len(self._none))
+        codes = columns["subscriber"].values
+        for code, name in enumerate(columns["subscriber"].names or ()):
+            own = np.bincount(slots[inside & (codes == code)], minlength=len(self._none))
+            if own.any():
+                self._came[name] = self._came.get(name, self._none) + own
+
+    def _take_feedback(self, batch: Batch) -> None:
+        columns = batch.columns
+        subscribers, publishers = columns["subscriber"], columns["publisher"]
+        rows = zip(
+            subscribers.values.tolist(),
+            publishers.values.tolist(),
+            columns["sent_ns"].values.tolist(),
+            strict=True,
+        )
+        for subscriber, publisher, sent_ns in rows:
+            names = (subscribers.names or [])[subscriber], (publishers.names or [])[publisher]
+            # A row is one flow of a frame.
+            self._feedback.add((*names, sent_ns))
+
+    def _take_queues(self, batch: Batch) -> None:
+        self._queued.append(batch.columns["held_bytes"].values)
+
+
+def jain(rates: Floats) -> float:
+    """1 if all get the same, 1/n if one gets all."""
+    squares = float((rates**2).sum())
+    return float(rates.sum()) ** 2 / (len(rates) * squares) if squares else 1.0
+
+
+def settled_after(slots: Ints) -> int | None:
+    """The slot in which deliveries first are what they will be; None if too little came."""
+    if len(slots) < 2 * _SMOOTH or not slots[len(slots) // 2 :].any():
+        return None
+    later = float(slots[len(slots) // 2 :].mean())
+    smooth = np.convolve(slots, np.ones(_SMOOTH) / _SMOOTH, mode="valid")
+    near = np.flatnonzero(np.abs(smooth - later) <= _NEAR * later)
+    return int(near[0]) if near.size else len(slots)
+
+
+def swing_of(slots: Ints) -> float | None:
+    """How far the worst second is from the mean, of it."""
+    seconds = slots[: len(slots) // _SLOTS_PER_S * _SLOTS_PER_S].reshape(-1, _SLOTS_PER_S)
+    sums = seconds.sum(axis=1)
+    if len(sums) < 2 or not sums.any():
+        return None
+    return float(np.abs(sums / sums.mean() - 1).max())

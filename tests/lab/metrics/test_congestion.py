@@ -1,0 +1,68 @@
+"""Rates, fairness and steadiness, counted by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from penstock.kernel.instant import SECOND
+from penstock.lab.metrics.congestion import Congestion, jain, settled_after, swing_of
+from penstock.trace.fates import PublisherFate
+from penstock.trace.records import Arrival, Feedback, Publication, QueueSample, Row
+from tests.lab.metrics.batches import context, feed
+
+
+def arrivals(who: str, rate: int, from_s: int, to_s: int) -> list[Arrival]:
+    times = [from_s * SECOND + i * SECOND // rate for i in range(rate * (to_s - from_s))]
+    return [Arrival(who, "p-1", 0, i, at, at, 2, False) for i, at in enumerate(times)]
+
+
+def feedback(who: str, flow: str, at: int) -> Feedback:
+    return Feedback(who, "p-1", flow, at, 1, 0.01, 10.0, 5.0, 2.0, True, 60)
+
+
+def seen(rows: Sequence[Row], seconds: int) -> tuple[dict[str, float], dict[str, list[float]]]:
+    metric = Congestion(context("on", seconds=seconds))
+    feed(metric, rows)
+    return {name: figure.value for name, figure in metric.figures().items()}, metric.series()
+
+
+def test_each_receiver_has_its_rate_and_all_their_index() -> None:
+    both = arrivals("a", 100, 0, 4) + arrivals("b", 50, 0, 4)
+    both.sort(key=lambda arrival: arrival.arrived_ns)
+    figures, series = seen(both, 4)
+    assert (figures["rate.a"], figures["rate.b"]) == (100, 50)
+    assert figures["jain"] == pytest.approx(150**2 / (2 * (100**2 + 50**2)))
+    assert series == {"received.a": [100.0] * 4, "received.b": [50.0] * 4}
+
+
+def test_a_frame_of_feedback_counts_once_whatever_flows_are_in_it() -> None:
+    rows: list[Row] = [Publication("p-1", 0, 0, 0, 0, 1, PublisherFate.SENT, "data")]
+    rows += [feedback("a", flow, at) for at in (0, SECOND) for flow in ("x", "y")]
+    rows += [feedback("b", "x", SECOND), QueueSample(0, "q", 1, 100, None)]
+    figures, _ = seen(rows, 5)
+    assert figures["feedback_rate"] == pytest.approx(3 / 5)
+    assert figures["queue_mean"] == 100
+
+
+def test_it_has_settled_when_deliveries_are_what_they_will_be() -> None:
+    figures, _ = seen(arrivals("a", 20, 0, 3) + arrivals("a", 200, 3, 20), 20)
+    assert figures["settled_after"] == pytest.approx(3, abs=0.2)
+    assert figures["swing"] == pytest.approx(0, abs=0.01)
+
+
+def test_the_worst_second_tells_the_swing() -> None:
+    steady = np.full(200, 10)
+    assert swing_of(steady) == 0
+    steady[40:60] = 5
+    assert swing_of(steady) == pytest.approx(1 - 100 / 190)
+    assert swing_of(steady[:20]) is None
+    assert settled_after(np.zeros(100, np.int64)) is None
+
+
+def test_the_index_of_fairness() -> None:
+    assert jain(np.array([3.0, 3.0, 3.0])) == 1
+    assert jain(np.array([1.0, 0.0, 0.0, 0.0])) == 0.25
+    assert jain(np.zeros(3)) == 1
