@@ -173,6 +173,8 @@ def digests(draw: st.DrawFn) -> Digest:
         record=draw(records()) if base else EMPTY_RECORD,
         flows=tuple([(flow_id, draw(unsigned(32))) for flow_id in flow_ids]),
         to=draw(st.none() | unsigned(64)),
+        repeats=draw(st.booleans()),
+        is_asked_for=draw(st.booleans()),
     )
 
 

@@ -71,6 +71,7 @@ DIGEST = Digest(
     record=Record.of([RecordEntry(0x303132, b"xyz"), RecordEntry(0x333435, b"")]),
     flows=((0x0001, 0x51525354), (0x7FFF, 0)),
     to=0x1112131415161718,
+    repeats=True,
 )
 TRACK = Track(
     subscriber=0x1112131415161718,
@@ -130,7 +131,7 @@ GOLDEN: list[tuple[Frame, str]] = [
     ),
     (
         DIGEST,
-        "0102 01"
+        "0102 03"
         + DIGEST_HEAD
         + "02 04 02"
         + DIGEST_TIMES
@@ -140,7 +141,7 @@ GOLDEN: list[tuple[Frame, str]] = [
     ),
     (
         msgspec.structs.replace(DIGEST, base=b"", record=Record.of([]), flows=(), to=None),
-        "0102 00" + DIGEST_HEAD + "00 00 00" + DIGEST_TIMES,
+        "0102 02" + DIGEST_HEAD + "00 00 00" + DIGEST_TIMES,
     ),
     (TRACK, "0109 05" + TRACK_HEAD + "01 01 04 01 61 11 01"),
     (
@@ -254,7 +255,7 @@ MALFORMED = {
     + MESSAGE,
     "repair: 255 flows, none there": "0104 00" + REPAIR_HEAD + "5ee0 18 19 ff",
     "repair: attributes past the end": "0104 00" + REPAIR_HEAD + "5ee0 18 19 00 ffff 80",
-    "digest: flags of the future": "0102 02" + DIGEST_HEAD + "00 00 00" + DIGEST_TIMES,
+    "digest: flags of the future": "0102 08" + DIGEST_HEAD + "00 00 00" + DIGEST_TIMES,
     "digest: flows out of order": "0102 00"
     + DIGEST_HEAD
     + "02 00 00"

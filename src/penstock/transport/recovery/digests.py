@@ -3,9 +3,9 @@
 A subscriber that few messages are for sees few records, and none at all of the last
 messages before a silence. Who so asks is told of every message, several times a second;
 of its attributes those that some filter of who asks is about.
-Each digest tells of what was sent since the one before it, and of a few more; after
-a silence of a period the last one is repeated once. A digest that was lost can be
-asked for by its number.
+Each digest tells of what was sent since the one before it, and again of what was new in
+that one: who loses one of them needs nothing but the next. After a silence of a period
+the last one is repeated once. Those of which more were lost can be asked for by number.
 
 To those who track flows it tells the last numbers of the flows that got some since;
 of what the messages were it tells only if somebody asks for that.
@@ -24,6 +24,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, Duration, Instant
 from penstock.transport.carrier import listing_of
 from penstock.transport.recovery.flows import LEASE_NS, Flows
+from penstock.transport.recovery.shared import Shared, Whom
 from penstock.wire.codec.record import EntryCodec
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
@@ -35,8 +36,8 @@ from penstock.wire.serial import SEQ_BITS, after
 PERIOD_NS: Final[Duration] = 125 * MILLISECOND
 # So many messages need not wait for the period to end: what a digest costs is little for each.
 _WORTH_ONE: Final = 16
-# Messages that the digest before told of already.
-_OVERLAP: Final = 1
+# Messages that the digest before told of already; of more there are as many as fit.
+_REPEATED_MAX: Final = 32
 _KEPT_MAX: Final = 128
 # Of more it is not known how many they are.
 _WANTED_BY_MAX: Final = 16_384
@@ -45,7 +46,6 @@ _ENTRIES_BYTES_MAX: Final = 1_000
 _FLOWS_BESIDE_MAX: Final = 32
 # Digests that one who asks gets at once: more must be asked for again.
 _DESCRIBED_MAX: Final = 8
-_ASKED_BY_MAX: Final = 1_024
 _STAMP_MASK: Final = (1 << STAMP_BITS) - 1
 _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 # More than that since the last digest is not told of.
@@ -60,12 +60,6 @@ class _Sent(NamedTuple):
 
 # Of attributes.
 Names: TypeAlias = frozenset[str]
-
-
-class _Again(NamedTuple):
-    sent_at: Instant
-    # Who asked before, and so did not hear it.
-    by: set[int]
 
 
 class _Wanted(NamedTuple):
@@ -86,8 +80,10 @@ class DigestMaker:
         self._epoch: Final = epoch
         self._encoder: Final = encoder
         self._flows: Final = flows
-        # The last numbers that were told, should they have to be repeated.
+        # The numbers that were new in the last digest.
         self._last_numbers: _Numbers = []
+        # Whether the next one can tell again all that was.
+        self._is_repeatable = False
         self._seq = 0
         self._departed_ns: Instant = 0
         # What the next digest tells of, oldest first; how many of them the last one did too.
@@ -96,8 +92,9 @@ class DigestMaker:
         self._is_repeated = True
         self._number = 0
         self._kept: Final[OrderedDict[int, Digest]] = OrderedDict()
-        # Those of them that went to all once more.
-        self._asked_again: Final[dict[int, _Again]] = {}
+        # Of these, and of messages, what was asked for.
+        self._asked_again: Final = Shared()
+        self._asked_about: Final = Shared(alone_first=True)
         # Who asks, and until when that holds; who asked last comes last.
         self._wanted_by: Final[OrderedDict[int, _Wanted]] = OrderedDict()
         # The attributes that are told of: these, or all.
@@ -146,26 +143,47 @@ class DigestMaker:
             self._told = 0
             return []
         self.due_at = now + PERIOD_NS
-        numbers = self._flows.take_moved()
-        is_silent = len(self._sent) <= self._told and not numbers
-        if is_silent:
-            if self._is_repeated:
-                return []
-            numbers = self._last_numbers
+        moved = self._flows.take_moved()
+        is_silent = len(self._sent) <= self._told and not moved
+        if is_silent and self._is_repeated:
+            return []
         self._is_repeated = is_silent
-        self._last_numbers = numbers
-        digests = self._digests(numbers, now)
-        while len(self._sent) > _OVERLAP:
+        digests = self._digests(sorted({**dict(self._last_numbers), **dict(moved)}.items()), now)
+        if len(digests) == 1 and self._is_repeatable:
+            digests = [replace(digests[0], repeats=True)]
+            self._kept[digests[0].number] = digests[0]
+        self._last_numbers = moved
+        for _ in range(self._told):
+            self._sent.popleft()
+        self._is_repeatable = len(digests) <= 1 and len(self._sent) <= _REPEATED_MAX
+        while len(self._sent) > _REPEATED_MAX:
             self._sent.popleft()
         self._told = len(self._sent)
         return digests
 
-    def describe(self, frames: Iterable[Data], requester: int, now: Instant) -> list[Digest]:
-        """What these messages were, by rising number, for one who heard nothing of them."""
+    def describe(
+        self, frames: Iterable[Data], requester: int, hold_ns: Duration, now: Instant
+    ) -> list[Digest]:
+        """What these messages were, by rising number, for one who heard nothing of them.
+
+        Many begin to listen at about the same time, and ask for the same.
+        """
+        if requester not in self._wanted_by:
+            # Has not said what of messages it must know.
+            return self._described(frames, requester, now, of_all=True)[:_DESCRIBED_MAX]
+        asked = [
+            (frame, self._asked_about.whom(frame.seq, requester, hold_ns, now)) for frame in frames
+        ]
+        # Together, lest there be many short ones.
+        is_for_all = any(whom is Whom.ALL for _, whom in asked)
+        told = [frame for frame, whom in asked if whom is not Whom.NOBODY]
+        return self._described(told, None if is_for_all else requester, now)[:_DESCRIBED_MAX]
+
+    def _described(
+        self, frames: Iterable[Data], to: int | None, now: Instant, *, of_all: bool = False
+    ) -> list[Digest]:
         digests = []
         stamp = stamp_us(now)
-        # Who asks for digests, too, has said what of messages it must know.
-        of_all = requester not in self._wanted_by
         for run in _runs(frames):
             sent = [
                 _Sent(
@@ -178,8 +196,8 @@ class DigestMaker:
             for part in _parts(sent, self._encoder.fingerprint_bits):
                 digest = self._describe(part, (self._number - 1) & _SEQ_MASK, (), now)
                 if digest is not None:
-                    digests.append(replace(digest, to=requester))
-        return digests[:_DESCRIBED_MAX]
+                    digests.append(replace(digest, to=to, is_asked_for=True))
+        return digests
 
     def _digests(self, numbers: _Numbers, now: Instant) -> list[Digest]:
         digests = []
@@ -210,23 +228,14 @@ class DigestMaker:
     def again(
         self, first: int, count: int, requester: int, hold_ns: Duration, now: Instant
     ) -> list[Digest]:
-        """The digests of these numbers that are still kept: for all, or for who asked later.
-
-        Who loses a digest seldom does so alone. For a while after one was sent again to
-        all, others who ask for it asked before it came; who asked before did wait for it.
-        """
+        """The digests of these numbers that are still kept: who loses one seldom does so alone."""
         found = []
         for number, digest in self._kept.items():
-            if not 0 <= number - first < count:
-                continue
-            asked = self._asked_again.get(number)
-            if asked is None:
-                self._asked_again[number] = _Again(now, {requester})
-                found.append(digest)
-            elif requester in asked.by or now >= asked.sent_at + hold_ns:
-                found.append(replace(digest, to=requester))
-            elif len(asked.by) < _ASKED_BY_MAX:
-                asked.by.add(requester)
+            if 0 <= number - first < count:
+                whom = self._asked_again.whom(number, requester, hold_ns, now)
+                if whom is not Whom.NOBODY:
+                    to = None if whom is Whom.ALL else requester
+                    found.append(replace(digest, to=to))
         return found
 
     def _digest(self, part: list[_Sent], numbers: _Numbers, now: Instant) -> Digest | None:
@@ -265,8 +274,7 @@ class DigestMaker:
         self._number = after(self._number, SEQ_BITS)
         self._kept[digest.number] = digest
         if len(self._kept) > _KEPT_MAX:
-            forgotten, _ = self._kept.popitem(last=False)
-            self._asked_again.pop(forgotten, None)
+            self._kept.popitem(last=False)
         return digest
 
     def _entry(self, message: Message, *, of_all: bool = False) -> FingerprintEntry:

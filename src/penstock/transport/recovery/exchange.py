@@ -230,5 +230,6 @@ class Exchange:
         """What messages were of which no digest told, as far as they are kept."""
         asked = chain.from_iterable(range(first, first + count) for first, count in recall.ranges)
         frames = filter(None, map(self._kept, islice(asked, _DESCRIBED_MAX)))
-        for digest in self._maker.describe(frames, recall.requester, now):
+        hold_ns = hold_down_ns(self._distances.of(recall.requester))
+        for digest in self._maker.describe(frames, recall.requester, hold_ns, now):
             self._send(digest, now)

@@ -39,6 +39,8 @@ _TELL_FIRST_NS: Final = 500 * MILLISECOND
 _TELL_LAST_NS: Final = 16 * SECOND
 _POSTPONED: Final = 50 * MILLISECOND
 _JUDGE_NS: Final = 250 * MILLISECOND
+# Until it is known whether digests of a new publisher are wanted, and how they begin.
+_FIRST_NS: Final = 3 * _JUDGE_NS
 _WATCHED_MAX: Final = 4_096
 # Digests and messages that are asked for, of all publishers.
 _PENDING_MAX: Final = 65_536
@@ -135,7 +137,7 @@ class Listening:
         watched = self._watched.get(digest.pub)
         if watched is None or watched.epoch != digest.epoch or digest.to not in (None, self._me):
             return False
-        if watched.digest is None and digest.to is None and self._asks:
+        if watched.digest is None and digest.to is None and not digest.is_asked_for and self._asks:
             watched.want_before(digest, now)
         # Others lost it too, and what is sent again is for all: each waits a time of its own.
         spread = backoff(_SPREAD, _SHARERS, self._draw())
@@ -159,7 +161,9 @@ class Listening:
             # Digests tell of them.
             return
         if not self._is_tracked(pub):
-            watched.untold.add(range(first, first + messages), now + self._distances.of(pub))
+            # Of a publisher that is new, digests will most often be wanted, and tell it all.
+            wait_ns = self._distances.of(pub) + (0 if watched.is_judged else _FIRST_NS)
+            watched.untold.add(range(first, first + messages), now + wait_ns)
             self._expect_recall(watched)
 
     # What is due.

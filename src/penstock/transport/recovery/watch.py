@@ -5,7 +5,8 @@ with the probability 1 − (1 − ρ)^k, where ρ is the share of the publisher'
 that come. If that is below .9 digests are asked for: at once when a publisher is new,
 else when it is so twice in a row; above .97 no longer.
 
-Digests are numbered: a hole is asked for at the publisher, a few times. So are messages
+Digests are numbered: what the next one does not tell again is asked for at the publisher,
+a few times. So are messages
 that neither a record nor a digest told of, to learn what they were: those before the
 first digest, and those of a silence longer than a record.
 """
@@ -177,6 +178,11 @@ class Watched:
             self._last = frame.seq
         self._entries = frame.record.count
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether enough was heard of it to know."""
+        return self._share is not None
+
     def judge(self) -> None:
         """From time to time: whether its digests are wanted; unless too little was sent."""
         sent = distance(self._last, self._first, SEQ_BITS)
@@ -199,15 +205,15 @@ class Watched:
         self.holes.discard(number)
         for back in range(digest.count if self.untold else 0):
             self.untold.discard((digest.seq - back) & _SEQ_MASK)
-        if digest.to is not None:
-            # It was asked for, and says nothing of where others stand.
+        if digest.to is not None or digest.is_asked_for:
+            # It says nothing of where others stand.
             return
         ahead = 0 if self.digest is None else distance(number, self.digest, SEQ_BITS)
         if ahead > _DIGESTS_MAX and self._told is not None:
             # So many are kept by nobody: what was in them is asked for instead.
             self._want_between(self._told, digest, now + wait_ns)
         elif ahead > 1:
-            self.holes.add(range(number - ahead + 1, number), now + wait_ns)
+            self.holes.add(range(number - ahead + 1, number - digest.repeats), now + wait_ns)
         if self.digest is None or ahead > 0:
             self.digest = number
             self._told = digest.seq if digest.count else self._told

@@ -14,8 +14,8 @@
     +-------------------------------+-------+--------------------------------+
                                       bytes
 
-The lowest bit of `flags` says TO, the others are zero. The stamp is in
-microseconds, departures are in 100 µs. How base and entries are packed: see
+The lowest bit of `flags` says TO, the next REPEATS, the third ASKED; the others are
+zero. The stamp is in microseconds, departures are in 100 µs. How base and entries are packed: see
 record.py. They are not looked into here.
 """
 
@@ -23,10 +23,13 @@ from struct import Struct
 from typing import Final
 
 from penstock.wire.codec.data import read_record
-from penstock.wire.codec.reader import U64, Reader, flag
+from penstock.wire.codec.reader import U64, Reader, flags
 from penstock.wire.frames.digest import Digest
 from penstock.wire.quantise import DELTA_BYTES, STAMP_BYTES
 
+TO: Final = 1
+REPEATS: Final = 2
+ASKED: Final = 4
 _HEAD: Final = Struct(">BQHIIBBB")
 _HEAD_BYTES: Final = _HEAD.size + STAMP_BYTES + DELTA_BYTES
 _FLOW: Final = Struct(">HI")
@@ -43,7 +46,7 @@ def write(frame: Digest) -> bytes:
     """The body."""
     to, flows, base, record = frame.to, frame.flows, frame.base, frame.record
     head = _HEAD.pack(
-        to is not None,
+        (to is not None) * TO | frame.repeats * REPEATS | frame.is_asked_for * ASKED,
         frame.pub,
         frame.epoch,
         frame.number,
@@ -68,10 +71,10 @@ def write(frame: Digest) -> bytes:
 def read(data: bytes) -> Digest:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    is_for_one, pub, epoch, number, seq, flow_count, base_bytes, count = reader.unpack(_HEAD)
+    said, pub, epoch, number, seq, flow_count, base_bytes, count = reader.unpack(_HEAD)
     send_ts_us = reader.wide(STAMP_BYTES)
     departed_100us = reader.wide(DELTA_BYTES)
-    to = reader.number(U64) if flag("to", is_for_one) else None
+    to = reader.number(U64) if flags(said, TO | REPEATS | ASKED) & TO else None
     flows = tuple([_read_flow(reader) for _ in range(flow_count)])
     base = reader.take(base_bytes)
     record, reader.position = read_record(data, reader.position, count)
@@ -87,6 +90,8 @@ def read(data: bytes) -> Digest:
         record=record,
         flows=flows,
         to=to,
+        repeats=said & REPEATS != 0,
+        is_asked_for=said & ASKED != 0,
     )
 
 

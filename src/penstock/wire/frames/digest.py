@@ -37,6 +37,10 @@ class Digest(TransportFrame, frozen=True, kw_only=True, gc=False):
     flows: tuple[tuple[int, int], ...] = ()
     # The endpoint that it is for; None for all who want this publisher's digests.
     to: int | None = None
+    # Whether it tells all that the digest before it told, so that nobody needs that one.
+    repeats: bool = False
+    # Whether it is about the past, which somebody asked for: its number is not its own.
+    is_asked_for: bool = False
 
     def __post_init__(self) -> None:
         check_unsigned(64, pub=self.pub, to=self.to or 0)
