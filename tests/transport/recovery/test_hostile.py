@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.content.constraint import Constraint, Op
+from penstock.content.filter import Filter, Predicate
 from penstock.content.message import Message
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.transport.recovery import settings as recovery
@@ -17,6 +20,7 @@ from penstock.wire.frames.recall import Recall
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
 from penstock.wire.frames.track import Track
+from penstock.wire.limits import EVERY_MESSAGE
 from penstock.wire.quantise import quantise_rate
 from tests.transport.recovery.bus import Bus
 from tests.wire.strategies import digests, recalls, repairs, requests, trackeds, tracks
@@ -175,6 +179,38 @@ def test_recalls_and_tracks_of_anyone_are_bounded() -> None:
         send(bus, PUBLISHER, everything)
     bus.run(SECOND)
     assert len(bus.sent) <= 200
+
+
+def test_those_who_never_were_do_not_fill_a_publisher() -> None:
+    """Each names other attributes, other filters, and asks about everything."""
+    bus = network()
+    publisher = bus.endpoints[PUBLISHER]
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    for liar in range(400):
+        filters = [
+            Filter([Constraint(f"{liar:05}-{i:02}-of-those-that-nobody-has", Op.EXISTS, None)])
+            for i in range(20)
+        ]
+        for token in (0, 1):
+            frame = Track(
+                subscriber=1_000 + liar,
+                pub=PUBLISHER,
+                token=token,
+                send_ts_us=0,
+                wants_digest=token == 0,
+                predicate=Predicate(filters),
+            )
+            publisher.receive(frame, via="bus", now=bus.now)
+        everything = Recall(
+            pub=PUBLISHER, epoch=1, requester=1_000 + liar, send_ts_us=0,
+            flow_id=EVERY_MESSAGE, ranges=((0, 65_535),),
+        )  # fmt: skip
+        publisher.receive(everything, via="bus", now=bus.now)
+    bus.run(SECOND)
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < 16 << 20
 
 
 @settings(max_examples=150)

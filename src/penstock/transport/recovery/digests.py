@@ -41,6 +41,7 @@ _REPEATED_MAX: Final = 32
 _KEPT_MAX: Final = 128
 # Of more it is not known how many they are.
 _WANTED_BY_MAX: Final = 16_384
+_NAMED_MAX: Final = 1 << 16
 # What is left of a frame for entries, beside head, base and some flows.
 _ENTRIES_BYTES_MAX: Final = 1_000
 _FLOWS_BESIDE_MAX: Final = 32
@@ -97,23 +98,43 @@ class DigestMaker:
         self._asked_about: Final = Shared(alone_first=True)
         # Who asks, and until when that holds; who asked last comes last.
         self._wanted_by: Final[OrderedDict[int, _Wanted]] = OrderedDict()
+        # Names that they give, in all.
+        self._named = 0
         # The attributes that are told of: these, or all.
-        self._names: Names = frozenset()
+        self._names: Final[set[str]] = set()
         self._is_of_all = False
+        self._recount_at: Instant = 0
         self.due_at: Instant | None = None
 
     def wanted(self, subscriber: int, names: Names | None, now: Instant) -> int:
         """Somebody asks to be told of messages, or of these attributes of them; how many ask."""
         wanted_by = self._wanted_by
-        wanted_by.pop(subscriber, None)
+        self._forget(subscriber)
+        # Where too much is named all is told.
+        names = names if self._named + len(names or ()) <= _NAMED_MAX else None
+        self._named += len(names or ())
         wanted_by[subscriber] = _Wanted(names, now + LEASE_NS)
         while wanted_by[next(iter(wanted_by))].until <= now or len(wanted_by) > _WANTED_BY_MAX:
-            wanted_by.popitem(last=False)
-        if names is None or not names <= self._names:
-            self._names = frozenset().union(*(wanted.names or () for wanted in wanted_by.values()))
-            self._is_of_all = any(wanted.names is None for wanted in wanted_by.values())
+            self._forget(next(iter(wanted_by)))
+        self._tell_of(names)
+        if now >= self._recount_at:
+            # Of what nobody names any more.
+            self._recount_at = now + LEASE_NS
+            self._names.clear()
+            self._is_of_all = False
+            for wanted in wanted_by.values():
+                self._tell_of(wanted.names)
         self.begin(now)
         return len(wanted_by)
+
+    def _tell_of(self, names: Names | None) -> None:
+        self._is_of_all |= names is None
+        self._names.update(names or ())
+
+    def _forget(self, subscriber: int) -> None:
+        wanted = self._wanted_by.pop(subscriber, None)
+        if wanted is not None:
+            self._named -= len(wanted.names or ())
 
     @property
     def _wanted_until(self) -> Instant:

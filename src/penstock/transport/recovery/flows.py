@@ -13,7 +13,7 @@ records and digests alone, and leaves no hole.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -28,10 +28,11 @@ from penstock.wire.limits import EVERY_MESSAGE, FLOWS_MAX
 LEASE_NS: Final[Duration] = 120 * SECOND
 # How much of a publisher's table one subscriber may take: a part of this size.
 _SHARE_MAX: Final = 4
-# How many claims there may be, for each flow that there may be.
-_CLAIMS_PER_FLOW: Final = 16
-# The last numbers of a flow of which it is known which messages they were.
+# How many filters claims may name in all, for each flow that there may be.
+_CLAIMED_PER_FLOW: Final = 16
+# The last numbers of a flow of which it is known which messages they were; and of all flows.
 _REMEMBERED: Final = 1_024
+_REMEMBERED_ALL: Final = 1 << 17
 _SEQ_MASK: Final = (1 << 32) - 1
 _ID_SPACE: Final = EVERY_MESSAGE
 
@@ -76,6 +77,10 @@ class Flows:
         self._flows: Final[dict[int, _Flow]] = {}
         self._by_filter: Final[dict[Filter, _Flow]] = {}
         self._index: Final[MatchingIndex[int]] = MatchingIndex()
+        # The numbers of all flows that are remembered, the oldest first; some flows have ended.
+        self._given: Final[deque[tuple[_Flow, int]]] = deque()
+        # Filters that claims name, in all.
+        self._claimed = 0
         # The flows of each claim, and until when it holds; those that end first come first.
         self._claims: Final[OrderedDict[Claim, tuple[_Given, Instant]]] = OrderedDict()
         self._counts: Final[dict[int, int]] = {}
@@ -103,9 +108,13 @@ class Flows:
             flow = self._flows[numbered.flow_id]
             flow.last = numbered.flow_seq
             flow.sent[flow.last] = Sent(frame.seq, now)
+            self._given.append((flow, flow.last))
             if len(flow.sent) > _REMEMBERED:
                 flow.sent.popitem(last=False)
             self._moved.add(flow.id)
+        while len(self._given) > _REMEMBERED_ALL:
+            oldest, number = self._given.popleft()
+            oldest.sent.pop(number, None)
 
     def take_moved(self) -> list[tuple[int, int]]:
         """The flows that got numbers since this was last asked, and their last numbers."""
@@ -134,7 +143,8 @@ class Flows:
         self.expire(now)
         before, _ = self._claims.pop(claim, ((), 0))
         began = dict(filter(None, before))
-        if len(self._claims) >= self._most * _CLAIMS_PER_FLOW:
+        self._claimed -= len(before)
+        if self._claimed + len(predicate.filters) > self._most * _CLAIMED_PER_FLOW:
             self._leave(claim, began)
             return [None] * len(predicate.filters)
         # What it wanted before goes last: a flow that goes on keeps its numbers.
@@ -143,6 +153,7 @@ class Flows:
         given = [None if id_ is None else (id_, began.get(id_, self._last(id_))) for id_ in ids]
         if any(given):
             self._claims[claim] = given, now + LEASE_NS
+            self._claimed += len(given)
         return given
 
     def renew(self, claim: Claim, now: Instant) -> bool:
@@ -156,6 +167,7 @@ class Flows:
     def drop(self, claim: Claim) -> None:
         """It is not wanted any more; flows that nobody else wants end."""
         given, _ = self._claims.pop(claim, ((), 0))
+        self._claimed -= len(given)
         self._leave(claim, dict(filter(None, given)))
 
     def expire(self, now: Instant) -> None:

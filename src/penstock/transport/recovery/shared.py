@@ -13,7 +13,8 @@ from typing import Final
 from penstock.kernel.instant import Duration, Instant
 
 _NUMBERS_MAX: Final = 4_096
-_ASKED_BY_MAX: Final = 1_024
+# More wait a little longer.
+_ASKED_BY_MAX: Final = 64
 
 
 class Whom(Enum):
