@@ -19,6 +19,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant, seconds
 from penstock.kernel.seeds import Seeds
 from penstock.lab.channel import build_channel
+from penstock.lab.cross import add_tcp
 from penstock.lab.document import Document
 from penstock.lab.experiment import (
     BrokerPart,
@@ -58,6 +59,7 @@ def build(experiment: Experiment, document: Document, seeds: Seeds, recorder: Re
     recorder.watch(network, sample_every_ns=seconds(run.sample_s) or None)
     crowd = _Crowd(experiment, document, seeds, network, recorder, origin, end)
     members = {name: crowd.add(name, group) for name, group in experiment.clients.items()}
+    add_tcp(experiment, document, seeds, network, recorder, origin)
     recorder.built()
     assert experiment.network is not None, "checked when it was read"
     with blaming(document, "network", "changes"):

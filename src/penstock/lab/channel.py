@@ -80,7 +80,8 @@ def check_world(experiment: Experiment, document: Document) -> None:
         if not experiment.clients:
             raise document.error(("network",), "a network needs clients: write [clients.NAME]")
         return
-    for key, what in (("clients", experiment.clients), ("markets", experiment.markets)):
+    unwanted = ("clients", experiment.clients), ("markets", experiment.markets)
+    for key, what in (*unwanted, ("tcp", experiment.tcp)):
         if what:
             raise document.error((key,), f"a channel has a workload of its own: leave {key} out")
     if not experiment.orderings:

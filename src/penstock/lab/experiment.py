@@ -99,6 +99,24 @@ class NetworkPart(Part, frozen=True, kw_only=True):
     codec: bool = False
 
 
+class TcpPart(Part, frozen=True, kw_only=True):
+    """A TCP connection that shares the link between two brokers; see `sim.tcp`."""
+
+    # Segments go from the first to the second, which is its neighbour.
+    between: tuple[str, str]
+    kind: Literal["newreno", "cubic"] = "newreno"
+    start_s: NotNegative = 0
+    # With the experiment if left out.
+    stop_s: Positive | None = None
+    # On the link, headers included.
+    segment_bytes: Annotated[int, Meta(ge=41, le=65_535)] = 1500
+    # Every other segment is acknowledged, or one after 40 ms.
+    delayed_acks: bool = False
+    # RFC 3042.
+    limited_transmit: bool = False
+    rto_min_ms: Annotated[float, Meta(ge=1, le=60_000)] = 200
+
+
 class ClockPart(Part, frozen=True, kw_only=True):
     """What is wrong with the clocks of receivers; the publisher's is right."""
 
@@ -361,6 +379,8 @@ class Experiment(Part, frozen=True, kw_only=True):
     channel: ChannelPart | None = None
     markets: dict[str, Market] = {}
     clients: dict[Name, Group] = {}
+    # Only in a network.
+    tcp: dict[Name, TcpPart] = {}
     # With orderings clients run a transport, and subscribe once for each to the same arrivals.
     transport: TransportPart | None = None
     orderings: dict[Name, Ordering] = {}

@@ -167,7 +167,9 @@ def _tables(experiment: Experiment) -> Iterable[Table]:
     names += ["losses"] * (wanted.losses and bool(experiment.orderings))
     names += ["drops"] * wanted.drops + ["hops"] * wanted.hops
     names += ["edges"] * (experiment.network is not None)
-    names += ["links", "queues"] * bool(experiment.run.sample_s)
+    if experiment.run.sample_s:
+        names += ["links", "queues"]
+        names += ["tcp"] * bool(experiment.tcp or "tcp" in experiment.measure.metrics)
     transport = experiment.transport
     recovers = transport is not None and transport.recovery.kind != "off"
     # Where some variants recover and others do not, the tables of these are empty.

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heapreplace
 from random import Random
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Duration, Instant
@@ -26,10 +26,10 @@ from penstock.kernel.machine import Append, Deliver, Machine, Port, Record, Send
 from penstock.kernel.seeds import Seeds
 from penstock.sim.clock import Clock
 from penstock.sim.events import EventQueue
-from penstock.sim.link import Link
 from penstock.sim.observe import DropReason, HostSample, Observer
 
 Frame = TypeVar("Frame")
+Sent = TypeVar("Sent", contravariant=True)
 M = TypeVar("M", bound=Machine[Any])
 
 ServiceTime: TypeAlias = Callable[[Random], Duration]
@@ -99,6 +99,13 @@ class Outlets:
     append: Callable[[Host[Any, Any], Append], None] = _ignore
 
 
+class Way(Protocol[Sent]):
+    """Where a port leads: a link, or what stands for one."""
+
+    def send(self, frame: Sent, size_bytes: int, urgent: bool = False) -> None:
+        """Takes `frame` or drops it."""
+
+
 class Host(Generic[Frame, M]):
     """Drives the machine that `make` makes, anew after each crash."""
 
@@ -116,7 +123,7 @@ class Host(Generic[Frame, M]):
     ) -> None:
         self.name: Final = name
         self.clock: Final = clock or Clock()
-        self.links: Final[dict[Port, Link[Frame]]] = {}
+        self.links: Final[dict[Port, Way[Frame]]] = {}
         self.received_frames = 0
         self.dropped: Final[dict[DropReason, int]] = {"queue_full": 0, "down": 0}
         self.observer: Observer | None = None

@@ -79,7 +79,7 @@ class Link(Generic[Frame]):
         self.dropped: Final[dict[DropReason, int]] = dict.fromkeys(DROP_REASONS, 0)
         self.mishaps: Final = Mishaps(spec, seeds.child("link", name))
         self._events: Final = events
-        self._receiver: Final = receiver
+        self._receiver = receiver
         self._garble: Final = garble
         self._observer: Observer | None = None
         # By `Mishap`: what is done with a packet at the far end.
@@ -239,6 +239,17 @@ class Link(Generic[Frame]):
         if not observer.drops_only:
             self._is_watched = self._is_special = True
             self._actions = (self._arrive_observed, *self._actions[1:])
+
+    def divert(self, kind: type, receiver: Callable[[Any], object]) -> None:
+        """From the next packet on, frames of this type go to `receiver`, past the far end."""
+        onward = self._receiver
+
+        def receive(frame: Any) -> None:
+            (receiver if type(frame) is kind else onward)(frame)
+
+        self._receiver = receive
+        if not self._is_watched:
+            self._actions = (receive, *self._actions[1:])
 
     @property
     def rate_bps(self) -> int | None:

@@ -24,6 +24,7 @@ from penstock.sim.host import Host, Outlets
 from penstock.sim.link import Link
 from penstock.sim.observe import DropReason as SimDropReason
 from penstock.sim.observe import Observer
+from penstock.sim.tcp import Passing, TcpConnection, TcpCounts
 from penstock.sim.world import World
 from penstock.trace.fates import DropReason, HopDecision, PublisherFate, ReceiverFate
 from penstock.trace.records import (
@@ -43,6 +44,7 @@ from penstock.trace.records import (
     Request,
     Row,
     Signal,
+    TcpSample,
 )
 from penstock.tracefile.retention import Recording
 from penstock.transport.congestion.facts import Echoed, Reported
@@ -108,6 +110,7 @@ class Recorder(Observer):
         self._subscribers: Final[list[str]] = []
         self._interests: Final[MatchingIndex[int]] = MatchingIndex()
         self._before: Final[dict[str, _Counts]] = {}
+        self._connections: Final[dict[TcpConnection, TcpCounts]] = {}
         self._network: Network | None = None
 
     @property
@@ -121,7 +124,7 @@ class Recorder(Observer):
         self._network = network
         if self._wants(Drop):
             network.world.observe(self)
-        samples: tuple[type[Row], ...] = (LinkSample, QueueSample, CacheSample)
+        samples: tuple[type[Row], ...] = (LinkSample, QueueSample, CacheSample, TcpSample)
         if sample_every_ns is not None and any(self._wants(sample) for sample in samples):
             self._sample_after(sample_every_ns)
 
@@ -143,6 +146,10 @@ class Recorder(Observer):
     def publisher(self, name: str, number: int) -> None:
         """The name behind the number in headers."""
         self._publishers[number] = _Publisher(name)
+
+    def connection(self, connection: TcpConnection) -> None:
+        """Is sampled whenever links are."""
+        self._connections[connection] = TcpCounts()
 
     def published(self, frame: Data) -> None:
         """A publisher, whose numbers count from 0, sends a message now."""
@@ -334,6 +341,7 @@ class Recorder(Observer):
     def on_drop(self, place: str, frame: Any, reason: SimDropReason, *, now: Instant) -> None:
         """Records it, with the message it carried if it did."""
         traffic_class = "control"
+        size_bytes = frame.size_bytes if type(frame) is Passing else size_of(frame)
         packet: tuple[int | None, int | None, int | None] = (None, None, None)
         message: tuple[str | None, int | None, int | None] = (None, None, None)
         if type(frame) in {Packet, Pub, Notify}:
@@ -343,8 +351,10 @@ class Recorder(Observer):
                 message = (self._publishers[data.pub].name, data.epoch, data.seq)
             if type(frame) is Packet:
                 packet = frame.id
+        elif type(frame) is Passing:
+            traffic_class = "tcp"
         self._add(
-            Drop(now, place, _REASONS[reason], traffic_class, size_of(frame), *packet, *message)
+            Drop(now, place, _REASONS[reason], traffic_class, size_bytes, *packet, *message)
         )
 
     # Samples.
@@ -361,6 +371,9 @@ class Recorder(Observer):
         if self._wants(CacheSample):
             for host in self.network.world.hosts.values():
                 self._sample_caches(host)
+        if self._wants(TcpSample):
+            for connection in self._connections:
+                self._sample_tcp(connection)
         self._sample_after(interval_ns)
 
     def _sample_caches(self, host: Host[Any, Any]) -> None:
@@ -373,6 +386,14 @@ class Recorder(Observer):
             publisher = self._publishers.get(held.pub)
             if publisher is not None:
                 self._add(CacheSample(now, host.name, publisher.name, *held[1:]))
+
+    def _sample_tcp(self, connection: TcpConnection) -> None:
+        now, counts, sender = self.network.world.now, connection.counts(), connection.sender
+        before = self._connections[connection]
+        self._connections[connection] = counts
+        since = [a - b for a, b in zip(counts, before, strict=True)]
+        names = connection.name, connection.link_name
+        self._add(TcpSample(now, *names, *since, sender.window.size, sender.srtt_ns))
 
     def _sample_link(self, link: Link[Any], interval_ns: Duration) -> None:
         now = self.network.world.now

@@ -267,6 +267,23 @@ class LinkSample(Row, frozen=True, gc=False):
     corrupt_packets: Annotated[int, "dropped: arrived and could not be read"]
 
 
+class TcpSample(Row, frozen=True, gc=False):
+    """One TCP connection beside the messages; counts are since the sample before."""
+
+    TABLE: ClassVar[str] = "tcp"
+    TIME: ClassVar[str | None] = "sampled_ns"
+
+    sampled_ns: Sampled
+    connection: Annotated[str, "name of the connection"]
+    link: Annotated[str, "name of the link that its segments cross, with its direction"]
+    arrived_bytes: Annotated[int, "bytes of segments that came out of the link, headers included"]
+    new_bytes: Annotated[int, "of these, segments that had not come before"]
+    resent_packets: Annotated[int, "segments sent again"]
+    timeouts: Annotated[int, "how often the retransmission timer expired"]
+    window_packets: Annotated[float, "segments that may be in flight now"]
+    rtt_ns: Annotated[Duration | None, "smoothed round-trip time; null before the first"]
+
+
 class QueueSample(Row, frozen=True, gc=False):
     """One queue."""
 

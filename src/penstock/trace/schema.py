@@ -19,7 +19,7 @@ from penstock.trace.records import Row
 
 # Major: old files cannot be read. Minor: columns or tables were added.
 SCHEMA_MAJOR: Final = 1
-SCHEMA_MINOR: Final = 2
+SCHEMA_MINOR: Final = 3
 SCHEMA_VERSION: Final = f"{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 
 # Units come last in a name.
@@ -112,6 +112,7 @@ TABLES: Final[Mapping[str, Table]] = MappingProxyType(
             records.CacheSample,
             records.Edge,
             records.LinkSample,
+            records.TcpSample,
             records.QueueSample,
             records.Drop,
             records.Hop,

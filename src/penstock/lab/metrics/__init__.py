@@ -17,6 +17,7 @@ from penstock.lab.metrics.receivers import Receivers
 from penstock.lab.metrics.recovery import Recovery
 from penstock.lab.metrics.residual import Residual
 from penstock.lab.metrics.sharing import Sharing
+from penstock.lab.metrics.tcp import Tcp
 
 # By the name that experiment files use.
 METRICS: Final[dict[str, type[Metric]]] = {
@@ -34,4 +35,5 @@ METRICS: Final[dict[str, type[Metric]]] = {
     "sharing": Sharing,
     "recovery": Recovery,
     "congestion": Congestion,
+    "tcp": Tcp,
 }

@@ -71,6 +71,11 @@ class TcpSender:
         return self._unacked
 
     @property
+    def srtt_ns(self) -> Duration | None:
+        """The round trip as it is known; None before the first acknowledgement."""
+        return self._srtt_ns
+
+    @property
     def flight(self) -> int:
         """Segments sent and not acknowledged."""
         return self._next - self._unacked
