@@ -403,12 +403,15 @@ class Recorder(Observer):
             link.sent_bytes - sample.queue_bytes,
             link.sent_frames - sample.queue_frames,
             **link.dropped,
+            rate_bps=link.rate_bps,
         )
         before = self._before.get(link.name, _NOTHING)
+        # Who changes a rate does so between two samples, or together with the first of them.
+        capacity_bps = before.rate_bps or link.rate_bps
         self._before[link.name] = counts
         if self._wants(LinkSample):
             since = [a - b for a, b in zip(counts.all(), before.all(), strict=True)]
-            self._add(LinkSample(now, link.name, interval_ns, link.rate_bps, *since))
+            self._add(LinkSample(now, link.name, interval_ns, capacity_bps, *since))
         if self._wants(QueueSample):
             self._add(QueueSample(now, link.name, sample.queue_frames, sample.queue_bytes, None))
 
@@ -423,6 +426,8 @@ class _Counts:
     loss: int = 0
     down: int = 0
     corrupt: int = 0
+    # As it was when these were counted.
+    rate_bps: int | None = None
 
     def all(self) -> tuple[int, ...]:
         return (

@@ -1,8 +1,9 @@
 """How evenly and steadily receivers are served where the network bears less than is published.
 
 A phase has *settled* when deliveries, over a quarter of a second, first come within a tenth
-of what they are in its second half, on average. How much they then *swing* is told by the
-second that is farthest from that average.
+of what they are in its second half, on average; what is *sent* settles likewise, and later
+where a link bears less than before. How much deliveries then *swing* is told by the second
+that is farthest from that average.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class Congestion(Metric):
         self._none: Final = np.zeros(slots, np.int64)
         # Deliveries in each slot, by receiver.
         self._came: dict[str, Ints] = {}
+        # What left publishers in each slot.
+        self._left: Ints = self._none
         self._publishers: set[str] = set()
         self._feedback: set[tuple[str, str, int]] = set()
         self._feedback_bytes = 0
@@ -79,23 +82,31 @@ class Congestion(Metric):
         settled = settled_after(together)
         if settled is not None:
             found["settled_after"] = Figure(settled / _SLOTS_PER_S, "s")
+        sent_settled = settled_after(self._left[part])
+        if sent_settled is not None:
+            found["sent_settled_after"] = Figure(sent_settled / _SLOTS_PER_S, "s")
         swing = swing_of(together[_SETTLING_S * _SLOTS_PER_S :])
         if swing is not None:
             found["swing"] = Figure(swing)
         return found
 
     def _take_publications(self, batch: Batch) -> None:
-        self._publishers.update(batch.columns["publisher"].names or ())
+        columns = batch.columns
+        self._publishers.update(columns["publisher"].names or ())
+        self._left = self._left + self._in_slots(columns["published_ns"].values)
 
     def _take_arrivals(self, batch: Batch) -> None:
         columns = batch.columns
-        slots = (columns["arrived_ns"].values - self.context.origin) // _SLOT_NS
-        inside = (slots >= 0) & (slots < len(self._none))
-        codes = columns["subscriber"].values
+        arrived_ns, codes = columns["arrived_ns"].values, columns["subscriber"].values
         for code, name in enumerate(columns["subscriber"].names or ()):
-            own = np.bincount(slots[inside & (codes == code)], minlength=len(self._none))
+            own = self._in_slots(arrived_ns[codes == code])
             if own.any():
                 self._came[name] = self._came.get(name, self._none) + own
+
+    def _in_slots(self, instants: Ints) -> Ints:
+        slots = (instants - self.context.origin) // _SLOT_NS
+        inside = slots[(slots >= 0) & (slots < len(self._none))]
+        return np.bincount(inside, minlength=len(self._none))
 
     def _take_feedback(self, batch: Batch) -> None:
         columns = batch.columns
