@@ -13,7 +13,7 @@ from penstock.lab.metrics import METRICS
 from penstock.lab.perform import Plan, perform
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
-FILE, ORDERINGS = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+FILE, TCP, ORDERINGS = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
 def test_the_file_runs_as_it_stands(tmp_path: Path) -> None:
@@ -31,6 +31,13 @@ def test_orderings_are_added_as_shown(tmp_path: Path) -> None:
     assert list(result.variants) == ["off", *names]
     off, constant, default = (result.variants[name]["extra_delay_mean"].mean for name in names)
     assert 0 == off < default < constant
+
+
+def test_a_connection_is_added_as_shown(tmp_path: Path) -> None:
+    text = FILE.replace('"links"]', '"tcp"]') + TCP
+    (tmp_path / "mine.toml").write_text(text)
+    result = perform(find(str(tmp_path / "mine.toml")), Plan(processes=1, variants=["off"]))
+    assert result.variants["off"]["tcp_kbps.beside.early"].mean > 100
 
 
 def test_a_mistake_in_it_gets_the_error_shown(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def _connection(name: str, part: TcpPart, seeds: Seeds, network: BrokerNetwork) 
         raise UsageError(f"there is no link between {one} and {other}: name two neighbours")
     world = network.world
     options = TcpOptions(
-        kind=part.kind,
+        algorithm=part.algorithm,
         segment_bytes=part.segment_bytes,
         delayed_acks=part.delayed_acks,
         limited_transmit=part.limited_transmit,

@@ -104,7 +104,7 @@ class TcpPart(Part, frozen=True, kw_only=True):
 
     # Segments go from the first to the second, which is its neighbour.
     between: tuple[str, str]
-    kind: Literal["newreno", "cubic"] = "newreno"
+    algorithm: Literal["newreno", "cubic"] = "newreno"
     start_s: NotNegative = 0
     # With the experiment if left out.
     stop_s: Positive | None = None

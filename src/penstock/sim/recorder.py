@@ -353,9 +353,7 @@ class Recorder(Observer):
                 packet = frame.id
         elif type(frame) is Passing:
             traffic_class = "tcp"
-        self._add(
-            Drop(now, place, _REASONS[reason], traffic_class, size_bytes, *packet, *message)
-        )
+        self._add(Drop(now, place, _REASONS[reason], traffic_class, size_bytes, *packet, *message))
 
     # Samples.
 

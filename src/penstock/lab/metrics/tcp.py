@@ -1,9 +1,9 @@
 """How a link is shared between TCP connections and the messages that cross it.
 
 Rates are those of the link: bytes with all headers, and of messages with what brokers and
-endpoints say besides. What is not TCP's is *content*. From when the first connection begins
-there is a later half; content has *adapted* when, over half a second, it first comes within
-a tenth of the link of what it is then, and a connection has *risen* when it does.
+endpoints say besides. What is not TCP's is *content*. Of the time from the first segment of
+all to the last, content has *adapted* when, over half a second, it first comes within a tenth
+of the link of what it is in the second half, and a connection has *risen* when it does.
 
 Looks at the link of the first connection, and at those that share it.
 """
@@ -87,14 +87,15 @@ class Tcp(Metric):
         begun = np.flatnonzero(sum(rates.values(), np.zeros(self._slots)))
         if not begun.size:
             return {}
-        start, window = int(begun[0]), max(1, round(_SMOOTH_S * SECOND / self._period_ns))
-        near_kbps = _NEAR * float(self._bears_kbps()[start:].mean())
+        while_there = slice(int(begun[0]), int(begun[-1]) + 1)
+        window = max(1, round(_SMOOTH_S * SECOND / self._period_ns))
+        near_kbps = _NEAR * float(self._bears_kbps()[while_there].mean())
         names = {"content_adapted_after": self._content_kbps()}
         names |= {f"tcp_risen_after.{name}": rate for name, rate in rates.items()}
         return {
             name: Figure(to_seconds(came * self._period_ns), "s")
             for name, rate in names.items()
-            if (came := comes_near(rate[start:], near_kbps, window)) is not None
+            if (came := comes_near(rate[while_there], near_kbps, window)) is not None
         }
 
     @property

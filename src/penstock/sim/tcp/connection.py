@@ -24,9 +24,9 @@ from penstock.sim.tcp.segments import SEGMENT_BYTES, Ack, Segment, size_of
 from penstock.sim.tcp.sender import RTO_MIN_NS, TcpSender
 from penstock.sim.tcp.window import Window
 
-Kind: TypeAlias = Literal["newreno", "cubic"]
+Algorithm: TypeAlias = Literal["newreno", "cubic"]
 
-_WINDOWS: Final[dict[Kind, type[NewReno | Cubic]]] = {"newreno": NewReno, "cubic": Cubic}
+_WINDOWS: Final[dict[Algorithm, type[NewReno | Cubic]]] = {"newreno": NewReno, "cubic": Cubic}
 _PORT: Final = "path"
 _FRAMING: Final = Framing[Segment | Ack](size_of=size_of)
 
@@ -35,7 +35,7 @@ _FRAMING: Final = Framing[Segment | Ack](size_of=size_of)
 class TcpOptions:
     """What a connection is like."""
 
-    kind: Kind = "newreno"
+    algorithm: Algorithm = "newreno"
     segment_bytes: int = SEGMENT_BYTES
     delayed_acks: bool = False
     limited_transmit: bool = False
@@ -79,7 +79,7 @@ class TcpConnection:
         self.name: Final = name
         self.link_name: Final = there.name
         self._options: Final = options
-        window: Window = _WINDOWS[options.kind]()
+        window: Window = _WINDOWS[options.algorithm]()
         self._sender: Final = Host[Segment | Ack, TcpSender](
             f"{name}.sender",
             lambda _now: TcpSender(
