@@ -29,7 +29,7 @@ from penstock.sim.events import EventQueue
 from penstock.sim.observe import DropReason, HostSample, Observer
 
 Frame = TypeVar("Frame")
-Sent = TypeVar("Sent", contravariant=True)
+Sent_contra = TypeVar("Sent_contra", contravariant=True)
 M = TypeVar("M", bound=Machine[Any])
 
 ServiceTime: TypeAlias = Callable[[Random], Duration]
@@ -99,10 +99,10 @@ class Outlets:
     append: Callable[[Host[Any, Any], Append], None] = _ignore
 
 
-class Way(Protocol[Sent]):
+class Way(Protocol[Sent_contra]):
     """Where a port leads: a link, or what stands for one."""
 
-    def send(self, frame: Sent, size_bytes: int, urgent: bool = False) -> None:
+    def send(self, frame: Sent_contra, size_bytes: int, urgent: bool = False) -> None:
         """Takes `frame` or drops it."""
 
 
