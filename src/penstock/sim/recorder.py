@@ -389,9 +389,9 @@ class Recorder(Observer):
         now, counts, sender = self.network.world.now, connection.counts(), connection.sender
         before = self._connections[connection]
         self._connections[connection] = counts
-        since = [a - b for a, b in zip(counts, before, strict=True)]
-        names = connection.name, connection.link_name
-        self._add(TcpSample(now, *names, *since, sender.window.size, sender.srtt_ns))
+        since = TcpCounts(*[a - b for a, b in zip(counts, before, strict=True)])
+        link, window = connection.link_name, sender.window.size
+        self._add(TcpSample(now, connection.name, link, *since, window, sender.srtt_ns))
 
     def _sample_link(self, link: Link[Any], interval_ns: Duration) -> None:
         now = self.network.world.now

@@ -132,7 +132,7 @@ class Tcp(Metric):
         """A sample is taken at the end of what it tells of."""
         slots = -(-(at_ns - self.context.origin) // self._period_ns) - 1
         inside = (slots >= 0) & (slots < self._slots)
-        return np.bincount(slots[inside], values[inside], self._slots)
+        return np.bincount(slots[inside], values[inside], self._slots).astype(np.float64)
 
     def _take_links(self, batch: Batch) -> None:
         columns = batch.columns
