@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.kernel.instant import SECOND
-from penstock.lab.metrics.tcp import Tcp, comes_near
+from penstock.lab.metrics.tcp import Tcp, reached
 from penstock.trace.records import LinkSample, Row, TcpSample
 from tests.lab.metrics.batches import context, feed
 
@@ -62,15 +62,21 @@ def test_what_happens_outside_the_experiment_does_not_count() -> None:
     assert len(series["content_kbps"]) == 2
 
 
-def test_content_has_adapted_when_it_is_what_it_will_be() -> None:
+def test_content_has_adapted_when_it_has_given_way_to_the_connection() -> None:
     rows: list[Row] = []
     for i in range(80):
         # The connection begins after 10 s, and content gives way 3 s later.
-        share = 0 if i < 40 else 1 if i < 52 else 5
+        share = 0 if i < 40 else 1 if i < 52 else 4
         rows += [link(i, FULL_BYTES), tcp(i, FULL_BYTES * share // 10)]
     figures, _ = seen(rows, 20)
     assert figures["content_adapted_after"] == pytest.approx(3.5)
     assert figures["tcp_risen_after.t"] == pytest.approx(3.5)
+
+
+def test_content_that_does_not_give_way_never_adapts() -> None:
+    rows = [row for i in range(40) for row in (link(i, FULL_BYTES), tcp(i, FULL_BYTES // 10))]
+    figures, _ = seen(rows, 10)
+    assert figures["content_adapted_after"] == figures["tcp_risen_after.t"] == 10
 
 
 def test_without_a_connection_there_is_nothing_to_tell() -> None:
@@ -79,8 +85,9 @@ def test_without_a_connection_there_is_nothing_to_tell() -> None:
     assert "content_adapted_after" not in seen(idle, 2)[0]
 
 
-def test_what_never_comes_near_takes_all_the_time() -> None:
-    rates = np.array([0.0, 100.0] * 10)
-    assert comes_near(rates, 10, 1) == 20
-    assert comes_near(rates, 10, 2) == 2
-    assert comes_near(rates[:3], 10, 2) is None
+def test_what_is_reached_for_a_moment_alone_is_not_reached() -> None:
+    sides = np.array([-1.0, -1.0, 0.5, -1.0, 0.5, 0.5])
+    assert reached(sides, 1) == 3
+    assert reached(sides, 2) == 6
+    assert reached(sides[:4], 2) == 4
+    assert reached(sides[:1] + 2, 2) == 1

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
 from penstock.kernel.instant import SECOND, Instant, to_seconds
-from penstock.lab.metrics.base import Context, Figure, Metric
+from penstock.lab.metrics.base import Context, Figure, Floats, Metric
 from penstock.trace.pack import Batch
+
+_FULL: Final = 0.95
+_SMOOTH_S: Final = 0.5
 
 
 class Links(Metric):
@@ -67,6 +70,7 @@ class Links(Metric):
             inside = use[(at_s > low) & (at_s <= high)]
             if inside.size:
                 found[f"bottleneck_use.{name}"] = Figure(float(inside.mean()))
+                found[f"filled_after.{name}"] = Figure(filled_after(inside, high - low), "s")
         return found
 
     def _overload_from(self) -> float:
@@ -74,3 +78,12 @@ class Links(Metric):
         if self._overload is None:
             return to_seconds(self.context.duration)
         return to_seconds(max(0, self._overload - self.context.origin))
+
+
+def filled_after(use: Floats, span_s: float) -> float:
+    """How long until all of the link is used; all of the time if it never is."""
+    sample_s = span_s / len(use)
+    window = min(len(use), max(1, round(_SMOOTH_S / sample_s)))
+    smooth = np.convolve(use, np.ones(window) / window, mode="valid")
+    full = np.flatnonzero(smooth >= _FULL)
+    return (int(full[0]) + window) * sample_s if full.size else span_s

@@ -1,9 +1,10 @@
 """How a link is shared between TCP connections and the messages that cross it.
 
 Rates are those of the link: bytes with all headers, and of messages with what brokers and
-endpoints say besides. What is not TCP's is *content*. Of the time from the first segment of
-all to the last, content has *adapted* when, over half a second, it first comes within a tenth
-of the link of what it is in the second half, and a connection has *risen* when it does.
+endpoints say besides. What is not TCP's is *content*, and its fair share of the link is that
+of one connection. After the first segment of all, content has *adapted* when, over half a
+second, it first is at most a tenth of the link above that, and a connection has *risen* when
+it first is at most as much below.
 
 Looks at the link of the first connection, and at those that share it.
 """
@@ -89,13 +90,15 @@ class Tcp(Metric):
             return {}
         while_there = slice(int(begun[0]), int(begun[-1]) + 1)
         window = max(1, round(_SMOOTH_S * SECOND / self._period_ns))
-        near_kbps = _NEAR * float(self._bears_kbps()[while_there].mean())
-        names = {"content_adapted_after": self._content_kbps()}
-        names |= {f"tcp_risen_after.{name}": rate for name, rate in rates.items()}
+        bears_kbps = self._bears_kbps()
+        fair_kbps, near_kbps = bears_kbps / (1 + len(rates)), _NEAR * bears_kbps
+        # How far each is on the right side.
+        sides = {"content_adapted_after": fair_kbps + near_kbps - self._content_kbps()}
+        for name, rate in rates.items():
+            sides[f"tcp_risen_after.{name}"] = rate - fair_kbps + near_kbps
         return {
-            name: Figure(to_seconds(came * self._period_ns), "s")
-            for name, rate in names.items()
-            if (came := comes_near(rate[while_there], near_kbps, window)) is not None
+            name: Figure(to_seconds(reached(side[while_there], window) * self._period_ns), "s")
+            for name, side in sides.items()
         }
 
     @property
@@ -165,14 +168,11 @@ class _Samples:
         self.own_bytes.append(batch.columns[column].values[rows])
 
 
-def comes_near(rates: Floats, near: float, window: int) -> int | None:
-    """The first slot at whose end rates, over a window, are near those of the later half."""
-    if len(rates) < 2 * window:
-        return None
-    later = float(rates[len(rates) // 2 :].mean())
-    smooth = np.convolve(rates, np.ones(window) / window, mode="valid")
-    found = np.flatnonzero(np.abs(smooth - later) <= near)
-    return int(found[0]) + window if found.size else len(rates)
+def reached(side: Floats, window: int) -> int:
+    """After how many slots it is 0 or more over a window; all of them if it never is."""
+    smooth = np.convolve(side, np.ones(window) / window, mode="valid")
+    found = np.flatnonzero(smooth >= 0)
+    return int(found[0]) + window if found.size and len(side) >= window else len(side)
 
 
 def _rows_of(names: Packed) -> list[tuple[str, Ints]]:
