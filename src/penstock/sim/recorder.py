@@ -20,6 +20,7 @@ from penstock.content.index import MatchingIndex
 from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.machine import Deliver, Record
 from penstock.overlay.decisions import Decision
+from penstock.sim.flow_samples import FlowSamples
 from penstock.sim.host import Host, Outlets
 from penstock.sim.link import Link
 from penstock.sim.observe import DropReason as SimDropReason
@@ -35,6 +36,7 @@ from penstock.trace.records import (
     Edge,
     Expected,
     Feedback,
+    FlowSample,
     Hop,
     LinkSample,
     Loss,
@@ -61,6 +63,8 @@ from penstock.wire.quantise import delta_ns
 
 # Naming a member of an enum costs as much as making a record.
 _SENT: Final = PublisherFate.SENT
+_RATE_LIMITED: Final = PublisherFate.RATE_LIMITED
+_DROPPED: Final = PublisherFate.DROPPED_AT_SOURCE
 _DELIVERED: Final = ReceiverFate.DELIVERED
 _DROPPED_LATE: Final = ReceiverFate.DROPPED_LATE
 _DECISIONS: Final = {decision.value: decision for decision in HopDecision}
@@ -111,6 +115,7 @@ class Recorder(Observer):
         self._interests: Final[MatchingIndex[int]] = MatchingIndex()
         self._before: Final[dict[str, _Counts]] = {}
         self._connections: Final[dict[TcpConnection, TcpCounts]] = {}
+        self._flows: Final = FlowSamples(self._endpoints)
         self._network: Network | None = None
 
     @property
@@ -124,7 +129,7 @@ class Recorder(Observer):
         self._network = network
         if self._wants(Drop):
             network.world.observe(self)
-        samples: tuple[type[Row], ...] = (LinkSample, QueueSample, CacheSample, TcpSample)
+        samples = (LinkSample, QueueSample, CacheSample, FlowSample, TcpSample)
         if sample_every_ns is not None and any(self._wants(sample) for sample in samples):
             self._sample_after(sample_every_ns)
 
@@ -151,7 +156,7 @@ class Recorder(Observer):
         """Is sampled whenever links are."""
         self._connections[connection] = TcpCounts()
 
-    def published(self, frame: Data) -> None:
+    def published(self, frame: Data, waited_ns: Duration = 0) -> None:
         """A publisher, whose numbers count from 0, sends a message now."""
         now = self.network.world.events.now
         publisher = self._publishers[frame.pub]
@@ -160,7 +165,12 @@ class Recorder(Observer):
         name, epoch, seq = publisher.name, frame.epoch, frame.seq
         size_bytes = size_of(frame)
         header_bytes = size_bytes - size_message(frame.message)
-        self._add(Publication(name, epoch, seq, now, now, size_bytes, _SENT, "data", header_bytes))
+        fate = _RATE_LIMITED if waited_ns else _SENT
+        self._add(
+            Publication(
+                name, epoch, seq, now - waited_ns, now, size_bytes, fate, "data", header_bytes
+            )
+        )
         if not self._wants_expected:
             return
         # In order of subscription: the index's own order is not the same on every machine.
@@ -194,7 +204,9 @@ class Recorder(Observer):
         elif type(item) is Absence:
             if self._wants_losses:
                 self._on_absence(host.name, item)
-        elif type(item) not in (Unseen, Dropped):
+        elif type(item) is Dropped:
+            self._on_dropped(host, item)
+        elif type(item) is not Unseen:
             assert type(item) is Data, f"{host.name} delivered {item!r}"
             self._on_data(host.name, item)
 
@@ -260,7 +272,7 @@ class Recorder(Observer):
         elif isinstance(row, Answered):
             self._on_answered(host, row)
         elif isinstance(row, Departed):
-            self.published(row.frame)
+            self.published(row.frame, row.waited_ns)
         elif isinstance(row, Reported):
             self._on_reported(host, row)
         else:
@@ -318,6 +330,15 @@ class Recorder(Observer):
         kind = type(frame).__name__.lower()
         self._add(Signal(host.name, publisher, kind, now, size_of(frame)))
 
+    def _on_dropped(self, host: Host[Any, Any], dropped: Dropped) -> None:
+        """It has no number, and nobody expects it."""
+        offered_ns = self.network.world.events.now - dropped.waited_ns
+        self._add(
+            Publication(
+                host.name, 0, None, offered_ns, None, size_message(dropped.message), _DROPPED, "data"
+            )
+        )
+
     def _on_decision(self, host: Host[Any, Any], decision: Decision) -> None:
         frame = decision.frame
         if not isinstance(frame, Data):
@@ -372,6 +393,11 @@ class Recorder(Observer):
         if self._wants(TcpSample):
             for connection in self._connections:
                 self._sample_tcp(connection)
+        if self._wants(FlowSample):
+            now = self.network.world.now
+            for host in self.network.world.hosts.values():
+                for row in self._flows.of(host, interval_ns, now=now):
+                    self._add(row)
         self._sample_after(interval_ns)
 
     def _sample_caches(self, host: Host[Any, Any]) -> None:

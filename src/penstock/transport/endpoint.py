@@ -143,7 +143,7 @@ class Endpoint(Reception, Generic[Carried]):
         dropped = self.congestion.offer(message, now)
         if dropped is not None:
             self.counters["dropped_at_source"] += 1
-            self._out.append(Deliver(Dropped(dropped, now)))
+            self._out.append(Deliver(Dropped(dropped.message, now, now - dropped.since_ns)))
         self._release(now)
 
     @property
@@ -154,8 +154,9 @@ class Endpoint(Reception, Generic[Carried]):
     def _release(self, now: Instant) -> None:
         """Sends what may leave."""
         assert self.congestion is not None
-        for message, head in self.congestion.ready(now):
-            self._out.append(Record(Departed(self._depart(message, head, now))))
+        for each, head in self.congestion.ready(now):
+            frame = self._depart(each.message, head, now)
+            self._out.append(Record(Departed(frame, now - each.since_ns)))
         self.congestion.settle(now)
 
     def _depart(self, message: Message, head: Head, now: Instant) -> Data:

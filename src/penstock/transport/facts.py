@@ -73,12 +73,15 @@ class Dropped(msgspec.Struct, frozen=True, gc=False):
 
     message: Message
     dropped_ns: Instant
+    # How long it had waited.
+    waited_ns: Duration = 0
 
 
 class Departed(msgspec.Struct, frozen=True, gc=False):
     """For the trace: a message's turn has come, and it leaves now."""
 
     frame: Data
+    waited_ns: Duration = 0
 
 
 class Loss(msgspec.Struct, frozen=True, gc=False):

@@ -41,7 +41,7 @@ class Line:
 
     def publish(self, **attributes: int) -> None:
         dropped = self.sender.offer(Message(attributes), self.now)
-        self.dropped += [] if dropped is None else [dropped]
+        self.dropped += [] if dropped is None else [dropped.message]
         self._release()
 
     def say(self, text: str, quota: float, *, by: int = ONE, leave: bool = False) -> None:
@@ -74,9 +74,9 @@ class Line:
             self._release()
 
     def _release(self) -> None:
-        for message, flows in self.sender.ready(self.now):
-            head = self.sender.head(message, flows, self.now)
-            self.left.append((self.now, message, head.flows))
+        for each, flows in self.sender.ready(self.now):
+            head = self.sender.head(each.message, flows, self.now)
+            self.left.append((self.now, each.message, head.flows))
 
     def sent(self, **attributes: int) -> int:
         return sum(
@@ -182,8 +182,8 @@ def test_who_limits_a_flow_gets_its_stamp_back_once() -> None:
     for _ in range(3):
         line.sender.offer(Message({"a": 1}), line.now)
         heads += [
-            line.sender.head(message, flows, line.now)
-            for message, flows in line.sender.ready(line.now)
+            line.sender.head(each.message, flows, line.now)
+            for each, flows in line.sender.ready(line.now)
         ]
     echoes = [head.echo for head in heads]
     assert echoes[0] is not None

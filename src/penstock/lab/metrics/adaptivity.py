@@ -21,6 +21,7 @@ from penstock.lab.metrics.base import (
     Metric,
     Seen,
     correlation,
+    has_left,
     is_one_of,
 )
 from penstock.lab.metrics.codes import NameNumbers
@@ -55,7 +56,9 @@ class Adaptivity(Metric):
     def take(self, batch: Batch) -> None:
         """Keeps to the pair."""
         rows = is_one_of(batch, "publisher", self._publisher)
-        if batch.table.name != "publications":
+        if batch.table.name == "publications":
+            rows &= has_left(batch)
+        else:
             rows &= is_one_of(batch, "subscriber", self._subscriber)
         if not rows.any():
             return

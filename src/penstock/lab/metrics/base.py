@@ -118,6 +118,12 @@ def spread(batches: list[Ints]) -> Ints:
     return np.concatenate(batches) if batches else np.empty(0, np.int64)
 
 
+def has_left(batch: Batch) -> NDArray[np.bool_]:
+    """Of publications, which were sent: others never left their publisher."""
+    valid = batch.columns["published_ns"].valid
+    return np.ones(batch.rows, np.bool_) if valid is None else valid
+
+
 def pair_codes(batch: Batch) -> Ints:
     """One number for each publisher and subscriber."""
     publishers: Ints = batch.columns["publisher"].values.astype(np.int64)

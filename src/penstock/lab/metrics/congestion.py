@@ -13,7 +13,16 @@ from typing import ClassVar, Final
 import numpy as np
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric
+from penstock.lab.metrics.base import (
+    Context,
+    Figure,
+    Floats,
+    Ints,
+    Metric,
+    has_left,
+    is_one_of,
+)
+from penstock.trace.fates import PublisherFate
 from penstock.trace.pack import Batch
 
 _SLOT_NS: Final = 50 * MILLISECOND
@@ -39,6 +48,8 @@ class Congestion(Metric):
         # What left publishers in each slot.
         self._left: Ints = self._none
         self._publishers: set[str] = set()
+        # What left, what of it had waited, and what never did.
+        self._sent = self._rate_limited = self._dropped = 0
         self._feedback: set[tuple[str, str, int]] = set()
         self._feedback_bytes = 0
         self._queued: list[Ints] = []
@@ -54,6 +65,9 @@ class Congestion(Metric):
         found = {
             # At one publisher.
             "feedback_rate": Figure(len(self._feedback) / seconds / publishers, "/s"),
+            "sent": Figure(self._sent, "messages"),
+            "rate_limited": Figure(self._rate_limited, "messages"),
+            "dropped_at_source": Figure(self._dropped, "messages"),
         }
         queued = np.concatenate(self._queued) if self._queued else np.empty(0, np.int64)
         if queued.size:
@@ -93,7 +107,13 @@ class Congestion(Metric):
     def _take_publications(self, batch: Batch) -> None:
         columns = batch.columns
         self._publishers.update(columns["publisher"].names or ())
-        self._left = self._left + self._in_slots(columns["published_ns"].values)
+        left = has_left(batch)
+        self._left = self._left + self._in_slots(columns["published_ns"].values[left])
+        held = is_one_of(batch, "fate", {PublisherFate.RATE_LIMITED})
+        dropped = is_one_of(batch, "fate", {PublisherFate.DROPPED_AT_SOURCE})
+        self._sent += int(left.sum())
+        self._rate_limited += int((left & held).sum())
+        self._dropped += int(dropped.sum())
 
     def _take_arrivals(self, batch: Batch) -> None:
         columns = batch.columns

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from penstock.lab.metrics.base import Context, Figure, Ints, Metric, part
+from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left, part
 from penstock.trace.pack import Batch
 
 
@@ -31,10 +31,13 @@ class Rates(Metric):
         """Counts."""
         name = batch.table.name
         self._totals[name] += batch.rows
-        published = self.per_second(batch.columns["published_ns"].values)
+        published_ns = batch.columns["published_ns"].values
         if name == "publications":
-            self._published += published
-        elif name == "expected":
+            # What never left was published in no second.
+            self._published += self.per_second(published_ns[has_left(batch)])
+            return
+        published = self.per_second(published_ns)
+        if name == "expected":
             self._expected += published
         else:
             self._reached += published

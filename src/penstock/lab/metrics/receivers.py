@@ -13,6 +13,7 @@ from penstock.lab.metrics.base import (
     Floats,
     Ints,
     Metric,
+    has_left,
     pair_codes,
     spread,
 )
@@ -36,7 +37,8 @@ class Receivers(Metric):
         publisher = batch.columns["publisher"]
         assert publisher.names is not None
         if batch.table.name == "publications":
-            counts = np.bincount(publisher.values, minlength=len(publisher.names))
+            left = publisher.values[has_left(batch)]
+            counts = np.bincount(left, minlength=len(publisher.names))
             for name, count in zip(publisher.names, counts.tolist(), strict=True):
                 self._published[name] = self._published.get(name, 0) + count
             return

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.lab.metrics.base import Context, Figure, Ints, Metric
+from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left
 from penstock.trace.fates import RECEIVED, ReceiverFate
 from penstock.trace.pack import Batch
 
@@ -113,9 +113,10 @@ class Recovery(Metric):
         return Figure(size_bytes / max(1, self._publications), "B")
 
     def _take_publications(self, batch: Batch) -> None:
-        self._publications += batch.rows
-        self._publication_bytes += int(batch.columns["size_bytes"].values.sum())
-        self._header_bytes += int(batch.columns["header_bytes"].values.sum())
+        left, columns = has_left(batch), batch.columns
+        self._publications += int(left.sum())
+        self._publication_bytes += int(columns["size_bytes"].values[left].sum())
+        self._header_bytes += int(columns["header_bytes"].values[left].sum())
 
     def _take_expected(self, batch: Batch) -> None:
         self._expected += batch.rows

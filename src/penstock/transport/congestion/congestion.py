@@ -17,8 +17,9 @@ from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant, earliest
-from penstock.transport.congestion.facts import Echoed
+from penstock.transport.congestion.facts import Echoed, FlowState
 from penstock.transport.congestion.head import Head
+from penstock.transport.congestion.outbox import Waiting
 from penstock.transport.congestion.receiver import Receiver
 from penstock.transport.congestion.reporter import Said
 from penstock.transport.congestion.sender import Sender
@@ -81,23 +82,27 @@ class Congestion:
         """What is controlled here."""
         return () if self._sender is None else list(self._sender.table)
 
+    def sample(self) -> Sequence[FlowState]:
+        """What is controlled here, for the trace."""
+        return () if self._sender is None else list(self._sender.sample())
+
     @property
     def sessions(self) -> Sequence[Session]:
         """What is measured here."""
         return self._receiver.sessions
 
-    def offer(self, message: Message, now: Instant) -> Message | None:
+    def offer(self, message: Message, now: Instant) -> Waiting | None:
         """One more message; returns what is dropped for it, which may be this one."""
         if self._sender is None:
             self._sender = Sender(self._settings, self._encoder, self._counters, now)
         return self._sender.offer(message, now)
 
-    def ready(self, now: Instant) -> Iterator[tuple[Message, Head]]:
+    def ready(self, now: Instant) -> Iterator[tuple[Waiting, Head]]:
         """What may leave now, and what it is to say; call `settle` after it."""
         sender = self._sender
         if sender is not None:
-            for message, flows in sender.ready(now):
-                yield message, sender.head(message, flows, now)
+            for each, flows in sender.ready(now):
+                yield each, sender.head(each.message, flows, now)
 
     def settle(self, now: Instant) -> None:
         """Everything that may leave has left."""

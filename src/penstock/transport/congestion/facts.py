@@ -19,6 +19,18 @@ class FlowReport(msgspec.Struct, frozen=True, gc=False):
     is_limiting: bool
 
 
+class FlowState(msgspec.Struct, frozen=True, gc=False):
+    """One flow of a publisher: who limits it, if anybody, and what leaves of it."""
+
+    id: int
+    flow: str
+    limited_by: int | None
+    quota_mps: float
+    # The number of the last message of it that left.
+    seq: int
+    queued: int
+
+
 class Reported(msgspec.Struct, frozen=True, gc=False):
     """Feedback that left, and what it was reckoned from."""
 

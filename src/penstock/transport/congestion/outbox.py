@@ -50,10 +50,18 @@ class Outbox:
         self._age += 1
         self._append(Waiting(self._age, message, now), flows)
 
-    def drop_oldest(self) -> Message:
+    def drop_oldest(self) -> Waiting:
         """The oldest goes, unsent."""
         key, line = min(self._lines.items(), key=lambda item: item[1].waiting[0].age)
-        return self._pop(key, line).message
+        return self._pop(key, line)
+
+    def waiting_by_flow(self) -> dict[int, int]:
+        """How many messages wait in each flow, by its number; one may be in several."""
+        found: dict[int, int] = {}
+        for line in self._lines.values():
+            for flow in line.flows:
+                found[flow.id] = found.get(flow.id, 0) + len(line.waiting)
+        return found
 
     def rematch(self, match: Callable[[Message], Sequence[ControlledFlow]]) -> None:
         """Flows came or went."""

@@ -17,11 +17,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from penstock.content.message import Message
+from penstock.content.syntax.writer import format_filter
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant, earliest
+from penstock.transport.congestion.facts import FlowState
 from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.meter import Meter
-from penstock.transport.congestion.outbox import Outbox
+from penstock.transport.congestion.outbox import Outbox, Waiting
 from penstock.transport.congestion.reporter import CLR_MASK
 from penstock.transport.congestion.rtt import R_FIRST_NS
 from penstock.transport.congestion.settings import CongestionSettings
@@ -93,12 +95,21 @@ class Sender:
         """Messages that wait."""
         return len(self._outbox)
 
+    def sample(self) -> Iterator[FlowState]:
+        """The flows as they are now."""
+        waiting = self._outbox.waiting_by_flow()
+        for flow in self.table:
+            limited_by = None if flow.is_orphan else flow.clr
+            name = str(flow.id) if flow.filter is None else format_filter(flow.filter)
+            queued = waiting.get(flow.id, 0)
+            yield FlowState(flow.id, name, limited_by, flow.quota_mps, flow.seq, queued)
+
     @property
     def is_full(self) -> bool:
         """Whether there is no room for another."""
         return len(self._outbox) >= self._settings.queue_max
 
-    def offer(self, message: Message, now: Instant) -> Message | None:
+    def offer(self, message: Message, now: Instant) -> Waiting | None:
         """One more; returns what is dropped for it, which may be this one."""
         if self._round_at is None:
             self._round_at = now + ROUND_TRIPS * self.r_max_ns
@@ -109,18 +120,18 @@ class Sender:
         dropped = None
         if self.is_full:
             if self._settings.policy == "drop-newest":
-                return message
+                return Waiting(0, message, now)
             dropped = self._outbox.drop_oldest()
         self._outbox.put(message, flows, now)
         return dropped
 
-    def ready(self, now: Instant) -> Iterator[tuple[Message, Sequence[ControlledFlow]]]:
+    def ready(self, now: Instant) -> Iterator[tuple[Waiting, Sequence[ControlledFlow]]]:
         """What may leave now."""
         self._rematch()
         for each, flows in self._outbox.ready(now):
             for flow in flows:
                 flow.bucket.take(now)
-            yield each.message, [flow for flow in flows if flow.id != _START]
+            yield each, [flow for flow in flows if flow.id != _START]
 
     def head(self, message: Message, flows: Sequence[ControlledFlow], now: Instant) -> Head:
         """What the message says that is about to leave."""
