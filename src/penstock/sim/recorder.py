@@ -335,7 +335,14 @@ class Recorder(Observer):
         offered_ns = self.network.world.events.now - dropped.waited_ns
         self._add(
             Publication(
-                host.name, 0, None, offered_ns, None, size_message(dropped.message), _DROPPED, "data"
+                host.name,
+                0,
+                None,
+                offered_ns,
+                None,
+                size_message(dropped.message),
+                _DROPPED,
+                "data",
             )
         )
 

@@ -24,6 +24,7 @@ from penstock.trace.records import (
     Publication,
     QueueSample,
 )
+from tests.pipeline.kernels.brute_congestion import controlled
 from tests.pipeline.kernels.brute_recovery import GOT, recovered
 from tests.pipeline.kernels.traces import Trace
 
@@ -62,6 +63,7 @@ class Brute:
         self.delays()
         self.detection()
         recovered(self)
+        controlled(self)
         self.network()
         self.fairness()
         self.effairness()
@@ -305,12 +307,12 @@ class Brute:
             got = [r for r in self.receipts[""] if (r.publisher, r.subscriber) == pair]
             first = min(r.published_ns for r in own) / 1e9
             last = max(r.published_ns for r in own) / 1e9
-            if first == last or not given:
+            left = [r.size_bytes for r in given if r.published_ns is not None]
+            if first == last or not left:
                 continue
-            bits = sum(r.size_bytes for r in given) * 8 / len(given)
-            sent = max(1, sum(r.published_ns is not None for r in given))
+            bits = sum(left) * 8 / len(left)
             session = (pair[0], *sorted((r.epoch, r.seq) for r in own))
-            demand = len(own) / (last - first) * bits * len(given) / sent
+            demand = (len(own) + len(given) - len(left)) / (last - first) * bits
             demands[session] = max(demand, demands.get(session, 0))
             leave = max([last, *(r.ended / 1e9 for r in got)])
             alike[session].append(
@@ -323,11 +325,21 @@ class Brute:
     def judged(
         self, edges: set[Edge], alike: dict[Any, list[Receiver]], demands: dict[Any, float]
     ) -> None:
+        could, spans = Counter[str](), Counter[str]()
+        for s in self.trace.rows(LinkSample):
+            assert isinstance(s, LinkSample)
+            if s.capacity_bps and 0 < s.sampled_ns - self.origin <= self.duration:
+                could[s.link] += s.capacity_bps * s.period_ns
+                spans[s.link] += s.period_ns
         links = tuple(
             Link(
                 start=r.start,
                 end=r.end,
-                capacity=inf if r.capacity_bps is None else r.capacity_bps,
+                capacity=could[f"{r.start}-{r.end}"] / spans[f"{r.start}-{r.end}"]
+                if f"{r.start}-{r.end}" in spans
+                else inf
+                if r.capacity_bps is None
+                else r.capacity_bps,
                 delay=r.delay_ns / 1e9,
             )
             for r in edges

@@ -54,6 +54,7 @@ def sent(brute: Brute) -> None:
     if "publications" not in brute.trace.tables:
         return
     published = [r for r in brute.trace.rows(Publication) if isinstance(r, Publication)]
+    published = [r for r in published if r.published_ns is not None]
     count = len(published) or 1
     brute.figure("frame_bytes", sum(r.size_bytes for r in published) / count)
     if "signals" in size:

@@ -17,6 +17,8 @@ from penstock.trace.records import (
     Drop,
     Edge,
     Expected,
+    Feedback,
+    FlowSample,
     LinkSample,
     Loss,
     Publication,
@@ -35,7 +37,7 @@ PUBLISHERS = ("p-1", "p-2")
 ORDERINGS = ("off", "default")
 KINDS: tuple[type[Row], ...] = (
     Publication, Expected, Arrival, Delivery, Loss, LinkSample, QueueSample, Drop, Edge, Request,
-    Repair, Signal, CacheSample,
+    Repair, Signal, CacheSample, Feedback, FlowSample,
 )  # fmt: skip
 
 
@@ -72,7 +74,7 @@ def random_trace(draw: Random, seed: int = 1) -> Trace:
     run = run_of(warmup, draw.choice([0, SECOND // 2, 2 * SECOND, 3 * SECOND + 1]), seed)
     makers = (
         publication, expected, arrival, delivery, loss, link, queue, drop, edge, request, repair,
-        signal, cache,
+        signal, cache, feedback, flow,
     )  # fmt: skip
     found = Trace(run)
     for kind, make in zip(KINDS, makers, strict=True):
@@ -151,7 +153,7 @@ def link(draw: Random) -> LinkSample:
     packets = [draw.choice([0, 0, 3]) for _ in range(5)]
     capacity = _maybe(draw, draw.choice([8_000, 1_000_000]))
     period = draw.choice([SECOND, SECOND // 2])
-    name = draw.choice(["B1-B2", "B2-B1"])
+    name = draw.choice(["B1-B2", "B2-B1", "B1-s-1"])
     return LinkSample(_time(draw), name, period, capacity, draw.randrange(999), *packets)
 
 
@@ -168,7 +170,10 @@ def edge(draw: Random) -> Edge:
 
 
 def drop(draw: Random) -> Drop:
-    return Drop(_time(draw), "B1", draw.choice([*DropReason]), "data", 9)
+    """Of a message, or of something else."""
+    who = draw.choice([*PUBLISHERS, None])
+    reason = draw.choice([*DropReason])
+    return Drop(_time(draw), "B1", reason, "data", 9, None, None, None, who, 0, 1)
 
 
 def request(draw: Random) -> Request:
@@ -198,3 +203,17 @@ def cache(draw: Random) -> CacheSample:
         draw.choice(PUBLISHERS),
         *(2, limit, 99, 1, 0),
     )
+
+
+def feedback(draw: Random) -> Feedback:
+    """Often several flows of one frame."""
+    who, whose = draw.choice(SUBSCRIBERS), draw.choice(PUBLISHERS)
+    at, name = _time(draw), draw.choice(["a = 1", "a = 2"])
+    return Feedback(who, whose, name, at, MILLISECOND, 0.1, 5.0, 4.0, 2.0, True, 60)
+
+
+def flow(draw: Random) -> FlowSample:
+    name, quota = draw.choice(["a = 1", "a = 2", "b = 1"]), draw.choice([0.0, 2.5, 40.0])
+    sent = draw.choice([0.0, 2.0, 39.0])
+    by = draw.choice([*SUBSCRIBERS, None])
+    return FlowSample(_time(draw), draw.choice(PUBLISHERS), name, by, quota, sent, 3)

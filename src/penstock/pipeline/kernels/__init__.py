@@ -12,6 +12,7 @@ from typing import Final
 
 from penstock.pipeline.kernels.base import Kernel
 from penstock.pipeline.kernels.caches import Caches
+from penstock.pipeline.kernels.congestion import Congestion
 from penstock.pipeline.kernels.delays import Delays
 from penstock.pipeline.kernels.detection import Detection
 from penstock.pipeline.kernels.drops import Drops
@@ -23,6 +24,7 @@ from penstock.pipeline.kernels.links import Links
 from penstock.pipeline.kernels.order import Order
 from penstock.pipeline.kernels.queues import Queues
 from penstock.pipeline.kernels.rates import Rates
+from penstock.pipeline.kernels.receivers import Receivers
 from penstock.pipeline.kernels.recovery import Recovery
 from penstock.pipeline.kernels.repaired import Repaired
 
@@ -36,6 +38,8 @@ METRICS: Final[dict[str, type[Kernel]]] = {
     "repaired": Repaired,
     "recovery": Recovery,
     "caches": Caches,
+    "congestion": Congestion,
+    "receivers": Receivers,
     "links": Links,
     "queues": Queues,
     "drops": Drops,

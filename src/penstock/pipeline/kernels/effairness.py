@@ -11,12 +11,13 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.kernel.instant import SECOND
 from penstock.pipeline.kernels.base import Kernel, Subject
 from penstock.pipeline.kernels.findings import Findings
 from penstock.pipeline.kernels.numbering import grown
 from penstock.pipeline.kernels.receipts import Receipts
-from penstock.pipeline.kernels.rows import SEQ_BITS, Ints, Rows
-from penstock.pipeline.kernels.services import Edge, Offer, Service, judge
+from penstock.pipeline.kernels.rows import SEQ_BITS, Floats, Ints, Rows
+from penstock.pipeline.kernels.services import NEEDED, Edge, Offer, Service, judge
 
 _NEVER: Final = np.iinfo(np.int64).min
 _ALWAYS: Final = np.iinfo(np.int64).max
@@ -30,12 +31,15 @@ class Effairness(Kernel):
         "publications": ("publisher", "published_ns", "size_bytes"),
         "expected": _EXPECTED,
         "edges": ("start", "end", "capacity_bps", "delay_ns"),
+        "links": ("sampled_ns", "link", "period_ns", "capacity_bps"),
     }
     SEES_RECEIPTS: ClassVar[bool] = True
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._edges: list[Edge] = []
+        # Of links that were sampled, by number: bits possible, and how long that was told of.
+        self._could: Floats = np.zeros((0, 2))
         self._offered: Counter[int] = Counter()
         self._sent: Counter[int] = Counter()
         self._bytes: Counter[int] = Counter()
@@ -54,6 +58,8 @@ class Effairness(Kernel):
             self._take_publications(rows)
         elif rows.table == "expected":
             self._take_expected(rows)
+        elif rows.table == "links":
+            self._take_links(rows)
         else:
             self._take_edges(rows)
 
@@ -68,16 +74,20 @@ class Effairness(Kernel):
 
     def tell(self, findings: Findings) -> None:
         """Needs all of its tables."""
-        if {*self.READS, "arrivals"} <= self.subject.recorded:
-            judge(self._edges, self._offers(), self._services(), findings)
+        if {*NEEDED} <= self.subject.recorded:
+            names = self.subject.books.names_of("link")
+            there = np.flatnonzero(self._could[:, 1]).tolist()
+            means = {names[code]: float(np.divide(*self._could[code])) for code in there}
+            edges = [edge.with_rate(means.get(edge.link)) for edge in self._edges]
+            judge(edges, self._offers(), self._services(), findings)
 
     def _take_publications(self, rows: Rows) -> None:
         publisher = rows.codes("publisher")
-        sent = publisher[rows.present("published_ns")]
+        left, size_bytes = rows.present("published_ns"), rows.integers("size_bytes")
         self._offered.update(_counts(publisher))
-        self._sent.update(_counts(sent))
+        self._sent.update(_counts(publisher[left]))
         for code in np.unique(publisher).tolist():
-            self._bytes[code] += int(rows.integers("size_bytes")[publisher == code].sum())
+            self._bytes[code] += int(size_bytes[left & (publisher == code)].sum())
 
     def _take_expected(self, rows: Rows) -> None:
         books = self.subject.books
@@ -90,6 +100,16 @@ class Effairness(Kernel):
         np.add.at(self._expected, pair, 1)
         np.minimum.at(self._first, pair, rows.integers("published_ns"))
         np.maximum.at(self._last, pair, rows.integers("published_ns"))
+
+    def _take_links(self, rows: Rows) -> None:
+        facts = self.subject.facts
+        since = rows.integers("sampled_ns") - facts.origin
+        inside = (since > 0) & (since <= facts.duration) & rows.present("capacity_bps")
+        link = rows.codes("link")[inside]
+        period_s = rows.integers("period_ns")[inside] / SECOND
+        could = rows.integers("capacity_bps")[inside] * period_s
+        self._could = grown(self._could, int(link.max(initial=-1)) + 1, 0)
+        np.add.at(self._could, link, np.stack([could, period_s], axis=1))
 
     def _take_edges(self, rows: Rows) -> None:
         names = self.subject.books.names_of

@@ -1,4 +1,7 @@
-"""What links carried of what they could, and what they lost, by reason."""
+"""What links carried of what they could, and what they lost, by reason.
+
+Second by second of those that ever were half full: of others nobody would want to know.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from penstock.kernel.instant import SECOND, to_seconds
 from penstock.pipeline.kernels.base import Kernel, Subject
 from penstock.pipeline.kernels.findings import Findings
 from penstock.pipeline.kernels.numbering import grown
-from penstock.pipeline.kernels.rows import Floats, Ints, Rows
+from penstock.pipeline.kernels.rows import Flags, Floats, Ints, Rows
 
 REASONS: Final = ("queue_full_packets", "loss_packets", "down_packets", "corrupt_packets")
 
@@ -31,6 +34,9 @@ class Links(Kernel):
         self._packets: Counter[str] = Counter()
         self._sent_bits: Floats = np.zeros(0)
         self._could_bits: Floats = np.zeros(0)
+        # Of each link and second: bits sent, bits possible, and how long that was told of.
+        self._seconds: Floats = np.zeros((0, subject.facts.seconds, 3))
+        self._is_busy: Flags = np.zeros(0, np.bool_)
         # When a full queue first dropped something.
         self._overload_ns: int | None = None
 
@@ -55,6 +61,15 @@ class Links(Kernel):
         could_bits: Floats = rows.integers("capacity_bps")[inside] * period_s
         self._sent_bits = _added(self._sent_bits, link, sent_bits)
         self._could_bits = _added(self._could_bits, link, could_bits)
+        second = (since[inside] - 1) // SECOND
+        self._keep(link, second, np.stack([sent_bits, could_bits, period_s], axis=1))
+
+    def _keep(self, link: Ints, second: Ints, amounts: Floats) -> None:
+        links = int(link.max(initial=-1)) + 1
+        self._seconds = grown(self._seconds, links, 0)
+        self._is_busy = grown(self._is_busy, links, 0)
+        np.add.at(self._seconds, (link, second), amounts)
+        self._is_busy[link[2 * amounts[:, 0] >= amounts[:, 1]]] = True
 
     def tell(self, findings: Findings) -> None:
         """A link without a limit has no use."""
@@ -71,6 +86,13 @@ class Links(Kernel):
             findings.figure(f"link_use.{names[code]}", use)
         if uses.size:
             findings.figure("bottleneck_use", float(uses.max()))
+        for code in np.flatnonzero(self._is_busy).tolist():
+            there = np.flatnonzero(self._seconds[code, :, 2])
+            sent_bits, could_bits, period_s = self._seconds[code, there].T
+            kbps = sent_bits / period_s / 1000
+            findings.seconds(f"link_kbps.{names[code]}", kbps, at=there)
+            kbps = could_bits / period_s / 1000
+            findings.seconds(f"link_capacity_kbps.{names[code]}", kbps, at=there)
 
     def _overload_from(self) -> float:
         """By the experiment's clock; its end if no queue ever was full."""

@@ -27,7 +27,7 @@ class Recovery(Kernel):
     """Requests, repairs and signals: how many, when, how much of it in vain, how many bytes."""
 
     READS: ClassVar = {
-        "publications": ("size_bytes", "header_bytes"),
+        "publications": ("published_ns", "size_bytes", "header_bytes"),
         "requests": (*_MESSAGE, "round"),
         "repairs": _MESSAGE,
         "signals": ("sent_ns", "size_bytes"),
@@ -47,11 +47,15 @@ class Recovery(Kernel):
     def take(self, rows: Rows) -> None:
         """Keeps when and about what; adds bytes up."""
         table = rows.table
+        if table == "publications":
+            # What never left costs nothing.
+            left = rows.present("published_ns")
+            self._rows[table] += int(left.sum())
+            self._bytes[table] += int(rows.integers("size_bytes")[left].sum())
+            self._bytes["headers"] += int(rows.integers("header_bytes")[left].sum())
+            return
         self._rows[table] += rows.count
         self._bytes[table] += int(rows.integers("size_bytes").sum())
-        if table == "publications":
-            self._bytes["headers"] += int(rows.integers("header_bytes").sum())
-            return
         self._sent_ns[table].append(rows.integers("sent_ns"))
         if table in self._messages:
             epoch = self._epochs.of(rows.integers("epoch"))

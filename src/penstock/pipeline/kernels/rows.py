@@ -66,6 +66,10 @@ class Rows:
             array = pc.fill_null(array, 0)
         return np.asarray(array.to_numpy(zero_copy_only=False))
 
+    def reals(self, column: str) -> Floats:
+        """Numbers with a fraction."""
+        return np.asarray(self._array(column).to_numpy(zero_copy_only=False), np.float64)
+
     def present(self, column: str) -> Flags:
         """Which rows have a value."""
         return _present(self._array(column))

@@ -3,8 +3,11 @@
 A publisher serves a subscriber from the first message it expected until the last one
 that it expected or got. Subscribers who expected just the same of a publisher are one
 session: what they share crosses a link once. What a session could send at most is
-what was sent for it, and as much more as its publisher was offered and did not send.
-Messages of a publisher count alike, by their mean size.
+what was sent for it, and all that its publisher was offered and did not send: what is
+held back is what somebody behind a bottleneck wanted. Messages of a publisher count
+alike, by the mean size of those that left.
+
+A link whose rate changed counts with its mean, where it was sampled.
 
 Where data go both ways over links that share traffic, clocks cannot be brought
 together [001 §3], and the run is not judged.
@@ -32,9 +35,18 @@ class Edge(NamedTuple):
     capacity_bps: float | None
     delay_ns: Duration
 
+    @property
+    def link(self) -> str:
+        """Its name in samples."""
+        return f"{self.start}-{self.end}"
+
+    def with_rate(self, capacity_bps: float | None) -> Edge:
+        """With the mean over the experiment, where that is known."""
+        return self if capacity_bps is None else self._replace(capacity_bps=capacity_bps)
+
 
 class Offer(NamedTuple):
-    """What a publisher was given, and what of it left."""
+    """What a publisher was given, what of it left, and how large that was."""
 
     messages: int
     sent: int
@@ -43,7 +55,7 @@ class Offer(NamedTuple):
     @property
     def bits(self) -> float:
         """Of a message, on average."""
-        return 8 * self.size_bytes / self.messages
+        return 8 * self.size_bytes / self.sent
 
 
 class Service(NamedTuple):
@@ -64,14 +76,15 @@ class Service(NamedTuple):
         received_ns = self.last_ns if self.received_last_ns is None else self.received_last_ns
         return (max(self.last_ns, received_ns) - self.first_ns) / SECOND
 
-    @property
-    def expected_mps(self) -> float:
-        """How fast messages were sent for it."""
-        return self.expected * SECOND / (self.last_ns - self.first_ns)
+    def wanted_mps(self, held_back: int) -> float:
+        """How fast it could have come, at most."""
+        return (self.expected + held_back) * SECOND / (self.last_ns - self.first_ns)
 
 
 # Of pairs, of publishers, and of the whole run.
 NAME: Final = "effairness"
+# Tables without which nothing can be judged.
+NEEDED: Final = ("publications", "expected", "arrivals", "edges")
 
 
 def judge(
@@ -82,7 +95,8 @@ def judge(
 ) -> None:
     """Tells how near to the ideal pairs, publishers and the run came; nothing of no service."""
     # Within no time there is no rate.
-    judged = sorted(s for s in services if s.last_ns > s.first_ns and s.publisher in offers)
+    sending = {publisher for publisher, offer in offers.items() if offer.sent}
+    judged = sorted(s for s in services if s.last_ns > s.first_ns and s.publisher in sending)
     if not judged:
         return
     try:
@@ -116,8 +130,8 @@ def _network(
 def _session(number: int, services: list[Service], offers: Mapping[str, Offer]) -> Session:
     publisher = services[0].publisher
     offer = offers[publisher]
-    throttled = offer.messages / max(1, offer.sent)
-    demand_bps = max(service.expected_mps for service in services) * throttled * offer.bits
+    held_back = offer.messages - offer.sent
+    demand_bps = max(service.wanted_mps(held_back) for service in services) * offer.bits
     receivers = tuple(
         Receiver(
             id=f"{number} {service.subscriber}",

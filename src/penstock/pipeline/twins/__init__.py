@@ -14,6 +14,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from penstock.pipeline.twins.caches import caches
+from penstock.pipeline.twins.congestion import congestion
 from penstock.pipeline.twins.delays import delays
 from penstock.pipeline.twins.detection import detection
 from penstock.pipeline.twins.drops import drops
@@ -26,6 +27,7 @@ from penstock.pipeline.twins.links import links
 from penstock.pipeline.twins.order import order
 from penstock.pipeline.twins.queues import queues
 from penstock.pipeline.twins.rates import rates
+from penstock.pipeline.twins.receivers import receivers
 from penstock.pipeline.twins.recovery import recovery
 from penstock.pipeline.twins.repaired import repaired
 
@@ -39,6 +41,8 @@ TWINS: Final[dict[str, Callable[[Frames], list[DataFrame]]]] = {
     "repaired": repaired,
     "recovery": recovery,
     "caches": caches,
+    "congestion": congestion,
+    "receivers": receivers,
     "links": links,
     "queues": queues,
     "drops": drops,

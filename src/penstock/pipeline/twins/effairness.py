@@ -8,20 +8,20 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from penstock.kernel.instant import SECOND
 from penstock.pipeline.kernels.findings import WIDE as ARROW
 from penstock.pipeline.kernels.findings import Findings
-from penstock.pipeline.kernels.services import Edge, Offer, Service, judge
+from penstock.pipeline.kernels.services import NEEDED, Edge, Offer, Service, judge
 from penstock.pipeline.twins.frames import Frames
 from penstock.pipeline.wide import WIDE
 
 _PUBLISHER: Final = ("run", "publisher")
 _PAIR: Final = (*_PUBLISHER, "subscriber")
-_NEEDED: Final = ("publications", "expected", "arrivals", "edges")
 
 
 def effairness(frames: Frames) -> list[DataFrame]:
     """Effairness of runs, publishers and pairs."""
-    runs = sf.col("run").isin(frames.recorded(*_NEEDED))
+    runs = sf.col("run").isin(frames.recorded(*NEEDED))
     services = (
         frames.table("expected")
         .where(runs)
@@ -50,12 +50,37 @@ def effairness(frames: Frames) -> list[DataFrame]:
         .agg(
             sf.count("*").alias("messages"),
             sf.count("published_ns").alias("sent"),
-            sf.sum("size_bytes").alias("size_bytes"),
+            sf.sum(sf.when(sf.col("published_ns").isNotNull(), sf.col("size_bytes"))).alias(
+                "size_bytes"
+            ),
         )
     )
     each = services.join(received, [*_PAIR], "left").join(offers, [*_PUBLISHER])
-    edges = frames.table("edges").where(runs).select("run", *Edge._fields)
+    rate_bps = sf.coalesce("mean_bps", sf.col("capacity_bps").cast("double"))
+    edges = (
+        frames.table("edges")
+        .where(runs)
+        .withColumn("link", sf.concat_ws("-", "start", "end"))
+        .join(_rates(frames), ["run", "link"], "left")
+        .withColumn("capacity_bps", rate_bps)
+        .select("run", *Edge._fields)
+    )
     return [each.groupBy("run").cogroup(edges.groupBy("run")).applyInArrow(_judged, WIDE)]
+
+
+def _rates(frames: Frames) -> DataFrame:
+    """The mean rate of each link that was sampled within the experiment."""
+    since = sf.col("sampled_ns") - sf.col("origin_ns")
+    period_s = sf.col("period_ns") / SECOND
+    mean = sf.sum(sf.col("capacity_bps") * period_s) / sf.sum(period_s)
+    return (
+        frames.table("links")
+        .join(sf.broadcast(frames.facts), "run")
+        .where((since > 0) & (since <= sf.col("duration_ns")))
+        .where(sf.col("capacity_bps").isNotNull())
+        .groupBy("run", "link")
+        .agg(mean.alias("mean_bps"))
+    )
 
 
 def _judged(each: Any, edges: Any) -> Any:

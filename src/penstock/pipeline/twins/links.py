@@ -7,7 +7,7 @@ from pyspark.sql import functions as sf
 
 from penstock.kernel.instant import SECOND
 from penstock.pipeline.kernels.links import REASONS
-from penstock.pipeline.twins.frames import Frames
+from penstock.pipeline.twins.frames import Frames, whole
 from penstock.pipeline.twins.steps import as_figures, with_ordering
 from penstock.pipeline.wide import widened
 
@@ -17,6 +17,7 @@ def links(frames: Frames) -> list[DataFrame]:
     samples, told = frames.table("links"), frames.recorded("links")
     facts = sf.broadcast(frames.facts)
     uses = samples.join(facts, "run").transform(_uses)
+    seconds = frames.once(samples.join(facts, "run").transform(_seconds))
     most = uses.groupBy("run").agg(sf.max("value").alias("bottleneck_use"))
     packets = ("link_packets", *REASONS)
     return [
@@ -30,6 +31,12 @@ def links(frames: Frames) -> list[DataFrame]:
         .withColumn("metric", sf.concat(sf.lit("link_use."), "link"))
         .withColumn("unit", sf.lit(""))
         .transform(lambda rows: widened(rows, "figures")),
+        seconds.unpivot(
+            ["run", "link", "second"], ["link_kbps", "link_capacity_kbps"], "label", "value"
+        )
+        .withColumn("metric", sf.concat("label", sf.lit("."), "link"))
+        .transform(with_ordering)
+        .transform(lambda rows: widened(rows, "seconds")),
     ]
 
 
@@ -59,4 +66,28 @@ def _uses(samples: DataFrame) -> DataFrame:
         .agg(sf.sum(sf.col("sent_bytes") * 8.0).alias("sent"), sf.sum(could).alias("could"))
         .where(sf.col("could") > 0)
         .withColumn("value", sf.col("sent") / sf.col("could"))
+    )
+
+
+def _seconds(samples: DataFrame) -> DataFrame:
+    """Of links that ever were half full: what they carried in each second, and could."""
+    since = sf.col("sampled_ns") - sf.col("origin_ns")
+    period_s = sf.col("period_ns") / SECOND
+    inside = samples.where(
+        (since > 0) & (since <= sf.col("duration_ns")) & sf.col("capacity_bps").isNotNull()
+    ).select(
+        *("run", "link"),
+        whole(since - 1, SECOND).alias("second"),
+        (sf.col("sent_bytes") * 8.0).alias("sent"),
+        (sf.col("capacity_bps") * period_s).alias("could"),
+        period_s.alias("period_s"),
+    )
+    busy = inside.where(2 * sf.col("sent") >= sf.col("could")).select("run", "link").distinct()
+    return (
+        inside.join(busy, ["run", "link"], "left_semi")
+        .groupBy("run", "link", "second")
+        .agg(
+            (sf.sum("sent") / sf.sum("period_s") / 1000).alias("link_kbps"),
+            (sf.sum("could") / sf.sum("period_s") / 1000).alias("link_capacity_kbps"),
+        )
     )

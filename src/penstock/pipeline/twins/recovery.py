@@ -98,6 +98,7 @@ def _messages(frames: Frames) -> DataFrame:
 
 def _events(frames: Frames, messages: DataFrame) -> list[DataFrame]:
     one, size = sf.lit(1), sf.col("size_bytes")
+    left = sf.col("published_ns").isNotNull()
     is_asked, is_sent = sf.col("requests") > 0, sf.col("repairs") > 0
     needless = sf.col("repairs") - sf.greatest(sf.col("requests"), one)
     of_messages = {
@@ -108,9 +109,9 @@ def _events(frames: Frames, messages: DataFrame) -> list[DataFrame]:
         "sent_twice": sf.when(is_sent, sf.greatest(needless, sf.lit(0))),
     }
     of_publications = {
-        "published": one,
-        "published_bytes": size,
-        "headers_bytes": sf.col("header_bytes"),
+        "published": sf.when(left, one),
+        "published_bytes": sf.when(left, size),
+        "headers_bytes": sf.when(left, sf.col("header_bytes")),
     }
     told = {
         kind: [(run, NETWORK) for run in frames.recorded(*tables)]

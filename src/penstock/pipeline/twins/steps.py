@@ -110,25 +110,48 @@ def as_seconds(frames: Frames, kinds: Iterable[str]) -> Step:
     """One row for each second of what a tally tells of, whether anything happened in it or not."""
 
     def step(tally: DataFrame) -> DataFrame:
-        chosen = tally.where(sf.col("kind").isin(list(kinds)))
-        every = sf.explode(sf.sequence(sf.lit(0).cast("long"), sf.col("seconds") - 1))
-        grid = (
-            chosen.select(*ORDERING, "kind")
-            .distinct()
-            .join(sf.broadcast(frames.facts), "run")
-            # A run may have no second at all.
-            .where(sf.col("seconds") > 0)
-            .select(*ORDERING, "kind", every.alias("second"), sf.lit(0).alias("amount"))
-        )
-        return (
-            chosen.where(sf.col("second").isNotNull())
-            .unionByName(grid)
-            .groupBy(*ORDERING, sf.col("kind").alias("metric"), "second")
-            .agg(sf.sum("amount").alias("value"))
-            .transform(lambda rows: widened(rows, "seconds"))
-        )
+        return every_second(frames, tally.where(sf.col("kind").isin(list(kinds))))
 
     return step
+
+
+def as_named_seconds(
+    frames: Frames,
+    rows: DataFrame,
+    prefix: str,
+    name: str,
+    at_ns: str,
+    *,
+    also: DataFrame | None = None,
+) -> DataFrame:
+    """Rows by second, of each name apart; `also` are those of whom there may be no row."""
+    kind = sf.concat(sf.lit(prefix), sf.col(name)).alias("kind")
+    columns = ("run", sf.lit(NETWORK).alias("ordering"), kind)
+    one, never = sf.lit(1).cast("long"), sf.lit(None).cast("long")
+    parts = [rows.select(*columns, sf.col(at_ns).alias("at_ns"), one.alias("amount"))]
+    if also is not None:
+        parts.append(also.select(*columns, never.alias("at_ns"), (one - 1).alias("amount")))
+    return every_second(frames, tallied(frames, parts))
+
+
+def every_second(frames: Frames, tally: DataFrame) -> DataFrame:
+    """One row for each second of all that a tally tells of, whether anything happened or not."""
+    every = sf.explode(sf.sequence(sf.lit(0).cast("long"), sf.col("seconds") - 1))
+    grid = (
+        tally.select(*ORDERING, "kind")
+        .distinct()
+        .join(sf.broadcast(frames.facts), "run")
+        # A run may have no second at all.
+        .where(sf.col("seconds") > 0)
+        .select(*ORDERING, "kind", every.alias("second"), sf.lit(0).alias("amount"))
+    )
+    return (
+        tally.where(sf.col("second").isNotNull())
+        .unionByName(grid)
+        .groupBy(*ORDERING, sf.col("kind").alias("metric"), "second")
+        .agg(sf.sum("amount").alias("value"))
+        .transform(lambda rows: widened(rows, "seconds"))
+    )
 
 
 def _of_kind(kind: str) -> Column:
