@@ -87,6 +87,7 @@ def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: N
         metrics = _metrics(job, scene)
         feed.metrics = metrics
         _simulate(scene, progress)
+        recorder.ended()
         done = recording.finish(_row(job))
     return Outcome(
         variant=job.variant,

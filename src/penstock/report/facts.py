@@ -32,16 +32,33 @@ class Histogram:
 
 
 Histograms = Mapping[str, Mapping[str, Histogram]]
+# By name and metric: of each subscriber and publisher, the mean over seeds.
+Pairs = Mapping[str, Mapping[str, Mapping[tuple[str, str], float]]]
 _NONE: Final[Histograms] = MappingProxyType({})
+_NO_PAIRS: Final[Pairs] = MappingProxyType({})
+# What traces add to the figures of a result where rates are controlled.
+_OF_CONTROL: Final = (
+    *("jain", "effairness", "offered", "sent", "rate_limited", "dropped_at_source", "lost"),
+    *("feedback_rate", "flow_table_mean", "flow_table_max", "quota_use"),
+    *("queue_delay_mean", "queue_delay_p95"),
+)
 
 
 class Facts:
     """One experiment with all that is compared in it, by the names that results have."""
 
-    def __init__(self, result: Result, *, histograms: Histograms = _NONE, about: str = "") -> None:
+    def __init__(
+        self,
+        result: Result,
+        *,
+        histograms: Histograms = _NONE,
+        pairs: Pairs = _NO_PAIRS,
+        about: str = "",
+    ) -> None:
         self.result = result
         self.about = about
         self._histograms = histograms
+        self._pairs = pairs
         self._origins = {name: _origin(name, result.parameters) for name in self.names}
 
     def with_more(self, other: Facts) -> Facts:
@@ -50,12 +67,23 @@ class Facts:
         known = mine.variants
         result = msgspec.structs.replace(
             mine,
+            variants={n: self._with_control(n, theirs.variants.get(n, {})) for n in known},
             series={n: {**theirs.series.get(n, {}), **mine.series.get(n, {})} for n in known},
             quantiles={
                 n: {**theirs.quantiles.get(n, {}), **mine.quantiles.get(n, {})} for n in known
             },
         )
-        return Facts(result, histograms=other._histograms, about=self.about)
+        return Facts(result, histograms=other._histograms, pairs=other._pairs, about=self.about)
+
+    def _with_control(self, name: str, theirs: Mapping[str, Estimate]) -> dict[str, Estimate]:
+        mine = self.result.variants[name]
+        if not self.controlled or name not in self.networks:
+            return mine
+        return mine | {
+            metric: figure
+            for metric, figure in theirs.items()
+            if metric not in mine and (metric in _OF_CONTROL or metric.startswith("effairness."))
+        }
 
     @property
     def id(self) -> str:
@@ -81,6 +109,15 @@ class Facts:
     def networks(self) -> list[str]:
         """Of these, the variants: what stands there is the network's."""
         return [name for name in self.names if name in self.result.parameters]
+
+    @property
+    def controlled(self) -> list[str]:
+        """Of these, the ones whose publishers are told how fast to send; none where none are."""
+        return [name for name in self.networks if self.controls(name)]
+
+    def controls(self, name: str) -> bool:
+        """Whether a variant has congestion control."""
+        return self.parameter(name, "transport.congestion.kind") not in (None, "off")
 
     def figure(self, name: str, metric: str) -> Estimate | None:
         """None where it was not measured."""
@@ -114,6 +151,10 @@ class Facts:
     def histogram(self, name: str, metric: str) -> Histogram | None:
         """Only traces have them."""
         return self._histograms.get(name, {}).get(metric)
+
+    def pairs(self, name: str, metric: str) -> Mapping[tuple[str, str], float]:
+        """Of each subscriber and publisher; only traces have them."""
+        return self._pairs.get(name, {}).get(metric, {})
 
     def variant(self, name: str) -> str:
         """The variant that this is, or is an ordering of."""

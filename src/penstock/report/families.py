@@ -5,24 +5,30 @@ from __future__ import annotations
 from penstock.report.drawing import Figure
 from penstock.report.facts import Facts
 from penstock.report.figures import (
+    bottleneck,
     calibrated,
     delay_laws,
     detection_curves,
     detection_grid,
     extra_delay,
     false_negatives,
+    feedback,
     generic,
     latch,
     one_pair,
     rates,
     recovery_delays,
     recovery_traffic,
+    shares,
     violations,
     workload,
 )
 
 # In the order of the page: what differs first, then what it was measured on.
 FAMILIES = (
+    bottleneck,
+    shares,
+    feedback,
     false_negatives,
     recovery_delays,
     recovery_traffic,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from math import nan
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
@@ -32,12 +33,14 @@ from penstock.report.facts import Facts, Histogram, flat
 from penstock.tracefile.reader import TraceReader
 
 _LISTS: Final = {
-    "pairs": ("value",),
+    "pairs": ("subscriber", "publisher", "value"),
     "seconds": ("second", "value"),
     "histograms": ("bin", "count"),
 }
 # What the lab calls the distribution over pairs of a pairs' figure.
 _DISTRIBUTIONS: Final = {"extra_delay_mean": "extra_delay_pairs_ms"}
+# Of these each pair is kept.
+_OF_PAIRS: Final = ("effairness", "received_mps")
 # What the lab calls a network's where there is one ordering only, and the pipeline that ordering's.
 _RECOVERY: Final = {
     "false_negatives": "missed_deliveries",
@@ -79,7 +82,7 @@ def _rows(table: Any, name: str) -> list[Mapping[str, Any]]:
     if name not in _LISTS:
         return list(table.to_pylist())
     if name == "pairs":
-        table = table.filter(pc.field("metric").isin(list(_DISTRIBUTIONS)))
+        table = table.filter(pc.field("metric").isin([*_DISTRIBUTIONS, *_OF_PAIRS]))
     lists = [(column, "list") for column in _LISTS[name]]
     grouped = table.group_by(["run", "ordering", "metric"], use_threads=False).aggregate(lists)
     return [
@@ -187,7 +190,12 @@ def _facts(runs: Sequence[_Run], tables: Mapping[str, Sequence[Mapping[str, Any]
         code_version=first.code_version,
     )
     about = "" if source is None else source.experiment.about
-    return Facts(result, histograms=naming.histograms(tables["histograms"]), about=about)
+    return Facts(
+        result,
+        histograms=naming.histograms(tables["histograms"]),
+        pairs=naming.pairs(tables["pairs"]),
+        about=about,
+    )
 
 
 class _Naming:
@@ -264,6 +272,22 @@ class _Naming:
                 if key not in found:
                     found[key] = Findings(figures={}, series={}, quantiles={})
                 yield row, metric, found[key]
+
+    def pairs(
+        self, rows: Iterable[Mapping[str, Any]]
+    ) -> dict[str, dict[str, dict[tuple[str, str], float]]]:
+        """Means over seeds, of each pair over those that have it."""
+        values: dict[tuple[str, str, tuple[str, str]], list[float]] = defaultdict(list)
+        for row in rows:
+            name = self.of(row)
+            if name is not None and row["metric"] in _OF_PAIRS:
+                columns = (row[column] for column in _LISTS["pairs"])
+                for subscriber, publisher, value in zip(*columns, strict=True):
+                    values[name, row["metric"], (subscriber, publisher)].append(value)
+        found: dict[str, dict[str, dict[tuple[str, str], float]]] = {}
+        for (name, metric, pair), own in sorted(values.items()):
+            found.setdefault(name, {}).setdefault(metric, {})[pair] = fmean(own)
+        return found
 
     def histograms(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Histogram]]:
         """Bins of all seeds added up."""

@@ -32,6 +32,15 @@ _NUMBERS: Final = {
     ("M-4.5", "delivery-delay"): "4.9",
     ("M-4.5", "hit-ratio"): "4.10",
     ("M-4.5", "cache-limits"): "4.11",
+    ("M-5.9", "bottleneck"): "5.9",
+    ("M-5.10", "bottleneck"): "5.10",
+    ("M-5.11", "receivers"): "5.11",
+    ("M-5.12", "beside-tcp"): "5.12",
+    ("M-5.14", "bottleneck"): "5.14",
+    ("M-5.14", "feedback"): "5.15",
+    ("M-5.17", "bottleneck"): "5.17",
+    ("M-5.17", "recovery-rates"): "5.18a",
+    ("M-5.17", "feedback"): "5.18b",
 }
 
 # Deliveries a second at which the network is full.

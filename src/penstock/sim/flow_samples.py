@@ -1,13 +1,14 @@
-"""Samples of publishers' flow tables, for the trace: what may leave of each flow, and what does."""
+"""What publishers with congestion control hold, for the trace: their flows, and what waits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.sim.host import Host
 from penstock.trace.records import FlowSample
+from penstock.transport.congestion.outbox import Waiting
 from penstock.transport.endpoint import Endpoint
 
 
@@ -37,3 +38,11 @@ class FlowSamples:
             yield FlowSample(
                 now, host.name, flow.flow, limited_by, flow.quota_mps, sent_mps, flow.queued
             )
+
+
+def waiting_at(host: Host[Any, Any]) -> Sequence[Waiting]:
+    """Messages that have not left."""
+    endpoint = host.machine
+    if not isinstance(endpoint, Endpoint) or endpoint.congestion is None:
+        return ()
+    return endpoint.congestion.held

@@ -17,10 +17,11 @@ from typing import Any, Final, Protocol
 
 from penstock.content.filter import Predicate
 from penstock.content.index import MatchingIndex
+from penstock.content.message import Message
 from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.machine import Deliver, Record
 from penstock.overlay.decisions import Decision
-from penstock.sim.flow_samples import FlowSamples
+from penstock.sim.flow_samples import FlowSamples, waiting_at
 from penstock.sim.host import Host, Outlets
 from penstock.sim.link import Link
 from penstock.sim.observe import DropReason as SimDropReason
@@ -138,6 +139,12 @@ class Recorder(Observer):
         if self._wants(Edge):
             for (start, end), link in self.network.world.links.items():
                 self._add(Edge(start, end, link.rate_bps, link.delay_ns))
+
+    def ended(self) -> None:
+        """Nothing happens any more: records what still waits at publishers."""
+        for host in self.network.world.hosts.values():
+            for each in waiting_at(host):
+                self._unsent(host, each.message, host.now - each.since_ns, _RATE_LIMITED)
 
     def subscriber(self, name: str, predicate: Predicate) -> None:
         """From now on, `name` is expected to get what its predicate matches."""
@@ -331,20 +338,15 @@ class Recorder(Observer):
         self._add(Signal(host.name, publisher, kind, now, size_of(frame)))
 
     def _on_dropped(self, host: Host[Any, Any], dropped: Dropped) -> None:
+        self._unsent(host, dropped.message, dropped.waited_ns, _DROPPED)
+
+    def _unsent(
+        self, host: Host[Any, Any], message: Message, waited_ns: Duration, fate: PublisherFate
+    ) -> None:
         """It has no number, and nobody expects it."""
-        offered_ns = self.network.world.events.now - dropped.waited_ns
-        self._add(
-            Publication(
-                host.name,
-                0,
-                None,
-                offered_ns,
-                None,
-                size_message(dropped.message),
-                _DROPPED,
-                "data",
-            )
-        )
+        offered_ns = self.network.world.events.now - waited_ns
+        size_bytes = size_message(message)
+        self._add(Publication(host.name, 0, None, offered_ns, None, size_bytes, fate, "data"))
 
     def _on_decision(self, host: Host[Any, Any], decision: Decision) -> None:
         frame = decision.frame

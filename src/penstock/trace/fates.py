@@ -34,6 +34,7 @@ class PublisherFate(StrEnum):
     """What became of a message at its publisher."""
 
     SENT = "sent"
+    # It had to wait; what has no number still did when the run ended.
     RATE_LIMITED = "rate_limited"
     DROPPED_AT_SOURCE = "dropped_at_source"
 

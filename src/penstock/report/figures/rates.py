@@ -36,7 +36,8 @@ def figures(facts: Facts) -> list[Figure]:
     """Rates of each network; violations of order below them, where they were counted."""
     found = []
     names = _networks(facts, "deliveries")
-    if names:
+    # Where publishers are slowed down, the figure of the bottleneck shows that and more.
+    if names and not facts.controlled:
         found.append(
             Figure(
                 name="rates",
@@ -49,7 +50,7 @@ def figures(facts: Facts) -> list[Figure]:
             )
         )
     names = _networks(facts, "violations")
-    if names:
+    if any(any(facts.series(name, "violations")) for name in names):
         found.append(
             Figure(
                 name="violations-over-time",

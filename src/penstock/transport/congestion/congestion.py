@@ -82,6 +82,11 @@ class Congestion:
         """What is controlled here."""
         return () if self._sender is None else list(self._sender.table)
 
+    @property
+    def held(self) -> Sequence[Waiting]:
+        """Messages that wait for tokens, the oldest first."""
+        return () if self._sender is None else self._sender.held
+
     def sample(self) -> Sequence[FlowState]:
         """What is controlled here, for the trace."""
         return () if self._sender is None else list(self._sender.sample())

@@ -55,6 +55,10 @@ class Outbox:
         key, line = min(self._lines.items(), key=lambda item: item[1].waiting[0].age)
         return self._pop(key, line)
 
+    def waiting(self) -> list[Waiting]:
+        """All that wait, the oldest first."""
+        return sorted(each for line in self._lines.values() for each in line.waiting)
+
     def waiting_by_flow(self) -> dict[int, int]:
         """How many messages wait in each flow, by its number; one may be in several."""
         found: dict[int, int] = {}
@@ -65,7 +69,7 @@ class Outbox:
 
     def rematch(self, match: Callable[[Message], Sequence[ControlledFlow]]) -> None:
         """Flows came or went."""
-        waiting = sorted(each for line in self._lines.values() for each in line.waiting)
+        waiting = self.waiting()
         self._lines, self._size = {}, 0
         for each in waiting:
             self._append(each, match(each.message))

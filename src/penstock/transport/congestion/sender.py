@@ -95,6 +95,11 @@ class Sender:
         """Messages that wait."""
         return len(self._outbox)
 
+    @property
+    def held(self) -> Sequence[Waiting]:
+        """These messages."""
+        return self._outbox.waiting()
+
     def sample(self) -> Iterator[FlowState]:
         """The flows as they are now."""
         waiting = self._outbox.waiting_by_flow()

@@ -1,0 +1,124 @@
+"""What crosses the bottleneck; what is published, delivered, lost, and dropped at the source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from penstock.report import published
+from penstock.report.drawing import Figure
+from penstock.report.facts import Facts
+from penstock.report.figures.controlled import (
+    bottlenecks,
+    capacity_of,
+    compared,
+    height_of,
+    kbps_of,
+    one_scale,
+    side_by_side,
+    without_control,
+)
+from penstock.report.figures.parts import legend_below, seconds, with_thousands
+from penstock.report.figures.recovered import figure_mean
+from penstock.report.looks import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
+from penstock.report.numbers import number, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+# What is drawn in the panels below: the first of these series that there is.
+_PUBLISHED: Final = (
+    (("offered", "publications"), "published by applications", SKY, "-", 2.6),
+    (("sent",), "sent", BLUE, "-", 1.1),
+)
+_FATES: Final = (
+    (("deliveries",), "delivered", GREEN, "-", 1.6),
+    (("missed_deliveries", "false_negatives"), "lost in the network", VERMILION, "-", 1.1),
+    (("dropped_at_source",), "dropped at source", PURPLE, "--", 1.1),
+)
+
+
+def figures(facts: Facts) -> list[Figure]:
+    """Where some variant has congestion control, and rates were measured."""
+    names = [name for name in compared(facts) if facts.series(name, "deliveries")]
+    if not names:
+        return []
+    links = bottlenecks(facts, names)
+    return [
+        Figure(
+            name="bottleneck",
+            title=_title(facts, names),
+            caption=f"{_above(links)}Messages a second of the whole network, means over seeds."
+            " Lost in the network: sent, wanted by somebody and never received, by the second of"
+            " its publication. Dropped at source: never sent, because too much waited there."
+            f" {published.redraws(facts.id, 'bottleneck')}",
+            draw=partial(_draw, facts=facts, names=names, links=links),
+            height_in=height_of(names, 2 + len(links)),
+        )
+    ]
+
+
+def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str], links: Sequence[str]) -> None:
+    every = side_by_side(canvas, names, 2 + len(links))
+    for name, (*above, middle, below) in every:
+        for axes, link in zip(above, links, strict=True):
+            kbps, capacity = kbps_of(facts, name, link), capacity_of(facts, name, link)
+            times = seconds(kbps.tolist())
+            axes.fill_between(times, kbps, color=INK, alpha=0.18, linewidth=0)
+            axes.plot(times, kbps, color=INK, linewidth=1, label="on the link")
+            # Steps: a link changes at once.
+            axes.step(np.arange(len(capacity) + 1), [*capacity, *capacity[-1:]], where="post",
+                      color=ORANGE, linewidth=1.4, linestyle=(0, (4, 2)),
+                      label="what the link bears")  # fmt: skip
+            axes.set_ylabel(f"{link}\nkbit/s" if len(links) > 1 else "link (kbit/s)")
+        _curves(middle, facts, name, _PUBLISHED)
+        middle.set_ylabel("published/s")
+        _curves(below, facts, name, _FATES)
+        below.set_ylabel("messages/s")
+        for axes in (*above, middle, below):
+            with_thousands(axes.yaxis)
+    one_scale([axes for _, axes in every])
+    canvas.align_ylabels()
+    legend_below(canvas, [axes for _, own in every for axes in own])
+
+
+def _curves(
+    axes: Axes,
+    facts: Facts,
+    name: str,
+    curves: Sequence[tuple[Sequence[str], str, str, str, float]],
+) -> None:
+    for metrics, label, colour, line, width in curves:
+        values = next((v for metric in metrics if (v := facts.series(name, metric))), ())
+        if any(values):
+            axes.plot(seconds(values), values, color=colour, linestyle=line, linewidth=width,
+                      label=label)  # fmt: skip
+
+
+def _above(links: Sequence[str]) -> str:
+    if not links:
+        return "Traces would also tell what the bottleneck carried. "
+    many = len(links) > 1
+    said = " and ".join(links)
+    return f"Above: what the bottleneck{'s' * many} {said} carried{', each' * many}. "
+
+
+def _title(facts: Facts, names: Sequence[str]) -> str:
+    """The difference that control makes, in losses and in deliveries."""
+    off = without_control(facts)
+    others = [name for name in names if name != off]
+    before = None if off is None else figure_mean(facts, off, "false_negatives")
+    if not others or not before:
+        return "What is published, delivered and lost, second by second"
+    best = "default" if "default" in others else others[-1]
+    left = figure_mean(facts, best, "false_negatives") or 0.0
+    said = f"{best} loses {number(left)} messages in the network, {off} {number(before)}"
+    came, was = (figure_mean(facts, name, "deliveries") for name in (best, str(off)))
+    if not came or not was:
+        return said
+    more = "more" if came >= was else "less"
+    return f"{said}; it delivers {percent(abs(came / was - 1))} {more}"

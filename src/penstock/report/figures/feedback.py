@@ -1,0 +1,85 @@
+"""What congestion control costs a publisher: feedback that comes, and flows to be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.report import published
+from penstock.report.drawing import Figure
+from penstock.report.facts import Facts
+from penstock.report.figures.controlled import compared
+from penstock.report.figures.parts import legend_below, panels, seconds
+from penstock.report.figures.recovered import figure_mean
+from penstock.report.looks import named
+from penstock.report.numbers import number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+_ROWS: Final = (
+    ("feedback.", "feedback\n(frames/s)"),
+    ("flow_table.", "flow table\n(flows)"),
+)
+
+
+def figures(facts: Facts) -> list[Figure]:
+    """Traces have these series."""
+    names = [name for name in compared(facts) if facts.controls(name)]
+    names = [name for name in names if any(_at_publishers(facts, name, p).size for p, _ in _ROWS)]
+    if not names:
+        return []
+    return [
+        Figure(
+            name="feedback",
+            title=_title(facts, names),
+            caption="At one publisher, on average; the band is from the publisher with least to"
+            " the one with most. A frame is what one receiver tells at once; a flow is a filter"
+            f" whose rate is limited. {published.redraws(facts.id, 'feedback')}",
+            draw=partial(_draw, facts=facts, names=names),
+            height_in=4.2,
+        )
+    ]
+
+
+def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    frames = panels(canvas, len(_ROWS), sharex=True)
+    # Whoever has no control has a colour too, which is nobody else's.
+    styles = named(compared(facts))
+    for axes, (prefix, label) in zip(frames, _ROWS, strict=True):
+        for name in names:
+            values = _at_publishers(facts, name, prefix)
+            if not values.size:
+                continue
+            times, style = seconds(values[0].tolist()), styles[name]
+            axes.plot(times, np.nanmean(values, axis=0), color=style.colour, label=name,
+                      linestyle=style.line)  # fmt: skip
+            if len(values) > 1:
+                least, most = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+                axes.fill_between(times, least, most, color=style.colour, alpha=0.15, linewidth=0)
+        axes.set(ylabel=label, ylim=(0, None), xlim=(0, None))
+        # There is no half a flow.
+        axes.yaxis.get_major_locator().set_params(integer=True)
+    frames[-1].set_xlabel("time (s)")
+    canvas.align_ylabels()
+    legend_below(canvas, frames)
+
+
+def _at_publishers(facts: Facts, name: str, prefix: str) -> NDArray[np.float64]:
+    """One row for each publisher."""
+    series = facts.result.series.get(name, {})
+    own = [values for metric, values in series.items() if metric.startswith(prefix)]
+    return np.array(own, np.float64)
+
+
+def _title(facts: Facts, names: Sequence[str]) -> str:
+    said = [
+        f"{name} {number(rate)}/s"
+        for name in names
+        if (rate := figure_mean(facts, name, "feedback_rate")) is not None
+    ]
+    return f"What a publisher hears: {', '.join(said)}" if said else "What a publisher hears"

@@ -1,0 +1,217 @@
+"""What each receiver gets, beside its fair share; and content beside TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.report import published
+from penstock.report.drawing import Figure
+from penstock.report.facts import Facts
+from penstock.report.figures.controlled import (
+    bottlenecks,
+    capacity_of,
+    compared,
+    height_of,
+    kbps_of,
+    one_scale,
+    side_by_side,
+)
+from penstock.report.figures.parts import legend_below, seconds, with_thousands
+from penstock.report.figures.recovered import figure_mean
+from penstock.report.looks import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
+from penstock.report.numbers import number, percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+_RECEIVED: Final = "received."
+_RECEIVERS_MAX: Final = 6
+_CONTENT: Final = "content_kbps"
+_TCP: Final = "tcp_kbps."
+# Rates of a link that differ less are the same.
+_SAME: Final = 0.02
+# None of those that variants have, as long as there are others.
+_COLOURS: Final = (BLUE, ORANGE, PURPLE, SKY, VERMILION, GREEN)
+_DOTS: Final[Any] = (0, (1, 1.6))
+
+
+def figures(facts: Facts) -> list[Figure]:
+    """Of a few receivers, and where there is a TCP connection beside the messages."""
+    names = compared(facts)
+    found = []
+    receivers = _receivers(facts, names)
+    if 1 < len(receivers) <= _RECEIVERS_MAX:
+        shares = {name: fair_shares(facts, name, receivers) for name in names}
+        dotted = (
+            " Dotted: the fair share (max-min) of the bottleneck, from what the link bears, what"
+            " each receiver wants and how large messages are."
+            if any(shares.values())
+            else ""
+        )
+        found.append(
+            Figure(
+                name="receivers",
+                title=_title(facts, names, shares),
+                caption=f"Messages a second that reach each receiver, means over seeds.{dotted}"
+                f" {published.redraws(facts.id, 'receivers')}",
+                draw=partial(_rates, facts=facts, names=names, shares=shares),
+                height_in=height_of(names, 1, each=2.6),
+            )
+        )
+    beside = [name for name in facts.networks if _connections(facts, name)]
+    if beside:
+        found.append(
+            Figure(
+                name="beside-tcp",
+                title="What messages and TCP get of the link",
+                caption="Kilobits a second that come out of the bottleneck, means over seeds."
+                " Dotted: an even share of what the link bears, from when all are there."
+                f" {published.redraws(facts.id, 'beside-tcp')}",
+                draw=partial(_beside, facts=facts, names=beside[:_RECEIVERS_MAX]),
+                height_in=height_of(beside[:_RECEIVERS_MAX], 1, each=2.6),
+            )
+        )
+    return found
+
+
+def fair_shares(
+    facts: Facts, name: str, receivers: Sequence[str]
+) -> dict[str, NDArray[np.float64]]:  # fmt: skip
+    """By second; empty where receivers share more than one link, or messages."""
+    links, pairs = bottlenecks(facts, [name]), facts.pairs(name, "received_mps")
+    whose = [publisher for _, publisher in pairs]
+    # Whoever has a publisher of its own shares nothing with others but the link.
+    if len(links) != 1 or len({*whose}) < len(whose) or len(pairs) != len(receivers):
+        return {}
+    kbps, capacity = kbps_of(facts, name, links[0]), capacity_of(facts, name, links[0])
+    came = sum(np.nansum(facts.series(name, f"{_RECEIVED}{who}")) for who in receivers)
+    wanted = _wanted(facts, receivers)
+    if not came or len(wanted) != len(receivers):
+        return {}
+    kbits = float(np.nansum(kbps) / came)
+    shares = {who: np.full(len(capacity), np.nan) for who in receivers}
+    for stretch in _stretches(capacity):
+        demands = {who: float(np.nanmean(own[stretch])) for who, own in wanted.items()}
+        rates = max_min(float(np.nanmean(capacity[stretch])) / kbits, demands)
+        for who, rate in rates.items():
+            shares[who][stretch] = rate
+    return shares
+
+
+def max_min(capacity: float, demands: Mapping[str, float]) -> dict[str, float]:
+    """Who wants less than an even share gets that; the others share the rest."""
+    found: dict[str, float] = {}
+    for place, who in enumerate(sorted(demands, key=lambda who: demands[who])):
+        even = max(0.0, capacity - sum(found.values())) / (len(demands) - place)
+        found[who] = min(demands[who], even)
+    return found
+
+
+def _wanted(facts: Facts, receivers: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+    """What was sent for each where least was held back: that is what it wants."""
+    series = {
+        name: {w: np.array(v) for w in receivers if (v := facts.series(name, f"wanted.{w}"))}
+        for name in facts.networks
+    }
+    known = [own for own in series.values() if len(own) == len(receivers)]
+    return max(known, key=lambda own: sum(v.sum() for v in own.values()), default={})
+
+
+def _stretches(capacity: NDArray[np.float64]) -> list[slice]:
+    """Seconds in which the link bears the same."""
+    known = np.nan_to_num(capacity, nan=0.0)
+    steps = np.abs(np.diff(known)) > _SAME * np.maximum(known[1:], known[:-1])
+    ends = [0, *(np.flatnonzero(steps) + 1).tolist(), len(capacity)]
+    return [slice(low, high) for low, high in pairwise(ends) if low < high]
+
+
+def _receivers(facts: Facts, names: Sequence[str]) -> list[str]:
+    every = [metric for name in names for metric in facts.result.series.get(name, {})]
+    return list(dict.fromkeys(m.removeprefix(_RECEIVED) for m in every if m.startswith(_RECEIVED)))
+
+
+def _rates(
+    canvas: Canvas,
+    *,
+    facts: Facts,
+    names: Sequence[str],
+    shares: Mapping[str, Mapping[str, NDArray[np.float64]]],
+) -> None:
+    receivers = _receivers(facts, names)
+    every = side_by_side(canvas, names, 1)
+    for name, (axes,) in every:
+        for place, who in enumerate(receivers):
+            colour, values = _COLOURS[place], facts.series(name, f"{_RECEIVED}{who}")
+            axes.plot(seconds(values), values, color=colour, linewidth=1.3, label=who)
+            share = shares[name].get(who)
+            if share is not None:
+                # Steps: a link changes at once.
+                axes.step(np.arange(len(share) + 1), [*share, *share[-1:]], where="post",
+                          color=colour, linewidth=1.8, linestyle=_DOTS)  # fmt: skip
+        axes.set_ylabel("received (messages/s)")
+        with_thousands(axes.yaxis)
+    if any(shares.values()):
+        every[0][1][0].plot([], [], color=INK, linewidth=1.8, linestyle=_DOTS, label="fair share")
+    one_scale([axes for _, axes in every])
+    legend_below(canvas, [axes for _, own in every for axes in own])
+
+
+def _connections(facts: Facts, name: str) -> list[str]:
+    return [m for m in facts.result.series.get(name, {}) if m.startswith(_TCP)]
+
+
+def _beside(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+    every = side_by_side(canvas, names, 1)
+    for name, (axes,) in every:
+        own = _connections(facts, name)
+        content = facts.series(name, _CONTENT)
+        if content:
+            axes.plot(seconds(content), content, color=BLUE, linewidth=1.4, label="messages")
+        for place, metric in enumerate(own):
+            values = facts.series(name, metric)
+            label = "TCP" if len(own) == 1 else f"TCP {metric.removeprefix(_TCP)}"
+            axes.plot(seconds(values), values, color=_COLOURS[1 + place % 5], linewidth=1.2,
+                      label=label)  # fmt: skip
+        for link in bottlenecks(facts, [name])[:1]:
+            there = min((int(np.flatnonzero(facts.series(name, m))[0]) for m in own
+                         if any(facts.series(name, m))), default=0)  # fmt: skip
+            even = capacity_of(facts, name, link)[there:] / (1 + len(own))
+            axes.plot(seconds(even.tolist()) + there, even, color=INK, linewidth=1.6,
+                      linestyle=_DOTS, label="even share")  # fmt: skip
+        axes.set_ylabel("kbit/s")
+        with_thousands(axes.yaxis)
+    one_scale([axes for _, axes in every])
+    legend_below(canvas, [axes for _, own in every for axes in own])
+
+
+def distance(
+    facts: Facts, name: str, shares: Mapping[str, NDArray[np.float64]]
+) -> float:  # fmt: skip
+    """How far receivers are from their fair shares, as a part of them: the mean of all seconds."""
+    off = [
+        np.abs(np.array(facts.series(name, f"{_RECEIVED}{who}"))[: len(share)] - share) / share
+        for who, share in shares.items()
+    ]
+    return float(np.nanmean(off))
+
+
+def _title(
+    facts: Facts, names: Sequence[str], shares: Mapping[str, Mapping[str, NDArray[np.float64]]]
+) -> str:
+    if all(shares.values()):
+        said = [f"{name} {percent(distance(facts, name, shares[name]))}" for name in names]
+        return f"How far from its fair share a receiver is, on average: {', '.join(said)}"
+    said = [
+        f"{name} {number(round(index, 3))}"
+        for name in names
+        if (index := figure_mean(facts, name, "jain")) is not None
+    ]
+    if not said:
+        return "What each receiver gets"
+    return f"How evenly receivers are served, by Jain's index: {', '.join(said)}"
