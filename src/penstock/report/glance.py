@@ -7,6 +7,7 @@ from typing import Final
 
 from penstock.lab.expect import Verdict, holds
 from penstock.lab.statistics import Estimate
+from penstock.report.control import control, said_of_control
 from penstock.report.facts import Facts
 from penstock.report.markup import Cell, Content, Markup, join, table, tag
 from penstock.report.numbers import estimate_text, interval, number, percent
@@ -51,9 +52,14 @@ _KINDS: Final = ("off", "constant", "literal", "default")
 
 def glance(facts: Facts) -> Markup:
     """A few sentences, then a table."""
-    sentences = (_recovered(facts), _difference(facts), expected(facts))
+    sentences = (said_of_control(facts), _recovered(facts), _difference(facts), expected(facts))
     said = [tag("p", sentence) for sentence in sentences if sentence]
+    controlled = control(facts)
     recovering = [name for name in facts.having("missed_deliveries") if name in facts.networks]
+    if controlled is not None:
+        # Some of these may recover what is lost, too.
+        also = [_side_by_side(facts, recovering)] if len(recovering) > 1 else []
+        return join([*said, controlled, *also])
     if len(recovering) > 1:
         # What is compared are ways of recovery; there is one ordering for all of them.
         return join([*said, _side_by_side(facts, recovering)])

@@ -1,0 +1,136 @@
+"""Congestion control at a glance: what it loses, drops, delivers and uses, and how fairly.
+
+What is lost in the network and what is dropped at the source stand apart: the one was
+sent in vain, the other was not sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Final
+
+from penstock.lab.statistics import Estimate
+from penstock.report.facts import Facts
+from penstock.report.markup import Cell, Content, Markup, join, table, tag
+from penstock.report.numbers import estimate_text, interval, number, percent
+
+# By metric: what a reader would call it, in the order of the table.
+_COLUMNS: Final = {
+    "false_negatives": "lost in the network",
+    "dropped_at_source": "dropped at source",
+    "deliveries": "delivered",
+    "bottleneck_use": "use of the bottleneck",
+    "jain": "Jain's index",
+    "effairness": "effairness",
+    "feedback_rate": "feedback at a publisher (/s)",
+    "queue_delay_mean": "mean queueing delay (ms)",
+    "queue_delay_p95": "95 % of it below (ms)",
+}
+_PERCENT: Final = ("bottleneck_use",)
+# Shares of 1, which are compared by their third decimal.
+_INDICES: Final = ("jain", "effairness")
+_ROWS_MAX: Final = 12
+
+
+def control(facts: Facts) -> Markup | None:
+    """One row for each variant, then how each receiver fared; None where nothing is controlled."""
+    if not facts.controlled:
+        return None
+    names = facts.networks
+    metrics = [metric for metric in _COLUMNS if any(facts.figure(n, metric) for n in names)]
+    rows = [[name, *(_cell(facts, name, metric) for metric in metrics)] for name in names]
+    parts = [table(["", *(_COLUMNS[metric] for metric in metrics)], rows, class_="glance")]
+    fairness = _fairness(facts, names)
+    if fairness:
+        headings = ["received (/s) and effairness", *names]
+        parts += [table(headings, fairness, class_="glance"), tag("p", _NOTE, class_="note")]
+    return join(parts)
+
+
+_NOTE: Final = (
+    "Effairness compares with an ideal that knows what each link bears and how long each is"
+    " served; Jain's index asks for the same rate for all, whatever they want."
+)
+
+
+def said_of_control(facts: Facts) -> str:
+    """The difference in a sentence, where there is something to compare with."""
+    off = next((name for name in facts.networks if not facts.controls(name)), None)
+    lost = None if off is None else facts.figure(off, "false_negatives")
+    if off is None or lost is None or not lost.mean or not facts.controlled:
+        return ""
+    parts = [part for name in facts.controlled if (part := _left(facts, name, off, lost))]
+    if not parts:
+        return ""
+    without = interval(lost.mean, lost.ci95)
+    return f"Without control {without} messages are lost in the network. By {'; by '.join(parts)}."
+
+
+def _left(facts: Facts, name: str, off: str, lost: Estimate) -> str:
+    left, dropped = (facts.figure(name, m) for m in ("false_negatives", "dropped_at_source"))
+    came, was = (facts.figure(n, "deliveries") for n in (name, off))
+    if left is None or came is None or was is None or not was.mean:
+        return ""
+    gone = percent(1 - left.mean / lost.mean)
+    change = came.mean / was.mean - 1
+    said = f"{name}: {number(left.mean)} ({gone} fewer), {percent(abs(change))}"
+    said += " more" if change >= 0 else " less"
+    said += " delivered"
+    return said if dropped is None else f"{said}, {number(dropped.mean)} dropped at source"
+
+
+def _cell(facts: Facts, name: str, metric: str) -> Cell:
+    figure = facts.figure(name, metric)
+    if figure is None:
+        return Cell("–")
+    top = max(e.mean for n in facts.networks if (e := facts.figure(n, metric)) is not None)
+    if metric in _PERCENT:
+        said = percent(figure.mean)
+    elif metric in _INDICES:
+        said = f"{figure.mean:.3f}"
+    else:
+        said = estimate_text(figure)
+    return Cell(said, figure.mean / top if top > 0 and len(facts.networks) > 1 else None)
+
+
+def _fairness(facts: Facts, names: Sequence[str]) -> list[list[Content]]:
+    """Receivers, then sessions (what one publisher serves), then the network."""
+    pairs = {name: facts.pairs(name, "effairness") for name in names}
+    every = sorted({pair for own in pairs.values() for pair in own})
+    if not every:
+        return []
+    rows: list[list[Content]] = []
+    if len(every) <= _ROWS_MAX:
+        rows += [[f"{who} from {whose}", *(_of_pair(facts, name, (who, whose)) for name in names)]
+                 for who, whose in every]  # fmt: skip
+    else:
+        spread = {"least": min, "median": median, "most": max}
+        rows += [
+            [f"{label} of {len(every)} receivers",
+             *(_index(of(own.values())) if (own := pairs[name]) else "–" for name in names)]
+            for label, of in spread.items()
+        ]  # fmt: skip
+    publishers = sorted({whose for _, whose in every})
+    if 1 < len(publishers) <= _ROWS_MAX:
+        rows += [
+            [f"all from {whose}", *(_of_figure(facts, n, f"effairness.{whose}") for n in names)]
+            for whose in publishers
+        ]
+    rows.append(["the network", *(_of_figure(facts, name, "effairness") for name in names)])
+    return rows
+
+
+def _of_pair(facts: Facts, name: str, pair: tuple[str, str]) -> str:
+    rate, index = (facts.pairs(name, m).get(pair) for m in ("received_mps", "effairness"))
+    said = [] if rate is None else [f"{number(rate)}/s"]
+    return ", ".join([*said, "–" if index is None else _index(index)])
+
+
+def _of_figure(facts: Facts, name: str, metric: str) -> str:
+    figure = facts.figure(name, metric)
+    return "–" if figure is None else _index(figure.mean)
+
+
+def _index(value: float) -> str:
+    return f"{value:.3f}"
