@@ -45,7 +45,6 @@ from penstock.trace.records import (
     QueueSample,
     Repair,
     Request,
-    Row,
     Signal,
     TcpSample,
 )
