@@ -12,6 +12,7 @@ from penstock.content.limits import INT_MAX, INT_MIN
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 from penstock.wire import Frame, size_of
+from penstock.wire.frames.ack import Ack, FlowAck
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.data import Data, Echo, Flow, FlowDetail
@@ -265,6 +266,18 @@ def feedbacks() -> st.SearchStrategy[Feedback]:
     ).filter(fits)
 
 
+def acks() -> st.SearchStrategy[Ack]:
+    """ACK."""
+    flow = st.builds(FlowAck, unsigned(15), unsigned(32), unsigned(32), st.booleans())
+    return st.builds(
+        Ack,
+        subscriber=unsigned(64),
+        pub=unsigned(64),
+        epoch=unsigned(16),
+        flows=st.lists(flow, min_size=1, max_size=16).map(tuple),
+    )
+
+
 def recalls() -> st.SearchStrategy[Recall]:
     """RECALL."""
     return st.builds(
@@ -295,7 +308,7 @@ def ranges(draw: st.DrawFn) -> tuple[tuple[int, int], ...]:
 def parcels() -> st.SearchStrategy[Parcel]:
     """Any transport frame, carried."""
     frames = [data_frames(), digests(), requests(), repairs(), tracks(), trackeds(), recalls()]
-    control = [feedbacks(), echo_requests(), echo_replies()]
+    control = [feedbacks(), echo_requests(), echo_replies(), acks()]
     return st.one_of([*frames, *control]).map(Parcel)
 
 
@@ -384,6 +397,7 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
     Feedback: feedbacks(),
     EchoRequest: echo_requests(),
     EchoReply: echo_replies(),
+    Ack: acks(),
     Hello: hellos(),
     Lsa: lsas(),
     Adv: advs(),

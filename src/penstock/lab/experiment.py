@@ -248,8 +248,8 @@ class RecoveryPart(Part, frozen=True, kw_only=True):
 class CongestionPart(Part, frozen=True, kw_only=True):
     """How publishers are slowed down; see `transport.congestion.settings`."""
 
-    # `literal` is chapter 5 of 003.
-    kind: Literal["off", "default", "literal"] = "default"
+    # `literal` is chapter 5 of 003, `window` has acknowledgements and windows, after pgmcc.
+    kind: Literal["off", "default", "literal", "window"] = "default"
     # The size that a message counts as; its own if left out.
     nominal_bytes: Count | None = None
     # By how much of what comes a flow may grow in a round trip; the kind's own if left out.

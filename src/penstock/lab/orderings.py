@@ -87,9 +87,16 @@ def endpoint_settings(part: TransportPart | None) -> EndpointSettings:
     )
 
 
+_LAWS: Final = {
+    "default": congestion.DEFAULT,
+    "literal": congestion.LITERAL,
+    "window": congestion.WINDOW,
+}
+
+
 def congestion_settings(part: CongestionPart) -> CongestionSettings:
     """How publishers are slowed down."""
-    settings = congestion.LITERAL if part.kind == "literal" else congestion.DEFAULT
+    settings = _LAWS[part.kind]
     return replace(
         settings,
         nominal_bytes=part.nominal_bytes,

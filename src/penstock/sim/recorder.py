@@ -49,7 +49,7 @@ from penstock.trace.records import (
     TcpSample,
 )
 from penstock.tracefile.retention import Recording
-from penstock.transport.congestion.facts import Echoed, Reported
+from penstock.transport.congestion.facts import Acknowledged, Echoed, Reported
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Departed, Dropped, Receipt, Unseen
 from penstock.transport.recovery.receiver import Answered, Asked, Told
@@ -282,7 +282,7 @@ class Recorder(Observer):
         elif isinstance(row, Reported):
             self._on_reported(host, row)
         else:
-            assert isinstance(row, Told | Echoed), f"{host.name} records {row!r}"
+            assert isinstance(row, Told | Echoed | Acknowledged), f"{host.name} records {row!r}"
             self._on_told(host, row)
 
     def _on_asked(self, host: Host[Any, Any], asked: Asked) -> None:
@@ -330,7 +330,7 @@ class Recorder(Observer):
             )
             self._add(row)
 
-    def _on_told(self, host: Host[Any, Any], told: Told | Echoed) -> None:
+    def _on_told(self, host: Host[Any, Any], told: Told | Echoed | Acknowledged) -> None:
         frame = told.frame
         now, publisher = self.network.world.events.now, self._publishers[frame.pub].name
         kind = type(frame).__name__.lower()

@@ -102,7 +102,7 @@ class Endpoint(Reception, Generic[Carried]):
         if congestion is not None:
             assert draw is not None
             self.congestion = Congestion(
-                pub, congestion, encoder, draw=draw, send=self._say, counters=self.counters
+                pub, epoch, congestion, encoder, draw=draw, send=self._say, counters=self.counters
             )
             self._listeners = (*self._listeners, self.congestion)
         if recovery is not None:

@@ -265,7 +265,7 @@ def test_repairs_have_a_tenth() -> None:
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
-        ({"law": "x"}, "law is 'equation' or 'literal', not 'x'"),
+        ({"law": "x"}, "law is one of equation, literal, window, not 'x'"),
         ({"policy": "wait"}, "policy is one of block, drop-oldest, drop-newest, not 'wait'"),
         ({"increase": 0.0}, "increase is above 0, and at most 1"),
         ({"queue_max": 0}, "receivers_max, flows_max, flows_each_max and queue_max are above 0"),

@@ -10,6 +10,7 @@ from penstock.content.syntax import parse
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.wire import Frame, decode, encode, fit, size_of
 from penstock.wire.codec.record import EntryCodec
+from penstock.wire.frames.ack import Ack, FlowAck
 from penstock.wire.frames.addresses import digests_of, request_bits, unicast
 from penstock.wire.frames.data import Data, Flow, FlowDetail, MessageId
 from penstock.wire.frames.digest import Digest
@@ -203,6 +204,16 @@ GOLDEN += [
     (
         EchoReply(to=1, pub=2, send_ts_us=0x191A1B1C1D1E, echo_ts_us=3, hold_100us=4, receivers=5),
         "0107 0000000000000001 0000000000000002 00000003 0004 0005 191a1b1c1d1e",
+    ),
+    (
+        Ack(
+            subscriber=1,
+            pub=2,
+            epoch=3,
+            flows=(FlowAck(0x1234, 0x56789ABC, 0x80000001), FlowAck(1, 2, 0, is_marked=True)),
+        ),
+        "0108 0000000000000001 0000000000000002 0003 02"
+        "1234 56789abc 80000001 8001 00000002 00000000",
     ),
 ]
 IDS = [f"{type(frame).__name__}-{i}" for i, (frame, _) in enumerate(GOLDEN)]

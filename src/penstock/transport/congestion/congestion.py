@@ -27,12 +27,18 @@ from penstock.transport.congestion.session import Session
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.congestion.table import ControlledFlow
 from penstock.transport.facts import Loss
+from penstock.wire.frames.ack import Ack
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.echo_reply import EchoReply
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback
 from penstock.wire.quantise import stamp_us
+
+_COUNTERS: Final = (
+    *("feedback", "feedback_floored", "feedback_unknown", "flows_refused"),
+    *("acks", "acks_unknown"),
+)
 
 
 class Congestion:
@@ -41,6 +47,7 @@ class Congestion:
     def __init__(
         self,
         me: int,
+        epoch: int,
         settings: CongestionSettings,
         encoder: Encoder,
         *,
@@ -49,6 +56,7 @@ class Congestion:
         counters: dict[str, int],
     ) -> None:
         self._me: Final = me
+        self._epoch: Final = epoch
         self._settings: Final = settings
         self._encoder: Final = encoder
         self._send: Final = send
@@ -57,7 +65,7 @@ class Congestion:
         self._sender: Sender | None = None
         self._receiver: Final = Receiver(me, settings, encoder, draw=draw, send=send)
         self._leave_at: Instant | None = None
-        for name in ("feedback", "feedback_floored", "feedback_unknown", "flows_refused"):
+        for name in _COUNTERS:
             counters.setdefault(name, 0)
 
     # What is published.
@@ -136,6 +144,9 @@ class Congestion:
         if type(frame) is Feedback:
             if frame.pub == self._me and self._sender is not None:
                 self._sender.on_feedback(frame, now)
+        elif type(frame) is Ack:
+            if (frame.pub, frame.epoch) == (self._me, self._epoch) and self._sender is not None:
+                self._sender.on_ack(frame, now)
         elif type(frame) is EchoRequest:
             self._on_echo_request(frame, now)
         elif type(frame) is EchoReply:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from penstock.kernel.instant import Duration
+from penstock.wire.frames.ack import Ack
 from penstock.wire.frames.echo_reply import EchoReply
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback
@@ -46,3 +47,9 @@ class Echoed(msgspec.Struct, frozen=True, gc=False):
     """What was said to learn of a round trip."""
 
     frame: EchoRequest | EchoReply
+
+
+class Acknowledged(msgspec.Struct, frozen=True, gc=False):
+    """Messages of flows that we limit have come."""
+
+    frame: Ack

@@ -86,14 +86,14 @@ class Outbox:
     def next_at(self, now: Instant) -> Instant | None:
         """When the next one may leave, if nothing changes."""
         waits = [
-            max((flow.bucket.wait_ns(now) for flow in line.flows), default=0)
+            max((flow.wait_ns(now) for flow in line.flows), default=0)
             for line in self._candidates()
         ]
         return now + min(waits) if waits else None
 
     def _first_ready(self, now: Instant) -> tuple[tuple[int, ...], _Line] | None:
         for line in self._candidates():
-            if all(flow.bucket.tokens(now) >= 1 for flow in line.flows):
+            if all(flow.is_open(now) for flow in line.flows):
                 return self._key(line.flows), line
         return None
 

@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant, earliest
+from penstock.transport.congestion.acker import Acker
 from penstock.transport.congestion.entry import Entry
-from penstock.transport.congestion.facts import Echoed, FlowReport, Reported
+from penstock.transport.congestion.facts import Acknowledged, Echoed, FlowReport, Reported
 from penstock.transport.congestion.session import Session, State
 from penstock.transport.congestion.settings import CongestionSettings
-from penstock.transport.congestion.suppression import is_said, longest_ns, wait_ns
+from penstock.transport.congestion.suppression import TOLERANCE, is_said, longest_ns, wait_ns
+from penstock.transport.congestion.table import BIAS
 from penstock.wire.frames.data import Data, Flow
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback, FlowRequest
@@ -42,7 +44,7 @@ _CHANGE: Final = 0.1
 _ABSENT: Final = 2
 _ABSENT_MIN_NS: Final = 200 * MILLISECOND
 
-Said: TypeAlias = Reported | Echoed
+Said: TypeAlias = Reported | Echoed | Acknowledged
 
 
 class Reporter:
@@ -63,6 +65,11 @@ class Reporter:
         self.session: Final = session
         self._settings: Final = settings
         self._is_literal: Final = settings.law == "literal"
+        self._acker: Final = (
+            Acker(me, session.pub, session.epoch, send) if settings.law == "window" else None
+        )
+        # With a window another takes over only if it bears much less.
+        self._tolerance: Final = TOLERANCE if self._acker is None else 1 - BIAS
         self._bloom_bytes: Final = bloom_bytes
         self._draw: Final = draw
         self._send: Final = send
@@ -91,6 +98,8 @@ class Reporter:
             if flow.detail is not None:
                 self._on_announced(flow, now)
             self._on_numbered(flow, now)
+        if self._acker is not None:
+            self._acker.on_data(frame, now)
         echo = frame.echo
         if echo is not None and echo.receiver == self._me:
             self.on_echo(echo.echo_ts_us, echo.hold_100us, frame.send_ts_us, now)
@@ -251,7 +260,7 @@ class Reporter:
                 self._speak_at is not None
                 and not is_ours
                 and not detail.bloom & ~entry.bits
-                and is_said(flow.quota_mps, max(entry.quota_mps, 1e-9))
+                and is_said(flow.quota_mps, max(entry.quota_mps, 1e-9), self._tolerance)
                 and self.session.rtt.ns <= self._r_max_ns
             ):
                 self._speak_at = None

@@ -30,6 +30,7 @@ from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.congestion.suppression import ROUND_TRIPS
 from penstock.transport.congestion.table import ControlledFlow, FlowTable
 from penstock.wire.codec.message import size_message
+from penstock.wire.frames.ack import Ack
 from penstock.wire.frames.data import Echo, Flow, FlowDetail
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback
@@ -147,7 +148,7 @@ class Sender:
         bloom_bytes = self._encoder.params.m + 7 >> 3
         room_bytes = MESSAGE_BYTES_MAX - _ECHO_BYTES - size_message(message)
         for flow in flows[:FLOWS_MAX]:
-            flow.seq = flow.next_seq()
+            flow.number(now)
             detail = None
             room_bytes -= _DETAIL_BYTES + bloom_bytes
             if flow.told_round != self.round and room_bytes >= 0:
@@ -192,6 +193,13 @@ class Sender:
                 if len(self._echoes) > _ECHOES_MAX:
                     self._echoes.popitem(last=False)
         self._counters["flows_refused"] = self.table.refused
+
+    def on_ack(self, ack: Ack, now: Instant) -> None:
+        """Who limits flows tells what of them came."""
+        self._counters["acks"] += 1
+        for each in ack.flows:
+            if not self.table.acknowledge(each, ack.subscriber, now):
+                self._counters["acks_unknown"] += 1
 
     def on_echo_request(self, request: EchoRequest, now: Instant) -> int:
         """A receiver that has joined may say how far away it is; returns how many there are."""

@@ -134,7 +134,9 @@ class Session:
             # Before the first loss, which comes when all of the queue is full.
             self._begin_control(now)
         self.allowed_mps = max(_RATE_MIN_MPS, self._allowed())
-        if self.allowed_mps < self.rate_mps:
+        if self._settings.law == "window":
+            self._liken()
+        elif self.allowed_mps < self.rate_mps:
             self._share(self.allowed_mps)
         elif self.allowed_mps > self.rate_mps:
             self._grow(self.allowed_mps - self.rate_mps)
@@ -184,6 +186,12 @@ class Session:
         )
         for entry, share in zip(self.entries, shares, strict=True):
             entry.quota_mps = share
+
+    def _liken(self) -> None:
+        """With windows no rate is asked for, but told what a connection would get of each."""
+        for entry in self.entries:
+            if self.rate_mps > 0:
+                entry.quota_mps = self.allowed_mps * entry.rate_mps / self.rate_mps
 
     def _grow(self, unused_mps: float) -> None:
         """Of what is not used, those flows get a part that we limit."""

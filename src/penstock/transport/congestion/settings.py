@@ -9,6 +9,7 @@ from typing import Literal as OneOf
 from penstock.kernel.checked import check_types
 from penstock.kernel.errors import UsageError
 
+_LAWS: Final = ("equation", "literal", "window")
 _POLICIES: Final = ("block", "drop-oldest", "drop-newest")
 
 
@@ -18,7 +19,9 @@ class CongestionSettings:
 
     # `literal` is chapter 5 of 003: flows are Bloom sets, the first loss of all begins the
     # history, nobody's feedback is suppressed, and gaps count as the dissertation says.
-    law: OneOf["equation", "literal"] = "equation"
+    # `window`: who limits a flow acknowledges each message of it, and the publisher keeps a
+    # window for the flow as TCP does, instead of a rate.
+    law: OneOf["equation", "literal", "window"] = "equation"
     # α: by how much of what comes a limiting receiver raises a flow in a round trip.
     increase: float = 0.1
     # The size that a message counts as, in bytes; None for its own [C14].
@@ -41,8 +44,8 @@ class CongestionSettings:
 
     def __post_init__(self) -> None:
         check_types(self)
-        if self.law not in ("equation", "literal"):
-            raise UsageError(f"law is 'equation' or 'literal', not {self.law!r}")
+        if self.law not in _LAWS:
+            raise UsageError(f"law is one of {', '.join(_LAWS)}, not {self.law!r}")
         if self.policy not in _POLICIES:
             raise UsageError(f"policy is one of {', '.join(_POLICIES)}, not {self.policy!r}")
         if self.nominal_bytes is not None and self.nominal_bytes < 1:
@@ -57,3 +60,4 @@ class CongestionSettings:
 
 DEFAULT: Final = CongestionSettings()
 LITERAL: Final = CongestionSettings(law="literal", increase=0.75)
+WINDOW: Final = CongestionSettings(law="window")

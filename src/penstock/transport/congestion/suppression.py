@@ -21,7 +21,7 @@ ROUND_TRIPS: Final = 6
 _RECEIVERS: Final = 10_000
 _RECEIVERS_MIN: Final = 2
 # A rate this much higher than ours is as low as ours.
-_TOLERANCE: Final = 0.1
+TOLERANCE: Final = 0.1
 
 
 def wait_ns(longest_ns: Duration, receivers: int, draw: float) -> Duration:
@@ -37,6 +37,6 @@ def longest_ns(r_max_ns: Duration, receivers: int) -> Duration:
     return round(ROUND_TRIPS * r_max_ns * many)
 
 
-def is_said(known_mps: float, own_mps: float) -> bool:
+def is_said(known_mps: float, own_mps: float, tolerance: float = TOLERANCE) -> bool:
     """Whether the publisher slows down to about our rate already."""
-    return known_mps < own_mps / (1 - _TOLERANCE)
+    return known_mps < own_mps / (1 - tolerance)

@@ -21,15 +21,22 @@ from penstock.content.covering import covers
 from penstock.content.filter import Filter, Predicate
 from penstock.content.index.index import MatchingIndex
 from penstock.content.message import Message
-from penstock.kernel.instant import MILLISECOND, Duration, Instant
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.transport.congestion.bucket import Bucket
 from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.settings import CongestionSettings
+from penstock.transport.congestion.window import Window
+from penstock.wire.frames.ack import FlowAck
 
 _SILENT: Final = 4
 _GONE: Final = 10
 # A steady receiver speaks twice a second only.
 _SILENT_MIN_NS: Final = 2_000 * MILLISECOND
+# With windows (pgmcc §3.5): how much worse another receiver must be to take over; and how
+# much faster than it says the one that acknowledges may be: who claims to be the slowest and
+# acknowledges what never came is held to its claim.
+BIAS: Final = 0.75
+_HEADROOM: Final = 2.0
 # Flows that are tracked have the numbers below.
 FLOW_IDS: Final = range(1 << 14, (1 << 15) - 1)
 _SEQ_MASK: Final = (1 << 32) - 1
@@ -48,11 +55,13 @@ class ControlledFlow:
         "id",
         "is_orphan",
         "offered",
+        "quota_mps",
         "repairs",
         "rtt_ns",
         "selected_ns",
         "seq",
         "told_round",
+        "window",
     )
 
     def __init__(
@@ -63,6 +72,9 @@ class ControlledFlow:
         self.filter: Final = filter_
         self.bits: Final = bits
         self.clr = clr
+        self.quota_mps = quota_mps
+        # What is acknowledged, with that law.
+        self.window: Window | None = None
         self.bucket: Final = Bucket(quota_mps, now)
         # What is offered to it, sent or not.
         self.offered: Final = Meter()
@@ -75,19 +87,38 @@ class ControlledFlow:
         self.seq = 0
         self.told_round: int | None = None
 
-    @property
-    def quota_mps(self) -> float:
-        """So much may leave."""
-        return self.bucket.rate_mps
-
     def set_quota(self, quota_mps: float, now: Instant) -> None:
-        """From now on."""
-        self.bucket.set_rate(quota_mps, now)
+        """From now on so much may leave, or about so much where a window says how much."""
+        self.quota_mps = quota_mps
+        self.bucket.set_rate(quota_mps * (_HEADROOM if self._has_window else 1), now)
         self.repairs.set_rate(quota_mps / 10, now)
 
-    def next_seq(self) -> int:
-        """The number of the message that is about to leave."""
-        return (self.seq + 1) & _SEQ_MASK
+    @property
+    def _has_window(self) -> bool:
+        return self.window is not None and self.window.is_on and not self.is_orphan
+
+    def is_open(self, now: Instant) -> bool:
+        """Whether a message may leave."""
+        if self.window is not None and self._has_window:
+            if self.window.expire(now):
+                # Perhaps whoever is to acknowledge has not heard that it is.
+                self.told_round = None
+            if not self.window.has_room:
+                return False
+        return self.bucket.tokens(now) >= 1
+
+    def wait_ns(self, now: Instant) -> Duration:
+        """How long until it may, if nothing is heard."""
+        wait_ns = self.bucket.wait_ns(now)
+        if self.window is not None and self._has_window:
+            wait_ns = max(wait_ns, self.window.wait_ns(now))
+        return wait_ns
+
+    def number(self, now: Instant) -> None:
+        """Another message leaves."""
+        self.seq = (self.seq + 1) & _SEQ_MASK
+        if self.window is not None:
+            self.window.on_sent(self.seq, now)
 
 
 class FlowTable:
@@ -96,6 +127,8 @@ class FlowTable:
     def __init__(self, settings: CongestionSettings) -> None:
         self._settings: Final = settings
         self._is_literal: Final = settings.law == "literal"
+        # Another limits a flow from now on if it bears less than this share.
+        self._bias: Final = BIAS if settings.law == "window" else 1.0
         self._flows: Final[dict[int, ControlledFlow]] = {}
         self._index: Final[MatchingIndex[int]] = MatchingIndex()
         self._counts: Final[dict[int, int]] = {}
@@ -144,13 +177,13 @@ class FlowTable:
             if self._covers(flow.filter, flow.bits, filter_, bits) and (
                 flow.quota_mps < quota_mps
                 if self._is_literal
-                else flow.quota_mps <= quota_mps and not flow.is_orphan
+                else flow.quota_mps * self._bias <= quota_mps and not flow.is_orphan
             ):
                 return None
             if self._covers(filter_, bits, flow.filter, flow.bits) and (
                 quota_mps < flow.quota_mps
                 if self._is_literal
-                else quota_mps <= flow.quota_mps or flow.is_orphan
+                else quota_mps <= flow.quota_mps * self._bias or flow.is_orphan
             ):
                 narrower.append(flow)
         if not self._has_room(clr, len(narrower)):
@@ -164,6 +197,19 @@ class FlowTable:
         if flow is None or flow.clr != clr:
             return False
         self._heard(flow, max(quota_mps, self._settings.rate_min_mps), now)
+        return True
+
+    def acknowledge(self, ack: FlowAck, clr: int, now: Instant) -> bool:
+        """Who limits a flow tells what came; whether it does, and such messages left."""
+        flow = self._flows.get(ack.flow_id)
+        if flow is None or flow.clr != clr or flow.window is None:
+            return False
+        was_on = flow.window.is_on
+        if not flow.window.on_ack(ack, flow.quota_mps, now):
+            return False
+        flow.heard_ns = now
+        if not was_on:
+            flow.set_quota(flow.quota_mps, now)
         return True
 
     def leave(self, flow_id: int | None, filter_: Filter | None, bits: int, clr: int) -> None:
@@ -243,10 +289,14 @@ class FlowTable:
             flow.clr, flow.is_orphan = clr, False
             flow.selected_ns = flow.heard_ns = now
             flow.told_round = None
+            if flow.window is not None:
+                flow.window.on_other()
             flow.set_quota(quota_mps, now)
             self._count(clr, +1)
             return flow
         flow = ControlledFlow(self._new_id(), filter_, bits, clr, quota_mps, now)
+        if self._settings.law == "window":
+            flow.window = Window(round(SECOND / self._settings.rate_min_mps))
         self._flows[flow.id] = flow
         if filter_ is not None:
             self._index.add(flow.id, Predicate([filter_]))

@@ -1,11 +1,12 @@
 """The transport frames, one row each.
 
-Numbers below 0x40 are transport's. To leave is said in FEEDBACK: 0x08 is free.
+Numbers below 0x40 are transport's.
 """
 
 from typing import Final
 
 from penstock.wire.codec import (
+    ack,
     data,
     digest,
     echo_reply,
@@ -18,6 +19,7 @@ from penstock.wire.codec import (
     tracked,
 )
 from penstock.wire.codec.table import Row, Table
+from penstock.wire.frames.ack import Ack
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
@@ -40,6 +42,7 @@ TRANSPORT: Final[Table[TransportFrame]] = Table(
         Row(0x05, "FEEDBACK", Feedback, feedback, FRAME_BYTES_MAX),
         Row(0x06, "ECHO_REQ", EchoRequest, echo_request, FRAME_BYTES_MAX),
         Row(0x07, "ECHO_REP", EchoReply, echo_reply, FRAME_BYTES_MAX),
+        Row(0x08, "ACK", Ack, ack, FRAME_BYTES_MAX),
         Row(0x09, "TRACK", Track, track, FRAME_BYTES_MAX),
         Row(0x0A, "TRACKED", Tracked, tracked, FRAME_BYTES_MAX),
         Row(0x0B, "RECALL", Recall, recall, FRAME_BYTES_MAX),

@@ -1,0 +1,199 @@
+"""How many messages of one flow may be on their way: TCP's window, over the flow's numbers.
+
+After pgmcc (Rizzo 2000): who limits the flow acknowledges every message of it.
+
+1. What is acknowledged is not outstanding any more, and makes the window larger: by one in
+   slow start, else by 1/W; but only if it was full, for else it is not what limits the flow.
+2. A number is lost when three later ones have come. That halves the window, once for all
+   that had left by then: once a round trip.
+3. If nothing is acknowledged for long (RFC 6298) the window is one, and slow start begins.
+
+Before the first acknowledgement there is no window, and after many time-outs none again: who
+limits the flow may be one who sends no acknowledgements. Knows nothing of rates or tokens.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.wire.frames.ack import CAME_BITS, FlowAck
+from penstock.wire.serial import distance
+
+_SEQ_BITS: Final = 32
+_SEQ_MASK: Final = (1 << _SEQ_BITS) - 1
+_LATER: Final = 3
+_SIZE_MIN: Final = 1.0
+# What may be outstanding, and so what is remembered; and before anybody acknowledges.
+SIZE_MAX: Final = 4_096
+_UNHEARD_MAX: Final = 256
+_THRESHOLD_MIN: Final = 2.0
+_TIMEOUT_FIRST_NS: Final = SECOND
+_TIMEOUT_MIN_NS: Final = 200 * MILLISECOND
+# Time-outs in a row: nobody acknowledges any more.
+_TIMEOUTS_MAX: Final = 6
+
+
+class Window:
+    """Of one flow; no time-out is longer than `timeout_max_ns`."""
+
+    __slots__ = (
+        "_acked_ns",
+        "_highest",
+        "_last",
+        "_outstanding",
+        "_recover",
+        "_threshold",
+        "_timeout_max_ns",
+        "_timeouts",
+        "_variation_ns",
+        "is_on",
+        "rtt_ns",
+        "size",
+    )
+
+    def __init__(self, timeout_max_ns: Duration) -> None:
+        self._timeout_max_ns: Final = max(_TIMEOUT_MIN_NS, timeout_max_ns)
+        self.is_on = False
+        self.size = _THRESHOLD_MIN
+        self._threshold = _THRESHOLD_MIN
+        # When each left that has not come yet, in their order; numbers do not wrap here.
+        self._outstanding: Final[OrderedDict[int, Instant]] = OrderedDict()
+        self._last = 0
+        # The highest three that came.
+        self._highest: list[int] = []
+        # What is lost up to here changes nothing more.
+        self._recover = 0
+        self._acked_ns: Instant = 0
+        self._timeouts = 0
+        # None before the first is measured.
+        self.rtt_ns: float | None = None
+        self._variation_ns = 0.0
+
+    def __len__(self) -> int:
+        return len(self._outstanding)
+
+    # What leaves.
+
+    def on_sent(self, flow_seq: int, now: Instant) -> None:
+        """One more is on its way."""
+        self._last += distance(flow_seq, self._last & _SEQ_MASK, _SEQ_BITS)
+        self._outstanding[self._last] = now
+        if len(self._outstanding) > (SIZE_MAX if self.is_on else _UNHEARD_MAX):
+            self._outstanding.popitem(last=False)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more may leave."""
+        return not self.is_on or self.size - len(self._outstanding) >= 1
+
+    def wait_ns(self, now: Instant) -> Duration:
+        """Until there is room though nothing is acknowledged."""
+        if self.has_room:
+            return 0
+        return max(0, self._expires_at() - now)
+
+    # What is heard.
+
+    def on_ack(self, ack: FlowAck, fair_mps: float, now: Instant) -> bool:
+        """Some came; `fair_mps` is what may. False if such numbers were never sent."""
+        latest = self._last + distance(ack.flow_seq, self._last & _SEQ_MASK, _SEQ_BITS)
+        if latest > self._last or latest < 1:
+            return False
+        came = self._came(latest, ack.came)
+        if not came:
+            # Told before, or long ago.
+            return True
+        flight = len(self._outstanding)
+        sent_ns = self._outstanding.get(latest)
+        if sent_ns is not None:
+            self._measure(now - sent_ns)
+        for number in came:
+            del self._outstanding[number]
+        self._highest = sorted([*self._highest, *came])[-_LATER:]
+        self._acked_ns, self._timeouts = now, 0
+        if not self.is_on:
+            self._begin(flight, fair_mps)
+        elif flight + 1 > self.size - 1:
+            self._grow(len(came))
+        is_lost = self._forget_lost()
+        if (is_lost or (ack.is_marked and latest > self._recover)) and self.is_on:
+            self._halve()
+        return True
+
+    def on_other(self) -> None:
+        """Another receiver acknowledges from now on: what the last one missed is no matter."""
+        self._recover = self._last
+
+    def expire(self, now: Instant) -> bool:
+        """Whether nothing was heard for too long, of what is on its way."""
+        if not self.is_on or not self._outstanding or now < self._expires_at():
+            return False
+        self._threshold = max(_THRESHOLD_MIN, self.size / 2)
+        self.size = _SIZE_MIN
+        self._outstanding.clear()
+        self._recover = self._last
+        self._timeouts += 1
+        if self._timeouts >= _TIMEOUTS_MAX:
+            self.is_on, self._timeouts = False, 0
+        return True
+
+    # How it is done.
+
+    def _came(self, latest: int, bits: int) -> list[int]:
+        """What of these was still outstanding."""
+        came = []
+        for number in self._outstanding:
+            back = latest - number
+            if back < 0:
+                break
+            if back == 0 or (back <= CAME_BITS and bits >> back - 1 & 1):
+                came.append(number)
+        return came
+
+    def _begin(self, flight: int, fair_mps: float) -> None:
+        """As many as left in the first round trip; slow start up to what is fair."""
+        assert self.rtt_ns is not None or flight
+        self.is_on = True
+        self.size = max(_THRESHOLD_MIN, float(flight))
+        fair = fair_mps * (self.rtt_ns or 0) / SECOND
+        self._threshold = max(_THRESHOLD_MIN, min(fair, SIZE_MAX))
+
+    def _grow(self, came: int) -> None:
+        for _ in range(came):
+            self.size += 1 if self.size < self._threshold else 1 / self.size
+        self.size = min(self.size, SIZE_MAX)
+
+    def _halve(self) -> None:
+        self.size = max(_SIZE_MIN, self.size / 2)
+        self._threshold = max(_THRESHOLD_MIN, self.size)
+        self._recover = self._last
+
+    def _forget_lost(self) -> bool:
+        """Whether any is lost that is none of an earlier halving's."""
+        if len(self._highest) < _LATER:
+            return False
+        is_new = False
+        while self._outstanding:
+            number = next(iter(self._outstanding))
+            if number >= self._highest[0]:
+                break
+            del self._outstanding[number]
+            is_new |= number > self._recover
+        return is_new
+
+    def _measure(self, sample_ns: Duration) -> None:
+        if self.rtt_ns is None:
+            self.rtt_ns, self._variation_ns = sample_ns, sample_ns / 2
+            return
+        self._variation_ns += (abs(sample_ns - self.rtt_ns) - self._variation_ns) / 4
+        self.rtt_ns += (sample_ns - self.rtt_ns) / 8
+
+    def _expires_at(self) -> Instant:
+        timeout_ns: float = _TIMEOUT_FIRST_NS
+        if self.rtt_ns is not None:
+            timeout_ns = max(_TIMEOUT_MIN_NS, self.rtt_ns + 4 * self._variation_ns)
+        timeout_ns = min(timeout_ns * 2**self._timeouts, self._timeout_max_ns)
+        oldest_ns = next(iter(self._outstanding.values()))
+        return max(oldest_ns, self._acked_ns) + round(timeout_ns)

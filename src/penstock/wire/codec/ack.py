@@ -1,0 +1,54 @@
+"""ACK on the wire.
+
+    +---------+------+------------+-----+-------+-------+
+    | version | type | subscriber | pub | epoch | count |
+    +---------+------+------------+-----+-------+-------+
+      1         1      8            8     2       1
+    count x  +---+---------+----------+------+
+             | M | flow_id | flow_seq | came |
+             +---+---------+----------+------+
+               1b  15b       4          4
+
+Bit i of `came`, from the lowest, stands for number flow_seq - 1 - i. M says that the network
+had marked a message.
+"""
+
+from struct import Struct
+from typing import Final
+
+from penstock.wire.codec.reader import Reader
+from penstock.wire.frames.ack import Ack, FlowAck
+from penstock.wire.limits import FLOW_ID_BITS
+
+_MARKED: Final = 1 << FLOW_ID_BITS
+_HEAD: Final = Struct(">QQHB")
+_FLOW: Final = Struct(">HII")
+
+
+def size(frame: Ack) -> int:
+    """Bytes of the body."""
+    return _HEAD.size + _FLOW.size * len(frame.flows)
+
+
+def write(frame: Ack) -> bytes:
+    """The body."""
+    head = _HEAD.pack(frame.subscriber, frame.pub, frame.epoch, len(frame.flows))
+    return head + b"".join(map(_write_flow, frame.flows))
+
+
+def read(data: bytes) -> Ack:
+    """The frame, from all its bytes."""
+    reader = Reader(data)
+    subscriber, pub, epoch, count = reader.unpack(_HEAD)
+    flows = tuple([_read_flow(reader) for _ in range(count)])
+    reader.end()
+    return Ack(subscriber=subscriber, pub=pub, epoch=epoch, flows=flows)
+
+
+def _write_flow(flow: FlowAck) -> bytes:
+    return _FLOW.pack(flow.is_marked * _MARKED | flow.flow_id, flow.flow_seq, flow.came)
+
+
+def _read_flow(reader: Reader) -> FlowAck:
+    flow_id, flow_seq, came = reader.unpack(_FLOW)
+    return FlowAck(flow_id & ~_MARKED, flow_seq, came, bool(flow_id & _MARKED))

@@ -1,0 +1,54 @@
+"""ACK: who limits a flow tells its publisher which of its messages came, one by one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from penstock.content.message import Message
+from penstock.kernel.errors import UsageError
+from penstock.wire.frames.addresses import unicast
+from penstock.wire.frames.base import TransportFrame, check_count, check_type, check_unsigned
+from penstock.wire.limits import FLOW_ID_BITS, FLOWS_MAX
+from penstock.wire.serial import EPOCH_BITS
+
+# So many numbers before the last one are told of.
+CAME_BITS: Final = 32
+
+
+class FlowAck(msgspec.Struct, frozen=True, gc=False):
+    """The last number of a flow that came; bit i of `came`: number flow_seq − 1 − i did, too."""
+
+    flow_id: int
+    flow_seq: int
+    came: int = 0
+    # Whether one has come, since the last time that this was said, that the network had marked.
+    is_marked: bool = False
+
+    def __post_init__(self) -> None:
+        check_unsigned(FLOW_ID_BITS, flow_id=self.flow_id)
+        check_unsigned(32, flow_seq=self.flow_seq)
+        check_unsigned(CAME_BITS, came=self.came)
+        check_type(bool, is_marked=self.is_marked)
+
+
+class Ack(TransportFrame, frozen=True, kw_only=True, gc=False):
+    """Of all the flows that a message was in and this receiver limits."""
+
+    subscriber: int
+    pub: int
+    epoch: int
+    flows: tuple[FlowAck, ...]
+
+    def __post_init__(self) -> None:
+        check_unsigned(64, subscriber=self.subscriber, pub=self.pub)
+        check_unsigned(EPOCH_BITS, epoch=self.epoch)
+        check_count("flows", self.flows, FLOWS_MAX)
+        if not self.flows:
+            raise UsageError("an ACK is of one flow or more")
+
+    @property
+    def message(self) -> Message:
+        """What routes it: the publisher's name."""
+        return unicast(self.pub)
