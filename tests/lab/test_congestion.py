@@ -59,6 +59,9 @@ transport.congestion.kind = "default"
 [variants.literal]
 transport.congestion.kind = "literal"
 
+[variants.window]
+transport.congestion.kind = "window"
+
 [profiles.quick]
 """
 
@@ -72,19 +75,22 @@ def test_much_less_is_lost_and_the_link_stays_busy(source: Source) -> None:
     result = perform(source, Plan(seeds=[1]))
     lost = {
         name: result.variants[name]["false_negative_ratio.late"].mean
-        for name in ("off", "default", "literal")
+        for name in ("off", "default", "literal", "window")
     }
     assert lost["off"] > 0.2
     assert lost["default"] < lost["off"] / 20
     assert lost["literal"] < lost["off"]
     # The dissertation's takes every loss for an event, and long to recover from the first ones.
     assert result.variants["default"]["bottleneck_use.late"].mean > 0.9
+    assert lost["window"] < lost["off"] / 10
+    assert result.variants["window"]["bottleneck_use.late"].mean > 0.9
 
 
-def test_the_same_again_and_with_the_codec_in_the_path(source: Source) -> None:
+@pytest.mark.parametrize("kind", ["default", "window"])
+def test_the_same_again_and_with_the_codec_in_the_path(source: Source, kind: str) -> None:
     sets = ["run.duration_s=4", "measure.phases.late=[2, 4]"]
     one, again, coded = [
-        perform(source, Plan(seeds=[1], variants=["default"], sets=[*sets, *more]))
+        perform(source, Plan(seeds=[1], variants=[kind], sets=[*sets, *more]))
         for more in ((), (), ("network.codec=true",))
     ]
     assert again.trace_hash == one.trace_hash

@@ -183,7 +183,7 @@ class Signal(Row, frozen=True, gc=False):
 
     sender: Annotated[str, "name of who says it"]
     publisher: Annotated[str, "name of whose messages it is about"]
-    kind: Annotated[str, "what is said: digest, track, tracked, recall"]
+    kind: Annotated[str, "what is said: digest, track, tracked, recall, echoes, ack"]
     sent_ns: Annotated[Instant, "when it left"]
     size_bytes: SizeBytes
 

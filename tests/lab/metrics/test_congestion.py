@@ -10,7 +10,7 @@ import pytest
 from penstock.kernel.instant import SECOND
 from penstock.lab.metrics.congestion import Congestion, jain, settled_after, swing_of
 from penstock.trace.fates import PublisherFate
-from penstock.trace.records import Arrival, Feedback, Publication, QueueSample, Row
+from penstock.trace.records import Arrival, Feedback, Publication, QueueSample, Row, Signal
 from tests.lab.metrics.batches import context, feed
 
 
@@ -45,6 +45,13 @@ def test_a_frame_of_feedback_counts_once_whatever_flows_are_in_it() -> None:
     figures, _ = seen(rows, 5)
     assert figures["feedback_rate"] == pytest.approx(3 / 5)
     assert figures["queue_mean"] == 100
+
+
+def test_acknowledgements_are_told_from_other_signals() -> None:
+    rows: list[Row] = [Publication("p-1", 0, 0, 0, 0, 1, PublisherFate.SENT, "data")]
+    kinds = ["ack", "echorequest", "ack", "ack", "digest"]
+    rows += [Signal("a", "p-1", kind, at, 30) for at, kind in enumerate(kinds)]
+    assert seen(rows, 5)[0]["ack_rate"] == pytest.approx(3 / 5)
 
 
 def test_it_has_settled_when_deliveries_are_what_they_will_be() -> None:

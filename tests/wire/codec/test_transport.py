@@ -247,7 +247,11 @@ def test_trailing_bytes_are_refused_or_payload(frame: Frame, written: str) -> No
             decode(data)
 
 
+ACK_HEAD = "0108 0000000000000001 0000000000000002 0003"
 MALFORMED = {
+    "ack: no flow": ACK_HEAD + "00",
+    "ack: 17 flows": ACK_HEAD + "11" + "1234 56789abc 80000001" * 17,
+    "ack: more flows than there are": ACK_HEAD + "02" + "1234 56789abc 80000001",
     "request: unicast is 2": "0103 02" + REQUEST_HEAD + "191a1b1c1d1e 212223 242526 8001",
     "request: a set of no bytes": "0103 00" + REQUEST_HEAD[:-2] + "00 191a1b1c1d1e 212223 242526",
     "repair: flags of the future": "0104 02" + REPAIR_HEAD + "5ee0 18 19 00" + MESSAGE,

@@ -37,7 +37,9 @@ _SETTLING_S: Final = 10
 class Congestion(Metric):
     """Rates of receivers, Jain's index, feedback, how soon and how steadily."""
 
-    TABLES: ClassVar[tuple[str, ...]] = ("publications", "arrivals", "feedback", "queues")
+    TABLES: ClassVar[tuple[str, ...]] = (
+        *("publications", "arrivals", "feedback", "signals", "queues"),
+    )
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -52,6 +54,7 @@ class Congestion(Metric):
         self._sent = self._rate_limited = self._dropped = 0
         self._feedback: set[tuple[str, str, int]] = set()
         self._feedback_bytes = 0
+        self._acks = 0
         self._queued: list[Ints] = []
 
     def take(self, batch: Batch) -> None:
@@ -65,6 +68,7 @@ class Congestion(Metric):
         found = {
             # At one publisher.
             "feedback_rate": Figure(len(self._feedback) / seconds / publishers, "/s"),
+            "ack_rate": Figure(self._acks / seconds / publishers, "/s"),
             "sent": Figure(self._sent, "messages"),
             "rate_limited": Figure(self._rate_limited, "messages"),
             "dropped_at_source": Figure(self._dropped, "messages"),
@@ -141,6 +145,12 @@ class Congestion(Metric):
             names = (subscribers.names or [])[subscriber], (publishers.names or [])[publisher]
             # A row is one flow of a frame.
             self._feedback.add((*names, sent_ns))
+
+    def _take_signals(self, batch: Batch) -> None:
+        kinds = batch.columns["kind"]
+        for code, kind in enumerate(kinds.names or ()):
+            if kind == "ack":
+                self._acks += int((kinds.values == code).sum())
 
     def _take_queues(self, batch: Batch) -> None:
         self._queued.append(batch.columns["held_bytes"].values)

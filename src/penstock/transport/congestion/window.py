@@ -3,7 +3,8 @@
 After pgmcc (Rizzo 2000): who limits the flow acknowledges every message of it.
 
 1. What is acknowledged is not outstanding any more, and makes the window larger: by one in
-   slow start, else by 1/W; but only if it was full, for else it is not what limits the flow.
+   slow start, else by 1/W; but only if it was full, for else it is not what limits the flow,
+   and not by what had left when it was last halved.
 2. A number is lost when three later ones have come. That halves the window, once for all
    that had left by then: once a round trip.
 3. If nothing is acknowledged for long (RFC 6298) the window is one, and slow start begins.
@@ -40,6 +41,7 @@ class Window:
 
     __slots__ = (
         "_acked_ns",
+        "_full",
         "_highest",
         "_last",
         "_outstanding",
@@ -61,6 +63,8 @@ class Window:
         # When each left that has not come yet, in their order; numbers do not wrap here.
         self._outstanding: Final[OrderedDict[int, Instant]] = OrderedDict()
         self._last = 0
+        # The last that left when there was no room for another.
+        self._full = 0
         # The highest three that came.
         self._highest: list[int] = []
         # What is lost up to here changes nothing more.
@@ -82,6 +86,8 @@ class Window:
         self._outstanding[self._last] = now
         if len(self._outstanding) > (SIZE_MAX if self.is_on else _UNHEARD_MAX):
             self._outstanding.popitem(last=False)
+        if not self.has_room:
+            self._full = self._last
 
     @property
     def has_room(self) -> bool:
@@ -115,8 +121,8 @@ class Window:
         self._acked_ns, self._timeouts = now, 0
         if not self.is_on:
             self._begin(flight, fair_mps)
-        elif flight + 1 > self.size - 1:
-            self._grow(len(came))
+        else:
+            self._grow(sum(self._recover < number <= self._full for number in came))
         is_lost = self._forget_lost()
         if (is_lost or (ack.is_marked and latest > self._recover)) and self.is_on:
             self._halve()
