@@ -42,7 +42,7 @@ class Line:
 
     def round_trip(self, *, lost: frozenset[int] = frozenset(), most: int = 10**6) -> int:
         """All that there is room for leaves, and comes; how many that was."""
-        numbers = []
+        numbers: list[int] = []
         while self.window.has_room and len(numbers) < most:
             numbers += self.send(1)
         self.now += R

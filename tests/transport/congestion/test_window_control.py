@@ -45,6 +45,10 @@ def one_flow(bus: Bus) -> ControlledFlow:
     return flow
 
 
+def has_window(flow: ControlledFlow) -> bool:
+    return flow.window is not None and flow.window.is_on
+
+
 def came(bus: Bus, receiver: int, during: Callable[[], None]) -> int:
     before = len(bus.receipts[receiver])
     during()
@@ -167,12 +171,10 @@ def test_where_acknowledgements_are_lost_it_goes_by_rate() -> None:
     bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
     bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
     publish(bus, 250, 4, 1)
-    window = one_flow(bus).window
-    assert window is not None
-    assert window.is_on
+    assert has_window(one_flow(bus))
     is_deaf = True
     publish(bus, 250, 20, 1)
-    assert not window.is_on
+    assert not has_window(one_flow(bus))
     rate = came(bus, ONE, lambda: publish(bus, 250, 10, 1)) / 10
     assert 0.3 * fair_rate(0.02, 0.05) < rate < 1.2 * fair_rate(0.02, 0.05)
 
@@ -227,7 +229,6 @@ def test_acknowledgements_of_others_and_of_what_never_left_change_nothing() -> N
     for _ in range(10):
         line.publish(a=1)
     (flow,) = line.sender.table
-    assert flow.window is not None
     for by, id_, seq in (
         (12, flow.id, 1),
         (11, flow.id + 1, 1),
@@ -236,10 +237,10 @@ def test_acknowledgements_of_others_and_of_what_never_left_change_nothing() -> N
     ):
         ack = Ack(subscriber=by, pub=0, epoch=0, flows=(FlowAck(id_, seq, 0xFFFFFFFF),))
         line.sender.on_ack(ack, line.now)
-    assert not flow.window.is_on
+    assert not has_window(flow)
     assert line.counters["acks_unknown"] == 4
     line.sender.on_ack(Ack(subscriber=11, pub=0, epoch=0, flows=(FlowAck(flow.id, 1),)), line.now)
-    assert flow.window.is_on
+    assert has_window(flow)
     assert line.counters["acks"] == 5
 
 

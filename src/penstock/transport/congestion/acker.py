@@ -35,9 +35,8 @@ class _Seen:
     def take(self, number: int) -> None:
         ahead = distance(number, self.last, _SEQ_BITS)
         if ahead > 0:
-            self.came = (
-                ((self.came << 1 | 1) << ahead - 1) & _CAME_MASK if ahead <= CAME_BITS else 0
-            )
+            came = (self.came << 1 | 1) << ahead - 1 if ahead <= CAME_BITS else 0
+            self.came = came & _CAME_MASK
             self.last = number
         elif -CAME_BITS <= ahead < 0:
             self.came |= 1 << -ahead - 1
