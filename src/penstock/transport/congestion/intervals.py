@@ -4,11 +4,14 @@
    is not over counts only if it makes the mean larger: it may yet grow.
 2. If it grows beyond twice the mean, what was before it is discounted: times are better
    than the history says.
+3. If two in a row are much shorter than those before them, these are discounted, too (our
+   own): somebody has joined, and eight events would take long.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import Final
 
 from penstock.kernel.errors import UsageError
@@ -16,6 +19,10 @@ from penstock.kernel.errors import UsageError
 WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2)
 _DISCOUNT_FROM: Final = 2.0
 _DISCOUNT_MIN: Final = 0.25
+# Two in a row, shorter than this part of what was before them.
+_SHORT: Final = 0.25
+_SHORT_TIMES: Final = 2
+_SHORT_DISCOUNT: Final = 0.5
 
 
 class _Closed:
@@ -74,6 +81,9 @@ class Intervals:
             closed.discount *= discount
         self._closed.appendleft(_Closed(self.current))
         self.current = 1.0
+        if self._discounts and self._is_worse():
+            for closed in islice(self._closed, _SHORT_TIMES, None):
+                closed.discount *= _SHORT_DISCOUNT
 
     def clear(self) -> None:
         """Nothing is known any more."""
@@ -107,6 +117,12 @@ class Intervals:
             weight * closed.length for weight, closed in zip(weights, self._closed, strict=True)
         )
         return total / sum(weights)
+
+    def _is_worse(self) -> bool:
+        """Whether the last ones are much shorter than those before them."""
+        lengths = self.lengths
+        before = lengths[_SHORT_TIMES:]
+        return bool(before) and max(lengths[:_SHORT_TIMES]) < _SHORT * sum(before) / len(before)
 
     def _discount(self) -> float:
         """By how much what is over counts less."""
