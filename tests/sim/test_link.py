@@ -284,3 +284,30 @@ def test_a_fault_shifts_nobody_elses_draws() -> None:
 def test_an_impossible_link_is_refused(change: dict[str, int], text: str) -> None:
     with pytest.raises(UsageError, match=text):
         replace(LinkSpec(delay_ns=10), **change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("watched_first", [False, True])
+def test_diverted_frames_pass_the_far_end_in_the_same_queue(watched_first: bool) -> None:
+    events = EventQueue()
+    came: list[tuple[int, Any]] = []
+    aside: list[tuple[int, Any]] = []
+    spec = LinkSpec(rate_bps=8_000_000, queue_bytes_max=1_000)
+    link: Link[Any] = Link(
+        "A-B",
+        spec,
+        lambda frame: came.append((events.now, frame)),
+        events=events,
+        seeds=Seeds(1),
+    )
+    if watched_first:
+        link.observe(Observer())
+    link.divert(str, lambda frame: aside.append((events.now, frame)))
+    if not watched_first:
+        link.observe(Observer())
+    for frame in ("a", 1, "b", 2):
+        link.send(frame, 300)
+    events.run(SECOND)
+    # 1000 ns a byte; the fourth finds no room.
+    assert aside == [(300_000, "a"), (900_000, "b")]
+    assert came == [(600_000, 1)]
+    assert link.dropped["queue_full"] == 1
