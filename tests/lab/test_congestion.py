@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import SECOND
 from penstock.lab.load import Source
 from penstock.lab.perform import Plan, perform
+from penstock.trace.records import Expected, Feedback, FlowSample, LinkSample, Publication
+from penstock.tracefile.reader import TraceReader
 from tests.lab.test_load import load
 
 DUMBBELL = """
@@ -103,6 +106,54 @@ def test_a_link_changes_its_rate(tmp_path: Path) -> None:
     result = perform(load(tmp_path, text), Plan(seeds=[1], variants=["off"]))
     assert result.variants["off"]["false_negative_ratio.late"].mean < 0.05
     assert result.variants["off"]["false_negative_ratio"].mean > 0.1
+
+
+def test_the_trace_tells_what_publishers_hold_back_and_links_bear(tmp_path: Path) -> None:
+    change = 'changes = [{ between = ["B1", "B2"], at_s = 2, rate_mbps = 0.25 }]\n'
+    text = DUMBBELL.replace("[markets.all]", change + "\n[markets.all]")
+    sets = ["run.duration_s=4", "run.drain_s=0", "measure.phases.late=[2, 4]"]
+    sets += ["transport.congestion.queue=100", 'measure.metrics=["rates", "links", "congestion"]']
+    keep = tmp_path / "traces"
+    plan = Plan(seeds=[1], variants=["default"], sets=sets, keep=keep)
+    result = perform(load(tmp_path, text), plan)
+    trace = TraceReader(keep)
+    [run] = trace.run_ids()
+    rows = list(trace.rows(Publication, run))
+    figures = {name: figure.mean for name, figure in result.variants["default"].items()}
+
+    sent = [row for row in rows if row.published_ns is not None]
+    assert [row.seq for row in sent] == list(range(len(sent)))
+    held = [row for row in sent if row.fate == "rate_limited"]
+    assert all((row.offered_ns < (row.published_ns or 0)) == (row in held) for row in sent[:500])
+    dropped = [row for row in rows if row.fate == "dropped_at_source"]
+    waiting = [row for row in rows if row.fate == "rate_limited" and row.published_ns is None]
+    assert all(row.seq is None and row.published_ns is None for row in dropped)
+    assert 0 < len(waiting) <= 100, "what still waits at the end"
+    # Nothing is told twice, and nothing is forgotten: 1000 a second are published.
+    assert len(rows) == pytest.approx(4000, abs=1)
+    assert len(sent) + len(dropped) + len(waiting) == len(rows)
+    told = [figures[name] for name in ("sent", "rate_limited", "dropped_at_source")]
+    assert told == [len(sent), len(held), len(dropped)]
+    assert min(told) > 0
+
+    flows = list(trace.rows(FlowSample, run))
+    assert {row.publisher for row in flows} == {"publishers-1"}
+    assert {row.limited_by for row in flows} <= {"subscribers-1", None}
+    assert {row.flow for row in flows} == {row.flow for row in trace.rows(Feedback, run)}
+    assert any(row.queued_messages for row in flows)
+    # What leaves of flows is what leaves for the subscriber, once all are controlled.
+    last = max(row.sampled_ns for row in flows)
+    wanted = [row for row in trace.rows(Expected, run) if last - SECOND < row.published_ns <= last]
+    assert sum(row.sent_mps for row in flows if row.sampled_ns == last) == len(wanted)
+
+    rates = [row.capacity_bps for row in trace.rows(LinkSample, run) if row.link == "B1-B2"]
+    changed = rates.index(250_000)
+    assert set(rates[:changed]) == {500_000}
+    samples = [row for row in trace.rows(LinkSample, run) if row.link == "B1-B2"]
+    # The first second at the new rate, by the clock of the run.
+    began = samples[changed].sampled_ns - samples[changed].period_ns
+    assert samples[-1].sampled_ns - began == 2 * SECOND
+    assert figures["bottleneck_use.late"] <= 1.01
 
 
 def test_a_link_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -52,6 +52,13 @@ NETWORK: dict[str, dict[str, tuple[float, str]]] = {
     "adaptivity": {"violation_chance": (0.1, ""), "chance_with_rate": (0.97, "")},
     "sharing": {"shared_losses": (100, "messages")},
     "detection": {"missed": (80, "deliveries")},
+    "congestion": {
+        "jain": (0.97, ""),
+        "feedback_rate": (7.5, "/s"),
+        "sent": (850, "messages"),
+        "rate_limited": (200, "messages"),
+        "dropped_at_source": (50, "messages"),
+    },
     "recovery": {
         "missed_deliveries": (80, "deliveries"),
         "repaired": (40, "deliveries"),
@@ -97,6 +104,7 @@ SERIES = {
     "rates": ("publications", "deliveries", "false_negatives"),
     "order": ("violations",),
     "recovery": ("missed_deliveries", "requests", "repairs"),
+    "congestion": ("received.narrow", "received.wide"),
     "adaptivity": ("pair_publications", "pair_out_of_order", "pair_violation_chance"),
 }
 SKETCHES: dict[str, dict[str, Sketch]] = {

@@ -141,7 +141,11 @@ def test_what_a_lone_ordering_recovers_is_told_of_its_network(tmp_path: Path) ->
             key | {"metric": metric, "value": value, "unit": ""}
             for metric, value in (("false_negatives", 7.0), ("delivery_delay_mean", 99.0))
         ],
-        "pairs": [key | {"metric": "m", "value": 0.0}],
+        "pairs": [
+            key | {"ordering": "", "metric": metric, "value": value} | pair
+            for metric, value in (("effairness", 0.75), ("received_mps", 12.0), ("m", 0.0))
+            for pair in ({"subscriber": "s1", "publisher": "p1"},)
+        ],
         # Of a level there may be seconds that nothing is known of.
         "seconds": [
             key | {"metric": "false_negatives", "second": 1, "value": 7.0},
@@ -165,6 +169,9 @@ def test_what_a_lone_ordering_recovers_is_told_of_its_network(tmp_path: Path) ->
         assert told["delivery_delay_mean"] == 99.0
         assert told["missed_deliveries" if name == "digest" else "false_negatives"] == 7.0
     assert facts.names == ["digest", "ordered"]
+    assert facts.pairs("digest", "effairness") == {("s1", "p1"): 0.75}
+    assert facts.pairs("digest", "received_mps") == {("s1", "p1"): 12.0}
+    assert facts.pairs("digest", "m") == {}
     assert facts.series("digest", "missed_deliveries")[1] == 7.0
     assert isnan(facts.series("digest", "cache_limit_mean")[0])
     for metric, bin_ in (("repaired_delay", 3), ("request_to_repair", 9)):
