@@ -118,7 +118,7 @@ def test_the_trace_tells_what_publishers_hold_back_and_links_bear(tmp_path: Path
     result = perform(load(tmp_path, text), plan)
     trace = TraceReader(keep)
     [run] = trace.run_ids()
-    rows = list(trace.rows(Publication, run))
+    rows = list(trace.records(Publication, run))
     figures = {name: figure.mean for name, figure in result.variants["default"].items()}
 
     sent = [row for row in rows if row.published_ns is not None]
@@ -136,20 +136,22 @@ def test_the_trace_tells_what_publishers_hold_back_and_links_bear(tmp_path: Path
     assert told == [len(sent), len(held), len(dropped)]
     assert min(told) > 0
 
-    flows = list(trace.rows(FlowSample, run))
+    flows = list(trace.records(FlowSample, run))
     assert {row.publisher for row in flows} == {"publishers-1"}
     assert {row.limited_by for row in flows} <= {"subscribers-1", None}
-    assert {row.flow for row in flows} == {row.flow for row in trace.rows(Feedback, run)}
+    assert {row.flow for row in flows} == {row.flow for row in trace.records(Feedback, run)}
     assert any(row.queued_messages for row in flows)
     # What leaves of flows is what leaves for the subscriber, once all are controlled.
     last = max(row.sampled_ns for row in flows)
-    wanted = [row for row in trace.rows(Expected, run) if last - SECOND < row.published_ns <= last]
+    wanted = [
+        row for row in trace.records(Expected, run) if last - SECOND < row.published_ns <= last
+    ]
     assert sum(row.sent_mps for row in flows if row.sampled_ns == last) == len(wanted)
 
-    rates = [row.capacity_bps for row in trace.rows(LinkSample, run) if row.link == "B1-B2"]
+    rates = [row.capacity_bps for row in trace.records(LinkSample, run) if row.link == "B1-B2"]
     changed = rates.index(250_000)
     assert set(rates[:changed]) == {500_000}
-    samples = [row for row in trace.rows(LinkSample, run) if row.link == "B1-B2"]
+    samples = [row for row in trace.records(LinkSample, run) if row.link == "B1-B2"]
     # The first second at the new rate, by the clock of the run.
     began = samples[changed].sampled_ns - samples[changed].period_ns
     assert samples[-1].sampled_ns - began == 2 * SECOND

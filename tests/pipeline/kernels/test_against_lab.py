@@ -87,6 +87,52 @@ def recovered(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Seen, dict
     return found
 
 
+@pytest.fixture(scope="module")
+def controlled(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Seen, dict[Key, float]]]:
+    """Two ways of congestion control: what the lab saw, and what kernels find in its trace."""
+    out = tmp_path_factory.mktemp("congestion")
+    settings = (
+        "run.duration_s=4",
+        "run.drain_s=1",
+        "transport.congestion.queue=100",
+        "clients.publishers.publish.rate={kind='constant', rate=1200}",
+    )
+    told = [part for setting in settings for part in ("--set", setting)]
+    told += ["--processes", "1"]
+    done = CliRunner().invoke(
+        app, ["lab", "run", "M-5.9", "--keep", "--seed", "1", "--out", str(out), *told]
+    )
+    assert done.exit_code == 0, done.output
+    result = read_result(out / "result.json")
+    reader = TraceReader(out / "traces")
+    found = []
+    for run in reader.run_ids():
+        variant = reader.run(run).variant
+        metrics = ["rates", "congestion", "receivers", "links", "drops", "fairness"]
+        batches = measure(out / "traces", run, metrics).batches()
+        figures = keyed(row for batch in batches for row in batch.to_pylist())
+        found.append((Seen(result.variants[variant], result.series[variant]), figures))
+    return found
+
+
+def test_what_control_did_is_what_the_result_says(
+    controlled: list[tuple[Seen, dict[Key, float]]],
+) -> None:
+    names = (
+        *("publications", "deliveries", "false_negatives", "sent", "rate_limited", "jain"),
+        *("dropped_at_source", "feedback_rate", "bottleneck_use", "queue_full_packets"),
+    )
+    for seen, found in controlled:
+        for metric in names:
+            value = found["figures", "", metric, None]
+            assert value == pytest.approx(seen.figures[metric].mean), metric
+        for series in ("publications", "received.subscribers-1"):
+            own = seen.series[series]
+            assert [found["seconds", "", series, n] for n in range(len(own))] == own
+    for metric in ("rate_limited", "dropped_at_source", "feedback_frames", "lost"):
+        assert any(found["figures", "", metric, None] for _, found in controlled), metric
+
+
 def test_figures_of_recovery_are_those_of_the_result(
     recovered: list[tuple[Seen, dict[Key, float]]],
 ) -> None:
