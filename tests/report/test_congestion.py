@@ -79,8 +79,9 @@ def test_the_link_is_above_and_what_becomes_of_messages_below() -> None:
     facts = with_traces(made_up("M-5.11", seeds=[1]))
     assert bottlenecks(facts, facts.networks) == ["B1-B2"], "not the way back"
     panels = curves(figure(facts, "bottleneck"))
-    assert len(panels) == 3 * len(facts.networks)
-    above, middle, below = panels[0], panels[3], panels[6]
+    columns = len(facts.networks)
+    assert len(panels) == 3 * columns
+    above, middle, below = panels[::columns]
     assert above["on the link"][1] == LINK
     assert above["what the link bears"][1] == [*LINK, LINK[-1]], "to the end of its last second"
     assert middle["published by applications"][1] == [100.0] * 6
@@ -136,7 +137,9 @@ def test_tcp_is_drawn_where_there_is_any() -> None:
 def test_feedback_is_that_of_a_publisher_on_average() -> None:
     facts = with_traces(made_up("M-5.11", seeds=[1]))
     said, table = curves(figure(facts, "feedback"))
-    assert {*said} == {"literal", "default"}, "without control nobody says anything"
+    assert {*said} == {*facts.controlled} == {*facts.networks} - {"off"}, (
+        "without control nobody says anything"
+    )
     assert said["default"][1][1] == 6.0
     assert table["default"][1][1] == 5.0
 

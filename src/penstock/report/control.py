@@ -24,6 +24,7 @@ _COLUMNS: Final = {
     "jain": "Jain's index",
     "effairness": "effairness",
     "feedback_rate": "feedback at a publisher (/s)",
+    "ack_rate": "acknowledgements (/s)",
     "queue_delay_mean": "mean queueing delay (ms)",
     "queue_delay_p95": "95 % of it below (ms)",
 }
@@ -38,7 +39,7 @@ def control(facts: Facts) -> Markup | None:
     if not facts.controlled:
         return None
     names = facts.networks
-    metrics = [metric for metric in _COLUMNS if any(facts.figure(n, metric) for n in names)]
+    metrics = [metric for metric in _COLUMNS if _is_told(facts, metric)]
     rows = [[name, *(_cell(facts, name, metric) for metric in metrics)] for name in names]
     parts = [table(["", *(_COLUMNS[metric] for metric in metrics)], rows, class_="glance")]
     fairness = _fairness(facts, names)
@@ -52,6 +53,12 @@ _NOTE: Final = (
     "Effairness compares with an ideal that knows what each link bears and how long each is"
     " served; Jain's index asks for the same rate for all, whatever they want."
 )
+
+
+def _is_told(facts: Facts, metric: str) -> bool:
+    """Most ways of control know no acknowledgements."""
+    found = [e.mean for n in facts.networks if (e := facts.figure(n, metric)) is not None]
+    return any(found) if metric == "ack_rate" else bool(found)
 
 
 def said_of_control(facts: Facts) -> str:

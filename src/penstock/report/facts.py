@@ -39,7 +39,7 @@ _NO_PAIRS: Final[Pairs] = MappingProxyType({})
 # What traces add to the figures of a result where rates are controlled.
 _OF_CONTROL: Final = (
     *("jain", "effairness", "offered", "sent", "rate_limited", "dropped_at_source", "lost"),
-    *("feedback_rate", "flow_table_mean", "flow_table_max", "quota_use"),
+    *("feedback_rate", "ack_rate", "flow_table_mean", "flow_table_max", "quota_use"),
     *("queue_delay_mean", "queue_delay_p95"),
 )
 

@@ -16,6 +16,7 @@ from penstock.trace.records import (
     LinkSample,
     Publication,
     QueueSample,
+    Signal,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def controlled(brute: Brute) -> None:
     """All of it."""
     sources(brute)
     feedback(brute)
+    acks(brute)
     flows(brute)
     receivers(brute)
     lost(brute)
@@ -62,6 +64,17 @@ def feedback(brute: Brute) -> None:
         brute.figure("feedback_rate", len(frames) * SECOND / brute.duration / max(1, len(who)))
     for publisher in {whose for _, whose, _ in frames}:
         brute.seconds(f"feedback.{publisher}", [at for _, p, at in frames if p == publisher])
+
+
+def acks(brute: Brute) -> None:
+    if "signals" not in brute.trace.tables:
+        return
+    rows = [r for r in brute.trace.rows(Signal) if isinstance(r, Signal) and r.kind == "ack"]
+    if "publications" in brute.trace.tables and brute.duration:
+        who = {r.publisher for r in brute.trace.rows(Publication) if isinstance(r, Publication)}
+        brute.figure("ack_rate", len(rows) * SECOND / brute.duration / max(1, len(who)))
+    for publisher in {r.publisher for r in rows}:
+        brute.seconds(f"ack.{publisher}", [r.sent_ns for r in rows if r.publisher == publisher])
 
 
 def flows(brute: Brute) -> None:

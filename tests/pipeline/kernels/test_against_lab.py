@@ -120,7 +120,7 @@ def test_what_control_did_is_what_the_result_says(
 ) -> None:
     names = (
         *("publications", "deliveries", "false_negatives", "sent", "rate_limited", "jain"),
-        *("dropped_at_source", "feedback_rate", "bottleneck_use", "queue_full_packets"),
+        *("dropped_at_source", "feedback_rate", "ack_rate", "bottleneck_use", "queue_full_packets"),
     )
     for seen, found in controlled:
         for metric in names:

@@ -16,6 +16,7 @@ from penstock.trace.records import (
     LinkSample,
     Publication,
     QueueSample,
+    Signal,
 )
 from tests.pipeline.kernels.brute import Key
 from tests.pipeline.kernels.test_measure import found_in
@@ -77,11 +78,14 @@ def test_a_frame_of_feedback_is_one_however_many_flows_it_names() -> None:
         publication(1, 10, 10),
         *(feedback("s-1", "a = 1", 100), feedback("s-1", "a = 2", 100)),
         *(feedback("s-2", "a = 1", 100), feedback("s-1", "a = 1", 1100)),
+        *(Signal("s-1", "p-1", kind, 0, 30) for kind in ("ack", "echorequest", "ack")),
     ]
     found = found_in(trace(*rows), metrics=METRICS, piece_rows=1)
     assert network(found, "feedback_frames") == 3
     assert network(found, "feedback_rate") == 1.5, "a second, at one publisher"
     assert seconds(found, "feedback.p-1") == [2, 1]
+    assert network(found, "ack_rate") == 1, "apart"
+    assert seconds(found, "ack.p-1") == [2, 0]
 
 
 def test_flows_are_counted_in_the_second_that_their_sample_ends() -> None:

@@ -189,7 +189,7 @@ def repair(draw: Random) -> Repair:
 
 
 def signal(draw: Random) -> Signal:
-    kind = draw.choice(["digest", "track"])
+    kind = draw.choice(["digest", "track", "ack"])
     return Signal(
         draw.choice(SUBSCRIBERS), draw.choice(PUBLISHERS), kind, _time(draw), draw.randrange(99)
     )

@@ -3,7 +3,8 @@
 A message is *sent* when it left, *rate-limited* when it had to wait before, *dropped at
 source* when it never left because too many waited. None of these was lost in the network:
 `drops` counts that. A frame of feedback is what one receiver told one publisher at one
-instant, whatever flows it names. Samples of flows are taken at the end of what they tell of.
+instant, whatever flows it names; acknowledgements are counted apart. Samples of flows are
+taken at the end of what they tell of.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from penstock.pipeline.kernels.numbering import Numbering, grown
 from penstock.pipeline.kernels.rows import Floats, Ints, Rows
 from penstock.trace.fates import PublisherFate
 
+# What a signal that acknowledges is called.
+ACK: Final = "ack"
 FATES: Final = ("offered", "sent", "rate_limited", "dropped_at_source")
 
 
@@ -29,6 +32,7 @@ class Congestion(Kernel):
     READS: ClassVar = {
         "publications": ("publisher", "offered_ns", "published_ns", "fate"),
         "feedback": ("subscriber", "publisher", "sent_ns"),
+        "signals": ("publisher", "kind", "sent_ns"),
         "flows": ("sampled_ns", "publisher", "flow", "quota_mps", "sent_mps"),
     }
 
@@ -38,6 +42,8 @@ class Congestion(Kernel):
         self._by_second = {fate: _nothing(subject.facts.seconds) for fate in FATES}
         self._publishers: set[int] = set()
         self._frames: list[Ints] = []
+        # Publisher and time of each.
+        self._acks: list[Ints] = []
         self._flows: Final = _Flows(subject)
 
     def take(self, rows: Rows) -> None:
@@ -47,6 +53,9 @@ class Congestion(Kernel):
         elif rows.table == "feedback":
             codes = rows.codes("subscriber"), rows.codes("publisher")
             self._frames.append(np.unique([*codes, rows.integers("sent_ns")], axis=1))
+        elif rows.table == "signals":
+            columns = np.stack([rows.codes("publisher"), rows.integers("sent_ns")])
+            self._acks.append(columns[:, rows.is_one_of("kind", {ACK})])
         else:
             self._flows.take(rows)
 
@@ -58,7 +67,13 @@ class Congestion(Kernel):
                 findings.figure(fate, self._count[fate], "messages")
                 findings.seconds(fate, self._by_second[fate])
         if "feedback" in recorded:
-            self._tell_feedback(findings)
+            # A frame may be cut in two by the pieces that are read.
+            frames = np.unique(np.concatenate([_nothing(3, 0), *self._frames], axis=1), axis=1)
+            self._tell_heard("feedback", frames[1:], findings)
+            findings.figure("feedback_frames", frames.shape[1], "frames")
+        if "signals" in recorded:
+            acks = np.concatenate([_nothing(2, 0), *self._acks], axis=1)
+            self._tell_heard("ack", acks, findings)
         if "flows" in recorded:
             self._flows.tell(findings)
 
@@ -73,19 +88,17 @@ class Congestion(Kernel):
             self._count[fate] += own.size
             self._by_second[fate] += self.subject.facts.per_second(own)
 
-    def _tell_feedback(self, findings: Findings) -> None:
-        # A frame may be cut in two by the pieces that are read.
-        frames = np.unique(np.concatenate([_nothing(3, 0), *self._frames], axis=1), axis=1)
-        _, publisher, sent_ns = frames
-        findings.figure("feedback_frames", sent_ns.size, "frames")
+    def _tell_heard(self, name: str, frames: Ints, findings: Findings) -> None:
+        """What publishers are told: how often, and each of them when."""
+        publisher, sent_ns = frames
         duration_s = self.subject.facts.duration / SECOND
         if "publications" in self.subject.recorded and duration_s:
             rate = sent_ns.size / duration_s / max(1, len(self._publishers))
-            findings.figure("feedback_rate", rate, "/s")
+            findings.figure(f"{name}_rate", rate, "/s")
         names = self.subject.books.names_of("publisher")
         for code in np.unique(publisher).tolist():
             own = self.subject.facts.per_second(sent_ns[publisher == code])
-            findings.seconds(f"feedback.{names[code]}", own)
+            findings.seconds(f"{name}.{names[code]}", own)
 
 
 class _Flows:

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.kernel.instant import SECOND
-from penstock.pipeline.kernels.congestion import FATES
+from penstock.pipeline.kernels.congestion import ACK, FATES
 from penstock.pipeline.twins.frames import NETWORK, Frames, whole
 from penstock.pipeline.twins.steps import (
     as_figures,
@@ -56,23 +56,36 @@ def _sources(frames: Frames) -> list[DataFrame]:
 
 def _feedback(frames: Frames) -> list[DataFrame]:
     each = frames.table("feedback").select(*_FRAME).distinct()
-    publishers = (
-        frames.table("publications").groupBy("run").agg(sf.countDistinct("publisher").alias("who"))
-    )
+    acks = frames.table("signals").where(sf.col("kind") == ACK)
     told = frames.small(run=frames.recorded("feedback"))
-    judged = sf.col("run").isin(frames.recorded("feedback", "publications"))
-    who = sf.greatest(sf.coalesce("who", sf.lit(0)), sf.lit(1))
-    rate = sf.try_divide(sf.col("feedback_frames"), sf.col("duration_ns") / SECOND) / who
     counts = each.groupBy("run").agg(sf.count("*").alias("feedback_frames"))
     return [
         told.join(counts, "run", "left")
         .fillna(0, ["feedback_frames"])
+        .transform(as_figures({"feedback_frames": "frames"})),
+        _rate(frames, each, "feedback_rate", "feedback"),
+        _rate(frames, acks, "ack_rate", "signals"),
+        as_named_seconds(frames, each, "feedback.", "publisher", "sent_ns"),
+        as_named_seconds(frames, acks, "ack.", "publisher", "sent_ns"),
+    ]
+
+
+def _rate(frames: Frames, heard: DataFrame, name: str, table: str) -> DataFrame:
+    """How many a second come to a publisher."""
+    publishers = (
+        frames.table("publications").groupBy("run").agg(sf.countDistinct("publisher").alias("who"))
+    )
+    who = sf.greatest(sf.coalesce("who", sf.lit(0)), sf.lit(1))
+    rate = sf.try_divide(sf.col("heard"), sf.col("duration_ns") / SECOND) / who
+    return (
+        frames.small(run=frames.recorded(table, "publications"))
+        .join(heard.groupBy("run").agg(sf.count("*").alias("heard")), "run", "left")
+        .fillna(0, ["heard"])
         .join(publishers, "run", "left")
         .join(sf.broadcast(frames.facts), "run")
-        .withColumn("feedback_rate", sf.when(judged, rate))
-        .transform(as_figures({"feedback_frames": "frames", "feedback_rate": "/s"})),
-        as_named_seconds(frames, each, "feedback.", "publisher", "sent_ns"),
-    ]
+        .withColumn(name, rate)
+        .transform(as_figures({name: "/s"}))
+    )
 
 
 def _flows(frames: Frames) -> list[DataFrame]:

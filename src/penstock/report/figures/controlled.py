@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-COLUMNS_MAX: Final = 3
+_COLUMNS_MAX: Final = 4
+_COLUMNS: Final = 3
 VARIANTS_MAX: Final = 6
 _LINKS_MAX: Final = 2
 # A link that is used so much less than the busiest one is no bottleneck beside it.
@@ -63,9 +64,9 @@ def side_by_side(
 ) -> list[tuple[str, list[Axes]]]:  # fmt: skip
     """Each variant's axes, one above the other; variants beside each other, with one scale a row.
 
-    More than three begin a new block below.
+    More than four begin a new block below.
     """
-    columns = min(COLUMNS_MAX, len(names))
+    columns = _columns(len(names))
     blocks = -(-len(names) // columns)
     frames = panels(canvas, rows * blocks, columns, sharex=True)
     found = []
@@ -89,11 +90,15 @@ def one_scale(all_axes: Sequence[Sequence[Axes]]) -> None:
         for place, own in enumerate(all_axes):
             own[row].set_ylim(0, top)
             own[row].set_xlim(0, None)
-            if place % COLUMNS_MAX:
+            if place % _columns(len(all_axes)):
                 own[row].tick_params(labelleft=False)
                 own[row].set_ylabel("")
 
 
 def height_of(names: Sequence[str], rows: int, *, each: float = 1.45) -> float:
     """Inches for so many rows of as many blocks as variants take."""
-    return 1.1 + each * rows * -(-len(names) // COLUMNS_MAX)
+    return 1.1 + each * rows * -(-len(names) // _columns(len(names)))
+
+
+def _columns(variants: int) -> int:
+    return variants if variants <= _COLUMNS_MAX else _COLUMNS

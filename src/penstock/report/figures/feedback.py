@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _ROWS: Final = (
     ("feedback.", "feedback\n(frames/s)"),
+    ("ack.", "acknowledged\n(frames/s)"),
     ("flow_table.", "flow table\n(flows)"),
 )
 
@@ -30,8 +31,9 @@ _ROWS: Final = (
 def figures(facts: Facts) -> list[Figure]:
     """Traces have these series."""
     names = [name for name in compared(facts) if facts.controls(name)]
-    names = [name for name in names if any(_at_publishers(facts, name, p).size for p, _ in _ROWS)]
-    if not names:
+    # Of those that anybody has: few acknowledge anything.
+    rows = [row for row in _ROWS if any(_at_publishers(facts, n, row[0]).size for n in names)]
+    if not rows:
         return []
     return [
         Figure(
@@ -40,17 +42,19 @@ def figures(facts: Facts) -> list[Figure]:
             caption="At one publisher, on average; the band is from the publisher with least to"
             " the one with most. A frame is what one receiver tells at once; a flow is a filter"
             f" whose rate is limited. {published.redraws(facts.id, 'feedback')}",
-            draw=partial(_draw, facts=facts, names=names),
-            height_in=4.2,
+            draw=partial(_draw, facts=facts, names=names, rows=rows),
+            height_in=1.0 + 1.6 * len(rows),
         )
     ]
 
 
-def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
-    frames = panels(canvas, len(_ROWS), sharex=True)
+def _draw(
+    canvas: Canvas, *, facts: Facts, names: Sequence[str], rows: Sequence[tuple[str, str]]
+) -> None:
+    frames = panels(canvas, len(rows), sharex=True)
     # Whoever has no control has a colour too, which is nobody else's.
     styles = named(compared(facts))
-    for axes, (prefix, label) in zip(frames, _ROWS, strict=True):
+    for axes, (prefix, label) in zip(frames, rows, strict=True):
         for name in names:
             values = _at_publishers(facts, name, prefix)
             if not values.size:
