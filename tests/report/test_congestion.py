@@ -7,6 +7,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from penstock.lab.result import Result
 from penstock.lab.statistics import Estimate
@@ -148,10 +149,10 @@ def test_titles_of_variants_do_not_run_into_each_other() -> None:
     facts = with_traces(made_up("M-5.11", seeds=[1]))
     for found in figures_of(facts):
         with drawn(found) as canvas:
-            titles = [axes.title for axes in canvas.axes] + [
-                axes._left_title for axes in canvas.axes
-            ]  # type: ignore[attr-defined]
-            boxes = [t.get_window_extent() for t in titles if t.get_text()]
+            texts = canvas.findobj(Text)
+            titles = [t for t in texts if isinstance(t, Text) and t.get_text() in facts.networks]
+            # Those in the legend are no titles.
+            boxes = [t.get_window_extent() for t in titles if t.axes is not None]
             row = sorted(boxes, key=lambda box: box.x0)
             assert all(left.x1 < right.x0 for left, right in pairwise(row))
 

@@ -6,7 +6,7 @@ sent in vain, the other was not sent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Final
 
@@ -40,7 +40,9 @@ def control(facts: Facts) -> Markup | None:
         return None
     names = facts.networks
     metrics = [metric for metric in _COLUMNS if _is_told(facts, metric)]
-    rows = [[name, *(_cell(facts, name, metric) for metric in metrics)] for name in names]
+    rows: list[list[Content]] = [
+        [name, *(_cell(facts, name, metric) for metric in metrics)] for name in names
+    ]
     parts = [table(["", *(_COLUMNS[metric] for metric in metrics)], rows, class_="glance")]
     fairness = _fairness(facts, names)
     if fairness:
@@ -112,6 +114,7 @@ def _fairness(facts: Facts, names: Sequence[str]) -> list[list[Content]]:
         rows += [[f"{who} from {whose}", *(_of_pair(facts, name, (who, whose)) for name in names)]
                  for who, whose in every]  # fmt: skip
     else:
+        spread: dict[str, Callable[[Iterable[float]], float]]
         spread = {"least": min, "median": median, "most": max}
         rows += [
             [f"{label} of {len(every)} receivers",

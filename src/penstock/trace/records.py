@@ -258,7 +258,9 @@ class LinkSample(Row, frozen=True, gc=False):
     sampled_ns: Sampled
     link: Annotated[str, "name of the link, with its direction"]
     period_ns: Annotated[Duration, "time since the sample before"]
-    capacity_bps: Annotated[int | None, "rate of the link; null when unlimited"]
+    capacity_bps: Annotated[
+        int | None, "rate of the link when the period began; null when unlimited"
+    ]
     sent_bytes: Annotated[int, "bytes put on the link"]
     sent_packets: Annotated[int, "packets put on the link"]
     queue_full_packets: Annotated[int, "dropped: no room in the queue"]

@@ -107,7 +107,7 @@ def flows(brute: Brute) -> None:
 def receivers(brute: Brute) -> None:
     wanted = [r for r in brute.trace.rows(Expected) if isinstance(r, Expected)]
     came = [r for r in brute.trace.rows(Arrival) if isinstance(r, Arrival)]
-    names = {r.subscriber for r in (*wanted, *came)}
+    names = {r.subscriber for r in wanted} | {r.subscriber for r in came}
     if len(names) <= 12:
         for name in names:
             if "arrivals" in brute.trace.tables:
@@ -119,7 +119,8 @@ def receivers(brute: Brute) -> None:
     if "arrivals" not in brute.trace.tables or not brute.duration:
         return
     end = brute.origin + -(-brute.duration // SECOND) * SECOND
-    for pair in {(r.subscriber, r.publisher) for r in (*wanted, *came)}:
+    pairs = {(r.subscriber, r.publisher) for r in wanted}
+    for pair in pairs | {(r.subscriber, r.publisher) for r in came}:
         inside = [r for r in came if (r.subscriber, r.publisher) == pair]
         count = sum(brute.origin <= r.arrived_ns < end for r in inside)
         brute.found["pairs", "", "received_mps", pair] = count * SECOND / brute.duration

@@ -28,7 +28,7 @@ class Drops(Kernel):
         super().__init__(subject)
         self._dropped: Counter[str] = Counter()
         self._lost: Counter[str] = Counter()
-        self._by_second: dict[str, Ints] = {}
+        self._by_second: dict[DropReason, Ints] = {}
 
     def take(self, rows: Rows) -> None:
         """Counts; what has a publisher is a message."""

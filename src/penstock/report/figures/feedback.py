@@ -67,7 +67,7 @@ def _draw(
                 axes.fill_between(times, least, most, color=style.colour, alpha=0.15, linewidth=0)
         axes.set(ylabel=label, ylim=(0, None), xlim=(0, None))
         # There is no half a flow.
-        axes.yaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="y", integer=True)
     frames[-1].set_xlabel("time (s)")
     canvas.align_ylabels()
     legend_below(canvas, frames)
