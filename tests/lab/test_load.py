@@ -10,7 +10,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.seeds import Seeds
 from penstock.lab.build import build
 from penstock.lab.load import Source, catalogue, find
-from penstock.lab.perform import Plan, jobs_of
+from penstock.lab.perform import Plan, jobs_of, perform
 from penstock.sim.recorder import Recorder
 from penstock.tracefile.retention import Recording
 
@@ -135,3 +135,13 @@ def test_every_experiment_has_its_own_ids_and_both_profiles() -> None:
         assert experiment.calibrated, f"{experiment.id} says nothing of its open parameters"
     assert len(seen) == len(set(seen))
     assert {"M-3.1", "M-3.4", "M-3.5", "M-3.8", "M-3.9", "M-3.10", "M-4.3", "M-4.4"} <= set(seen)
+
+
+def test_a_group_may_say_what_it_wants(tmp_path: Path) -> None:
+    wants = "filter = 'topic = \"all.0\"'"
+    text = GOOD.replace("subscribe = { all = 0.5 }", wants)
+    result = perform(load(tmp_path, text), Plan(processes=1, sets=["run.duration_s=20"]))
+    # Of ten topics, of which the first is a little more than a tenth.
+    assert 0.2 < result.variants["off"]["receivers_per_message"].mean < 0.4
+    with pytest.raises(UsageError, match=r"t\.toml:1\d: .*topic"):
+        stage(load(tmp_path, text.replace("topic =", "topic")))

@@ -15,6 +15,7 @@ from typing import Final
 
 from penstock.content.filter import Filter, Predicate
 from penstock.content.message import Message
+from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant, seconds
 from penstock.kernel.seeds import Seeds
@@ -239,13 +240,15 @@ class _Crowd:
         )
 
     def _subscribe(self, client: str, group: Group) -> None:
-        if not group.subscribe:
+        if not group.subscribes:
             return
         filters: list[Filter] = []
         for market, wanted in group.subscribe.items():
             rng = self._seeds.rng("interest", client, market)
             share = rng.uniform(wanted[0], wanted[1]) if isinstance(wanted, list) else wanted
             filters += self._markets[market].interest(rng, share).filters
+        if group.filter is not None:
+            filters += parse(group.filter).filters
         predicate = Predicate(filters)
         if self._orderings:
             self._network.subscribe_endpoint(client, predicate, self._orderings)

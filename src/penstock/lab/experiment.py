@@ -216,7 +216,14 @@ class Group(Part, frozen=True, kw_only=True):
     count: Count
     at: Annotated[list[str], Meta(min_length=1)] | None = None
     subscribe: dict[str, Chance | Annotated[list[Chance], TWO]] = {}
+    # What all of them want besides, in the filter language: topics are called MARKET.0, MARKET.1, …
+    filter: str | None = None
     publish: PublishPart | None = None
+
+    @property
+    def subscribes(self) -> bool:
+        """Whether its clients want anything."""
+        return bool(self.subscribe) or self.filter is not None
 
 
 class RecoveryPart(Part, frozen=True, kw_only=True):
@@ -259,6 +266,8 @@ class CongestionPart(Part, frozen=True, kw_only=True):
     # Messages that wait at a publisher, and what becomes of more.
     queue: Count = 1000
     policy: Literal["drop-oldest", "drop-newest"] = "drop-oldest"
+    # Whether no message leaves before an earlier one, so that what is slowed down holds up all.
+    strict: bool = False
 
 
 class TransportPart(Part, frozen=True, kw_only=True):

@@ -106,6 +106,7 @@ def congestion_settings(part: CongestionPart) -> CongestionSettings:
         queue_max=part.queue,
         # In an experiment nobody waits: what there is no room for is dropped.
         policy=part.policy,
+        strict=part.strict,
     )
 
 

@@ -146,7 +146,7 @@ def _metrics(job: Job, scene: Scene) -> list[Metric]:
         duration=seconds(experiment.run.duration_s),
         measure=experiment.measure,
         members=scene.members,
-        subscribers=sum(g.count for g in experiment.clients.values() if g.subscribe),
+        subscribers=sum(g.count for g in experiment.clients.values() if g.subscribes),
         orderings=tuple(experiment.orderings),
     )
     return [metric_named(name, job.document)(context) for name in experiment.measure.metrics]

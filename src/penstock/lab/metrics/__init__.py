@@ -11,6 +11,7 @@ from penstock.lab.metrics.fits import Fits
 from penstock.lab.metrics.links import Links
 from penstock.lab.metrics.order import Order
 from penstock.lab.metrics.ordering import Orderings
+from penstock.lab.metrics.overlap import Overlap
 from penstock.lab.metrics.pair import Pair
 from penstock.lab.metrics.rates import Rates
 from penstock.lab.metrics.receivers import Receivers
@@ -36,4 +37,5 @@ METRICS: Final[dict[str, type[Metric]]] = {
     "recovery": Recovery,
     "congestion": Congestion,
     "tcp": Tcp,
+    "overlap": Overlap,
 }
