@@ -285,11 +285,12 @@ class Endpoint(Reception, Generic[Carried]):
         for missing in self._timers.due(now):
             missing.stream.ring(missing, now)
         self._tell_listeners()
-        if self.recovery is not None:
-            self.recovery.wake(now=now)
         if self.congestion is not None:
             self.congestion.wake(now)
             self._release(now)
+        # After that: what leaves may fill a digest, which is due at once.
+        if self.recovery is not None:
+            self.recovery.wake(now=now)
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""

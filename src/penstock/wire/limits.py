@@ -12,6 +12,8 @@ DATAGRAM_BYTES_MAX: Final = 1_444
 
 FLOWS_MAX: Final = 16
 FLOW_ID_BITS: Final = 15
+# Flows with these numbers are slowed down; those below are tracked, so that losses are seen.
+CONTROLLED_FROM: Final = 1 << 14
 # In RECALL: no flow, but the numbers of messages.
 EVERY_MESSAGE: Final = (1 << FLOW_ID_BITS) - 1
 # The most that stands in a REPAIR before its flows: `to` is there, and the original's header.

@@ -27,6 +27,7 @@ from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.congestion.window import Window
 from penstock.wire.frames.ack import FlowAck
+from penstock.wire.limits import CONTROLLED_FROM, EVERY_MESSAGE
 
 _SILENT: Final = 4
 _GONE: Final = 10
@@ -39,6 +40,7 @@ BIAS: Final = 0.75
 _HEADROOM: Final = 2.0
 # Flows that are tracked have the numbers below.
 FLOW_IDS: Final = range(1 << 14, (1 << 15) - 1)
+FLOW_IDS: Final = range(CONTROLLED_FROM, EVERY_MESSAGE)
 _SEQ_MASK: Final = (1 << 32) - 1
 
 

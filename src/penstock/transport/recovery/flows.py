@@ -22,7 +22,7 @@ from penstock.content.index import MatchingIndex
 from penstock.content.message import Message
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.wire.frames.data import Data, Flow
-from penstock.wire.limits import EVERY_MESSAGE, FLOWS_MAX
+from penstock.wire.limits import CONTROLLED_FROM, FLOWS_MAX
 
 # Who tracks says so again within this time.
 LEASE_NS: Final[Duration] = 120 * SECOND
@@ -34,7 +34,7 @@ _CLAIMED_PER_FLOW: Final = 16
 _REMEMBERED: Final = 1_024
 _REMEMBERED_ALL: Final = 1 << 17
 _SEQ_MASK: Final = (1 << 32) - 1
-_ID_SPACE: Final = EVERY_MESSAGE
+_ID_SPACE: Final = CONTROLLED_FROM
 
 
 class Sent(NamedTuple):
@@ -104,7 +104,7 @@ class Flows:
 
     def on_sent(self, frame: Data, now: Instant) -> None:
         """It left, and its numbers are given."""
-        for numbered in frame.flows:
+        for numbered in tracked_of(frame):
             flow = self._flows[numbered.flow_id]
             flow.last = numbered.flow_seq
             flow.sent[flow.last] = Sent(frame.seq, now)
@@ -232,3 +232,8 @@ class Flows:
             self._counts[subscriber] = count
         else:
             del self._counts[subscriber]
+
+
+def tracked_of(frame: Data) -> tuple[Flow, ...]:
+    """Those of a message's flows that are tracked: others are congestion control's own."""
+    return tuple([flow for flow in frame.flows if flow.flow_id < CONTROLLED_FROM])

@@ -25,6 +25,7 @@ from penstock.kernel.timers import Timers
 from penstock.transport.recovery.budget import Budget
 from penstock.transport.recovery.cache import Caches
 from penstock.transport.recovery.distances import Distances
+from penstock.transport.recovery.flows import tracked_of
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.recovery.timers import Adaptive, hold_down_ns
 from penstock.wire import size_of
@@ -186,7 +187,14 @@ class Repairer:
     def _repair(self, answer: Answer, now: Instant) -> Repair | None:
         """For the one who asked last, or all; None if it does not fit a frame."""
         requester, (echo_ts_us, asked_ns) = next(reversed(answer.requesters.items()))
-        original = replace(answer.frame, record=EMPTY_RECORD, echo=None, literal=False)
+        # Records and what was said of congestion are of when it was sent first.
+        original = replace(
+            answer.frame,
+            record=EMPTY_RECORD,
+            echo=None,
+            literal=False,
+            flows=tracked_of(answer.frame),
+        )
         repair = Repair(
             original=original,
             repairer=self._me,

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from penstock.content.filter import Filter, Predicate
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.timers import Timers
-from penstock.transport.recovery.flows import LEASE_NS
+from penstock.transport.recovery.flows import LEASE_NS, tracked_of
 from penstock.transport.recovery.holes import Holes
 from penstock.wire.codec.filter import write_predicate
 from penstock.wire.frames.data import Data
@@ -153,7 +153,7 @@ class Tracking:
             for token in source.unanswered:
                 self._tell_at(frame.pub, token, now)
         if frame.flows:
-            self._holes.came(frame.pub, frame.epoch, frame.flows, now)
+            self._holes.came(frame.pub, frame.epoch, tracked_of(frame), now)
 
     def told_last(self, digest: Digest, now: Instant) -> None:
         """The last numbers of its flows."""
