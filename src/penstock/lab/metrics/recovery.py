@@ -15,6 +15,7 @@ import numpy as np
 
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left
+from penstock.lab.metrics.base import Context, Figure, Ints, Metric, part
 from penstock.trace.fates import RECEIVED, ReceiverFate
 from penstock.trace.pack import Batch
 
@@ -35,7 +36,7 @@ class Recovery(Metric):
         none = np.zeros(context.seconds, np.int64)
         self._publications = self._publication_bytes = self._header_bytes = 0
         self._expected, self._got = 0, 0
-        self._missed_by_second = none
+        self._missed_by_second, self._repaired_by_second = none, none.copy()
         self._repaired_ms: list[Ints] = []
         self._delay_ms: list[Ints] = []
         # Of each message asked for: when, and how often for the first time; of each repaired: when.
@@ -61,6 +62,10 @@ class Recovery(Metric):
             **_quantiles("repaired_delay", self._repaired_ms),
         }
         found["repaired"] = Figure(sum(map(len, self._repaired_ms)), "deliveries")
+        whole = (0.0, float(self.context.seconds))
+        for name, (low, high) in {"": whole, **self.context.phases()}.items():
+            ending = f".{name}" if name else ""
+            found |= {f"{key}{ending}": own for key, own in self._of_phase(low, high).items()}
         if self._repairs:
             found["repairs"] = Figure(sum(map(len, self._repairs.values())), "repairs")
             found["messages_repaired"] = Figure(len(self._repairs), "messages")
@@ -109,6 +114,15 @@ class Recovery(Metric):
             **_quantiles("request_to_repair", [np.array(waits, np.int64)]),
         }
 
+    def _of_phase(self, low_s: float, high_s: float) -> dict[str, Figure]:
+        """Of what was published then."""
+        missed = int(part(self._missed_by_second, low_s, high_s).sum())
+        repaired = int(part(self._repaired_by_second, low_s, high_s).sum())
+        found = {"missed_rate": Figure(missed / (high_s - low_s), "/s")}
+        if missed or repaired:
+            found["recovered_share"] = Figure(repaired / (missed + repaired))
+        return found
+
     def _per_message(self, size_bytes: int) -> Figure:
         return Figure(size_bytes / max(1, self._publications), "B")
 
@@ -134,6 +148,9 @@ class Recovery(Metric):
         self._missed_by_second = self._missed_by_second - self.per_second(published)
         repaired = [i for i, name in enumerate(fates) if name == ReceiverFate.REPAIRED.value]
         is_repaired = np.isin(columns["fate"].values[got], repaired)
+        self._repaired_by_second = self._repaired_by_second + self.per_second(
+            published[is_repaired]
+        )
         self._repaired_ms.append(delays[is_repaired])
         self._delay_ms.append(delays[~is_repaired])
 

@@ -3,6 +3,7 @@
     what a receiver measures     rtt, meter, losses (and intervals), response
     what it asks for             quotas, session, suppression
     what a publisher does        table, bucket, queue, sender
+    what recovery may send       allowance
     both, for an endpoint        congestion
 
 All are pure: time and chance are arguments.

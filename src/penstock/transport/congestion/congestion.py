@@ -3,7 +3,8 @@
     offer, ready      what the application publishes, and what of it leaves
     came, on_loss     what is measured
     take              what receivers and publishers say to one another
-    may_send          what recovery asks before it sends anything
+    may_ask           what recovery asks before it asks others
+    may_repair        and before it answers them
 
 Knows nothing of the network but that frames go to it.
 """
@@ -18,6 +19,8 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant, earliest
 from penstock.transport.congestion.facts import Echoed, FlowState
+from penstock.transport.congestion.allowance import PeerRepairs
+from penstock.transport.congestion.facts import Echoed
 from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.outbox import Waiting
 from penstock.transport.congestion.receiver import Receiver
@@ -64,6 +67,7 @@ class Congestion:
         # None before anything is published.
         self._sender: Sender | None = None
         self._receiver: Final = Receiver(me, settings, encoder, draw=draw, send=send)
+        self._repairs: Final = PeerRepairs()
         self._leave_at: Instant | None = None
         for name in _COUNTERS:
             counters.setdefault(name, 0)
@@ -171,9 +175,17 @@ class Congestion:
         )
         self._send(Echoed(reply), now)
 
-    def may_send(self, size_bytes: int, bits: int, *, now: Instant) -> bool:
-        """Whether recovery may send a frame with these Bloom bits."""
-        del size_bytes
+    # What recovery may do.
+
+    def may_ask(self, pub: int, size_bytes: int, *, now: Instant) -> bool:
+        """Whether a request for messages of this publisher may leave now."""
+        return self._receiver.may_ask(pub, size_bytes, now)
+
+    def may_repair(self, original: Data, *, now: Instant) -> bool:
+        """Whether this message, as it was sent or came, may leave once more."""
+        if original.pub != self._me:
+            return self._repairs.take(original, now)
+        bits = self._encoder.message_bits(original.message)
         return self._sender is None or self._sender.may_repair(bits, now)
 
     # What is due.

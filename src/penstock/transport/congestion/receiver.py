@@ -12,6 +12,7 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant
 from penstock.kernel.timers import Timers
+from penstock.transport.congestion.allowance import Requests
 from penstock.transport.congestion.entry import Entry
 from penstock.transport.congestion.reporter import Reporter, Said, way_of
 from penstock.transport.congestion.session import Session
@@ -51,6 +52,8 @@ class Receiver:
         self._next_number = 0
         self._reporters: Final[OrderedDict[int, Reporter]] = OrderedDict()
         self._entries: Final[dict[int, dict[Filter, Entry]]] = {}
+        # What may be asked of each.
+        self._requests: Final[dict[int, Requests]] = {}
         self._timers: Final[Timers[int]] = Timers()
         # What was told as lost of late: several subscriptions may miss the same message.
         self._lost: Final[OrderedDict[MessageId, None]] = OrderedDict()
@@ -104,6 +107,7 @@ class Receiver:
         matching = [self._entry(session, filter_) for filter_ in self._matching(frame.message)]
         session.on_data(frame, matching, size_bytes, now)
         reporter.on_data(frame, now)
+        self._requests[frame.pub].came(size_bytes)
         self._rearm(reporter)
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:
@@ -126,6 +130,11 @@ class Receiver:
             reporter.on_echo(reply.echo_ts_us, reply.hold_100us, reply.send_ts_us, now)
             reporter.on_receivers(reply.receivers)
             self._rearm(reporter)
+
+    def may_ask(self, pub: int, size_bytes: int, now: Instant) -> bool:
+        """Whether recovery may send this publisher a request."""
+        requests = self._requests.get(pub)
+        return requests is None or requests.take(size_bytes, now)
 
     # What is due.
 
@@ -153,7 +162,7 @@ class Receiver:
         """A publisher's first message, or the first of a new epoch."""
         if first.pub not in self._reporters and len(self._reporters) >= _PUBLISHERS_MAX:
             pub, _ = self._reporters.popitem(last=False)
-            del self._entries[pub]
+            del self._entries[pub], self._requests[pub]
             self._timers.cancel(pub)
         reporter = self._reporters[first.pub] = Reporter(
             self._me,
@@ -165,6 +174,7 @@ class Receiver:
             now=now,
         )
         self._entries[first.pub] = {}
+        self._requests[first.pub] = Requests(now)
         return reporter
 
     def _matching(self, message: Message) -> list[Filter]:

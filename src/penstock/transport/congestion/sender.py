@@ -219,6 +219,8 @@ class Sender:
             return False
         for flow in flows:
             flow.repairs.take(now)
+            # It may be owed: new messages wait for it.
+            flow.bucket.take(now)
         return True
 
     # What is due.

@@ -22,6 +22,8 @@ from penstock.content.filter import Filter, Predicate
 from penstock.content.index.index import MatchingIndex
 from penstock.content.message import Message
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.instant import MILLISECOND, Duration, Instant
+from penstock.transport.congestion.allowance import REPAIRS_SHARE
 from penstock.transport.congestion.bucket import Bucket
 from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.settings import CongestionSettings
@@ -81,7 +83,7 @@ class ControlledFlow:
         # What is offered to it, sent or not.
         self.offered: Final = Meter()
         # Of repairs, a tenth of what messages have.
-        self.repairs: Final = Bucket(quota_mps / 10, now)
+        self.repairs: Final = Bucket(REPAIRS_SHARE * quota_mps, now)
         self.rtt_ns: Duration = 0
         self.heard_ns = self.selected_ns = self.halved_ns = now
         self.is_orphan = False
@@ -94,6 +96,9 @@ class ControlledFlow:
         self.quota_mps = quota_mps
         self.bucket.set_rate(quota_mps * (_HEADROOM if self._has_window else 1), now)
         self.repairs.set_rate(quota_mps / 10, now)
+        """From now on."""
+        self.bucket.set_rate(quota_mps, now)
+        self.repairs.set_rate(REPAIRS_SHARE * quota_mps, now)
 
     @property
     def _has_window(self) -> bool:

@@ -5,21 +5,30 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from penstock.kernel.instant import SECOND, Instant
+from penstock.wire.frames.data import Data
 
 
 class Admission(Protocol):
     """Congestion control, asked before anything is sent that no application published."""
 
-    def may_send(self, size_bytes: int, bits: int, *, now: Instant) -> bool:
-        """Whether a frame with these Bloom bits may leave now."""
+    def may_ask(self, pub: int, size_bytes: int, *, now: Instant) -> bool:
+        """Whether a request for messages of this publisher may leave now."""
+
+    def may_repair(self, original: Data, *, now: Instant) -> bool:
+        """Whether this message, as it was sent or came, may leave once more."""
 
 
 class Unlimited:
     """Where there is no congestion control."""
 
-    def may_send(self, size_bytes: int, bits: int, *, now: Instant) -> bool:
+    def may_ask(self, pub: int, size_bytes: int, *, now: Instant) -> bool:
         """Always."""
-        del size_bytes, bits, now
+        del pub, size_bytes, now
+        return True
+
+    def may_repair(self, original: Data, *, now: Instant) -> bool:
+        """Always."""
+        del original, now
         return True
 
 

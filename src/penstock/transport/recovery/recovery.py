@@ -328,7 +328,7 @@ class Recovery:
     # What goes out.
 
     def _send_request(self, request: Request, now: Instant) -> bool:
-        if not self._admission.may_send(size_of(request), request.bloom, now=now):
+        if not self._admission.may_ask(request.pub, size_of(request), now=now):
             return False
         self._network.publish(request, traffic=TrafficClass.REQUEST, now=now)
         self._counters["asked"] += 1
@@ -336,8 +336,10 @@ class Recovery:
         return True
 
     def _send_repair(self, repair: Repair, now: Instant) -> bool:
-        bits = self._identity.encoder.message_bits(repair.original.message)
-        if not self._admission.may_send(size_of(repair), bits, now=now):
+        original = repair.original
+        # As it is kept it still says in which flows it was.
+        kept = self._caches_of(original.pub).peek(original.id) or original
+        if not self._admission.may_repair(kept, now=now):
             return False
         self._network.publish(repair, now=now)
         self._counters["answered"] += 1
@@ -345,7 +347,11 @@ class Recovery:
         return True
 
     def _send_other(self, frame: Signal, now: Instant) -> bool:
-        if not self._budget.take(now) or not self._admission.may_send(size_of(frame), 0, now=now):
+        if not self._budget.take(now):
+            return False
+        if type(frame) is Recall and not self._admission.may_ask(
+            frame.pub, size_of(frame), now=now
+        ):
             return False
         self._network.publish(frame, now=now)
         self._receiver.tell(Told(frame))

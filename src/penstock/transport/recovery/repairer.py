@@ -169,7 +169,8 @@ class Repairer:
             del self._answers[id_]
             return
         if not self._budget.take(now) or not self._send(repair, now):
-            self.timers.set(id_, now + _POSTPONED)
+            # All that there is no room for try again together, the oldest first.
+            self.timers.set(id_, (now // _POSTPONED + 1) * _POSTPONED)
             return
         del self._answers[id_]
         self.timers.cancel(id_)

@@ -1,0 +1,85 @@
+"""What recovery may send where there is congestion: a part of what comes, or may leave.
+
+Requests may take a twentieth of the bytes that come from the publisher whom they ask; a
+little is allowed in any case, for who gets nothing may have lost everything. Repairs may
+take a tenth of each flow that their message was in: of its own flows a publisher knows
+(see `table`), a peer knows what the message said of them when it came.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+from penstock.kernel.instant import SECOND, Instant
+from penstock.transport.congestion.bucket import Bucket
+from penstock.wire.frames.data import Data
+from penstock.wire.limits import CONTROLLED_FROM
+
+REPAIRS_SHARE: Final = 0.1
+_REQUESTS_SHARE: Final = 0.05
+_REQUESTS_LEAST_BPS: Final = 200
+# So much may be saved up: some forty requests.
+_REQUESTS_DEPTH_BYTES: Final = 4_000
+_FLOWS_MAX: Final = 1_024
+
+
+class Requests:
+    """Of one receiver to one publisher, in bytes."""
+
+    __slots__ = ("_at", "_bytes")
+
+    def __init__(self, now: Instant) -> None:
+        self._bytes: float = _REQUESTS_DEPTH_BYTES
+        self._at = now
+
+    def came(self, size_bytes: int) -> None:
+        """So much came: a part of it may be used."""
+        self._earn(_REQUESTS_SHARE * size_bytes)
+
+    def take(self, size_bytes: int, now: Instant) -> bool:
+        """Whether a request of this size may leave."""
+        self._earn(max(0, now - self._at) * _REQUESTS_LEAST_BPS / SECOND)
+        # Also if the clock was set back.
+        self._at = now
+        if self._bytes < size_bytes:
+            return False
+        self._bytes -= size_bytes
+        return True
+
+    def _earn(self, earned_bytes: float) -> None:
+        self._bytes = min(_REQUESTS_DEPTH_BYTES, self._bytes + earned_bytes)
+
+
+class PeerRepairs:
+    """What one endpoint sends again of others' messages."""
+
+    __slots__ = ("_buckets",)
+
+    def __init__(self) -> None:
+        # By publisher and flow; the one used last comes last.
+        self._buckets: Final[OrderedDict[tuple[int, int], Bucket]] = OrderedDict()
+
+    def take(self, original: Data, now: Instant) -> bool:
+        """Whether it may leave once more; it is as it came, with its flows."""
+        buckets = [
+            self._bucket((original.pub, flow.flow_id), REPAIRS_SHARE * flow.quota_mps, now)
+            for flow in original.flows
+            if flow.flow_id >= CONTROLLED_FROM
+        ]
+        if any(bucket.tokens(now) < 1 for bucket in buckets):
+            return False
+        for bucket in buckets:
+            bucket.take(now)
+        return True
+
+    def _bucket(self, key: tuple[int, int], rate_mps: float, now: Instant) -> Bucket:
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            if len(self._buckets) >= _FLOWS_MAX:
+                self._buckets.popitem(last=False)
+            bucket = self._buckets[key] = Bucket(rate_mps, now)
+        else:
+            self._buckets.move_to_end(key)
+            bucket.set_rate(rate_mps, now)
+        return bucket
