@@ -219,7 +219,7 @@ def check_needs(experiment: Experiment, document: Document) -> None:
                 ("measure", "metrics"),
                 f"{name} needs {', '.join(missing)}: let record or run.sample_s have them recorded",
             )
-    if {"pair", "adaptivity"} & {*experiment.measure.metrics}:
+    if {"pair", "adaptivity", "events"} & {*experiment.measure.metrics}:
         for group in experiment.measure.pair or ("",):
             if group not in experiment.clients:
                 raise document.error(

@@ -7,6 +7,7 @@ from penstock.lab.metrics.base import Metric
 from penstock.lab.metrics.congestion import Congestion
 from penstock.lab.metrics.delays import Delays
 from penstock.lab.metrics.detection import Detection
+from penstock.lab.metrics.events import Events
 from penstock.lab.metrics.fits import Fits
 from penstock.lab.metrics.links import Links
 from penstock.lab.metrics.order import Order
@@ -38,4 +39,5 @@ METRICS: Final[dict[str, type[Metric]]] = {
     "congestion": Congestion,
     "tcp": Tcp,
     "overlap": Overlap,
+    "events": Events,
 }
