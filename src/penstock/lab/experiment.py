@@ -340,6 +340,13 @@ class RecordPart(Part, frozen=True, kw_only=True):
     hops: bool = False
 
 
+class ResponsePart(Part, frozen=True, kw_only=True):
+    """Which curves of the response function there are."""
+
+    rtts_ms: tuple[Positive, ...] = (10, 20, 100, 200)
+    loss_event_rates: tuple[Annotated[float, Meta(gt=0, le=1)], ...] = (0.001, 0.01, 0.1)
+
+
 class MeasurePart(Part, frozen=True, kw_only=True):
     """Which metrics are computed, and what they need to know."""
 
@@ -352,6 +359,7 @@ class MeasurePart(Part, frozen=True, kw_only=True):
     delay_split_ms: Positive = 1500
     # Between clusters of delays.
     hop_ms: Positive = 50
+    response: ResponsePart = ResponsePart()
 
 
 class Expectation(Part, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import seconds, to_seconds
 from penstock.kernel.seeds import Seeds
 from penstock.lab.build import build
+from penstock.lab.channel import PUBLISHER, RECEIVERS
 from penstock.lab.document import Document
 from penstock.lab.experiment import Experiment
 from penstock.lab.findings import Findings, gather
@@ -220,12 +221,13 @@ def check_needs(experiment: Experiment, document: Document) -> None:
                 f"{name} needs {', '.join(missing)}: let record or run.sample_s have them recorded",
             )
     if {"pair", "adaptivity", "events"} & {*experiment.measure.metrics}:
+        groups = [*experiment.clients] or [PUBLISHER, RECEIVERS]
         for group in experiment.measure.pair or ("",):
-            if group not in experiment.clients:
+            if group not in groups:
                 raise document.error(
                     ("measure", "pair"),
                     'write pair = ["publishers", "subscribers"], two groups of clients from '
-                    + ", ".join(experiment.clients),
+                    + ", ".join(groups),
                 )
     for name, (low, high) in experiment.measure.phases.items():
         whole = low == int(low) and high == int(high)

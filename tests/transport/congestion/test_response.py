@@ -58,3 +58,25 @@ def test_the_ends() -> None:
     assert 0 < loss_rate(1, 0.1, 1e12) < 1e-9
     # Where losses are rare it is the square-root law.
     assert throughput(1, 1, 1e-9) == pytest.approx(sqrt(1.5e9), rel=1e-3)
+
+
+@given(p=st.floats(1e-6, 1), rtt_s=st.floats(0.001, 2), size=st.floats(1, 1500))
+def test_it_is_the_equation_of_the_rfc(p: float, rtt_s: float, size: float) -> None:
+    """As RFC 5348 §3.1 prints it, with b = 1 and t_RTO = 4·R."""
+    b, t_rto = 1, 4 * rtt_s
+    f = sqrt(2 * b * p / 3) * rtt_s
+    f += t_rto * (3 * sqrt(3 * b * p / 8)) * p * (1 + 32 * p**2)
+    assert throughput(size, rtt_s, p) == pytest.approx(size / f, rel=1e-12)
+
+
+@pytest.mark.spec("C1")
+@pytest.mark.parametrize(("p", "times"), [(0.001, 39), (0.01, 12)])
+def test_p_is_a_factor_and_no_exponent(p: float, times: float) -> None:
+    printed = 1 / (sqrt(2 * p / 3) + (12 * sqrt(3 * p / 8)) ** p * (1 + 32 * p * p))
+    assert throughput(1, 1, p) / printed == pytest.approx(times, rel=0.05)
+
+
+@pytest.mark.spec("C15")
+def test_how_steep_it_is_does_not_depend_on_the_round_trip() -> None:
+    falls = [throughput(1, rtt_s, 0.02) / throughput(1, rtt_s, 0.01) for rtt_s in (0.01, 0.2)]
+    assert falls[0] == pytest.approx(falls[1])

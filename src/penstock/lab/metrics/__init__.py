@@ -18,6 +18,7 @@ from penstock.lab.metrics.rates import Rates
 from penstock.lab.metrics.receivers import Receivers
 from penstock.lab.metrics.recovery import Recovery
 from penstock.lab.metrics.residual import Residual
+from penstock.lab.metrics.response import Response
 from penstock.lab.metrics.sharing import Sharing
 from penstock.lab.metrics.tcp import Tcp
 
@@ -40,4 +41,5 @@ METRICS: Final[dict[str, type[Metric]]] = {
     "tcp": Tcp,
     "overlap": Overlap,
     "events": Events,
+    "response": Response,
 }
