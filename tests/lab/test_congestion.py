@@ -65,6 +65,10 @@ transport.congestion.kind = "literal"
 [variants.window]
 transport.congestion.kind = "window"
 
+[variants.marked]
+transport.congestion.kind = "default"
+network.broker.mark_above = 0.5
+
 [profiles.quick]
 """
 
@@ -78,7 +82,7 @@ def test_much_less_is_lost_and_the_link_stays_busy(source: Source) -> None:
     result = perform(source, Plan(seeds=[1]))
     lost = {
         name: result.variants[name]["false_negative_ratio.late"].mean
-        for name in ("off", "default", "literal", "window")
+        for name in ("off", "default", "literal", "window", "marked")
     }
     assert lost["off"] > 0.2
     assert lost["default"] < lost["off"] / 20
@@ -87,9 +91,12 @@ def test_much_less_is_lost_and_the_link_stays_busy(source: Source) -> None:
     assert result.variants["default"]["bottleneck_use.late"].mean > 0.9
     assert lost["window"] < lost["off"] / 10
     assert result.variants["window"]["bottleneck_use.late"].mean > 0.9
+    # Marks come before losses do.
+    assert lost["marked"] < lost["off"] / 50
+    assert result.variants["marked"]["bottleneck_use.late"].mean > 0.85
 
 
-@pytest.mark.parametrize("kind", ["default", "window"])
+@pytest.mark.parametrize("kind", ["default", "window", "marked"])
 def test_the_same_again_and_with_the_codec_in_the_path(source: Source, kind: str) -> None:
     sets = ["run.duration_s=4", "measure.phases.late=[2, 4]"]
     one, again, coded = [

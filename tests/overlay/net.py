@@ -66,6 +66,8 @@ class Net:
         self.extra_ns: Callable[[], int] = lambda: 0
         self.sent: list[tuple[Instant, str, str, OverlayFrame]] = []
         self.received: list[tuple[str, MessageId]] = []
+        # Those of them that bore the congestion mark.
+        self.marked: list[tuple[str, MessageId]] = []
         self.epochs: Counter[str] = Counter()
         self._wake_at: dict[str, tuple[Broker | Client, Instant]] = {}
         self._serial = 0
@@ -198,6 +200,8 @@ class Net:
             if isinstance(output, Deliver):
                 assert isinstance(output.item, Data)
                 self.received.append((name, output.item.id))
+                if output.item.is_marked:
+                    self.marked.append((name, output.item.id))
             else:
                 assert isinstance(output, Send)
                 self._carry(name, output.port, output.frame)

@@ -103,6 +103,22 @@ def compare(spec: LinkSpec, steps: list[Step]) -> None:
     assert sorted(numbers) == [n for n, s in enumerate(steps) if s[1] in {"data", "urgent"}]
 
 
+def test_how_full_its_queue_is() -> None:
+    bench = Bench(LinkSpec(rate_bps=8_000_000, queue_bytes_max=1_000))
+    assert bench.link.fullness == 0
+    for number in range(4):
+        bench.link.send(number, 200)
+    # The unsent rest of what is in transmission is part of it.
+    assert bench.link.fullness == pytest.approx(0.8)
+    bench.events.run(until=300_000)
+    assert bench.link.fullness == pytest.approx(0.5)
+    bench.link.send(9, 100, urgent=True)
+    assert bench.link.fullness == pytest.approx(0.6)
+    bench.link.cut()
+    assert bench.link.fullness == 0
+    assert Bench(LinkSpec()).link.fullness == 0
+
+
 def steps_of(*kinds: st.SearchStrategy[tuple[str, int]]) -> st.SearchStrategy[list[Step]]:
     one = st.tuples(GAPS, st.one_of(*kinds)).map(lambda pair: (pair[0], *pair[1]))
     return st.lists(one, max_size=60)

@@ -118,6 +118,7 @@ def data_frames() -> st.SearchStrategy[Data]:
         echo=st.none() | st.builds(Echo, unsigned(64), unsigned(32), unsigned(16)),
         record=records(),
         literal=st.booleans(),
+        is_marked=st.booleans(),
     ).filter(fits)
 
 
@@ -145,7 +146,9 @@ def requests() -> st.SearchStrategy[Request]:
 def repairs() -> st.SearchStrategy[Repair]:
     """REPAIR of any message."""
     original = data_frames().map(
-        lambda frame: msgspec.structs.replace(frame, record=EMPTY_RECORD, echo=None, literal=False)
+        lambda frame: msgspec.structs.replace(
+            frame, record=EMPTY_RECORD, echo=None, literal=False, is_marked=False
+        )
     )
     return st.builds(
         Repair,
@@ -375,7 +378,8 @@ def packets() -> st.SearchStrategy[Packet]:
         traffic=TRAFFIC,
         destinations=near | far,
         parcel=parcels(),
-        ttl=unsigned(8),
+        ttl=unsigned(7),
+        is_marked=st.booleans(),
     ).filter(fits)
 
 

@@ -63,6 +63,15 @@ def broker(
     network: Annotated[
         str, typer.Option(metavar="NAME", help="Brokers and clients of other networks are ignored.")
     ] = NETWORK,
+    mark_above: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="Marks messages while more of the send queue is taken (docs/congestion.md).",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Runs a broker until it is stopped, by Ctrl-C or SIGTERM; then says what it did.
@@ -78,11 +87,16 @@ def broker(
     from penstock.live.run import run
 
     mine = 1 if number is None else number
-    run(_serve(listen, mine, neighbour or [], network, as_json))
+    run(_serve(listen, mine, neighbour or [], network, mark_above, as_json))
 
 
 async def _serve(
-    listen: str, mine: int, neighbours: list[str], network: str, as_json: bool
+    listen: str,
+    mine: int,
+    neighbours: list[str],
+    network: str,
+    mark_above: float | None,
+    as_json: bool,
 ) -> None:
     from penstock.live import address
     from penstock.live.agreement import Agreement
@@ -90,7 +104,8 @@ async def _serve(
 
     with naming("--listen"):
         address.parse(listen, lowest_port=0)
-    async with serve(listen, number=mine, agreement=Agreement(name=network)) as live:
+    agreement = Agreement(name=network)
+    async with serve(listen, number=mine, agreement=agreement, mark_above=mark_above) as live:
         for where in neighbours:
             with naming("--neighbour"):
                 await live.add_neighbour(where)

@@ -89,6 +89,7 @@ def _network(
         codec=part.codec,
         outlets=recorder.outlets,
         tells=recorder.tells,
+        mark_above=part.broker.mark_above,
     )
 
 

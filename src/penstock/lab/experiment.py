@@ -77,6 +77,8 @@ class BrokerPart(Part, frozen=True, kw_only=True):
     service_ms: NotNegative = 0
     law: Literal["exponential", "constant"] = "exponential"
     queue_frames: Count = 10_000
+    # Marks what it puts in a queue that is fuller than this share of it; marks nothing if left out.
+    mark_above: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
 class LinkChange(Part, frozen=True, kw_only=True):

@@ -65,8 +65,15 @@ async def serve(
     number: int = 1,
     neighbours: Iterable[str] = (),
     agreement: Agreement = USUAL,
+    mark_above: float | None = None,
 ) -> AsyncIterator[LiveBroker]:
-    """Runs a broker at `listen`, where port 0 stands for any that is free."""
+    """Runs a broker at `listen`, where port 0 stands for any that is free.
+
+    What leaves while more than a share `mark_above` of its send queue is taken bears the
+    congestion mark, for endpoints with congestion control; without, nothing does.
+    """
+    if mark_above is not None and not 0 <= mark_above <= 1:
+        raise UsageError(f"mark_above is a share of the send queue, 0 to 1, not {mark_above}")
     broker = Broker(
         number,
         new_epoch(),
@@ -75,7 +82,7 @@ async def serve(
         settings=agreement.overlay,
     )
     sock = await _listen(address.parse(listen, lowest_port=0))
-    pump = Pump(sock, broker)
+    pump = Pump(sock, broker, mark_above=mark_above)
     try:
         live = LiveBroker(sock, pump)
         for neighbour in neighbours:

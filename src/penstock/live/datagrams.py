@@ -15,6 +15,8 @@ from typing import Final
 from penstock.kernel.errors import PeerError
 from penstock.kernel.machine import Port
 from penstock.live.address import port_of, sockaddr_of
+from penstock.live.backlog import Backlog
+from penstock.overlay.marks import mark
 from penstock.wire.codec.overlay import OVERLAY
 from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.limits import DATAGRAM_BYTES_MAX
@@ -27,14 +29,21 @@ _FULL: Final = frozenset({EAGAIN, ENOBUFS})
 
 
 class Datagrams:
-    """Owns `sock`. Ports are addresses: see `live.address`."""
+    """Owns `sock`. Ports are addresses: see `live.address`.
 
-    def __init__(self, sock: socket.socket) -> None:
+    With `mark_above` what is sent while more than this share of the send queue is taken
+    bears a mark.
+    """
+
+    def __init__(self, sock: socket.socket, *, mark_above: float | None = None) -> None:
         sock.setblocking(False)
         for buffer in (socket.SO_RCVBUF, socket.SO_SNDBUF):
             sock.setsockopt(socket.SOL_SOCKET, buffer, _BUFFER_BYTES)
         self._socket = sock
+        self._backlog: Final = None if mark_above is None else Backlog(sock, mark_above)
         self.counters: Final = {"received": 0, "sent": 0, "corrupt": 0, "queue_full": 0, "down": 0}
+        if mark_above is not None:
+            self.counters["marked"] = 0
 
     def fileno(self) -> int:
         """To be waited for."""
@@ -42,6 +51,10 @@ class Datagrams:
 
     def send(self, frame: OverlayFrame, port: Port) -> None:
         """Now or never."""
+        if self._backlog is not None and self._backlog.is_above:
+            marked = mark(frame)
+            self.counters["marked"] += marked is not frame
+            frame = marked
         try:
             self._socket.sendto(OVERLAY.encode(frame), sockaddr_of(port))
         except OSError as error:

@@ -41,11 +41,12 @@ class Pump(Generic[M]):
         deliver: Callable[[Any], object] = _ignore,
         record: Callable[[Any], object] = _ignore,
         after: Callable[[], object] = lambda: None,
+        mark_above: float | None = None,
     ) -> None:
         self.machine: Final = machine
         self.is_closed = False
         self.error: Exception | None = None
-        self._datagrams: Final = Datagrams(sock)
+        self._datagrams: Final = Datagrams(sock, mark_above=mark_above)
         self._deliver: Final = deliver
         self._record: Final = record
         self._after: Final = after

@@ -18,6 +18,7 @@ from penstock.overlay.counters import Count, Counters
 from penstock.overlay.decisions import Decision, Reason, What
 from penstock.overlay.forwarding import by_port, common_port, fitting
 from penstock.overlay.knowledge import Knowledge
+from penstock.overlay.marks import mark_parcel
 from penstock.overlay.outbox import Outbox
 from penstock.overlay.seen import Seen
 from penstock.wire.frames.base import TrafficClass
@@ -139,7 +140,8 @@ class Delivery:
             self._counters[_NO_MATCH] += 1
             if self._tells:
                 self._tell("no_match", packet.id, packet.parcel)
-        self._notify(ports, packet.parcel, packet.id)
+        parcel = mark_parcel(packet.parcel) if packet.is_marked and ports else packet.parcel
+        self._notify(ports, parcel, packet.id)
 
     def _notify(self, ports: list[Port], parcel: Parcel, packet: PacketId | None = None) -> None:
         if ports:

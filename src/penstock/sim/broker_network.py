@@ -20,8 +20,9 @@ from penstock.kernel.machine import Port
 from penstock.kernel.seeds import Seeds
 from penstock.overlay.broker import Broker
 from penstock.overlay.client import Client
+from penstock.overlay.marks import mark
 from penstock.overlay.settings import DEFAULTS, Settings
-from penstock.sim.host import Framing, Host, Outlets, Workers
+from penstock.sim.host import Framing, Host, Marking, Outlets, Workers
 from penstock.sim.spec import LinkSpec
 from penstock.sim.topology import Topology
 from penstock.sim.world import World
@@ -67,6 +68,7 @@ class BrokerNetwork:
         codec: bool = False,
         outlets: Outlets | None = None,
         tells: bool = False,
+        mark_above: float | None = None,
     ) -> None:
         self.topology: Final = topology
         framing = Framing[Any](
@@ -87,9 +89,10 @@ class BrokerNetwork:
         neighbours = topology.neighbours()
         # What it remembers is a function of content alone: one for all saves time and memory.
         self._encoder: Final = Encoder(_SALT)
+        marking = None if mark_above is None else Marking[Any](above=mark_above, mark=mark)
         for number, name in enumerate(topology.nodes, start=1):
             make = _broker_maker(number, neighbours[name], self._encoder, settings, tells)
-            self.world.add_host(name, make, workers=workers, outlets=outlets)
+            self.world.add_host(name, make, workers=workers, outlets=outlets, marking=marking)
         self.world.connect_all(topology, link)
 
     def add_client(self, name: str, broker: str, access: LinkSpec | None = None) -> ClientHost:

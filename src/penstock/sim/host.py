@@ -26,6 +26,7 @@ from penstock.kernel.machine import Append, Deliver, Machine, Port, Record, Send
 from penstock.kernel.seeds import Seeds
 from penstock.sim.clock import Clock
 from penstock.sim.events import EventQueue
+from penstock.sim.link import Link
 from penstock.sim.observe import DropReason, HostSample, Observer
 
 Frame = TypeVar("Frame")
@@ -82,6 +83,21 @@ class Framing(Generic[Frame]):
     codec: tuple[Callable[[Frame], bytes], Callable[[bytes], Frame]] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Marking(Generic[Frame]):
+    """How a host marks what it puts in a queue that is fuller than `above`, a share of it.
+
+    `mark` must not change a frame's size.
+    """
+
+    above: float
+    mark: Callable[[Frame], Frame]
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.above <= 1:
+            raise UsageError(f"a share of a queue is 0 to 1, not {self.above}")
+
+
 def _never(_frame: Any) -> bool:
     return False
 
@@ -120,6 +136,7 @@ class Host(Generic[Frame, M]):
         workers: Workers | None = None,
         clock: Clock | None = None,
         outlets: Outlets | None = None,
+        marking: Marking[Frame] | None = None,
     ) -> None:
         self.name: Final = name
         self.clock: Final = clock or Clock()
@@ -133,6 +150,8 @@ class Host(Generic[Frame, M]):
         self._is_urgent: Final = framing.is_urgent or _never
         self._events: Final = events
         self._outlets: Final = outlets or Outlets()
+        self._marking: Final = marking
+        self.marked_frames = 0
         self._workers: Final = workers
         self._rng: Final = seeds.rng("host", name, "service")
         # A heap of when each worker is free, and when each frame that waits will be taken up.
@@ -245,6 +264,8 @@ class Host(Generic[Frame, M]):
             if type(output) is Send:
                 frame = output.frame
                 size_bytes = self._size_of(frame)
+                if self._marking is not None:
+                    frame = self._perhaps_marked(frame, output.port)
                 if self._codec is not None:
                     frame = self._written_and_read(frame, size_bytes)
                 self.links[output.port].send(frame, size_bytes, self._is_urgent(frame))
@@ -258,6 +279,16 @@ class Host(Generic[Frame, M]):
         wakeup = self.machine.next_wakeup()
         if wakeup is not None and (self._armed_for is None or wakeup < self._armed_for):
             self._arm(wakeup)
+
+    def _perhaps_marked(self, frame: Frame, port: Port) -> Frame:
+        assert self._marking is not None
+        way = self.links[port]
+        # What only stands for a link has no queue of its own.
+        if not isinstance(way, Link) or way.fullness <= self._marking.above:
+            return frame
+        marked = self._marking.mark(frame)
+        self.marked_frames += marked is not frame
+        return marked
 
     def _written_and_read(self, frame: Frame, size_bytes: int) -> Frame:
         assert self._codec is not None

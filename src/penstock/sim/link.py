@@ -304,6 +304,14 @@ class Link(Generic[Frame]):
 
     # What samples show.
 
+    @property
+    def fullness(self) -> float:
+        """How much of the queue is taken; 0 where there is no rate, or no link."""
+        if self._rate_bps is None or self._cuts:
+            return 0.0
+        unsent_ns = max(0, self._free_at - self._events.now) + sum(self._waiting_ns)
+        return unsent_ns / self._room_ns
+
     def sample(self) -> LinkSample:
         """The link as it is now."""
         now = self._events.now

@@ -16,7 +16,7 @@ from penstock.kernel.machine import Machine, Port
 from penstock.kernel.seeds import Seeds
 from penstock.sim.clock import Clock
 from penstock.sim.events import EventQueue
-from penstock.sim.host import Framing, Host, Outlets, Workers
+from penstock.sim.host import Framing, Host, Marking, Outlets, Workers
 from penstock.sim.link import Garble, Link
 from penstock.sim.observe import HostSample, LinkSample, Observer, Observers
 from penstock.sim.spec import LinkSpec
@@ -51,6 +51,7 @@ class World(Generic[Frame]):
         workers: Workers | None = None,
         clock: Clock | None = None,
         outlets: Outlets | None = None,
+        marking: Marking[Frame] | None = None,
     ) -> Host[Frame, M]:
         """A host that runs what `make(local time)` makes."""
         if name in self.hosts:
@@ -64,6 +65,7 @@ class World(Generic[Frame]):
             workers=workers,
             clock=clock,
             outlets=outlets,
+            marking=marking,
         )
         host.observer = self._observers
         self.hosts[name] = host

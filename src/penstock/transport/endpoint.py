@@ -20,6 +20,8 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Final, Generic, Protocol
 
+import msgspec
+
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
@@ -325,6 +327,11 @@ class Endpoint(Reception, Generic[Carried]):
 
     def _take(self, item: object, now: Instant) -> None:
         if type(item) is Data:
+            if item.is_marked:
+                # Nobody else is to see it: it was not lost, and is kept as its publisher sent it.
+                if self.congestion is not None:
+                    self.congestion.marked(item, now)
+                item = msgspec.structs.replace(item, is_marked=False)
             self._on_data(item, now)
         elif not isinstance(item, TransportFrame) or not (
             (self.recovery is not None and self.recovery.take(item, now))

@@ -36,7 +36,9 @@ class Line:
             pub=1, epoch=2, seq=1, send_ts_us=0, prev_delta_100us=0, send_rate_mps=1.0,
             r_max_code=0, fb_round=0, message=Message({}), flows=told,
         )  # fmt: skip
-        self.acker.on_data(frame, 0, is_marked=marked)
+        if marked:
+            self.acker.on_marked()
+        self.acker.on_data(frame, 0)
 
 
 def test_only_who_is_named_acknowledges() -> None:

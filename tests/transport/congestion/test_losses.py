@@ -100,6 +100,23 @@ def test_what_is_lost_within_a_round_trip_is_one_event() -> None:
     assert (losses.events, losses.messages) == (2, 5)
 
 
+def test_a_mark_is_an_event_and_no_loss() -> None:
+    losses = Losses()
+    assert not losses.on_marked(0, 10)
+    losses.begin(20, 0)
+    # Of the same event.
+    assert not losses.on_marked(10, 10)
+    for _ in range(5):
+        losses.on_came()
+    assert losses.on_marked(11, 10)
+    assert losses.intervals.lengths == [6, 20]
+    assert (losses.events, losses.messages) == (2, 0)
+    # Lost within a round trip of it: the same event.
+    assert not losses.on_lost(15, 10)
+    assert losses.on_lost(22, 10)
+    assert losses.messages == 2
+
+
 def test_the_literal_rule_counts_less_after_gaps() -> None:
     losses = Losses(is_literal=True)
     losses.on_lost(0, RTT)

@@ -87,6 +87,7 @@ GOLDEN: list[tuple[Frame, str]] = [
         "0143 01 00000001 00000009 01 00000004 00000005",
     ),
     (packet(7), PACKET_HEAD + "01 00000007" + INNER.hex()),
+    (packet(7).marked(), PACKET_HEAD.replace(" 09 ", " 89 ") + "01 00000007" + INNER.hex()),
     (packet(3, 70_000), PACKET_HEAD + "02 00000003 00011170" + INNER.hex()),
     # Brokers 9, 10 and 17: base 8, bits 1, 2 and 9.
     (packet(9, 10, 17), PACKET_HEAD + "82 00000008 0206" + INNER.hex()),

@@ -206,7 +206,7 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "packet from 33 bits": lambda: _packet(id=PacketId(2**32, 1, 1)),
     "packet of epoch 2^16": lambda: _packet(id=PacketId(1, 2**16, 1)),
     "packet number 2^32": lambda: _packet(id=PacketId(1, 1, 2**32)),
-    "packet with a ttl of 256": lambda: _packet(ttl=256),
+    "packet with a ttl of 128": lambda: _packet(ttl=128),
     "subscription of 33 bits": lambda: Sub(
         subscription=2**32,
         traffic=TrafficClass.DATA,

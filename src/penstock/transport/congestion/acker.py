@@ -54,13 +54,19 @@ class Acker:
         self._send: Final = send
         # By the numbers of the flows; who was named last comes last.
         self._seen: Final[OrderedDict[int, _Seen]] = OrderedDict()
+        self._is_marked = False
 
     def __len__(self) -> int:
         return len(self._seen)
 
-    def on_data(self, frame: Data, now: Instant, *, is_marked: bool = False) -> None:
+    def on_marked(self) -> None:
+        """The message that comes next is marked."""
+        self._is_marked = True
+
+    def on_data(self, frame: Data, now: Instant) -> None:
         """A message that came for the first time."""
-        acks = []
+        acks, is_marked = [], self._is_marked
+        self._is_marked = False
         for flow in frame.flows:
             if flow.detail is not None:
                 self._on_named(flow.flow_id, flow.flow_seq, flow.detail.clr)

@@ -40,7 +40,7 @@ from penstock.wire.quantise import stamp_us
 
 _COUNTERS: Final = (
     *("feedback", "feedback_floored", "feedback_unknown", "flows_refused"),
-    *("acks", "acks_unknown"),
+    *("acks", "acks_unknown", "marked"),
 )
 
 
@@ -138,6 +138,11 @@ class Congestion:
     def came(self, frame: Data, size_bytes: int, now: Instant) -> None:
         """An original, for the first time, that somebody here wants."""
         self._receiver.on_data(frame, size_bytes, now)
+
+    def marked(self, frame: Data, now: Instant) -> None:
+        """One is about to come that stood in a queue that was too full."""
+        self._counters["marked"] += 1
+        self._receiver.on_marked(frame.pub, frame.epoch, now)
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:
         """A number is lost, or it came after all and never was."""

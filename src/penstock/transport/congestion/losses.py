@@ -61,6 +61,22 @@ class Losses:
         self.intervals.close()
         return True
 
+    def on_marked(self, now: Instant, rtt_ns: Duration) -> bool:
+        """One is about to count as come, but marked: as if one were lost, and nothing is missing.
+
+        Whether it is a new event, and not the first.
+        """
+        if self._event_ns is not None and now <= self._event_ns + rtt_ns:
+            return False
+        self.events += 1
+        is_first = self._event_ns is None
+        self._event_ns = now
+        if is_first:
+            return False
+        self.intervals.close()
+        self.intervals.count(-1)
+        return True
+
     def begin(self, first: float, now: Instant) -> None:
         """At the first event, or as if there were one now: what went before it."""
         if self._event_ns is None:

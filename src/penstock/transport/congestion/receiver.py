@@ -123,6 +123,13 @@ class Receiver:
         reporter.on_lost(loss.due_ns, now)
         self._rearm(reporter)
 
+    def on_marked(self, pub: int, epoch: int, now: Instant) -> None:
+        """A message of a publisher is about to come that the network has marked."""
+        reporter = self._reporters.get(pub)
+        if reporter is not None and reporter.session.epoch == epoch:
+            reporter.on_marked(now)
+            self._rearm(reporter)
+
     def on_echo(self, reply: EchoReply, now: Instant) -> None:
         """A publisher gave our stamp back."""
         reporter = self._reporters.get(reply.pub)

@@ -128,6 +128,13 @@ class Reporter:
         if self.session.on_lost(due_ns, now):
             self._reckon(now)
 
+    def on_marked(self, now: Instant) -> None:
+        """A message comes next that the network has marked."""
+        if self._acker is not None:
+            self._acker.on_marked()
+        if self.session.on_marked(now):
+            self._reckon(now)
+
     def drop(self, entries: Sequence[Entry], now: Instant) -> None:
         """These filters are not wanted any more: those that we limited are for others to."""
         ours = [entry for entry in entries if entry.is_limiting]

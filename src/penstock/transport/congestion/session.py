@@ -100,6 +100,16 @@ class Session:
         self._begin_control(now)
         return True
 
+    def on_marked(self, now: Instant) -> bool:
+        """One comes that the network has marked; whether that was the first of an event."""
+        if self._is_literal:
+            return False
+        if self.losses.has_any:
+            return self.losses.on_marked(now, self.rtt.ns)
+        self.losses.on_marked(now, self.rtt.ns)
+        self._begin_control(now)
+        return True
+
     def _begin_control(self, now: Instant) -> None:
         rate_mps = max(self.meter.rate(now), 1 / self._rtt_s)
         if self._is_literal:

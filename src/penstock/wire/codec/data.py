@@ -23,7 +23,7 @@
 
 Stamps are in microseconds, deltas, departures and holds in 100 µs, rates
 (lambda, quota) half-precision messages per second; the lowest bit of `flags`
-says ECHO, the next LITERAL, the others are zero.
+says ECHO, the next LITERAL, the third MARKED, the others are zero.
 """
 
 from struct import Struct
@@ -48,7 +48,8 @@ from penstock.wire.quantise import RATE_FIRST_BYTE_END
 
 ECHO: Final = 1
 LITERAL: Final = 2
-_UNKNOWN_FLAGS: Final = ~(ECHO | LITERAL)
+MARKED: Final = 4
+_UNKNOWN_FLAGS: Final = ~(ECHO | LITERAL | MARKED)
 
 # Six bytes are read as 2 + 4, three as 1 + 2: `struct` has no such widths.
 _HEADER: Final = Struct(">BQHIHIBHeBBBB")
@@ -74,7 +75,7 @@ def write(frame: Data) -> bytes:
     flows, echo, record = frame.flows, frame.echo, frame.record
     send_ts_us, prev_delta_100us = frame.send_ts_us, frame.prev_delta_100us
     header = _HEADER.pack(
-        (echo is not None) | frame.literal << 1,
+        (echo is not None) | frame.literal << 1 | frame.is_marked << 2,
         frame.pub,
         frame.epoch,
         frame.seq,
@@ -143,6 +144,7 @@ def read(data: bytes) -> Data:
         echo=echo,
         record=record,
         literal=flags & LITERAL != 0,
+        is_marked=flags & MARKED != 0,
     )
 
 

@@ -1,9 +1,9 @@
 """PACKET on the wire.
 
-    +---------+------+-------+-----+--------+-------+---------+
-    | version | type | class | ttl | origin | epoch | counter |
-    +---------+------+-------+-----+--------+-------+---------+
-      1         1      1       1     4        2       4
+    +---------+------+-------+---+-----+--------+-------+---------+
+    | version | type | class | M | ttl | origin | epoch | counter |
+    +---------+------+-------+---+-----+--------+-------+---------+
+      1         1      1       1b  7b    4        2       4
     +---+------+------------------------------------+
     | B | size | if B: base 4, bitmap of size bytes |
     |   |      | else: size brokers of 4 bytes each |
@@ -15,7 +15,9 @@
 
 Bit i of the bitmap, counted from the lowest bit of its last byte, stands for
 broker base + i; base is a multiple of 8, and neither end of the bitmap has a
-zero byte. The bitmap is used just when it is shorter than the list.
+zero byte. The bitmap is used just when it is shorter than the list. M says that the
+packet is marked: to a broker that knows no marks it is part of a larger ttl, and passes
+unchanged.
 """
 
 from struct import Struct
@@ -27,12 +29,14 @@ from penstock.wire.codec.reader import one_of
 from penstock.wire.codec.table import BODY
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.packet import Packet, PacketId
+from penstock.wire.limits import TTL_BITS
 
 _HEAD: Final = Struct(">BBIHIB")
 _HEAD_BYTES: Final = _HEAD.size
 _BROKER: Final = Struct(">I")
 _BITMAP: Final = 0x80
 _SIZE_MAX: Final = 0x7F
+_MARKED: Final = 1 << TTL_BITS
 _LISTS: Final = tuple(Struct(f">{count}I") for count in range(_SIZE_MAX + 1))
 
 
@@ -66,7 +70,8 @@ def write(frame: Packet) -> bytes:
     else:
         mark = _BITMAP | size_bytes - 4
         listed = _write_bitmap(destinations, size_bytes - 4)
-    head = _HEAD.pack(frame.traffic, frame.ttl, origin, epoch, counter, mark)
+    ttl = frame.is_marked << TTL_BITS | frame.ttl
+    head = _HEAD.pack(frame.traffic, ttl, origin, epoch, counter, mark)
     return b"".join((head, listed, write_parcel(frame.parcel)))
 
 
@@ -86,7 +91,8 @@ def read(data: bytes) -> Packet:
         traffic=one_of(TrafficClass, traffic),
         destinations=destinations,
         parcel=read_parcel(data, end),
-        ttl=ttl,
+        ttl=ttl & ~_MARKED,
+        is_marked=ttl >= _MARKED,
     )
     if is_bitmap is _as_list(destinations, size_destinations(destinations)):
         raise PeerError("its destinations must be written the shorter way")

@@ -99,6 +99,8 @@ class Data(TransportFrame, frozen=True, kw_only=True, gc=False):
     record: Record = EMPTY_RECORD
     # Whether record entries are Bloom filters instead of fingerprints.
     literal: bool = False
+    # Whether it stood in a queue of the network that was fuller than it should be.
+    is_marked: bool = False
 
     @property
     def id(self) -> MessageId:

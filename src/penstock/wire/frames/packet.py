@@ -14,7 +14,7 @@ from penstock.wire.frames.base import (
     check_unsigned,
 )
 from penstock.wire.frames.parcel import Parcel
-from penstock.wire.limits import DESTINATIONS_MAX, TTL_DEFAULT
+from penstock.wire.limits import DESTINATIONS_MAX, TTL_BITS, TTL_DEFAULT
 
 
 class PacketId(NamedTuple):
@@ -33,6 +33,8 @@ class Packet(OverlayFrame, frozen=True, kw_only=True, gc=False):
     destinations: tuple[int, ...]
     parcel: Parcel
     ttl: int = TTL_DEFAULT
+    # Whether it stood in a queue that was fuller than it should be.
+    is_marked: bool = False
 
     def __post_init__(self) -> None:
         origin, epoch, counter = self.id
@@ -42,7 +44,7 @@ class Packet(OverlayFrame, frozen=True, kw_only=True, gc=False):
             origin >> 32
             or epoch >> 16
             or counter >> 32
-            or self.ttl >> 8
+            or self.ttl >> TTL_BITS
             or not 0 < len(destinations) <= DESTINATIONS_MAX
             or destinations[0] < 0
             or destinations[-1] >> 32
@@ -57,10 +59,16 @@ class Packet(OverlayFrame, frozen=True, kw_only=True, gc=False):
         force_setattr(relayed, "ttl", self.ttl - 1)
         return relayed
 
+    def marked(self) -> "Packet":
+        """The same, marked."""
+        marked: Packet = self.__copy__()  # type: ignore[attr-defined]
+        force_setattr(marked, "is_marked", True)
+        return marked
+
     def _complain(self) -> None:
         check_unsigned(32, origin=self.id.origin, counter=self.id.counter)
         check_unsigned(16, epoch=self.id.epoch)
-        check_unsigned(8, ttl=self.ttl)
+        check_unsigned(TTL_BITS, ttl=self.ttl)
         if not self.destinations:
             raise UsageError("a packet needs a destination")
         check_count("destinations", self.destinations, DESTINATIONS_MAX)
