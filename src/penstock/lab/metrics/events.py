@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import ClassVar, Final
 
 from penstock.kernel.instant import SECOND
-from penstock.lab.metrics.base import Context, Figure, Ints, Metric, is_one_of, spread
+from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left, is_one_of, spread
 from penstock.lab.replay import MEANS, Estimate, Wanted, replay
 from penstock.trace.pack import Batch
 
@@ -43,7 +43,7 @@ class Events(Metric):
         rows = is_one_of(batch, "publisher", self._publisher)
         columns = batch.columns
         if batch.table.name == "publications":
-            self._published += int(rows.sum())
+            self._published += int((rows & has_left(batch)).sum())
             return
         rows &= is_one_of(batch, "subscriber", self._subscriber)
         if batch.table.name == "expected":

@@ -14,8 +14,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left
-from penstock.lab.metrics.base import Context, Figure, Ints, Metric, part
+from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left, part
 from penstock.trace.fates import RECEIVED, ReceiverFate
 from penstock.trace.pack import Batch
 

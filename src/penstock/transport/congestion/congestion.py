@@ -18,9 +18,8 @@ from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant, earliest
-from penstock.transport.congestion.facts import Echoed, FlowState
 from penstock.transport.congestion.allowance import PeerRepairs
-from penstock.transport.congestion.facts import Echoed
+from penstock.transport.congestion.facts import Echoed, FlowState
 from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.outbox import Waiting
 from penstock.transport.congestion.receiver import Receiver

@@ -22,7 +22,6 @@ from penstock.content.filter import Filter, Predicate
 from penstock.content.index.index import MatchingIndex
 from penstock.content.message import Message
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
-from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.transport.congestion.allowance import REPAIRS_SHARE
 from penstock.transport.congestion.bucket import Bucket
 from penstock.transport.congestion.meter import Meter
@@ -40,8 +39,6 @@ _SILENT_MIN_NS: Final = 2_000 * MILLISECOND
 # acknowledges what never came is held to its claim.
 BIAS: Final = 0.75
 _HEADROOM: Final = 2.0
-# Flows that are tracked have the numbers below.
-FLOW_IDS: Final = range(1 << 14, (1 << 15) - 1)
 FLOW_IDS: Final = range(CONTROLLED_FROM, EVERY_MESSAGE)
 _SEQ_MASK: Final = (1 << 32) - 1
 
@@ -95,9 +92,6 @@ class ControlledFlow:
         """From now on so much may leave, or about so much where a window says how much."""
         self.quota_mps = quota_mps
         self.bucket.set_rate(quota_mps * (_HEADROOM if self._has_window else 1), now)
-        self.repairs.set_rate(quota_mps / 10, now)
-        """From now on."""
-        self.bucket.set_rate(quota_mps, now)
         self.repairs.set_rate(REPAIRS_SHARE * quota_mps, now)
 
     @property
