@@ -15,7 +15,7 @@ from penstock.report.drawing import drawn
 from penstock.report.facts import Facts
 from penstock.report.families import figures_of
 from penstock.report.figures.controlled import bottlenecks, compared
-from penstock.report.figures.shares import distance, fair_shares, max_min
+from penstock.report.figures.shares import ahead, distance, fair_shares, max_min
 from penstock.report.glance import glance
 from penstock.report.page import report_of
 from tests.report.made_up import made_up
@@ -131,6 +131,11 @@ def test_tcp_is_drawn_where_there_is_any() -> None:
     first, *_ = curves(figure(facts, "beside-tcp"))
     assert first["messages"][1][0] == 80.0
     assert first["TCP"][1][2] == 40.0
+    assert "TCP is ahead of messages: off +0 %" in figure(facts, "beside-tcp").title
+    for own in facts.result.series.values():
+        own["tcp_kbps.bulk"] = [0.0, 0.0, 0.0, 20.0, 20.0, 20.0]
+    # Of 40 kbps: 20 beside 40, 20 and 20.
+    assert ahead(facts, "off") == pytest.approx(-1 / 6)
     # From when both are there: half of 80, then half of 40.
     assert first["even share"] == ([2.5, 3.5, 4.5, 5.5], [40.0, 20.0, 20.0, 20.0])
 
@@ -153,6 +158,7 @@ def test_titles_of_variants_do_not_run_into_each_other() -> None:
             titles = [t for t in texts if isinstance(t, Text) and t.get_text() in facts.networks]
             # Those in the legend are no titles.
             boxes = [t.get_window_extent() for t in titles if t.axes is not None]
+            assert len(boxes) == (0 if found.name == "feedback" else len(facts.networks))
             row = sorted(boxes, key=lambda box: box.x0)
             assert all(left.x1 < right.x0 for left, right in pairwise(row))
 

@@ -112,7 +112,9 @@ def _title(facts: Facts, names: Sequence[str]) -> str:
     off = without_control(facts)
     others = [name for name in names if name != off]
     before = None if off is None else figure_mean(facts, off, "false_negatives")
-    if not others or not before:
+    # Beside TCP it is not the aim to deliver as much.
+    is_alone = not any(m.startswith("tcp_kbps.") for m in facts.result.series.get(names[0], {}))
+    if not others or not before or not is_alone:
         return "What is published, delivered and lost, second by second"
     best = "default" if "default" in others else others[-1]
     left = figure_mean(facts, best, "false_negatives") or 0.0

@@ -69,9 +69,9 @@ def figures(facts: Facts) -> list[Figure]:
         found.append(
             Figure(
                 name="beside-tcp",
-                title="What messages and TCP get of the link",
+                title=_tcp_title(facts, beside),
                 caption="Kilobits a second that come out of the bottleneck, means over seeds."
-                " Dotted: an even share of what the link bears, from when all are there."
+                f"{_dotted(facts, beside)}"
                 f" {published.redraws(facts.id, 'beside-tcp')}",
                 draw=partial(_beside, facts=facts, names=beside[:_RECEIVERS_MAX]),
                 height_in=height_of(beside[:_RECEIVERS_MAX], 1, each=2.6),
@@ -166,6 +166,52 @@ def _connections(facts: Facts, name: str) -> list[str]:
     return [m for m in facts.result.series.get(name, {}) if m.startswith(_TCP)]
 
 
+def _even_kbps(facts: Facts, name: str) -> NDArray[np.float64]:
+    """Of what the link bears, by second: from traces, or from the file if it never changes."""
+    own = _connections(facts, name)
+    for link in bottlenecks(facts, [name])[:1]:
+        return capacity_of(facts, name, link) / (1 + len(own))
+    rate_mbps = facts.parameter(name, "network.link.rate_mbps")
+    if rate_mbps is None or facts.parameter(name, "network.changes"):
+        return np.zeros(0)
+    return np.full(len(facts.series(name, own[0])), 1000 * float(rate_mbps) / (1 + len(own)))
+
+
+def _dotted(facts: Facts, names: Sequence[str]) -> str:
+    if not any(_even_kbps(facts, name).size for name in names):
+        return ""
+    return " Dotted: an even share of what the link bears, from when all are there."
+
+
+def _all_there(facts: Facts, name: str) -> int:
+    """The first second in which every connection gets something."""
+    series = (facts.series(name, metric) for metric in _connections(facts, name))
+    return max((int(np.flatnonzero(own)[0]) for own in series if any(own)), default=0)
+
+
+def ahead(facts: Facts, name: str) -> float | None:
+    """How much more a TCP connection gets than messages do, of the link, once all are there."""
+    even, there = _even_kbps(facts, name), _all_there(facts, name)
+    content = facts.series(name, _CONTENT)[there:]
+    if not even[there:].size or not content:
+        return None
+    own = _connections(facts, name)
+    tcp_kbps = np.mean([facts.series(name, metric)[there:] for metric in own])
+    bears_kbps = np.nanmean(even[there:]) * (1 + len(own))
+    return float((tcp_kbps - np.mean(content)) / bears_kbps)
+
+
+def _tcp_title(facts: Facts, names: Sequence[str]) -> str:
+    said = [
+        f"{name} {100 * share:+.0f} %".replace("-", "\N{MINUS SIGN}")
+        for name in names
+        if (share := ahead(facts, name)) is not None
+    ]
+    if not said:
+        return "What messages and TCP get of the link"
+    return f"By how much of the link TCP is ahead of messages: {', '.join(said)}"
+
+
 def _beside(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
     every = side_by_side(canvas, names, 1)
     for name, (axes,) in every:
@@ -178,10 +224,9 @@ def _beside(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
             label = "TCP" if len(own) == 1 else f"TCP {metric.removeprefix(_TCP)}"
             axes.plot(seconds(values), values, color=_COLOURS[1 + place % 5], linewidth=1.2,
                       label=label)  # fmt: skip
-        for link in bottlenecks(facts, [name])[:1]:
-            there = min((int(np.flatnonzero(facts.series(name, m))[0]) for m in own
-                         if any(facts.series(name, m))), default=0)  # fmt: skip
-            even = capacity_of(facts, name, link)[there:] / (1 + len(own))
+        even, there = _even_kbps(facts, name), _all_there(facts, name)
+        if even.size:
+            even = even[there:]
             axes.plot(seconds(even.tolist()) + there, even, color=INK, linewidth=1.6,
                       linestyle=_DOTS, label="even share")  # fmt: skip
         axes.set_ylabel("kbit/s")
