@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from penstock.content.syntax import parse
+from penstock.content.syntax.writer import format_filter
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.transport.congestion.response import throughput
 from penstock.transport.congestion.session import State
@@ -167,3 +168,20 @@ def test_who_leaves_does_not_hold_up_the_others() -> None:
     publish(bus, 200, 4, 1)
     assert slow < 0.6 * 2_000
     assert len(bus.receipts[OTHER]) - fast > 0.95 * 800
+
+
+def test_as_many_filters_as_one_likes_are_told_of_in_frames_that_fit() -> None:
+    bus = Bus(delay_ns=30 * MILLISECOND, loses=Lossy(0.2, ONE))
+    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
+    long = " and ".join(f"exists another_attribute_of_{i}" for i in range(6))
+    interest = " or ".join(f"(a = {value} and {long})" for value in range(30))
+    bus.add(ONE, None, interest=interest, congestion=CONTROL)
+    others = {f"another_attribute_of_{i}": i for i in range(6)}
+    for number in range(1_500):
+        bus.offer(PUBLISHER, a=number % 30, **others)
+        bus.run(2 * MILLISECOND)
+    told = [frame for frame in bus.frames(Feedback) if isinstance(frame, Feedback)]
+    # The bus writes all of them, which none could be that is too large.
+    assert max(len(frame.requests) for frame in told) < 30
+    asked = {format_filter(each.filter) for frame in told for each in frame.requests if each.filter}
+    assert len(asked) == 30

@@ -20,6 +20,7 @@ from penstock.transport.congestion.session import Session, State
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.congestion.suppression import TOLERANCE, is_said, longest_ns, wait_ns
 from penstock.transport.congestion.table import BIAS
+from penstock.wire.codec.feedback import size_request
 from penstock.wire.frames.data import Data, Flow
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback, FlowRequest
@@ -40,6 +41,8 @@ _ECHO_NS: Final = 100 * MILLISECOND
 _ECHO_AGAIN_NS: Final = 30 * SECOND
 _STEADY_NS: Final = 500 * MILLISECOND
 _CHANGE: Final = 0.1
+# What a frame has room for, beside its head.
+_REQUESTS_BYTES_MAX: Final = 1_300
 # A flow that no message mentions for so many round trips is gone.
 _ABSENT: Final = 2
 _ABSENT_MIN_NS: Final = 200 * MILLISECOND
@@ -217,10 +220,27 @@ class Reporter:
         return now - self._said_ns >= max(_STEADY_NS, self.session.rtt.ns)
 
     def _say(self, entries: Sequence[Entry], now: Instant, *, is_leave: bool = False) -> None:
-        asked = entries[:FEEDBACK_FLOWS_MAX]
         self._said_ns = now
-        self._said_mps = sum(entry.quota_mps for entry in asked if entry.is_limiting)
+        self._said_mps = sum(entry.quota_mps for entry in entries if entry.is_limiting)
         self._speak_at = None
+        asked: list[tuple[Entry, FlowRequest]] = []
+        room_bytes = _REQUESTS_BYTES_MAX
+        for entry in entries:
+            request = self._request(entry)
+            size_bytes = size_request(request)
+            if asked and (size_bytes > room_bytes or len(asked) == FEEDBACK_FLOWS_MAX):
+                self._send_feedback(asked, now, is_leave=is_leave)
+                asked, room_bytes = [], _REQUESTS_BYTES_MAX
+            # One that fits no frame has a filter that no broker would take either.
+            if size_bytes <= room_bytes:
+                asked.append((entry, request))
+                room_bytes -= size_bytes
+        if asked:
+            self._send_feedback(asked, now, is_leave=is_leave)
+
+    def _send_feedback(
+        self, asked: Sequence[tuple[Entry, FlowRequest]], now: Instant, *, is_leave: bool
+    ) -> None:
         session = self.session
         frame = Feedback(
             subscriber=self._me,
@@ -230,12 +250,12 @@ class Reporter:
             r_code=r_max_code(session.rtt.ns) if session.rtt.is_measured else None,
             has_loss=session.losses.has_any,
             is_leave=is_leave,
-            requests=tuple([self._request(entry) for entry in asked]),
+            requests=tuple([request for _, request in asked]),
         )
         flows = tuple(
             [
                 FlowReport(entry.name, entry.rate_mps, entry.quota_mps, entry.is_limiting)
-                for entry in asked
+                for entry, _ in asked
             ]
         )
         report = Reported(

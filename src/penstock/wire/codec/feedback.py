@@ -32,7 +32,12 @@ _REQUEST: Final = Struct(">He")
 
 def size(frame: Feedback) -> int:
     """Bytes of the body."""
-    return _HEAD.size + sum(len(_write_request(request)) for request in frame.requests)
+    return _HEAD.size + sum(map(size_request, frame.requests))
+
+
+def size_request(request: FlowRequest) -> int:
+    """Bytes of one of its requests."""
+    return len(_write_request(request))
 
 
 def write(frame: Feedback) -> bytes:
