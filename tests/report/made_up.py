@@ -52,6 +52,7 @@ NETWORK: dict[str, dict[str, tuple[float, str]]] = {
     "adaptivity": {"violation_chance": (0.1, ""), "chance_with_rate": (0.97, "")},
     "sharing": {"shared_losses": (100, "messages")},
     "detection": {"missed": (80, "deliveries")},
+    "response": {"response.rtt_10ms.p_0.01": (1123.3, "/s")},
     "congestion": {
         "jain": (0.97, ""),
         "feedback_rate": (7.5, "/s"),
@@ -105,6 +106,8 @@ SERIES = {
     "order": ("violations",),
     "recovery": ("missed_deliveries", "requests", "repairs"),
     "congestion": ("received.narrow", "received.wide"),
+    "response": ("response_at_p", "response_at_rtt_ms", "response.rtt_10ms", "response.p_0.01"),
+    "events": ("loss_event_rate.ideal", "allowed_rate.ideal"),
     "adaptivity": ("pair_publications", "pair_out_of_order", "pair_violation_chance"),
 }
 SKETCHES: dict[str, dict[str, Sketch]] = {

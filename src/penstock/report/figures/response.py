@@ -1,0 +1,84 @@
+"""What congestion control reckons with: the response function, and what it makes of losses."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from penstock.report import published
+from penstock.report.drawing import Figure
+from penstock.report.facts import Facts
+from penstock.report.figures.parts import legend_below, panels, seconds, with_thousands
+from penstock.report.looks import look
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+# The series that has the points of curves whose names begin so, and what these stand for.
+_CURVES: Final = (
+    ("response_at_p", "response.rtt_", "loss event rate", "round trip {}"),
+    ("response_at_rtt_ms", "response.p_", "round trip (ms)", "loss event rate {}"),
+)
+_EVENTS: Final = (
+    ("loss_event_rate.", "loss event rate"),
+    ("allowed_rate.", "allowed (messages/s)"),
+)
+
+
+def figures(facts: Facts) -> list[Figure]:
+    """The formula's curves, and what receivers that know more or less of losses make of them."""
+    found = []
+    for name in facts.having_series("response_at_p")[:1]:
+        found.append(
+            Figure(
+                name="response",
+                title="What a TCP connection would get, by losses and by round trip",
+                caption="Messages a second, by the response function. Logarithmic scale."
+                f" {published.redraws(facts.id, 'response')}",
+                draw=partial(_response, facts=facts, name=name),
+                height_in=3.6,
+            )
+        )
+    for name in [n for n in facts.networks if _named(facts, n, _EVENTS[0][0])][:1]:
+        found.append(
+            Figure(
+                name="loss-events",
+                title="Loss events as receivers see them, and the rate they allow",
+                caption="Second by second, means over seeds; `ideal` knows every loss."
+                f" {published.redraws(facts.id, 'loss-events')}",
+                draw=partial(_events, facts=facts, name=name),
+                height_in=4.4,
+            )
+        )
+    return found
+
+
+def _response(canvas: Canvas, *, facts: Facts, name: str) -> None:
+    frames = panels(canvas, 1, 2, sharey=True)
+    for axes, (points, prefix, label, called) in zip(frames, _CURVES, strict=True):
+        for place, metric in enumerate(_named(facts, name, prefix)):
+            said = called.format(metric.removeprefix(prefix).replace("ms", " ms"))
+            axes.plot(facts.series(name, points), facts.series(name, metric), label=said,
+                      color=look(place).colour)  # fmt: skip
+        axes.set_yscale("log")
+        axes.set_xlabel(label)
+        axes.legend()
+        with_thousands(axes.yaxis)
+    frames[0].set_ylabel("messages/s")
+
+
+def _events(canvas: Canvas, *, facts: Facts, name: str) -> None:
+    frames = panels(canvas, len(_EVENTS), sharex=True)
+    for axes, (prefix, label) in zip(frames, _EVENTS, strict=True):
+        for place, metric in enumerate(_named(facts, name, prefix)):
+            values, style = facts.series(name, metric), look(place)
+            axes.plot(seconds(values), values, color=style.colour, linewidth=1.2,
+                      label=metric.removeprefix(prefix))  # fmt: skip
+        axes.set(ylabel=label, ylim=(0, None), xlim=(0, None))
+        with_thousands(axes.yaxis)
+    frames[-1].set_xlabel("time (s)")
+    legend_below(canvas, frames)
+
+
+def _named(facts: Facts, name: str, prefix: str) -> list[str]:
+    return [m for m in facts.result.series.get(name, {}) if m.startswith(prefix)]
