@@ -44,7 +44,7 @@ def figures(facts: Facts) -> list[Figure]:
             Figure(
                 name="loss-events",
                 title="Loss events as receivers see them, and the rate they allow",
-                caption="Second by second, means over seeds; `ideal` knows every loss."
+                caption="Second by second, means over seeds; ideal knows every loss."
                 f" {published.redraws(facts.id, 'loss-events')}",
                 draw=partial(_events, facts=facts, name=name),
                 height_in=4.4,
