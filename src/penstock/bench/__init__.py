@@ -12,6 +12,7 @@ BENCHES: Final = {
     "wire": "encoding and decoding a DATA frame",
     "ordering": "messages received, ordered and handed over per second",
     "storm": "requests and repairs for a loss that thousands share, and how they grow",
+    "congestion": "messages published per second while others limit up to 1000 flows",
     "effairness": "seconds to judge a network by the effair ideal, and how they grow with it",
     "pipeline": "metrics over 20 million deliveries: kernels on Spark, Polars, DuckDB",
     "sim": "packet-hops simulated per second on a chain of 8 routers",

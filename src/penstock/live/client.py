@@ -88,12 +88,16 @@ class Node:
     def counters(self) -> Mapping[str, Mapping[str, int]]:
         """Of the node, the transport, the broker's client and the socket; see `docs/live.md`."""
         answers = self._answers
+        congestion = self._pump.machine.congestion
+        refused = {} if congestion is None else congestion.refused
         return {
             "node": {"published": answers.published, "unanswered": answers.unanswered},
             # Those that nothing was counted under yet can be asked for, too: they are 0.
             "transport": Counter(self._pump.machine.counters),
             "client": Counter(self._client.counters),
             "socket": dict(self._pump.counters),
+            # By the receivers' numbers.
+            "refused": {f"{who:016x}": sum(why.values()) for who, why in refused.items()},
         }
 
     async def publish(

@@ -11,7 +11,7 @@ Knows nothing of the network but that frames go to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from penstock.content.filter import Predicate
@@ -20,6 +20,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant, earliest
 from penstock.transport.congestion.allowance import PeerRepairs
 from penstock.transport.congestion.facts import Echoed, FlowState
+from penstock.transport.congestion.gate import REASONS
 from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.outbox import Waiting
 from penstock.transport.congestion.receiver import Receiver
@@ -37,10 +38,7 @@ from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback
 from penstock.wire.quantise import stamp_us
 
-_COUNTERS: Final = (
-    *("feedback", "feedback_floored", "feedback_unknown", "flows_refused"),
-    *("acks", "acks_unknown", "marked"),
-)
+_COUNTERS: Final = ("feedback", "acks", "marked", *REASONS)
 
 
 class Congestion:
@@ -107,18 +105,32 @@ class Congestion:
         """What is measured here."""
         return self._receiver.sessions
 
+    @property
+    def refused(self) -> Mapping[int, Mapping[str, int]]:
+        """Which receivers were refused something, why and how often: the last 256."""
+        return {} if self._sender is None else self._sender.gate.refused
+
     def offer(self, message: Message, now: Instant) -> Waiting | None:
         """One more message; returns what is dropped for it, which may be this one."""
         if self._sender is None:
             self._sender = Sender(self._settings, self._encoder, self._counters, now)
         return self._sender.offer(message, now)
 
-    def ready(self, now: Instant) -> Iterator[tuple[Waiting, Head]]:
+    def ready(self, now: Instant) -> Iterable[tuple[Waiting, Head]]:
         """What may leave now, and what it is to say; call `settle` after it."""
         sender = self._sender
-        if sender is not None:
-            for each, flows in sender.ready(now):
-                yield each, sender.head(each.message, flows, now)
+        if sender is None:
+            return ()
+        passed = sender.passed(now)
+        if passed is not None:
+            # Most messages: what was offered just now, and nothing else.
+            each, flows = passed
+            return ((each, sender.head(each.message, flows, now)),)
+        return self._waited(sender, now)
+
+    def _waited(self, sender: Sender, now: Instant) -> Iterator[tuple[Waiting, Head]]:
+        for each, flows in sender.ready(now):
+            yield each, sender.head(each.message, flows, now)
 
     def settle(self, now: Instant) -> None:
         """Everything that may leave has left."""
@@ -166,9 +178,11 @@ class Congestion:
     def _on_echo_request(self, request: EchoRequest, now: Instant) -> None:
         if request.pub != self._me:
             return
-        receivers = 0
+        receivers: int | None = 0
         if self._sender is not None:
             receivers = self._sender.on_echo_request(request, now)
+        if receivers is None:
+            return
         reply = EchoReply(
             to=request.subscriber,
             pub=self._me,

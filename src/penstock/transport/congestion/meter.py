@@ -12,16 +12,18 @@ from typing import Final
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 
 _SLOTS: Final = 8
+_SLOTS_MAX: Final = 8 * _SLOTS
 OVER_MIN_NS: Final = 200 * MILLISECOND
 
 
 class Meter:
     """Counts; how long a stretch is may change while it does."""
 
-    __slots__ = ("_began", "_over_ns", "_slots", "_total")
+    __slots__ = ("_began", "_over_ns", "_slots", "_total", "_width_ns")
 
     def __init__(self) -> None:
         self._over_ns: Duration = OVER_MIN_NS
+        self._width_ns: Duration = OVER_MIN_NS // _SLOTS
         # The number of a slot, and what came in it.
         self._slots: Final[deque[list[float]]] = deque()
         self._total = 0.0
@@ -31,11 +33,15 @@ class Meter:
         """So much came."""
         if self._began is None:
             self._began = now
-        slot = now // (self._over_ns // _SLOTS)
-        if self._slots and self._slots[-1][0] >= slot:
-            self._slots[-1][1] += amount
+        slot = now // self._width_ns
+        slots = self._slots
+        if slots and slots[-1][0] >= slot:
+            slots[-1][1] += amount
         else:
-            self._slots.append([slot, amount])
+            slots.append([slot, amount])
+            if len(slots) > _SLOTS_MAX:
+                # Nobody has asked for the rate for long.
+                self._total -= slots.popleft()[1]
         self._total += amount
 
     def over(self, over_ns: Duration) -> None:
@@ -46,10 +52,11 @@ class Meter:
             for slot in self._slots:
                 slot[0] = int(slot[0] * scale)
             self._over_ns = over_ns
+            self._width_ns = over_ns // _SLOTS
 
     def rate(self, now: Instant) -> float:
         """A second, over the last stretch or since the first."""
-        width_ns = self._over_ns // _SLOTS
+        width_ns = self._width_ns
         oldest = now // width_ns - _SLOTS
         while self._slots and self._slots[0][0] <= oldest:
             self._total -= self._slots.popleft()[1]

@@ -19,8 +19,9 @@ from typing import Final, NamedTuple
 from penstock.content.message import Message
 from penstock.content.syntax.writer import format_filter
 from penstock.content.tags import Encoder
-from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant, earliest
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.transport.congestion.facts import FlowState
+from penstock.transport.congestion.gate import ACKS, FLOORED, FLOWS, UNKNOWN, Gate, believed_ns
 from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.outbox import Outbox, Waiting
@@ -33,13 +34,15 @@ from penstock.wire.codec.message import size_message
 from penstock.wire.frames.ack import Ack
 from penstock.wire.frames.data import Echo, Flow, FlowDetail
 from penstock.wire.frames.echo_request import EchoRequest
-from penstock.wire.frames.feedback import Feedback
+from penstock.wire.frames.feedback import Feedback, FlowRequest
 from penstock.wire.limits import FLOWS_MAX, MESSAGE_BYTES_MAX
-from penstock.wire.quantise import hold_100us, quantise_rate, r_max_code, r_max_ns
+from penstock.wire.quantise import hold_100us, r_max_code, r_max_ns
 
 _START: Final = -1
 _R_MAX_KEPT: Final = 0.9
 _DRAIN: Final = 1.25
+# Of so many flows that came or went it is quicker not to ask for each.
+_MOVED_MAX: Final = 16
 _DOUBLE_MIN_NS: Final = 250 * MILLISECOND
 _ECHOES_MAX: Final = 4_096
 # Receivers ask for an echo twice a minute; of more it is not known how many they are.
@@ -67,6 +70,8 @@ class Sender:
         now: Instant,
     ) -> None:
         self._settings: Final = settings
+        self._queue_max: Final = settings.queue_max
+        self._bloom_bytes: Final = encoder.params.m + 7 >> 3
         self._is_literal: Final = settings.law == "literal"
         self._encoder: Final = encoder
         self.table: Final = FlowTable(settings)
@@ -77,24 +82,28 @@ class Sender:
             _START, None, 0, 0, settings.initial_rate_mps, now
         )
         self._doubled_ns: Instant = now
-        self._matched_with = (0, True)
+        self._matched_with = (0, 0, True)
+        # What was offered last and leaves at once, and its flows.
+        self._passing: tuple[Waiting, Sequence[ControlledFlow]] | None = None
         # Stamps to give back, by the flow that they are of.
         self._echoes: Final[OrderedDict[int, _Stamp]] = OrderedDict()
         # Who asked for an echo, and when; who asked last comes last.
         self._receivers: Final[OrderedDict[int, Instant]] = OrderedDict()
         self.r_max_ns: Duration = R_FIRST_NS
+        self._r_code = r_max_code(R_FIRST_NS)
         self._is_r_known = False
         self._peak_ns: Duration = 0
         self.round = 0
         self._round_at: Instant | None = None
         self._counters: Final = counters
+        self.gate: Final = Gate(counters)
 
     # What the application offers.
 
     @property
     def waiting(self) -> int:
         """Messages that wait."""
-        return len(self._outbox)
+        return len(self._outbox) + (self._passing is not None)
 
     @property
     def held(self) -> Sequence[Waiting]:
@@ -113,103 +122,157 @@ class Sender:
     @property
     def is_full(self) -> bool:
         """Whether there is no room for another."""
-        return len(self._outbox) >= self._settings.queue_max
+        return len(self._outbox) >= self._queue_max
 
     def offer(self, message: Message, now: Instant) -> Waiting | None:
         """One more; returns what is dropped for it, which may be this one."""
         if self._round_at is None:
             self._round_at = now + ROUND_TRIPS * self.r_max_ns
-        self._offered.count(now)
-        flows = self._match(message)
+        if self._start is not None:
+            self._offered.count(now)
+        outbox, flows = self._outbox, self._match(message)
+        if self._passing is not None:
+            # Whoever offered it did not ask what may leave.
+            each, passing = self._passing
+            outbox.put(each.message, passing, each.since_ns)
+            self._passing = None
         for flow in flows:
             flow.offered.count(now)
         dropped = None
-        if self.is_full:
+        if len(outbox) >= self._queue_max:
             if self._settings.policy == "drop-newest":
                 return Waiting(0, message, now)
-            dropped = self._outbox.drop_oldest()
-        self._outbox.put(message, flows, now)
+            dropped = outbox.drop_oldest(now)
+        elif self._is_current and outbox.is_free(flows, now):
+            self._passing = Waiting(0, message, now), flows
+            return None
+        outbox.put(message, flows, now)
         return dropped
+
+    def passed(self, now: Instant) -> tuple[Waiting, Sequence[ControlledFlow]] | None:
+        """What was offered last, if it leaves at once; then nothing else may leave now."""
+        passing = self._passing
+        if passing is None:
+            return None
+        self._passing = None
+        each, flows = passing
+        for flow in flows:
+            flow.bucket.take(now)
+        if flows and flows[0].id == _START:
+            flows = flows[1:]
+        return each, flows
 
     def ready(self, now: Instant) -> Iterator[tuple[Waiting, Sequence[ControlledFlow]]]:
         """What may leave now."""
-        self._rematch()
-        for each, flows in self._outbox.ready(now):
-            for flow in flows:
-                flow.bucket.take(now)
-            yield each, [flow for flow in flows if flow.id != _START]
+        passed = self.passed(now)
+        if passed is not None:
+            yield passed
+            return
+        self._rematch(now)
+        if self._outbox:
+            for each, flows in self._outbox.ready(now):
+                yield each, [flow for flow in flows if flow.id != _START]
 
     def head(self, message: Message, flows: Sequence[ControlledFlow], now: Instant) -> Head:
         """What the message says that is about to leave."""
         if not flows:
-            return Head((), None, r_max_code(self.r_max_ns), self.round)
+            return Head((), None, self._r_code, self.round)
         told = []
         echo = None
-        bloom_bytes = self._encoder.params.m + 7 >> 3
-        room_bytes = MESSAGE_BYTES_MAX - _ECHO_BYTES - size_message(message)
-        for flow in flows[:FLOWS_MAX]:
+        # How large it is is asked only if a flow is to be announced.
+        room_bytes = None
+        echoes, round_ = self._echoes, self.round
+        for place, flow in enumerate(flows[:FLOWS_MAX]):
             flow.number(now)
             detail = None
-            room_bytes -= _DETAIL_BYTES + bloom_bytes
-            if flow.told_round != self.round and room_bytes >= 0:
-                flow.told_round = self.round
-                detail = FlowDetail(flow.clr & CLR_MASK, flow.bits, bloom_bytes)
-            told.append(Flow(flow.id, quantise_rate(flow.quota_mps), flow.seq, detail))
-            if echo is None and flow.id in self._echoes:
-                stamp = self._echoes.pop(flow.id)
+            if flow.told_round != round_:
+                if room_bytes is None:
+                    room_bytes = MESSAGE_BYTES_MAX - _ECHO_BYTES - size_message(message)
+                if room_bytes >= (place + 1) * (_DETAIL_BYTES + self._bloom_bytes):
+                    flow.told_round = round_
+                    detail = FlowDetail(flow.clr & CLR_MASK, flow.bits, self._bloom_bytes)
+            told.append(Flow(flow.id, flow.said_mps, flow.seq, detail))
+            if echo is None and flow.id in echoes:
+                stamp = echoes.pop(flow.id)
                 echo = Echo(stamp.receiver, stamp.stamp_us, hold_100us(now - stamp.came_ns))
-        return Head(tuple(told), echo, r_max_code(self.r_max_ns), self.round)
+        return Head(tuple(told), echo, self._r_code, round_)
 
     # What receivers say.
 
     def on_feedback(self, feedback: Feedback, now: Instant) -> None:
         """A receiver says how much of what may come."""
+        who = feedback.subscriber
+        is_known = self._is_literal or self.table.has_flows_of(who)
+        if not self._is_literal and not self.gate.hears(who, now, is_known=is_known):
+            return
         self._counters["feedback"] += 1
-        self._end_start()
+        rtt_ns = None
         if feedback.r_code is not None:
-            self._on_rtt(r_max_ns(feedback.r_code))
+            rtt_ns = believed_ns(r_max_ns(feedback.r_code))
         for request in feedback.requests:
-            bits = request.bloom
-            if request.filter is not None:
-                bits = self._encoder.filter_bits(request.filter)
-            clr = feedback.subscriber
-            if feedback.is_leave:
-                self.table.leave(request.flow_id, request.filter, bits, clr)
+            if request.flow_id is None and not self._may_ask(who, now, is_known=is_known):
                 continue
-            if request.quota_mps < self._settings.rate_min_mps:
-                self._counters["feedback_floored"] += 1
-            if request.flow_id is not None:
-                flow = self.table.get(request.flow_id)
-                if not self.table.ask_again(request.flow_id, clr, request.quota_mps, now):
-                    self._counters["feedback_unknown"] += 1
-                    continue
-            else:
-                flow = self.table.ask(request.filter, bits, clr, request.quota_mps, now)
+            if rtt_ns is not None:
+                self._on_rtt(rtt_ns)
+            if feedback.is_leave:
+                if not self.table.leave(request.flow_id, request.filter, self._bits(request), who):
+                    self.gate.refuse(who, UNKNOWN)
+                continue
+            flow = self._limited(request, who, now)
             if flow is not None:
-                flow.rtt_ns = (
-                    self.r_max_ns if feedback.r_code is None else r_max_ns(feedback.r_code)
-                )
-                self._echoes[flow.id] = _Stamp(clr, feedback.send_ts_us, now)
+                # Somebody complains: it is known now what the network bears.
+                self._start = None
+                flow.rtt_ns = self.r_max_ns if rtt_ns is None else rtt_ns
+                self._echoes[flow.id] = _Stamp(who, feedback.send_ts_us, now)
                 if len(self._echoes) > _ECHOES_MAX:
                     self._echoes.popitem(last=False)
-        self._counters["flows_refused"] = self.table.refused
+
+    def _may_ask(self, who: int, now: Instant, *, is_known: bool) -> bool:
+        return self._is_literal or self.gate.asks(who, now, is_known=is_known)
+
+    def _limited(self, request: FlowRequest, who: int, now: Instant) -> ControlledFlow | None:
+        """The flow that it limits, if it does."""
+        if request.quota_mps < self._settings.rate_min_mps:
+            self.gate.refuse(who, FLOORED)
+        if request.flow_id is not None:
+            flow = self.table.get(request.flow_id)
+            if self.table.ask_again(request.flow_id, who, request.quota_mps, now):
+                return flow
+            self.gate.refuse(who, UNKNOWN)
+            return None
+        refused = self.table.refused
+        flow = self.table.ask(request.filter, self._bits(request), who, request.quota_mps, now)
+        if self.table.refused > refused:
+            self.gate.refuse(who, FLOWS)
+        return flow
+
+    def _bits(self, request: FlowRequest) -> int:
+        if request.filter is None:
+            return request.bloom
+        return self._encoder.filter_bits(request.filter)
 
     def on_ack(self, ack: Ack, now: Instant) -> None:
         """Who limits flows tells what of them came."""
         self._counters["acks"] += 1
         for each in ack.flows:
             if not self.table.acknowledge(each, ack.subscriber, now):
-                self._counters["acks_unknown"] += 1
+                self.gate.refuse(ack.subscriber, ACKS)
 
-    def on_echo_request(self, request: EchoRequest, now: Instant) -> int:
-        """A receiver that has joined may say how far away it is; returns how many there are."""
-        if request.r_code is not None:
-            self._on_rtt(r_max_ns(request.r_code))
-        self._receivers.pop(request.subscriber, None)
-        self._receivers[request.subscriber] = now
+    def on_echo_request(self, request: EchoRequest, now: Instant) -> int | None:
+        """A receiver that has joined may say how far away it is; returns how many there are.
+
+        None if it gets no answer.
+        """
+        who = request.subscriber
+        last_ns = self._receivers.pop(who, None)
+        self._receivers[who] = now
         oldest = next(iter(self._receivers))
         if len(self._receivers) > _RECEIVERS_MAX or now - self._receivers[oldest] > _RECEIVER_NS:
             del self._receivers[oldest]
+        if not self.gate.echoes(who, last_ns, now):
+            return None
+        if request.r_code is not None:
+            self._on_rtt(believed_ns(r_max_ns(request.r_code)))
         return len(self._receivers)
 
     def may_repair(self, bits: int, now: Instant) -> bool:
@@ -241,11 +304,13 @@ class Sender:
                 most = max(_DRAIN * self._offered.rate(now), len(self._outbox))
                 quota_mps = self._start.quota_mps
                 self._start.set_quota(max(quota_mps, min(2 * quota_mps, most)), now)
+                self.table.changes += 1
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
-        start = None if self._start is None else self._doubled_ns + self._double_ns
-        return earliest(self._round_at, start if self._round_at is not None else None)
+        if self._start is None or self._round_at is None:
+            return self._round_at
+        return min(self._round_at, self._doubled_ns + self._double_ns)
 
     def next_at(self, now: Instant) -> Instant | None:
         """When the next message may leave, if nothing changes."""
@@ -263,15 +328,34 @@ class Sender:
         flows = self.table.match(message, bits)
         return flows if self._start is None else [self._start, *flows]
 
-    def _rematch(self) -> None:
-        matched_with = (self.table.version, self._start is not None)
-        if matched_with != self._matched_with:
-            self._matched_with = matched_with
-            if self._outbox:
-                self._outbox.rematch(self._match)
+    @property
+    def _is_current(self) -> bool:
+        """Whether those that wait are matched with the flows that there are."""
+        table, (version, changes, is_start) = self.table, self._matched_with
+        return (
+            table.version == version
+            and table.changes == changes
+            and is_start == (self._start is not None)
+        )
 
-    def _end_start(self) -> None:
-        self._start = None
+    def _is_moved(self, moved: Sequence[ControlledFlow]) -> bool:
+        """Whether flows that came or went make a difference to those that wait."""
+        return len(moved) > _MOVED_MAX or self._outbox.is_concerned(moved)
+
+    def _rematch(self, now: Instant) -> None:
+        if self._is_current:
+            return
+        version, _, is_start = self._matched_with
+        is_same = version == self.table.version and is_start == (self._start is not None)
+        self._matched_with = self.table.version, self.table.changes, self._start is not None
+        moved = list(self.table.moved)
+        self.table.moved.clear()
+        if not self._outbox:
+            return
+        if is_same or (is_start == (self._start is not None) and not self._is_moved(moved)):
+            self._outbox.retime(now)
+        else:
+            self._outbox.rematch(self._match, now)
 
     def _on_rtt(self, rtt_ns: Duration) -> None:
         self._peak_ns = max(self._peak_ns, rtt_ns)
@@ -279,9 +363,11 @@ class Sender:
             self._is_r_known = True
             self.r_max_ns = rtt_ns
         self.r_max_ns = max(self.r_max_ns, rtt_ns)
+        self._r_code = r_max_code(self.r_max_ns)
 
     def _end_round(self) -> None:
         """R_max follows the largest that was said, and forgets slowly."""
         if self._peak_ns:
             self.r_max_ns = max(round(_R_MAX_KEPT * self.r_max_ns), self._peak_ns)
+            self._r_code = r_max_code(self.r_max_ns)
         self._peak_ns = 0

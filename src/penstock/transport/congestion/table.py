@@ -24,11 +24,13 @@ from penstock.content.message import Message
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.transport.congestion.allowance import REPAIRS_SHARE
 from penstock.transport.congestion.bucket import Bucket
+from penstock.transport.congestion.few import FewFlows
 from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.congestion.window import Window
 from penstock.wire.frames.ack import FlowAck
 from penstock.wire.limits import CONTROLLED_FROM, EVERY_MESSAGE
+from penstock.wire.quantise import quantise_rate
 
 _SILENT: Final = 4
 _GONE: Final = 10
@@ -39,8 +41,12 @@ _SILENT_MIN_NS: Final = 2_000 * MILLISECOND
 # acknowledges what never came is held to its claim.
 BIAS: Final = 0.75
 _HEADROOM: Final = 2.0
+_IDLE_NS: Final = 1_000 * MILLISECOND
 FLOW_IDS: Final = range(CONTROLLED_FROM, EVERY_MESSAGE)
-_SEQ_MASK: Final = (1 << 32) - 1
+# Of the numbers that messages have in a flow.
+SEQ_MASK: Final = (1 << 32) - 1
+_FEW: Final = 16
+_MOVED_MAX: Final = 64
 
 
 class ControlledFlow:
@@ -55,10 +61,12 @@ class ControlledFlow:
         "heard_ns",
         "id",
         "is_orphan",
+        "kin",
         "offered",
         "quota_mps",
         "repairs",
         "rtt_ns",
+        "said_mps",
         "selected_ns",
         "seq",
         "told_round",
@@ -87,12 +95,17 @@ class ControlledFlow:
         # The number of the last message, and the round in which it was last announced.
         self.seq = 0
         self.told_round: int | None = None
+        # The flows that cover it, or that it covers.
+        self.kin: Final[dict[int, ControlledFlow]] = {}
+        # Its quota, as messages say it.
+        self.said_mps = quantise_rate(quota_mps)
 
     def set_quota(self, quota_mps: float, now: Instant) -> None:
         """From now on so much may leave, or about so much where a window says how much."""
         self.quota_mps = quota_mps
         self.bucket.set_rate(quota_mps * (_HEADROOM if self._has_window else 1), now)
         self.repairs.set_rate(REPAIRS_SHARE * quota_mps, now)
+        self.said_mps = quantise_rate(quota_mps)
 
     @property
     def _has_window(self) -> bool:
@@ -106,7 +119,7 @@ class ControlledFlow:
                 self.told_round = None
             if not self.window.has_room:
                 return False
-        return self.bucket.tokens(now) >= 1
+        return self.bucket.ready_ns(now) <= now
 
     def wait_ns(self, now: Instant) -> Duration:
         """How long until it may, if nothing is heard."""
@@ -115,9 +128,16 @@ class ControlledFlow:
             wait_ns = max(wait_ns, self.window.wait_ns(now))
         return wait_ns
 
+    def ready_ns(self, now: Instant) -> Instant:
+        """When it may, or since when."""
+        at = self.bucket.ready_ns(now)
+        if self.window is not None and self._has_window:
+            at = max(at, now + self.window.wait_ns(now))
+        return at
+
     def number(self, now: Instant) -> None:
         """Another message leaves."""
-        self.seq = (self.seq + 1) & _SEQ_MASK
+        self.seq = (self.seq + 1) & SEQ_MASK
         if self.window is not None:
             self.window.on_sent(self.seq, now)
 
@@ -132,12 +152,18 @@ class FlowTable:
         self._bias: Final = BIAS if settings.law == "window" else 1.0
         self._flows: Final[dict[int, ControlledFlow]] = {}
         self._index: Final[MatchingIndex[int]] = MatchingIndex()
+        # While there are few.
+        self._few: FewFlows | None = FewFlows(())
         self._counts: Final[dict[int, int]] = {}
         self._next_id = FLOW_IDS.start
+        self._full_until_ns: Instant = 0
         # Of flows that there was no room for.
         self.refused = 0
-        # Changes with every flow that comes or goes.
+        # Changes with every flow that comes or goes; and whenever one is heard of.
         self.version = 0
+        # Those that came or went since the publisher last looked.
+        self.moved: Final[list[ControlledFlow]] = []
+        self.changes = 0
 
     def __len__(self) -> int:
         return len(self._flows)
@@ -155,6 +181,8 @@ class FlowTable:
             return []
         if self._is_literal:
             return [flow for flow in self._flows.values() if not flow.bits & ~bits]
+        if self._few is not None:
+            return self._few.match(message)
         # Sorted: the index's own order is not the same on every machine.
         return [self._flows[id_] for id_ in sorted(self._index.match(message))]
 
@@ -171,6 +199,9 @@ class FlowTable:
         quota_mps = max(quota_mps, self._settings.rate_min_mps)
         narrower = []
         for flow in self._flows.values():
+            if flow.bits & ~bits and bits & ~flow.bits:
+                # Neither covers the other.
+                continue
             is_same = self._is_same(flow, filter_, bits)
             if is_same and flow.clr == clr:
                 self._heard(flow, quota_mps, now)
@@ -187,7 +218,7 @@ class FlowTable:
                 else quota_mps <= flow.quota_mps * self._bias or flow.is_orphan
             ):
                 narrower.append(flow)
-        if not self._has_room(clr, len(narrower)):
+        if not self._has_room(clr, len(narrower), now):
             self.refused += 1
             return None
         return self._add(filter_, bits, clr, quota_mps, narrower, now)
@@ -209,17 +240,31 @@ class FlowTable:
         if not flow.window.on_ack(ack, flow.quota_mps, now):
             return False
         flow.heard_ns = now
+        self.changes += 1
         if not was_on:
             flow.set_quota(flow.quota_mps, now)
         return True
 
-    def leave(self, flow_id: int | None, filter_: Filter | None, bits: int, clr: int) -> None:
-        """Who limits a flow does not any more."""
-        for flow in self._flows.values():
-            if flow.clr == clr and (
-                flow.id == flow_id if flow_id is not None else self._is_same(flow, filter_, bits)
-            ):
-                flow.is_orphan = True
+    def has_flows_of(self, clr: int) -> bool:
+        """Whether it limits any."""
+        return clr in self._counts
+
+    def leave(self, flow_id: int | None, filter_: Filter | None, bits: int, clr: int) -> bool:
+        """Who limits a flow does not any more; whether it did."""
+        flow = None
+        if flow_id is not None:
+            flow = self._flows.get(flow_id)
+        elif clr in self._counts:
+            same = (
+                flow
+                for flow in self._flows.values()
+                if flow.clr == clr and self._is_same(flow, filter_, bits)
+            )
+            flow = next(same, None)
+        if flow is None or flow.clr != clr:
+            return False
+        flow.is_orphan = True
+        return True
 
     # What time brings.
 
@@ -238,27 +283,29 @@ class FlowTable:
                 and now - flow.halved_ns >= max(_SILENT * rtt_ns, _SILENT_MIN_NS)
             ):
                 flow.halved_ns = now
-                flow.set_quota(max(self._settings.rate_min_mps, flow.quota_mps / 2), now)
+                self._set_quota(flow, max(self._settings.rate_min_mps, flow.quota_mps / 2), now)
 
     def _release(self, flow: ControlledFlow, r_max_ns: Duration, now: Instant) -> None:
         if now - flow.halved_ns < r_max_ns:
             return
         flow.halved_ns = now
-        flow.set_quota(2 * flow.quota_mps, now)
+        self._set_quota(flow, 2 * flow.quota_mps, now)
         if flow.quota_mps > flow.offered.rate(now):
             self._remove(flow)
 
     # The table itself.
 
+    def _set_quota(self, flow: ControlledFlow, quota_mps: float, now: Instant) -> None:
+        flow.set_quota(quota_mps, now)
+        self.changes += 1
+
     def _heard(self, flow: ControlledFlow, quota_mps: float, now: Instant) -> None:
         flow.heard_ns = now
         flow.is_orphan = False
-        flow.set_quota(quota_mps, now)
+        self._set_quota(flow, quota_mps, now)
         if self._is_literal:
             return
-        for other in list(self._flows.values()):
-            if other is flow:
-                continue
+        for other in list(flow.kin.values()):
             if other.quota_mps >= quota_mps and self._covers(
                 flow.filter, flow.bits, other.filter, other.bits
             ):
@@ -292,32 +339,65 @@ class FlowTable:
             flow.told_round = None
             if flow.window is not None:
                 flow.window.on_other()
-            flow.set_quota(quota_mps, now)
+            self._set_quota(flow, quota_mps, now)
             self._count(clr, +1)
             return flow
         flow = ControlledFlow(self._new_id(), filter_, bits, clr, quota_mps, now)
         if self._settings.law == "window":
             flow.window = Window(round(SECOND / self._settings.rate_min_mps))
+        if not self._is_literal:
+            self._relate(flow)
         self._flows[flow.id] = flow
         if filter_ is not None:
             self._index.add(flow.id, Predicate([filter_]))
         self._count(clr, +1)
-        self.version += 1
+        self._changed(flow)
         return flow
 
     def _remove(self, flow: ControlledFlow) -> None:
         del self._flows[flow.id]
         if flow.filter is not None:
             self._index.remove(flow.id)
+        for other in flow.kin.values():
+            del other.kin[flow.id]
         self._count(flow.clr, -1)
-        self.version += 1
+        self._changed(flow)
 
-    def _has_room(self, clr: int, freed: int) -> bool:
+    def _relate(self, flow: ControlledFlow) -> None:
+        """Who covers whom does not change: it is asked once, and not with each report."""
+        bits = flow.bits
+        for other in self._flows.values():
+            if other.bits & ~bits and bits & ~other.bits:
+                continue
+            if self._covers(flow.filter, bits, other.filter, other.bits) or self._covers(
+                other.filter, other.bits, flow.filter, bits
+            ):
+                flow.kin[other.id] = other
+                other.kin[flow.id] = flow
+
+    def _changed(self, moved: ControlledFlow) -> None:
+        self.version += 1
+        if len(self.moved) < _MOVED_MAX:
+            self.moved.append(moved)
+        self._few = FewFlows([*self._flows.values()]) if len(self._flows) <= _FEW else None
+
+    def _has_room(self, clr: int, freed: int, now: Instant) -> bool:
         settings = self._settings
-        return (
-            len(self._flows) - freed < settings.flows_max
-            and self._counts.get(clr, 0) < settings.flows_each_max
-        )
+        if self._counts.get(clr, 0) >= settings.flows_each_max:
+            return False
+        return len(self._flows) - freed < settings.flows_max or self._make_room(now)
+
+    def _make_room(self, now: Instant) -> bool:
+        """A flow goes that nothing was offered to for a while: it limits nothing."""
+        if now < self._full_until_ns:
+            return False
+        for flow in self._flows.values():
+            if now - flow.selected_ns > _IDLE_NS and not flow.offered.rate(now):
+                self._remove(flow)
+                return True
+        # Who asks in vain does not have all flows looked at each time.
+        self._full_until_ns = now + _IDLE_NS
+        return False
 
     def _count(self, clr: int, by: int) -> None:
         count = self._counts.get(clr, 0) + by

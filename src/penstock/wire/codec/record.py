@@ -33,7 +33,7 @@ the carrier. Every other is a `PeerError`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import isnan
 from struct import Struct
 from typing import Final, NamedTuple
@@ -302,6 +302,8 @@ def _chosen(places: tuple[int, ...], bitmap: int) -> tuple[int, ...]:
     return tuple([member for place, member in enumerate(places) if bitmap >> place & 1])
 
 
+# A publisher's messages have few shapes.
+@lru_cache(maxsize=1_024)
 def _write_names(
     names: tuple[int, ...], carried: tuple[int, ...], width_bits: int
 ) -> tuple[int, int, bytes]:

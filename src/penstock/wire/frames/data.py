@@ -57,9 +57,11 @@ class Flow(msgspec.Struct, frozen=True, gc=False):
     detail: FlowDetail | None = None
 
     def __post_init__(self) -> None:
-        check_unsigned(FLOW_ID_BITS, flow_id=self.flow_id)
-        check_unsigned(32, flow_seq=self.flow_seq)
-        check_rate(quota_mps=self.quota_mps)
+        # One expression for the usual case: there are several to a message.
+        if self.flow_id >> FLOW_ID_BITS or self.flow_seq >> 32 or not is_rate(self.quota_mps):
+            check_unsigned(FLOW_ID_BITS, flow_id=self.flow_id)
+            check_unsigned(32, flow_seq=self.flow_seq)
+            check_rate(quota_mps=self.quota_mps)
 
 
 class Echo(msgspec.Struct, frozen=True, gc=False):

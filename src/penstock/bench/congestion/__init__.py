@@ -1,0 +1,67 @@
+"""What congestion control costs a publisher, and what thousands of receivers say to one.
+
+Publishing (see `publishing`): messages a second that leave an endpoint, one core, with
+so many flows that somebody limits.
+
+    without congestion control   what the rest is compared with
+    a tenth of them slow         what is in these waits, a thousand at most, or is dropped
+
+Messages have no record of those before them but where it is said: it costs the same with
+congestion control and without, and more than the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.bench.congestion.publishing import Publishing, Way
+from penstock.bench.result import Case, Note, Result
+from penstock.content.tags import Encoder
+
+ROUNDS: Final = 12
+MESSAGES: Final = 2_000
+FLOWS: Final = (0, 10, 100, 1_000)
+
+UNCONTROLLED: Final = Way(flows=0, is_controlled=False)
+WAYS: Final = (
+    UNCONTROLLED,
+    *(Way(flows=flows) for flows in FLOWS),
+    *(Way(flows=flows, slow_every=10) for flows in FLOWS[1:]),
+    Way(flows=0, is_controlled=False, record=10),
+    Way(flows=10, record=10),
+)
+GOALS: Final = {Way(flows=10): ">= 50000", Way(flows=1_000): ">= 10000"}
+RATIOS: Final = (
+    *((Way(flows=flows), UNCONTROLLED) for flows in FLOWS),
+    *((Way(flows=flows, slow_every=10), Way(flows=flows)) for flows in FLOWS[1:]),
+    (WAYS[-1], WAYS[-2]),
+)
+
+
+def run(note: Note) -> Result:
+    """Each case in turn, several times, the quickest of which counts: noise only adds time."""
+    speeds = publishing(note, WAYS, ROUNDS, MESSAGES)
+    cases = [
+        Case(way.name, "speed", rate, "messages/s", GOALS.get(way, ""))
+        for way, rate in speeds.items()
+    ]
+    ratios = {f"{one.name}/{other.name}": speeds[one] / speeds[other] for one, other in RATIOS}
+    return Result("congestion", cases, ratios)
+
+
+def publishing(note: Note, ways: tuple[Way, ...], rounds: int, messages: int) -> dict[Way, float]:
+    """Messages a second of each."""
+    encoder = Encoder(b"bench")
+    benches = {}
+    for way in ways:
+        note(f"{way.name}: making messages")
+        benches[way] = Publishing(way, encoder)
+        benches[way].begin()
+        # What is compiled when it is first used is not counted.
+        benches[way].seconds(messages)
+    best = dict.fromkeys(ways, 0.0)
+    for number in range(rounds):
+        for way, bench in benches.items():
+            note(f"{way.name}: round {number + 1} of {rounds}")
+            best[way] = max(best[way], messages / bench.seconds(messages))
+    return best
