@@ -92,10 +92,9 @@ class Publishing:
         """Somebody publishes, and each flow is asked for."""
         self._offer(Message({"kind": "first"}))
         self.report()
-        while self.way.is_controlled and len(self._ids) < self.way.flows:
-            # To ask for all took so long that the first have been given up.
-            self.now = self._report_at
-            self.report()
+        # To ask for all took seconds: those that were first are not to be given up.
+        self._report_at = self.now
+        self.report()
 
     def seconds(self, count: int) -> float:
         """How long so many messages take; what receivers say meanwhile is not counted."""
