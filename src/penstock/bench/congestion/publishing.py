@@ -35,7 +35,7 @@ from penstock.wire.frames.data import Data
 from penstock.wire.frames.feedback import Feedback, FlowRequest
 from penstock.wire.quantise import quantise_rate, r_max_code, stamp_us
 
-MESSAGES: Final = 10_000
+MESSAGES: Final = 2_000
 INTERVAL_NS: Final = 20 * MICROSECOND
 REPORT_NS: Final = 500 * MILLISECOND
 NEW_EVERY_NS: Final = 5 * MILLISECOND
