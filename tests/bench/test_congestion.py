@@ -6,9 +6,13 @@ import pytest
 
 from penstock.bench import BENCHES, congestion
 from penstock.bench.congestion import GOALS, RATIOS, WAYS
+from penstock.bench.congestion.crowd import Crowd, Scene
 from penstock.bench.congestion.publishing import Publishing, Way, filters, messages
 from penstock.content.covering import covers
 from penstock.content.tags import Encoder
+from penstock.kernel.instant import SECOND
+from penstock.kernel.seeds import Seeds
+from penstock.transport.congestion.settings import LITERAL
 
 ENCODER = Encoder(b"test")
 
@@ -48,6 +52,38 @@ def test_goals_and_ratios_name_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "congestion" in BENCHES
     monkeypatch.setattr(congestion, "ROUNDS", 1)
     monkeypatch.setattr(congestion, "MESSAGES", 20)
+    monkeypatch.setattr(congestion, "RECEIVERS", (2,))
     result = congestion.run(lambda _line: None)
     assert {case.case for case in result.cases} >= {way.name for way in WAYS}
     assert len(result.ratios) == len(RATIOS)
+
+
+# Feedback of many -------------------------------------------------------------------------------
+
+
+def test_of_three_hundred_behind_one_link_few_speak() -> None:
+    """Fails if nobody waits for others, as `literal` does not."""
+    scene = Scene(receivers=300, for_ns=12 * SECOND, halved_ns=7 * SECOND)
+    outcome = Crowd(scene, Seeds(1)).run()
+    assert outcome.start.mean <= 50
+    assert outcome.steady.mean <= 50
+    assert outcome.halved.mean <= 50
+    assert outcome.use > 0.8
+
+
+def test_where_nobody_waits_for_others_all_speak() -> None:
+    """So that it is not the model that keeps them silent."""
+    scene = Scene(receivers=50, for_ns=8 * SECOND, halved_ns=6 * SECOND, settings=LITERAL)
+    assert Crowd(scene, Seeds(1)).run().start.most > 100
+
+
+def test_the_same_seed_gives_the_same_crowd() -> None:
+    scene = Scene(receivers=10, for_ns=8 * SECOND, halved_ns=6 * SECOND)
+    one, other, third = (Crowd(scene, Seeds(seed)).run() for seed in (1, 1, 2))
+    assert one == other != third
+
+
+@pytest.mark.soak
+def test_of_ten_thousand_few_speak() -> None:
+    outcome = Crowd(Scene(receivers=10_000), Seeds(1)).run()
+    assert max(outcome.start.mean, outcome.steady.mean, outcome.halved.mean) <= 50

@@ -8,19 +8,27 @@ so many flows that somebody limits.
 
 Messages have no record of those before them but where it is said: it costs the same with
 congestion control and without, and more than the rest.
+
+Feedback (see `crowd`): what comes to a publisher whose messages so many want, all of them
+behind the same bottleneck; on average, and in the worst second.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from penstock.bench.congestion.crowd import Crowd, Scene
 from penstock.bench.congestion.publishing import Publishing, Way
 from penstock.bench.result import Case, Note, Result
 from penstock.content.tags import Encoder
+from penstock.kernel.seeds import Seeds
 
 ROUNDS: Final = 12
 MESSAGES: Final = 2_000
 FLOWS: Final = (0, 10, 100, 1_000)
+
+RECEIVERS: Final = (10, 100, 1_000, 10_000)
+FEEDBACK_GOAL: Final = "<= 50"
 
 UNCONTROLLED: Final = Way(flows=0, is_controlled=False)
 WAYS: Final = (
@@ -46,7 +54,27 @@ def run(note: Note) -> Result:
         for way, rate in speeds.items()
     ]
     ratios = {f"{one.name}/{other.name}": speeds[one] / speeds[other] for one, other in RATIOS}
+    for receivers in RECEIVERS:
+        cases += feedback(note, receivers)
     return Result("congestion", cases, ratios)
+
+
+def feedback(note: Note, receivers: int) -> list[Case]:
+    """What so many say."""
+    outcome = Crowd(Scene(receivers=receivers), Seeds(1), note).run()
+    name = f"{receivers:,} receivers"
+    stretches = {
+        "feedback at first": outcome.start,
+        "feedback": outcome.steady,
+        "feedback, half the capacity": outcome.halved,
+        "requests for echoes": outcome.echoes,
+    }
+    cases = []
+    for metric, heard in stretches.items():
+        goal = FEEDBACK_GOAL if metric.startswith("feedback") else ""
+        cases.append(Case(name, metric, heard.mean, "messages/s", goal))
+        cases.append(Case(name, f"{metric}, most", heard.most, "messages/s"))
+    return [*cases, Case(name, "use of the link", 100 * outcome.use, "%")]
 
 
 def publishing(note: Note, ways: tuple[Way, ...], rounds: int, messages: int) -> dict[Way, float]:

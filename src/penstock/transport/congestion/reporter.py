@@ -208,7 +208,9 @@ class Reporter:
         if self._is_literal:
             self._say(self.session.wanting(), now)
         elif self._speak_at is None:
-            longest = longest_ns(max(self._r_max_ns, self.session.rtt.ns), self._receivers)
+            # A queue that has just filled makes what others say come later than it used to.
+            rtt = self.session.rtt
+            longest = longest_ns(max(self._r_max_ns, rtt.ns, round(rtt.now_ns)), self._receivers)
             self._speak_at = now + wait_ns(longest, self._receivers, self._draw())
 
     def _is_due(self, limited: list[Entry], now: Instant) -> bool:
