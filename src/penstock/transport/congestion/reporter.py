@@ -85,6 +85,8 @@ class Reporter:
         self._reckon_at: Instant = now + session.rtt.ns
         # When we say that we get too much, unless another does; None if we do not.
         self._speak_at: Instant | None = None
+        # Until then we hold our peace: what the publisher does about it is on its way.
+        self._quiet_until_ns: Instant = 0
         self._said_ns: Instant = 0
         self._said_mps = 0.0
 
@@ -207,7 +209,7 @@ class Reporter:
         """Somebody must say it: perhaps we."""
         if self._is_literal:
             self._say(self.session.wanting(), now)
-        elif self._speak_at is None:
+        elif self._speak_at is None and now >= self._quiet_until_ns:
             # A queue that has just filled makes what others say come later than it used to.
             rtt = self.session.rtt
             longest = longest_ns(max(self._r_max_ns, rtt.ns, round(rtt.now_ns)), self._receivers)
@@ -299,6 +301,10 @@ class Reporter:
             if entry.flow_id != flow.flow_id:
                 continue
             entry.heard_ns = now
+            if not entry.is_limiting and flow.quota_mps < entry.rate_mps:
+                # It is slower already than what we have measured: let us see what comes of it.
+                self._speak_at = None
+                self._quiet_until_ns = now + round(self.session.rtt.now_ns)
             for due_ns in entry.numbers.on_came(flow.flow_seq, self.session.rtt.ns, now):
                 self.on_lost(due_ns, now)
 
