@@ -29,6 +29,7 @@ from penstock.lab.experiment import (
     Experiment,
     Group,
     LinkPart,
+    Market,
     NetworkPart,
     PointsRate,
     PublishPart,
@@ -46,6 +47,7 @@ from penstock.sim.source import Application, Source
 from penstock.sim.spec import LinkSpec, link_spec
 from penstock.sim.topology import Edge, Topology
 from penstock.sim.topology_file import read_topology
+from penstock.sim.zipf import Zipf
 from penstock.transport.settings import OrderingSettings
 
 
@@ -190,19 +192,10 @@ class _Crowd:
         for name, ordering in experiment.orderings.items():
             with blaming(document, "orderings", name):
                 self._orderings[name] = ordering_settings(ordering)
-        self._markets: Final[dict[str, Topics]] = {}
+        self._markets: Final[dict[str, Topics | Zipf]] = {}
         for name, market in experiment.markets.items():
             with blaming(document, "markets", name):
-                self._markets[name] = Topics(
-                    name=f"{name}.",
-                    hot=market.hot,
-                    cold=market.cold,
-                    hot_share=market.hot_share,
-                    interest_max=market.hot_share,
-                    cold_interest=market.cold_interest if market.cold else 0,
-                    attributes=market.attributes,
-                    payload_bytes=market.payload_bytes,
-                )
+                self._markets[name] = make_market(name, market)
 
     def add(self, name: str, group: Group) -> list[str]:
         """The clients of a group, named after it."""
@@ -278,6 +271,29 @@ class _Crowd:
             Source(world, host, self._number, departures, make, published=published)
 
 
+def make_market(name: str, market: Market) -> Topics | Zipf:
+    """What a file says that messages are about."""
+    if market.zipf is not None:
+        return Zipf(
+            name=f"{name}.",
+            attributes=market.attributes,
+            values=market.zipf.values,
+            exponent=market.zipf.exponent,
+            constraints_max=market.zipf.constraints,
+            payload_bytes=market.payload_bytes,
+        )
+    return Topics(
+        name=f"{name}.",
+        hot=market.hot,
+        cold=market.cold,
+        hot_share=market.hot_share,
+        interest_max=market.hot_share,
+        cold_interest=market.cold_interest if market.cold else 0,
+        attributes=market.attributes,
+        payload_bytes=market.payload_bytes,
+    )
+
+
 def make_rate(part: ConstantRate | RampRate | BurstRate | PointsRate, rng: Random) -> schedule.Rate:
     """The rate that a file asks for; bursts of different publishers do not march in step."""
     match part:
@@ -297,6 +313,6 @@ def make_rate(part: ConstantRate | RampRate | BurstRate | PointsRate, rng: Rando
             )
 
 
-def _maker(topics: Topics, rng: Random) -> Callable[[], Message]:
+def _maker(topics: Topics | Zipf, rng: Random) -> Callable[[], Message]:
     cumulative = topics.cumulative()
     return lambda: topics.message(rng, cumulative)

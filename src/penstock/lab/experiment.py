@@ -158,8 +158,22 @@ class ChannelPart(Part, frozen=True, kw_only=True):
     codec: bool = False
 
 
+class ZipfPart(Part, frozen=True, kw_only=True):
+    """Values that are not equally popular, and filters that ask for them; see `sim.zipf`."""
+
+    # How many each attribute has, and how much more popular the first ones are.
+    values: Annotated[int, Meta(ge=1, le=10_000)] = 20
+    exponent: NotNegative = 1
+    # A filter has one to so many.
+    constraints: Annotated[int, Meta(ge=1, le=64)] = 5
+
+
 class Market(Part, frozen=True, kw_only=True):
-    """What messages are about; see `sim.content.Topics`."""
+    """What messages are about; see `sim.content.Topics`.
+
+    With `zipf` there are no topics: a subscriber has one filter, drawn by popularity, and
+    how much of the market that matches is for chance to say.
+    """
 
     hot: Annotated[int, Meta(ge=1, le=10_000)] = 60
     cold: Annotated[int, Meta(ge=0, le=100_000)] = 600
@@ -167,6 +181,7 @@ class Market(Part, frozen=True, kw_only=True):
     cold_interest: Chance = 0.0015
     attributes: Annotated[int, Meta(ge=1, le=64)] = 10
     payload_bytes: Annotated[int, Meta(ge=0)] = 0
+    zipf: ZipfPart | None = None
 
 
 class ConstantRate(Part, frozen=True, kw_only=True, tag_field="kind", tag="constant"):

@@ -32,13 +32,15 @@ _SMOOTH: Final = 5
 _NEAR: Final = 0.1
 # Seconds of a phase in which it may still settle.
 _SETTLING_S: Final = 10
+# Of more receivers nobody reads the rate of each.
+_RATES_MAX: Final = 32
 
 
 class Congestion(Metric):
     """Rates of receivers, Jain's index, feedback, how soon and how steadily."""
 
     TABLES: ClassVar[tuple[str, ...]] = (
-        *("publications", "arrivals", "feedback", "signals", "queues"),
+        *("publications", "arrivals", "feedback", "signals", "queues", "flows"),
     )
 
     def __init__(self, context: Context) -> None:
@@ -56,6 +58,8 @@ class Congestion(Metric):
         self._feedback_bytes = 0
         self._acks = 0
         self._queued: list[Ints] = []
+        # Entries of flow tables, by when they were looked at.
+        self._flows: list[Ints] = []
 
     def take(self, batch: Batch) -> None:
         """Each table for itself."""
@@ -76,6 +80,9 @@ class Congestion(Metric):
         queued = np.concatenate(self._queued) if self._queued else np.empty(0, np.int64)
         if queued.size:
             found["queue_mean"] = Figure(float(queued.mean()), "B")
+        flows = np.concatenate(self._flows) if self._flows else np.empty(0, np.int64)
+        if flows.size:
+            found["flow_table"] = Figure(flows.size / np.unique(flows).size / publishers, "flows")
         whole = (0.0, float(self.context.seconds))
         for name, (low, high) in {"": whole, **self.context.phases()}.items():
             ending = f".{name}" if name else ""
@@ -93,7 +100,9 @@ class Congestion(Metric):
         part = slice(round(low_s * _SLOTS_PER_S), round(high_s * _SLOTS_PER_S))
         span_s = high_s - low_s
         rates = {name: came[part].sum() / span_s for name, came in sorted(self._came.items())}
-        found = {f"rate.{name}": Figure(float(rate), "/s") for name, rate in rates.items()}
+        found = {}
+        if len(rates) <= _RATES_MAX:
+            found = {f"rate.{name}": Figure(float(rate), "/s") for name, rate in rates.items()}
         if rates:
             found["jain"] = Figure(jain(np.array(list(rates.values()))))
         together = sum((came[part] for came in self._came.values()), self._none[part])
@@ -151,6 +160,9 @@ class Congestion(Metric):
         for code, kind in enumerate(kinds.names or ()):
             if kind == "ack":
                 self._acks += int((kinds.values == code).sum())
+
+    def _take_flows(self, batch: Batch) -> None:
+        self._flows.append(batch.columns["sampled_ns"].values)
 
     def _take_queues(self, batch: Batch) -> None:
         self._queued.append(batch.columns["held_bytes"].values)

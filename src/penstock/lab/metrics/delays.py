@@ -36,6 +36,7 @@ class Delays(Metric):
         if not delays_ms.size:
             return {}
         found = {
+            "delay_mean": Figure(float(delays_ms.mean()), "ms"),
             "delay_p50": Figure(float(np.quantile(delays_ms, 0.5)), "ms"),
             "delay_p99": Figure(float(np.quantile(delays_ms, 0.99)), "ms"),
             "delay_max": Figure(float(delays_ms.max()), "ms"),

@@ -1,0 +1,77 @@
+"""Messages of attributes whose values are not equally popular, and filters that ask for them.
+
+The v-th value of each attribute comes with a probability in proportion to 1/v^s. A filter
+asks for one to five attributes, each for a value that is drawn likewise: a few filters match
+much, and most match little.
+
+Knows nothing of time, as `content` does not.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
+
+from penstock.content.constraint import Constraint, Op
+from penstock.content.filter import Filter, Predicate
+from penstock.content.message import Message
+from penstock.kernel.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Zipf:
+    """A market of values; named, so that two markets do not meet."""
+
+    name: str = "z"
+    attributes: int = 5
+    values: int = 20
+    exponent: float = 1.0
+    constraints_max: int = 5
+    payload_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.constraints_max <= self.attributes:
+            raise UsageError(
+                f"filters have at most as many constraints as messages have attributes,"
+                f" {self.attributes}, not {self.constraints_max}"
+            )
+
+    def cumulative(self) -> list[float]:
+        """The probabilities of values, summed up, to draw them by."""
+        weights = [1 / (rank + 1) ** self.exponent for rank in range(self.values)]
+        return list(accumulate(weight / sum(weights) for weight in weights))
+
+    def message(self, rng: Random, cumulative: Sequence[float] | None = None) -> Message:
+        """One message; pass `cumulative()` when making many."""
+        drawn = cumulative or self.cumulative()
+        attributes = {
+            self._attribute(number): self._value(rng, drawn) for number in range(self.attributes)
+        }
+        return Message.trusted(attributes, bytes(self.payload_bytes))
+
+    def interest(self, rng: Random, wanted: float | None = None) -> Predicate:
+        """One filter; how much it matches is for chance to say, and `wanted` is not asked for."""
+        del wanted
+        drawn = self.cumulative()
+        chosen = rng.sample(range(self.attributes), rng.randint(1, self.constraints_max))
+        return Predicate(
+            [Filter(Constraint(self._attribute(i), Op.EQ, self._value(rng, drawn)) for i in chosen)]
+        )
+
+    def odds(self, interest: Predicate) -> float:
+        """How probable it is that a message matches the filter."""
+        (wanted,) = interest.filters
+        shares = [1 / (rank + 1) ** self.exponent for rank in range(self.values)]
+        probable = 1.0
+        for constraint in wanted.constraints:
+            probable *= shares[int(str(constraint.operand)[1:])] / sum(shares)
+        return probable
+
+    def _value(self, rng: Random, cumulative: Sequence[float]) -> str:
+        return f"v{bisect_left(cumulative, rng.random() * (1 - 1e-12))}"
+
+    def _attribute(self, number: int) -> str:
+        return f"{self.name}{number}"
