@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,11 @@ RATES = (5.0, 20.0, 50.0, 200.0)
 
 def new_flows() -> list[ControlledFlow]:
     return [ControlledFlow(number, None, 0, 0, rate, 0) for number, rate in enumerate(RATES)]
+
+
+def in_flows(flows: list[ControlledFlow], mask: int, message: Message) -> list[ControlledFlow]:
+    wanted = int(str(message.attributes["flows"]))
+    return [flow for flow in flows if wanted & mask >> flow.id & 1]
 
 
 class Plain:
@@ -115,15 +121,10 @@ def test_it_does_what_its_plain_twin_does(steps: list[tuple[str, int]], strict: 
                 flows[how].set_quota(RATES[number % 4], now)
             outbox.retime(now)
         elif what == "rematch":
-            mask = kept = how
+            mask = how
             waiting = sorted(each for line in plain.lines.values() for each in line)
             plain.lines.clear()
-            outbox.rematch(
-                lambda each, kept=kept: [
-                    f for f in ours if int(str(each.attributes["flows"])) & kept >> f.id & 1
-                ],
-                now,
-            )
+            outbox.rematch(partial(in_flows, ours, mask), now)
             for _, each in waiting:
                 wanted = int(str(each.attributes["flows"]))
                 plain.put(each, [flow for flow in theirs if wanted & mask >> flow.id & 1])
