@@ -87,13 +87,16 @@ class Line:
 
 def test_only_what_is_limited_waits() -> None:
     line = Line()
+    line.publish(a=3)
+    # The beginning is over.
+    line.run(SECOND)
     line.say("a = 1", 10)
     for _ in range(100):
         line.publish(a=1)
         line.publish(a=2)
     assert line.sent(a=2) == 100
     assert line.sent(a=1) <= 3
-    line.run(SECOND)
+    line.run(2 * SECOND)
     assert line.sent(a=1) == pytest.approx(10, abs=3)
 
 
@@ -205,13 +208,31 @@ def test_a_publisher_begins_slowly_and_doubles() -> None:
     assert len(line.left) == 1_000
 
 
-def test_who_complains_ends_the_beginning() -> None:
-    line = Line(replace(OPEN, initial_rate_mps=1.0))
+def test_who_complains_of_some_does_not_let_loose_the_rest() -> None:
+    """What gathered at the beginning leaves within a second or so, not all at once."""
+    line = Line(replace(OPEN, initial_rate_mps=10.0))
     for _ in range(50):
         line.publish(a=2)
-    assert len(line.left) < 50
-    line.say("a = 1", 10)
+    line.say("a = 1", 1_000)
+    assert len(line.left) < 5
+    line.run(SECOND // 2)
+    assert len(line.left) < 25
+    line.run(4 * SECOND)
     assert len(line.left) == 50
+    # It is over then.
+    for _ in range(50):
+        line.publish(a=2)
+    assert len(line.left) == 100
+
+
+def test_what_somebody_limits_waits_for_nothing_else() -> None:
+    line = Line(replace(OPEN, initial_rate_mps=1.0))
+    for _ in range(20):
+        line.publish(a=1)
+    assert len(line.left) < 5
+    line.say("a = 1", 200)
+    line.run(SECOND // 4)
+    assert len(line.left) == 20
 
 
 @pytest.mark.parametrize("quota", [0.0, 2.0**-20])

@@ -82,7 +82,9 @@ class Sender:
             _START, None, 0, 0, settings.initial_rate_mps, now
         )
         self._doubled_ns: Instant = now
-        self._matched_with = (0, 0, True)
+        # Whether somebody limits a flow: the start is then for all else.
+        self._is_told = False
+        self._matched_with = (0, 0, 2)
         # What was offered last and leaves at once, and its flows.
         self._passing: tuple[Waiting, Sequence[ControlledFlow]] | None = None
         # Stamps to give back, by the flow that they are of.
@@ -220,8 +222,11 @@ class Sender:
                 continue
             flow = self._limited(request, who, now)
             if flow is not None:
-                # Somebody complains: it is known now what the network bears.
-                self._start = None
+                # It is known now what the network bears of this; what nobody complains of must
+                # not leave at once, though.
+                self._is_told = True
+                if self._is_literal:
+                    self._start = None
                 flow.rtt_ns = self.r_max_ns if rtt_ns is None else rtt_ns
                 self._echoes[flow.id] = _Stamp(who, feedback.send_ts_us, now)
                 if len(self._echoes) > _ECHOES_MAX:
@@ -297,12 +302,13 @@ class Sender:
         self.table.expire(self.r_max_ns, now)
         if self._start is not None and now - self._doubled_ns >= self._double_ns:
             self._doubled_ns = now
-            if not self._outbox and self._offered.rate(now) < self._start.quota_mps:
+            quota_mps = self._start.quota_mps
+            # What has gathered meanwhile must not come at once, but within a second or so.
+            most = max(_DRAIN * self._offered.rate(now), len(self._outbox))
+            is_idle = not self._outbox and self._offered.rate(now) < quota_mps
+            if is_idle or (self._is_told and quota_mps >= most):
                 self._start = None
             else:
-                # What has gathered meanwhile must not come at once, but within a second or so.
-                most = max(_DRAIN * self._offered.rate(now), len(self._outbox))
-                quota_mps = self._start.quota_mps
                 self._start.set_quota(max(quota_mps, min(2 * quota_mps, most)), now)
                 self.table.changes += 1
 
@@ -326,17 +332,20 @@ class Sender:
     def _match(self, message: Message) -> list[ControlledFlow]:
         bits = self._encoder.message_bits(message) if self._is_literal else 0
         flows = self.table.match(message, bits)
-        return flows if self._start is None else [self._start, *flows]
+        if self._start is None or (self._is_told and flows):
+            return flows
+        return [self._start, *flows]
+
+    @property
+    def _start_of(self) -> int:
+        """Whether the start limits everything, what is in no flow, or nothing."""
+        return 0 if self._start is None else 2 - self._is_told
 
     @property
     def _is_current(self) -> bool:
         """Whether those that wait are matched with the flows that there are."""
-        table, (version, changes, is_start) = self.table, self._matched_with
-        return (
-            table.version == version
-            and table.changes == changes
-            and is_start == (self._start is not None)
-        )
+        table = self.table
+        return self._matched_with == (table.version, table.changes, self._start_of)
 
     def _is_moved(self, moved: Sequence[ControlledFlow]) -> bool:
         """Whether flows that came or went make a difference to those that wait."""
@@ -345,14 +354,15 @@ class Sender:
     def _rematch(self, now: Instant) -> None:
         if self._is_current:
             return
-        version, _, is_start = self._matched_with
-        is_same = version == self.table.version and is_start == (self._start is not None)
-        self._matched_with = self.table.version, self.table.changes, self._start is not None
+        version, _, start_of = self._matched_with
+        is_start_same = start_of == self._start_of
+        is_same = version == self.table.version and is_start_same
+        self._matched_with = self.table.version, self.table.changes, self._start_of
         moved = list(self.table.moved)
         self.table.moved.clear()
         if not self._outbox:
             return
-        if is_same or (is_start == (self._start is not None) and not self._is_moved(moved)):
+        if is_same or (is_start_same and not self._is_moved(moved)):
             self._outbox.retime(now)
         else:
             self._outbox.rematch(self._match, now)
