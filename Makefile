@@ -24,7 +24,7 @@ $(READY): requirements/dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY) ## see it work: a lossy network, four orderings, Spark, and out/demo/report.html
+demo: $(READY) ## see it work: a network in trouble, the transport off and on, Spark, and out/demo/report.html
 	@$(BIN)/penstock demo
 
 test: check ## checks and every test but the long ones (what CI runs)

@@ -66,7 +66,11 @@ def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str], links: Sequence
     every = side_by_side(canvas, names, 2 + len(links))
     for name, (*above, middle, below) in every:
         for axes, link in zip(above, links, strict=True):
+            axes.set_ylabel(f"{link}\nkbit/s" if len(links) > 1 else "link (kbit/s)")
             kbps, capacity = kbps_of(facts, name, link), capacity_of(facts, name, link)
+            if not len(capacity):
+                # It was never even half full there.
+                continue
             times = seconds(kbps.tolist())
             axes.fill_between(times, kbps, color=INK, alpha=0.18, linewidth=0)
             axes.plot(times, kbps, color=INK, linewidth=1, label="on the link")
@@ -74,7 +78,6 @@ def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str], links: Sequence
             axes.step(np.arange(len(capacity) + 1), [*capacity, *capacity[-1:]], where="post",
                       color=ORANGE, linewidth=1.4, linestyle=(0, (4, 2)),
                       label="what the link bears")  # fmt: skip
-            axes.set_ylabel(f"{link}\nkbit/s" if len(links) > 1 else "link (kbit/s)")
         _curves(middle, facts, name, _PUBLISHED)
         middle.set_ylabel("published/s")
         _curves(below, facts, name, _FATES)
