@@ -23,7 +23,7 @@ from penstock.kernel.machine import Deliver, Record
 from penstock.overlay.decisions import Decision
 from penstock.sim.flow_samples import FlowSamples, waiting_at
 from penstock.sim.host import Host, Outlets
-from penstock.sim.link import Link
+from penstock.sim.link_samples import LinkSamples
 from penstock.sim.observe import DropReason as SimDropReason
 from penstock.sim.observe import Observer
 from penstock.sim.tcp import Passing, TcpConnection, TcpCounts
@@ -113,7 +113,7 @@ class Recorder(Observer):
         self._endpoints: Final[dict[int, str]] = {}
         self._subscribers: Final[list[str]] = []
         self._interests: Final[MatchingIndex[int]] = MatchingIndex()
-        self._before: Final[dict[str, _Counts]] = {}
+        self._links: Final = LinkSamples()
         self._connections: Final[dict[TcpConnection, TcpCounts]] = {}
         self._flows: Final = FlowSamples(self._endpoints)
         self._network: Network | None = None
@@ -391,10 +391,8 @@ class Recorder(Observer):
         events.schedule(events.now + interval_ns, self._sample, interval_ns)
 
     def _sample(self, interval_ns: Duration) -> None:
-        for link in self.network.world.links.values():
-            # Access links have no queue and no loss: nothing to be seen.
-            if link.rate_bps is not None:
-                self._sample_link(link, interval_ns)
+        if self._wants(LinkSample) or self._wants(QueueSample):
+            self._sample_links(interval_ns)
         if self._wants(CacheSample):
             for host in self.network.world.hosts.values():
                 self._sample_caches(host)
@@ -407,6 +405,16 @@ class Recorder(Observer):
                 for row in self._flows.of(host, interval_ns, now=now):
                     self._add(row)
         self._sample_after(interval_ns)
+
+    def _sample_links(self, interval_ns: Duration) -> None:
+        for link in self.network.world.links.values():
+            # Access links have no queue and no loss: nothing to be seen.
+            if link.rate_bps is not None:
+                carried, queued = self._links.of(link, interval_ns, now=self.network.world.now)
+                if self._wants(LinkSample):
+                    self._add(carried)
+                if self._wants(QueueSample):
+                    self._add(queued)
 
     def _sample_caches(self, host: Host[Any, Any]) -> None:
         endpoint = host.machine
@@ -426,46 +434,3 @@ class Recorder(Observer):
         since = TcpCounts(*[a - b for a, b in zip(counts, before, strict=True)])
         link, window = connection.link_name, sender.window.size
         self._add(TcpSample(now, connection.name, link, *since, window, sender.srtt_ns))
-
-    def _sample_link(self, link: Link[Any], interval_ns: Duration) -> None:
-        now = self.network.world.now
-        sample = link.sample()
-        # What waits has not been sent yet.
-        counts = _Counts(
-            link.sent_bytes - sample.queue_bytes,
-            link.sent_frames - sample.queue_frames,
-            **link.dropped,
-            rate_bps=link.rate_bps,
-        )
-        before = self._before.get(link.name, _NOTHING)
-        # Who changes a rate does so between two samples, or together with the first of them.
-        capacity_bps = before.rate_bps or link.rate_bps
-        self._before[link.name] = counts
-        if self._wants(LinkSample):
-            since = [a - b for a, b in zip(counts.all(), before.all(), strict=True)]
-            self._add(LinkSample(now, link.name, interval_ns, capacity_bps, *since))
-        if self._wants(QueueSample):
-            self._add(QueueSample(now, link.name, sample.queue_frames, sample.queue_bytes, None))
-
-
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """A link's counters, since the start."""
-
-    sent_bytes: int = 0
-    sent_packets: int = 0
-    queue_full: int = 0
-    loss: int = 0
-    down: int = 0
-    corrupt: int = 0
-    # As it was when these were counted.
-    rate_bps: int | None = None
-
-    def all(self) -> tuple[int, ...]:
-        return (
-            self.sent_bytes, self.sent_packets,
-            self.queue_full, self.loss, self.down, self.corrupt,
-        )  # fmt: skip
-
-
-_NOTHING: Final = _Counts()

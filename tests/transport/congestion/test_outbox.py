@@ -14,9 +14,9 @@ from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.transport.congestion.few import FewFlows
+from penstock.transport.congestion.flow import ControlledFlow
 from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.outbox import Outbox
-from penstock.transport.congestion.table import ControlledFlow
 
 RATES = (5.0, 20.0, 50.0, 200.0)
 

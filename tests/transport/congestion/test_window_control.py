@@ -11,8 +11,8 @@ import pytest
 
 from penstock.content.syntax import parse
 from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.transport.congestion.flow import ControlledFlow
 from penstock.transport.congestion.settings import DEFAULT, WINDOW
-from penstock.transport.congestion.table import ControlledFlow
 from penstock.wire.frames.ack import Ack, FlowAck
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data

@@ -20,6 +20,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant, earliest
 from penstock.transport.congestion.allowance import PeerRepairs
 from penstock.transport.congestion.facts import Echoed, FlowState
+from penstock.transport.congestion.flow import ControlledFlow
 from penstock.transport.congestion.gate import REASONS
 from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.outbox import Waiting
@@ -28,7 +29,6 @@ from penstock.transport.congestion.reporter import Said
 from penstock.transport.congestion.sender import Sender
 from penstock.transport.congestion.session import Session
 from penstock.transport.congestion.settings import CongestionSettings
-from penstock.transport.congestion.table import ControlledFlow
 from penstock.transport.facts import Loss
 from penstock.wire.frames.ack import Ack
 from penstock.wire.frames.base import TransportFrame

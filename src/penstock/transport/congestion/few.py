@@ -16,7 +16,7 @@ from penstock.content.message import Message
 from penstock.content.value import Key
 
 if TYPE_CHECKING:
-    from penstock.transport.congestion.table import ControlledFlow
+    from penstock.transport.congestion.flow import ControlledFlow
 
 # An attribute, what its value must pass, and what it is compared with.
 _Test: TypeAlias = tuple[str, Callable[[Any, Any], bool], Any]

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from penstock.content.message import Message
 from penstock.kernel.instant import Instant
-from penstock.transport.congestion.table import ControlledFlow
+from penstock.transport.congestion.flow import ControlledFlow
 
 # The numbers of the flows.
 Key: TypeAlias = tuple[int, ...]

@@ -21,6 +21,7 @@ from penstock.content.syntax.writer import format_filter
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.transport.congestion.facts import FlowState
+from penstock.transport.congestion.flow import ControlledFlow
 from penstock.transport.congestion.gate import ACKS, FLOORED, FLOWS, UNKNOWN, Gate, believed_ns
 from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.meter import Meter
@@ -29,7 +30,7 @@ from penstock.transport.congestion.reporter import CLR_MASK
 from penstock.transport.congestion.rtt import R_FIRST_NS
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.congestion.suppression import ROUND_TRIPS
-from penstock.transport.congestion.table import ControlledFlow, FlowTable
+from penstock.transport.congestion.table import FlowTable
 from penstock.wire.codec.message import size_message
 from penstock.wire.frames.ack import Ack
 from penstock.wire.frames.data import Echo, Flow, FlowDetail

@@ -1,0 +1,62 @@
+"""What links carried and hold, for the trace: counters into what happened between two samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.kernel.instant import Duration, Instant
+from penstock.sim.link import Link
+from penstock.trace.records import LinkSample, QueueSample
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """A link's counters, since the start."""
+
+    sent_bytes: int = 0
+    sent_packets: int = 0
+    queue_full: int = 0
+    loss: int = 0
+    down: int = 0
+    corrupt: int = 0
+    # As it was when these were counted.
+    rate_bps: int | None = None
+
+    def all(self) -> tuple[int, ...]:
+        return (
+            self.sent_bytes, self.sent_packets,
+            self.queue_full, self.loss, self.down, self.corrupt,
+        )  # fmt: skip
+
+
+_NOTHING: Final = _Counts()
+
+
+class LinkSamples:
+    """Of one network."""
+
+    def __init__(self) -> None:
+        self._before: Final[dict[str, _Counts]] = {}
+
+    def of(
+        self, link: Link[Any], interval_ns: Duration, *, now: Instant
+    ) -> tuple[LinkSample, QueueSample]:
+        """What it carried since the sample before, and what waits."""
+        sample = link.sample()
+        # What waits has not been sent yet.
+        counts = _Counts(
+            link.sent_bytes - sample.queue_bytes,
+            link.sent_frames - sample.queue_frames,
+            **link.dropped,
+            rate_bps=link.rate_bps,
+        )
+        before = self._before.get(link.name, _NOTHING)
+        # Who changes a rate does so between two samples, or together with the first of them.
+        capacity_bps = before.rate_bps or link.rate_bps
+        self._before[link.name] = counts
+        since = [a - b for a, b in zip(counts.all(), before.all(), strict=True)]
+        return (
+            LinkSample(now, link.name, interval_ns, capacity_bps, *since),
+            QueueSample(now, link.name, sample.queue_frames, sample.queue_bytes, None),
+        )
