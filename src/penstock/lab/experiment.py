@@ -360,8 +360,10 @@ class RecordPart(Part, frozen=True, kw_only=True):
 class ResponsePart(Part, frozen=True, kw_only=True):
     """Which curves of the response function there are."""
 
-    rtts_ms: tuple[Positive, ...] = (10, 20, 100, 200)
-    loss_event_rates: tuple[Annotated[float, Meta(gt=0, le=1)], ...] = (0.001, 0.01, 0.1)
+    rtts_ms: list[Positive] = field(default_factory=lambda: [10, 20, 100, 200])
+    loss_event_rates: list[Annotated[float, Meta(gt=0, le=1)]] = field(
+        default_factory=lambda: [0.001, 0.01, 0.1]
+    )
 
 
 class MeasurePart(Part, frozen=True, kw_only=True):
