@@ -26,7 +26,8 @@ from penstock.sim.host import Host, Outlets
 from penstock.sim.link_samples import LinkSamples
 from penstock.sim.observe import DropReason as SimDropReason
 from penstock.sim.observe import Observer
-from penstock.sim.tcp import Passing, TcpConnection, TcpCounts
+from penstock.sim.tcp import Passing, TcpConnection
+from penstock.sim.tcp_samples import TcpSamples
 from penstock.sim.world import World
 from penstock.trace.fates import DropReason, HopDecision, PublisherFate, ReceiverFate
 from penstock.trace.records import (
@@ -114,7 +115,7 @@ class Recorder(Observer):
         self._subscribers: Final[list[str]] = []
         self._interests: Final[MatchingIndex[int]] = MatchingIndex()
         self._links: Final = LinkSamples()
-        self._connections: Final[dict[TcpConnection, TcpCounts]] = {}
+        self._tcp: Final = TcpSamples()
         self._flows: Final = FlowSamples(self._endpoints)
         self._network: Network | None = None
 
@@ -160,7 +161,7 @@ class Recorder(Observer):
 
     def connection(self, connection: TcpConnection) -> None:
         """Is sampled whenever links are."""
-        self._connections[connection] = TcpCounts()
+        self._tcp.watch(connection)
 
     def published(self, frame: Data, waited_ns: Duration = 0) -> None:
         """A publisher, whose numbers count from 0, sends a message now."""
@@ -397,8 +398,8 @@ class Recorder(Observer):
             for host in self.network.world.hosts.values():
                 self._sample_caches(host)
         if self._wants(TcpSample):
-            for connection in self._connections:
-                self._sample_tcp(connection)
+            for sample in self._tcp.take(now=self.network.world.now):
+                self._add(sample)
         if self._wants(FlowSample):
             now = self.network.world.now
             for host in self.network.world.hosts.values():
@@ -426,11 +427,3 @@ class Recorder(Observer):
             publisher = self._publishers.get(held.pub)
             if publisher is not None:
                 self._add(CacheSample(now, host.name, publisher.name, *held[1:]))
-
-    def _sample_tcp(self, connection: TcpConnection) -> None:
-        now, counts, sender = self.network.world.now, connection.counts(), connection.sender
-        before = self._connections[connection]
-        self._connections[connection] = counts
-        since = TcpCounts(*[a - b for a, b in zip(counts, before, strict=True)])
-        link, window = connection.link_name, sender.window.size
-        self._add(TcpSample(now, connection.name, link, *since, window, sender.srtt_ns))

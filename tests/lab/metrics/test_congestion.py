@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from penstock.fairness.jain import jain
 from penstock.kernel.instant import SECOND
-from penstock.lab.metrics.congestion import Congestion, jain, settled_after, swing_of
+from penstock.lab.metrics.congestion import Congestion, settled_after, swing_of
 from penstock.trace.fates import PublisherFate
 from penstock.trace.records import Arrival, Feedback, Publication, QueueSample, Row, Signal
 from tests.lab.metrics.batches import context, feed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -59,10 +61,31 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, dict[Key, fl
     return read_result(out / "result.json"), keyed(rows)
 
 
+def both_ways(
+    out: Path, id_: str, settings: Sequence[str], metrics: list[str]
+) -> list[tuple[Seen, dict[Key, float]]]:
+    """Of each variant, what the lab saw, and what kernels find in its trace."""
+    told = [part for setting in settings for part in ("--set", setting)]
+    # One process: its children would be forked from one that may have started Java.
+    told += ["--processes", "1"]
+    done = CliRunner().invoke(
+        app, ["lab", "run", id_, "--keep", "--seed", "1", "--out", str(out), *told]
+    )
+    assert done.exit_code == 0, done.output
+    result = read_result(out / "result.json")
+    reader = TraceReader(out / "traces")
+    found = []
+    for run in reader.run_ids():
+        variant = reader.run(run).variant
+        batches = measure(out / "traces", run, metrics).batches()
+        figures = keyed(row for batch in batches for row in batch.to_pylist())
+        found.append((Seen(result.variants[variant], result.series[variant]), figures))
+    return found
+
+
 @pytest.fixture(scope="module")
 def recovered(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Seen, dict[Key, float]]]:
-    """Each way of recovery: what the lab saw, and what kernels find in its trace."""
-    out = tmp_path_factory.mktemp("recovery")
+    """Each way of recovery."""
     settings = (
         "run.duration_s=3",
         "run.drain_s=2",
@@ -70,51 +93,21 @@ def recovered(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Seen, dict
         "clients.subscribers.count=12",
         "network.link.loss=0.05",
     )
-    told = [part for setting in settings for part in ("--set", setting)]
-    # One process: its children would be forked from one that may have started Java.
-    told += ["--processes", "1"]
-    done = CliRunner().invoke(
-        app, ["lab", "run", "M-4.5", "--keep", "--seed", "1", "--out", str(out), *told]
-    )
-    assert done.exit_code == 0, done.output
-    result = read_result(out / "result.json")
-    reader = TraceReader(out / "traces")
-    found = []
-    for run in reader.run_ids():
-        variant = reader.run(run).variant
-        metrics = ["rates", "repaired", "recovery", "caches"]
-        batches = measure(out / "traces", run, metrics).batches()
-        figures = keyed(row for batch in batches for row in batch.to_pylist())
-        found.append((Seen(result.variants[variant], result.series[variant]), figures))
-    return found
+    metrics = ["rates", "repaired", "recovery", "caches"]
+    return both_ways(tmp_path_factory.mktemp("recovery"), "M-4.5", settings, metrics)
 
 
 @pytest.fixture(scope="module")
 def controlled(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Seen, dict[Key, float]]]:
-    """Two ways of congestion control: what the lab saw, and what kernels find in its trace."""
-    out = tmp_path_factory.mktemp("congestion")
+    """Each way of congestion control."""
     settings = (
         "run.duration_s=4",
         "run.drain_s=1",
         "transport.congestion.queue=100",
         "clients.publishers.publish.rate={kind='constant', rate=1200}",
     )
-    told = [part for setting in settings for part in ("--set", setting)]
-    told += ["--processes", "1"]
-    done = CliRunner().invoke(
-        app, ["lab", "run", "M-5.9", "--keep", "--seed", "1", "--out", str(out), *told]
-    )
-    assert done.exit_code == 0, done.output
-    result = read_result(out / "result.json")
-    reader = TraceReader(out / "traces")
-    found = []
-    for run in reader.run_ids():
-        variant = reader.run(run).variant
-        metrics = ["rates", "congestion", "receivers", "links", "drops", "fairness"]
-        batches = measure(out / "traces", run, metrics).batches()
-        figures = keyed(row for batch in batches for row in batch.to_pylist())
-        found.append((Seen(result.variants[variant], result.series[variant]), figures))
-    return found
+    metrics = ["rates", "congestion", "receivers", "links", "drops", "fairness"]
+    return both_ways(tmp_path_factory.mktemp("congestion"), "M-5.9", settings, metrics)
 
 
 def test_what_control_did_is_what_the_result_says(

@@ -12,11 +12,11 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from penstock.fairness.jain import jain
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.metrics.base import (
     Context,
     Figure,
-    Floats,
     Ints,
     Metric,
     has_left,
@@ -104,7 +104,7 @@ class Congestion(Metric):
         if len(rates) <= _RATES_MAX:
             found = {f"rate.{name}": Figure(float(rate), "/s") for name, rate in rates.items()}
         if rates:
-            found["jain"] = Figure(jain(np.array(list(rates.values()))))
+            found["jain"] = Figure(jain(rates.values()))
         together = sum((came[part] for came in self._came.values()), self._none[part])
         settled = settled_after(together)
         if settled is not None:
@@ -166,12 +166,6 @@ class Congestion(Metric):
 
     def _take_queues(self, batch: Batch) -> None:
         self._queued.append(batch.columns["held_bytes"].values)
-
-
-def jain(rates: Floats) -> float:
-    """1 if all get the same, 1/n if one gets all."""
-    squares = float((rates**2).sum())
-    return float(rates.sum()) ** 2 / (len(rates) * squares) if squares else 1.0
 
 
 def settled_after(slots: Ints) -> int | None:
