@@ -280,6 +280,7 @@ def make_market(name: str, market: Market) -> Topics | Zipf:
             values=market.zipf.values,
             exponent=market.zipf.exponent,
             constraints_max=market.zipf.constraints,
+            asked_share=market.zipf.asked_share,
             payload_bytes=market.payload_bytes,
         )
     return Topics(

@@ -166,6 +166,8 @@ class ZipfPart(Part, frozen=True, kw_only=True):
     exponent: NotNegative = 1
     # A filter has one to so many.
     constraints: Annotated[int, Meta(ge=1, le=64)] = 5
+    # So many of all messages have values that filters ask for.
+    asked_share: Chance = 1
 
 
 class Market(Part, frozen=True, kw_only=True):

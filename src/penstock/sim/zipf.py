@@ -2,7 +2,7 @@
 
 The v-th value of each attribute comes with a probability in proportion to 1/v^s. A filter
 asks for one to five attributes, each for a value that is drawn likewise: a few filters match
-much, and most match little.
+much, and most match little. Of all messages a share may be of values that no filter asks for.
 
 Knows nothing of time, as `content` does not.
 """
@@ -20,6 +20,9 @@ from penstock.content.filter import Filter, Predicate
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 
+# Of the length that values have, so that these messages are as large as others.
+_UNASKED = "w0"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Zipf:
@@ -30,6 +33,8 @@ class Zipf:
     values: int = 20
     exponent: float = 1.0
     constraints_max: int = 5
+    # How many of all messages have values that filters ask for.
+    asked_share: float = 1.0
     payload_bytes: int = 0
 
     def __post_init__(self) -> None:
@@ -47,8 +52,10 @@ class Zipf:
     def message(self, rng: Random, cumulative: Sequence[float] | None = None) -> Message:
         """One message; pass `cumulative()` when making many."""
         drawn = cumulative or self.cumulative()
+        asked = self.asked_share >= 1 or rng.random() < self.asked_share
         attributes = {
-            self._attribute(number): self._value(rng, drawn) for number in range(self.attributes)
+            self._attribute(number): self._value(rng, drawn) if asked else _UNASKED
+            for number in range(self.attributes)
         }
         return Message.trusted(attributes, bytes(self.payload_bytes))
 
@@ -65,7 +72,7 @@ class Zipf:
         """How probable it is that a message matches the filter."""
         (wanted,) = interest.filters
         shares = [1 / (rank + 1) ** self.exponent for rank in range(self.values)]
-        probable = 1.0
+        probable = self.asked_share
         for constraint in wanted.constraints:
             probable *= shares[int(str(constraint.operand)[1:])] / sum(shares)
         return probable
