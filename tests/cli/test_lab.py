@@ -69,6 +69,20 @@ def test_replays_and_changes_do_not_replace_the_result(place: Path) -> None:
     assert (place / "out/lab/T-1/quick+seed-3+run.drain_s=1/result.json").exists()
 
 
+def test_one_variant_alone_is_a_part_of_the_whole(place: Path) -> None:
+    text = (place / "t.toml").read_text()
+    (place / "t.toml").write_text(text + "\n[variants.off]\n[variants.slow]\nrun.drain_s = 2\n")
+    alone = lab("run", "t.toml", "--variant", "slow", "--out", "a")
+    assert alone.exit_code == 0, alone.output
+    (part,) = json.loads((place / "a/result.json").read_text())["trace_hashes"].items()
+    begun = {path: path.stat().st_mtime_ns for path in (place / "a/runs").rglob("*.*")}
+    assert lab("run", "t.toml", "--resume", "--out", "a").exit_code == 0
+    whole = json.loads((place / "a/result.json").read_text())["trace_hashes"]
+    assert len(whole) == 2
+    assert part in whole.items()
+    assert all(path.stat().st_mtime_ns == at for path, at in begun.items())
+
+
 def test_a_place_that_cannot_be_written_to_is_refused_at_once(place: Path) -> None:
     printed = lab("run", "t.toml", "--out", "t.toml")
     assert printed.exit_code == 2
@@ -131,6 +145,7 @@ def test_two_results_are_compared(place: Path) -> None:
         (("run", "t.toml", "--profile", "huge"), "choose from quick, paper"),
         (("run", "M-99"), "there is no experiment 'M-99'"),
         (("run", "t.toml", "--set", "nothing"), "key=value"),
+        (("run", "t.toml", "--variant", "on"), "T-1 has no variant 'on'; there are off"),
         (("diff", "a", "b"), "cannot read a"),
     ],
 )

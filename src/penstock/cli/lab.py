@@ -92,6 +92,10 @@ def run(
         int | None, typer.Option(help="How many, from 1; as many as the file says if left out.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Replays this one alone.")] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this variant; may be given again. All of them if left out."),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Another value for a key of the file."),
@@ -118,17 +122,22 @@ def run(
       penstock lab run M-3.1 --check
       penstock lab run M-3.1 --profile paper --seeds 5 --resume
       penstock lab run M-4.3 --set network.link.loss=0.001 --keep
+      penstock lab run M-5.9 --variant off --variant default --seed 1
     """
     from penstock.lab.load import find
+    from penstock.lab.orderings import results_of
     from penstock.lab.perform import Plan, jobs_of, perform
     from penstock.lab.result import write_result
 
     source = find(name)
-    where = out or _default_place(source.experiment.id, profile, seed, set_ or [])
+    where = out or _default_place(
+        source.experiment.id, profile, seed, [*(variant or ()), *(set_ or ())]
+    )
     plan = Plan(
         profile=profile,
         seeds=_seeds(seeds, seed),
         sets=set_ or [],
+        variants=results_of(source.experiment, variant) if variant else None,
         processes=processes,
         keep=where / "traces" if keep else None,
         runs=where / "runs",
@@ -195,13 +204,13 @@ def diff(
         typer.echo("no metric differs")
 
 
-def _default_place(id_: str, profile: str, seed: int | None, sets: Sequence[str]) -> Path:
-    """A replay or a change does not replace the result of the experiment itself."""
+def _default_place(id_: str, profile: str, seed: int | None, apart: Sequence[str]) -> Path:
+    """A replay, a part or a change does not replace the result of the experiment itself."""
     name = profile
     if seed is not None:
         name += f"+seed-{seed}"
-    if sets:
-        name += "+" + "+".join(re.sub(r"[^\w.=-]+", "_", text) for text in sets)
+    if apart:
+        name += "+" + "+".join(re.sub(r"[^\w.=-]+", "_", text) for text in apart)
     return Path("out/lab") / re.sub(r"[^\w.+-]", "-", id_) / name[:120]
 
 

@@ -149,12 +149,21 @@ def result_name(experiment: Experiment, variant: str, ordering: str | None) -> s
 
 def result_names(experiment: Experiment) -> list[str]:
     """All that a result may have, each once."""
-    names = [
+    return list(dict.fromkeys(results_of(experiment, experiment.variants)))
+
+
+def results_of(experiment: Experiment, variants: Collection[str]) -> list[str]:
+    """All that these variants may have."""
+    unknown = [name for name in variants if name not in experiment.variants]
+    if unknown:
+        there = ", ".join(experiment.variants)
+        raise UsageError(f"{experiment.id} has no variant {unknown[0]!r}; there are {there}")
+    return [
         result_name(experiment, variant, ordering)
         for variant in experiment.variants
+        if variant in variants
         for ordering in (None, *experiment.orderings)
     ]
-    return list(dict.fromkeys(names))
 
 
 def chosen(experiment: Experiment, names: Collection[str]) -> dict[str, list[str]]:
