@@ -26,7 +26,16 @@ from penstock.wire.serial import SEQ_BITS, after
 class Publisher:
     """Makes the frames of one epoch."""
 
-    __slots__ = ("_departed", "_epoch", "_is_literal", "_keeper", "_pub", "_rate", "_seq")
+    __slots__ = (
+        "_checked",
+        "_departed",
+        "_epoch",
+        "_is_literal",
+        "_keeper",
+        "_pub",
+        "_rate",
+        "_seq",
+    )
 
     def __init__(self, pub: int, epoch: int, encoder: Encoder, settings: EndpointSettings) -> None:
         self._pub: Final = pub
@@ -36,6 +45,8 @@ class Publisher:
         self._rate: Final = SendRate(settings.rate_over_ns)
         self._seq = 0
         self._departed: Instant | None = None
+        # The message that was checked last, and its bytes: most leave at once.
+        self._checked: tuple[Message, int] | None = None
 
     def frame(
         self, message: Message, now: Instant, flows: tuple[Flow, ...] = (), head: Head = NO_HEAD
@@ -57,8 +68,10 @@ class Publisher:
             record=self._keeper.attach(message, now),
             literal=self._is_literal,
         )
+        checked = self._checked
+        known_bytes = checked[1] if checked is not None and checked[0] is message else None
         try:
-            frame = fit(frame)
+            frame = fit(frame, known_bytes)
         except UsageError:
             # Too large to leave: it has no number, and later records must not tell of it.
             self._keeper.retract()
@@ -69,7 +82,7 @@ class Publisher:
 
     def check(self, message: Message) -> None:
         """Refuses what is too large to leave, before it waits for its turn."""
-        check_message(message)
+        self._checked = message, check_message(message)
 
 
 class SendRate:

@@ -52,12 +52,12 @@ class FewFlows:
 
     def match(self, message: Message) -> list[ControlledFlow]:
         """The flows that it is in, in the order of their numbers."""
-        keys = message.keys
-        candidates = self._others
+        key_of = message.keys.get
+        candidates = [*self._others]
         for attribute, by_key in self._by_value.items():
-            key = keys.get(attribute)
-            if key is not None and key in by_key:
-                candidates = candidates + by_key[key]
+            key = key_of(attribute)
+            if key is not None:
+                candidates += by_key.get(key, ())
         get = message.attributes.get
         matched = []
         for flow, tests in candidates:

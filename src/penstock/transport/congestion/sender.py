@@ -345,8 +345,13 @@ class Sender:
     @property
     def _is_current(self) -> bool:
         """Whether those that wait are matched with the flows that there are."""
+        version, changes, start_of = self._matched_with
         table = self.table
-        return self._matched_with == (table.version, table.changes, self._start_of)
+        return (
+            version == table.version
+            and changes == table.changes
+            and start_of == (0 if self._start is None else 2 - self._is_told)
+        )
 
     def _is_moved(self, moved: Sequence[ControlledFlow]) -> bool:
         """Whether flows that came or went make a difference to those that wait."""

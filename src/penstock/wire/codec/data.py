@@ -168,13 +168,15 @@ def check_message(message: Message) -> int:
     return message_bytes
 
 
-def fit(frame: Data) -> Data:
+def fit(frame: Data, message_bytes: int | None = None) -> Data:
     """The frame with its record cut, oldest entry first, until it is small enough.
 
-    What is left without any record must be small enough for a REPAIR.
+    What is left without any record must be small enough for a REPAIR. `message_bytes` is
+    what `check_message` said, if it was asked before.
     """
     frame.check()
-    message_bytes = check_message(frame.message)
+    if message_bytes is None:
+        message_bytes = check_message(frame.message)
     flows_bytes = size_flows(frame.flows) if frame.flows else 0
     if REPAIR_HEAD_BYTES + flows_bytes + message_bytes > FRAME_BYTES_MAX:
         raise UsageError(
