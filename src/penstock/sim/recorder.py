@@ -21,37 +21,30 @@ from penstock.content.message import Message
 from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.machine import Deliver, Record
 from penstock.overlay.decisions import Decision
-from penstock.sim.flow_samples import FlowSamples, waiting_at
 from penstock.sim.host import Host, Outlets
-from penstock.sim.link_samples import LinkSamples
 from penstock.sim.observe import DropReason as SimDropReason
 from penstock.sim.observe import Observer
+from penstock.sim.samples.flows import waiting_at
+from penstock.sim.samples.sampler import Sampler
 from penstock.sim.tcp import Passing, TcpConnection
-from penstock.sim.tcp_samples import TcpSamples
 from penstock.sim.world import World
 from penstock.trace.fates import DropReason, HopDecision, PublisherFate, ReceiverFate
 from penstock.trace.records import (
     Arrival,
-    CacheSample,
     Delivery,
     Drop,
     Edge,
     Expected,
     Feedback,
-    FlowSample,
     Hop,
-    LinkSample,
     Loss,
     Publication,
-    QueueSample,
     Repair,
     Request,
     Signal,
-    TcpSample,
 )
 from penstock.tracefile.retention import Recording
 from penstock.transport.congestion.facts import Acknowledged, Echoed, Reported
-from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Departed, Dropped, Receipt, Unseen
 from penstock.transport.recovery.receiver import Answered, Asked, Told
 from penstock.wire import size_of
@@ -114,9 +107,7 @@ class Recorder(Observer):
         self._endpoints: Final[dict[int, str]] = {}
         self._subscribers: Final[list[str]] = []
         self._interests: Final[MatchingIndex[int]] = MatchingIndex()
-        self._links: Final = LinkSamples()
-        self._tcp: Final = TcpSamples()
-        self._flows: Final = FlowSamples(self._endpoints)
+        self._sampler: Final = Sampler(recording, self._endpoints, self._publisher_name)
         self._network: Network | None = None
 
     @property
@@ -130,9 +121,8 @@ class Recorder(Observer):
         self._network = network
         if self._wants(Drop):
             network.world.observe(self)
-        samples = (LinkSample, QueueSample, CacheSample, FlowSample, TcpSample)
-        if sample_every_ns is not None and any(self._wants(sample) for sample in samples):
-            self._sample_after(sample_every_ns)
+        if sample_every_ns is not None:
+            self._sampler.begin(network.world, sample_every_ns)
 
     def built(self) -> None:
         """Everything is in place: records what the network is like."""
@@ -161,7 +151,7 @@ class Recorder(Observer):
 
     def connection(self, connection: TcpConnection) -> None:
         """Is sampled whenever links are."""
-        self._tcp.watch(connection)
+        self._sampler.connection(connection)
 
     def published(self, frame: Data, waited_ns: Duration = 0) -> None:
         """A publisher, whose numbers count from 0, sends a message now."""
@@ -385,45 +375,6 @@ class Recorder(Observer):
             traffic_class = "tcp"
         self._add(Drop(now, place, _REASONS[reason], traffic_class, size_bytes, *packet, *message))
 
-    # Samples.
-
-    def _sample_after(self, interval_ns: Duration) -> None:
-        events = self.network.world.events
-        events.schedule(events.now + interval_ns, self._sample, interval_ns)
-
-    def _sample(self, interval_ns: Duration) -> None:
-        if self._wants(LinkSample) or self._wants(QueueSample):
-            self._sample_links(interval_ns)
-        if self._wants(CacheSample):
-            for host in self.network.world.hosts.values():
-                self._sample_caches(host)
-        if self._wants(TcpSample):
-            for sample in self._tcp.take(now=self.network.world.now):
-                self._add(sample)
-        if self._wants(FlowSample):
-            now = self.network.world.now
-            for host in self.network.world.hosts.values():
-                for row in self._flows.of(host, interval_ns, now=now):
-                    self._add(row)
-        self._sample_after(interval_ns)
-
-    def _sample_links(self, interval_ns: Duration) -> None:
-        for link in self.network.world.links.values():
-            # Access links have no queue and no loss: nothing to be seen.
-            if link.rate_bps is not None:
-                carried, queued = self._links.of(link, interval_ns, now=self.network.world.now)
-                if self._wants(LinkSample):
-                    self._add(carried)
-                if self._wants(QueueSample):
-                    self._add(queued)
-
-    def _sample_caches(self, host: Host[Any, Any]) -> None:
-        endpoint = host.machine
-        if not isinstance(endpoint, Endpoint) or endpoint.recovery is None:
-            return
-        now = self.network.world.now
-        recovery = endpoint.recovery
-        for held in (*recovery.caches.sample(), *recovery.own_cache.sample()):
-            publisher = self._publishers.get(held.pub)
-            if publisher is not None:
-                self._add(CacheSample(now, host.name, publisher.name, *held[1:]))
+    def _publisher_name(self, number: int) -> str | None:
+        publisher = self._publishers.get(number)
+        return None if publisher is None else publisher.name
