@@ -10,7 +10,7 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND
-from penstock.lab.experiment import Experiment, Ordering, TransportPart
+from penstock.lab.experiment import Experiment
 from penstock.lab.load import Source
 from penstock.lab.orderings import (
     chosen,
@@ -19,6 +19,7 @@ from penstock.lab.orderings import (
     result_names,
     with_orderings,
 )
+from penstock.lab.parts.transport import Ordering, TransportPart
 from penstock.lab.perform import Plan, jobs_of, perform
 from penstock.trace.records import Arrival, Delivery, Loss
 from penstock.tracefile.reader import TraceReader

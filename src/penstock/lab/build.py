@@ -22,21 +22,18 @@ from penstock.kernel.seeds import Seeds
 from penstock.lab.channel import build_channel
 from penstock.lab.cross import add_tcp
 from penstock.lab.document import Document
-from penstock.lab.experiment import (
-    BrokerPart,
+from penstock.lab.experiment import Experiment
+from penstock.lab.orderings import endpoint_settings, ordering_settings
+from penstock.lab.parts.network import BrokerPart, LinkPart, NetworkPart, Shape
+from penstock.lab.parts.workload import (
     BurstRate,
     ConstantRate,
-    Experiment,
     Group,
-    LinkPart,
     Market,
-    NetworkPart,
     PointsRate,
     PublishPart,
     RampRate,
-    Shape,
 )
-from penstock.lab.orderings import endpoint_settings, ordering_settings
 from penstock.lab.scene import Scene, blaming
 from penstock.sim import schedule, topology
 from penstock.sim.broker_network import BrokerNetwork

@@ -8,8 +8,9 @@ from typing import Final
 from penstock.kernel.instant import MILLISECOND, Duration, Instant, seconds
 from penstock.kernel.seeds import Seeds
 from penstock.lab.document import Document
-from penstock.lab.experiment import ChannelPart, ClockPart, Experiment
+from penstock.lab.experiment import Experiment
 from penstock.lab.orderings import endpoint_settings, ordering_settings
+from penstock.lab.parts.network import ChannelPart, ClockPart
 from penstock.lab.scene import Scene, blaming
 from penstock.sim import schedule
 from penstock.sim.channel.coins import Coins

@@ -6,7 +6,8 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant, seconds
 from penstock.kernel.seeds import Seeds
 from penstock.lab.document import Document
-from penstock.lab.experiment import Experiment, TcpPart
+from penstock.lab.experiment import Experiment
+from penstock.lab.parts.network import TcpPart
 from penstock.lab.scene import blaming
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.recorder import Recorder

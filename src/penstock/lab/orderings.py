@@ -17,11 +17,11 @@ import msgspec
 from penstock.content.bloom import BloomParams
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Duration
-from penstock.lab.experiment import (
+from penstock.lab.experiment import Experiment
+from penstock.lab.parts.transport import (
     CongestionPart,
     ConstantOrdering,
     DefaultOrdering,
-    Experiment,
     LiteralOrdering,
     OffOrdering,
     Ordering,

@@ -1,0 +1,1 @@
+"""The tables that an experiment's file is made of."""
