@@ -20,9 +20,9 @@ WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2)
 _DISCOUNT_FROM: Final = 2.0
 _DISCOUNT_MIN: Final = 0.25
 # Two in a row, shorter than this part of what was before them.
-_SHORT: Final = 0.25
+_SHORT: Final = 0.4
 _SHORT_TIMES: Final = 2
-_SHORT_DISCOUNT: Final = 0.5
+_SHORT_DISCOUNT: Final = 0.4
 
 
 class _Closed:
