@@ -55,12 +55,36 @@ def test_who_waits_for_room_learns_that_the_node_is_closed() -> None:
         endless = replace(SLOW, initial_rate_mps=0.001)
         async with serve("127.0.0.1:0", agreement=QUICK) as broker:
             where = f"udp://{broker.address}"
-            async with connect(where, agreement=QUICK, congestion=endless) as node:
+            async with connect(where, agreement=QUICK, congestion=endless, linger=0) as node:
                 waiting = asyncio.create_task(tick(node, 100))
                 await asyncio.sleep(0.1)
                 assert not waiting.done()
             with pytest.raises(UsageError, match="this node is closed"):
                 await waiting
+            with pytest.raises(UsageError, match="this node is closed"):
+                await node.publish({"tick": 101})
+            # The first left; five waited.
+            assert node.counters["transport"]["dropped_at_source"] == 5
+
+    run(program())
+
+
+def test_what_waits_at_the_end_may_still_leave() -> None:
+    async def program() -> None:
+        async with (
+            serve("127.0.0.1:0", agreement=QUICK) as broker,
+            connect(f"udp://{broker.address}", agreement=QUICK) as subscriber,
+            subscriber.subscribe(TICKS) as ticks,
+        ):
+            where = f"udp://{broker.address}"
+            patient = replace(SLOW, queue_max=100)
+            async with connect(where, agreement=QUICK, congestion=patient) as publisher:
+                await tick(publisher, 20)
+                assert publisher.counters["queue"]["waiting"] > 0
+                assert await publisher.drain(0.001) > 0
+            assert publisher.counters["queue"]["waiting"] == 0
+            assert publisher.counters["transport"]["dropped_at_source"] == 0
+            assert numbers(await take(ticks, 20)) == list(range(20))
 
     run(program())
 

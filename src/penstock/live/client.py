@@ -35,6 +35,7 @@ from penstock.live.queue import Queue
 from penstock.live.subscription import QUEUE_MAX, NodePump, Subscription
 from penstock.live.volunteer import Volunteer
 from penstock.overlay.client import Client
+from penstock.transport.congestion.quotas import check_weight
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Dropped, Loss, Receipt, Unseen
@@ -51,6 +52,7 @@ from penstock.wire.frames.data import MessageId
 from penstock.wire.frames.sub import Sub
 
 TIMEOUT_S: Final = 5.0
+LINGER_S: Final = 5.0
 _PUBLISHER_BITS: Final = 64
 # A publisher that never waits lets the rest of its program run after so many messages.
 _PUBLISHED_PER_TURN: Final = 64
@@ -96,6 +98,7 @@ class Node:
             "transport": Counter(self._pump.machine.counters),
             "client": Counter(self._client.counters),
             "socket": dict(self._pump.counters),
+            "queue": {"waiting": self._pump.machine.waiting},
             # By the receivers' numbers.
             "refused": {f"{who:016x}": sum(why.values()) for who, why in refused.items()},
         }
@@ -124,7 +127,7 @@ class Node:
         return self._pump.call(lambda endpoint, now: endpoint.publish(message, now=now)).id
 
     async def _offer(self, message: Message) -> MessageId | None:
-        await self._queue.room()
+        await self._queue.room(message)
         self._pump.call(lambda endpoint, now: endpoint.offer(message, now=now))
         return self._queue.name_of(message)
 
@@ -138,12 +141,14 @@ class Node:
         late: Late | None = None,
         ordering: OrderingSettings = DEFAULT,
         queue_max: int = QUEUE_MAX,
+        weight: float = 1.0,
     ) -> Subscription:
         """What matches, each publisher's messages in order as far as `max_delay` seconds allow.
 
         Of the messages that were overtaken and do come, a share of
         `violation_probability` may come too late: they are handed over all the same,
         or not (`late="drop"`). `order=False` hands over what arrives as it arrives.
+        Where congestion control cannot let all through, each filter gets as much for its `weight`.
         `ordering` sets all there is to set; what else is given overrules it. The
         subscription begins when it is entered, with `async with`.
         """
@@ -162,6 +167,7 @@ class Node:
             chosen,
             queue_max,
             usual=ordering.latch,
+            weight=check_weight(number("weight", weight)),
             pump=self._pump,
             begun=self._begun,
             ready=self.ready,
@@ -194,8 +200,24 @@ class Node:
                 f" 'penstock broker --listen {self._where}', or check that its --network is ours"
             ) from None
 
+    async def drain(self, timeout: float | None = None) -> int:
+        """Until all messages that wait for their turn have left; returns how many still wait.
+
+        Without congestion control none ever does.
+        """
+        timeout_s = None if timeout is None else number("timeout", timeout)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._queue.empty()
+        except TimeoutError:
+            pass
+        return self._pump.machine.waiting
+
     def close(self) -> None:
-        """Ends all subscriptions and the node; closing twice is no error."""
+        """Ends all subscriptions and the node; closing twice is no error.
+
+        Messages that wait for their turn are lost, and counted as dropped: see `drain`.
+        """
         for subscription in list(self._begun.values()):
             subscription.end()
         self._pump.close()
@@ -253,6 +275,7 @@ async def connect(
     congestion: CongestionSettings | None = None,
     agreement: Agreement = USUAL,
     timeout: float = TIMEOUT_S,
+    linger: float = LINGER_S,
 ) -> AsyncIterator[Node]:
     """A node of the broker at `where`, such as "udp://127.0.0.1:7400".
 
@@ -262,10 +285,11 @@ async def connect(
     `record` says what each message tells of those before it. With `recovery`, such as
     `RecoverySettings()`, what was lost is asked for, and others are given what they lost.
     With `congestion`, such as `CongestionSettings()`, publishers send no more than the slowest
-    way to a receiver bears of what that receiver wants; both sides must have it.
+    way to a receiver bears of what that receiver wants; both sides must have it. What then
+    still waits at the end of the block has `linger` seconds to leave.
     """
     target = address.parse(where)
-    timeout_s = number("timeout", timeout)
+    timeout_s, linger_s = number("timeout", timeout), number("linger", linger)
     # What is wrong with these is to be said before there is a socket to close.
     check_type(Agreement, agreement=agreement)
     encoder, settings = agreement.encoder(), _settings_of(record, recovery, congestion)
@@ -297,6 +321,7 @@ async def connect(
         node.link_up()
         await node.ready()
         yield node
+        await node.drain(linger_s)
     finally:
         node.close()
 

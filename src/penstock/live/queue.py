@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from time import monotonic_ns
 from typing import Final
 
 from penstock.content.message import Message
@@ -18,8 +19,11 @@ class Queue:
 
     def __init__(self, endpoint: Endpoint[OverlayFrame]) -> None:
         self._endpoint: Final = endpoint
+        # Nothing waits, or so little that there is room.
         self._has_room: Final = asyncio.Event()
+        self._is_empty: Final = asyncio.Event()
         self._has_room.set()
+        self._is_empty.set()
         self._is_closed = False
         self._last: Data | None = None
 
@@ -28,16 +32,22 @@ class Queue:
         """Whether there is congestion control."""
         return self._endpoint.congestion is not None
 
-    async def room(self) -> None:
+    async def room(self, message: Message) -> None:
         """Until there is room for a message, if whoever publishes is to wait for it."""
         congestion = self._endpoint.congestion
         if congestion is None or congestion.drops:
             return
-        while self._endpoint.is_full:
+        while not self._is_closed and not self._endpoint.has_room(message, now=monotonic_ns()):
             self._has_room.clear()
             await self._has_room.wait()
-            if self._is_closed:
-                raise UsageError("this node is closed: open another")
+        if self._is_closed:
+            raise UsageError("this node is closed: open another")
+
+    async def empty(self) -> None:
+        """Until everything has left, or the node is closed."""
+        while not self._is_closed and self._endpoint.waiting:
+            self._is_empty.clear()
+            await self._is_empty.wait()
 
     def name_of(self, message: Message) -> MessageId | None:
         """Of one that was offered last; None if it has not left."""
@@ -53,8 +63,13 @@ class Queue:
         """There may be room."""
         if not self._has_room.is_set() and not self._endpoint.is_full:
             self._has_room.set()
+        if not self._is_empty.is_set() and not self._endpoint.waiting:
+            self._is_empty.set()
 
     def close(self) -> None:
-        """Nobody waits any longer."""
+        """Nobody waits any longer; what has not left is lost."""
+        if not self._is_closed:
+            self._endpoint.counters["dropped_at_source"] += self._endpoint.waiting
         self._is_closed = True
         self._has_room.set()
+        self._is_empty.set()

@@ -54,6 +54,7 @@ class Subscription:
         queue_max: int,
         *,
         usual: Latch | None,
+        weight: float,
         pump: NodePump,
         begun: dict[int, Subscription],
         ready: Callable[[], Awaitable[None]],
@@ -62,6 +63,7 @@ class Subscription:
         self._ordering = ordering
         # What order returns to after it was turned off.
         self._usual = ordering.latch or usual
+        self._weight: Final = weight
         self._queue_max: Final = queue_max
         self._pump: Final = pump
         # Those of the node that have begun, by the endpoint's numbers.
@@ -237,7 +239,9 @@ class Subscription:
         return stream
 
     def _begin(self, endpoint: Endpoint[OverlayFrame], now: Instant) -> None:
-        number = endpoint.subscribe(self._predicate, ordering=self._ordering, now=now)
+        number = endpoint.subscribe(
+            self._predicate, ordering=self._ordering, weight=self._weight, now=now
+        )
         # Before anything can be handed over.
         self._number = number
         self._begun[number] = self

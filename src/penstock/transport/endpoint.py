@@ -33,6 +33,7 @@ from penstock.trace.fates import ReceiverFate
 from penstock.transport.address import Address
 from penstock.transport.congestion.congestion import Congestion
 from penstock.transport.congestion.head import NO_HEAD, Head
+from penstock.transport.congestion.quotas import check_weight
 from penstock.transport.congestion.reporter import Said
 from penstock.transport.facts import Absence, Departed, Dropped, Loss, Receipt, Unseen
 from penstock.transport.missing import Missing
@@ -153,6 +154,15 @@ class Endpoint(Reception, Generic[Carried]):
         """Whether so many messages wait to leave that whoever publishes should wait, too."""
         return self.congestion is not None and self.congestion.is_full
 
+    def has_room(self, message: Message, *, now: Instant) -> bool:
+        """Whether whoever publishes this one need not wait."""
+        return self.congestion is None or self.congestion.has_room(message, now)
+
+    @property
+    def waiting(self) -> int:
+        """Messages that were offered, and have not left."""
+        return 0 if self.congestion is None else self.congestion.waiting
+
     def _release(self, now: Instant) -> None:
         """Sends what may leave."""
         assert self.congestion is not None
@@ -170,9 +180,19 @@ class Endpoint(Reception, Generic[Carried]):
         return frame
 
     def subscribe(
-        self, predicate: Predicate, *, ordering: OrderingSettings = DEFAULT, now: Instant
+        self,
+        predicate: Predicate,
+        *,
+        ordering: OrderingSettings = DEFAULT,
+        weight: float = 1.0,
+        now: Instant,
     ) -> int:
-        """Returns the subscription's number. Equal predicates share one network subscription."""
+        """Returns the subscription's number. Equal predicates share one network subscription.
+
+        Where congestion control cannot let all through, each gets as much for its `weight`;
+        of equal predicates the one that comes last says it.
+        """
+        check_weight(weight)
         number = next(self._numbers)
         wish = self._wish(number, predicate, now)
         recovery = self._settings.recovery
@@ -188,6 +208,8 @@ class Endpoint(Reception, Generic[Carried]):
             repairs_within_ns=None if recovery is None else recovery.give_up_ns,
         )
         wish.subscriptions[number] = self._subscriptions[number] = subscription
+        if self.congestion is not None:
+            self.congestion.weigh(wish.number, weight)
         return number
 
     def adjust(self, subscription: int, ordering: OrderingSettings, *, now: Instant) -> None:
@@ -328,11 +350,11 @@ class Endpoint(Reception, Generic[Carried]):
     def _take(self, item: object, now: Instant) -> None:
         if type(item) is Data:
             if item.is_marked:
-                # Nobody else is to see it: it was not lost, and is kept as its publisher sent it.
-                if self.congestion is not None:
-                    self.congestion.marked(item, now)
+                # It was not lost, and is kept as its publisher sent it.
                 item = msgspec.structs.replace(item, is_marked=False)
-            self._on_data(item, now)
+                self._on_data(item, now, is_marked=True)
+            else:
+                self._on_data(item, now)
         elif not isinstance(item, TransportFrame) or not (
             (self.recovery is not None and self.recovery.take(item, now))
             or (self.congestion is not None and self.congestion.take(item, now))

@@ -83,7 +83,7 @@ class Reception(ABC):
     def _tell_listeners(self) -> None:
         """Of losses."""
 
-    def _on_data(self, frame: Data, now: Instant) -> None:
+    def _on_data(self, frame: Data, now: Instant, *, is_marked: bool = False) -> None:
         arrivals = self._arrivals.get(frame.pub)
         if arrivals is None or arrivals.epoch != frame.epoch:
             if arrivals is not None and not _is_new_epoch(frame, arrivals, now):
@@ -125,6 +125,9 @@ class Reception(ABC):
         if number != arrivals.highest:
             self._pass_by(arrivals, number, wishes, now)
         if self.congestion is not None and any(wish.subscriptions for wish in wishes):
+            if is_marked:
+                # Of what comes twice the mark was heard with the first.
+                self.congestion.marked(frame, now)
             self.congestion.came(frame, size_of(frame), now)
         if self.recovery is not None:
             untold = number - before - 1 - frame.record.count

@@ -262,7 +262,7 @@ def test_round_trips_are_believed_up_to_a_bound() -> None:
     scene.hear(EchoRequest(subscriber=LIAR, pub=PUBLISHER, send_ts_us=0, r_code=255))
     sender = scene.endpoint.congestion._sender  # type: ignore[union-attr]
     assert sender is not None
-    assert sender.r_max_ns == RTT_MAX_NS
+    assert sender.rounds.r_max_ns == RTT_MAX_NS
     assert all(flow.rtt_ns <= RTT_MAX_NS for flow in scene.congestion.flows)
 
 

@@ -290,7 +290,7 @@ def test_repairs_have_a_tenth() -> None:
         ({"policy": "wait"}, "policy is one of block, drop-oldest, drop-newest, not 'wait'"),
         ({"increase": 0.0}, "increase is above 0, and at most 1"),
         ({"queue_max": 0}, "receivers_max, flows_max, flows_each_max and queue_max are above 0"),
-        ({"rate_min_mps": -1.0}, "initial_rate_mps and rate_min_mps are above 0"),
+        ({"rate_min_mps": -1.0}, "initial_rate_mps and rate_min_mps are at least 0.001"),
         ({"rate_min_mps": "fast"}, "rate_min_mps is a finite number, not 'fast'"),
         ({"nominal_bytes": 0}, "nominal_bytes is at least 1"),
     ],

@@ -111,7 +111,7 @@ class Crowd:
             for me in range(scene.receivers)
         ]
         for receiver in self._receivers:
-            receiver.subscribed(1, _WANTED, 1.0)
+            receiver.subscribed(1, _WANTED)
         self._events: Final[list[tuple[Instant, int, Callable[[Instant], None]]]] = []
         self._serial: Final = count()
         self._armed: Final[list[Instant | None]] = [None] * scene.receivers

@@ -22,6 +22,8 @@ _REQUESTS_LEAST_BPS: Final = 200
 # So much may be saved up: some forty requests.
 _REQUESTS_DEPTH_BYTES: Final = 4_000
 _FLOWS_MAX: Final = 1_024
+# Whatever a message says of its flow.
+_REPAIRS_LEAST_MPS: Final = 0.1
 
 
 class Requests:
@@ -63,7 +65,7 @@ class PeerRepairs:
     def take(self, original: Data, now: Instant) -> bool:
         """Whether it may leave once more; it is as it came, with its flows."""
         buckets = [
-            self._bucket((original.pub, flow.flow_id), REPAIRS_SHARE * flow.quota_mps, now)
+            self._bucket((original.pub, flow.flow_id), flow.quota_mps, now)
             for flow in original.flows
             if flow.flow_id >= CONTROLLED_FROM
         ]
@@ -73,7 +75,8 @@ class PeerRepairs:
             bucket.take(now)
         return True
 
-    def _bucket(self, key: tuple[int, int], rate_mps: float, now: Instant) -> Bucket:
+    def _bucket(self, key: tuple[int, int], quota_mps: float, now: Instant) -> Bucket:
+        rate_mps = max(REPAIRS_SHARE * quota_mps, _REPAIRS_LEAST_MPS)
         bucket = self._buckets.get(key)
         if bucket is None:
             if len(self._buckets) >= _FLOWS_MAX:

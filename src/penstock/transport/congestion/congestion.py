@@ -21,7 +21,7 @@ from penstock.kernel.instant import Instant, earliest
 from penstock.transport.congestion.allowance import PeerRepairs
 from penstock.transport.congestion.facts import Echoed, FlowState
 from penstock.transport.congestion.flow import ControlledFlow
-from penstock.transport.congestion.gate import REASONS
+from penstock.transport.congestion.gate import ECHOES, REASONS
 from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.outbox import Waiting
 from penstock.transport.congestion.receiver import Receiver
@@ -30,6 +30,7 @@ from penstock.transport.congestion.sender import Sender
 from penstock.transport.congestion.session import Session
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.facts import Loss
+from penstock.transport.recovery.budget import Budget
 from penstock.wire.frames.ack import Ack
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
@@ -38,6 +39,8 @@ from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback
 from penstock.wire.quantise import stamp_us
 
+# A publisher that has sent nothing knows no receivers: all together are answered so often.
+_ECHOES_MPS: Final = 200.0
 _COUNTERS: Final = ("feedback", "acks", "marked", *REASONS)
 
 
@@ -65,6 +68,8 @@ class Congestion:
         self._sender: Sender | None = None
         self._receiver: Final = Receiver(me, settings, encoder, draw=draw, send=send)
         self._repairs: Final = PeerRepairs()
+        # Of who asks one that has published nothing.
+        self._echoes: Final = Budget(_ECHOES_MPS)
         self._leave_at: Instant | None = None
         for name in _COUNTERS:
             counters.setdefault(name, 0)
@@ -75,6 +80,10 @@ class Congestion:
     def is_full(self) -> bool:
         """Whether whoever publishes should wait."""
         return self._sender is not None and self._sender.is_full
+
+    def has_room(self, message: Message, now: Instant) -> bool:
+        """Whether this message can be offered though it is full."""
+        return self._sender is None or self._sender.has_room(message, now)
 
     @property
     def drops(self) -> bool:
@@ -138,9 +147,13 @@ class Congestion:
 
     # What is wanted and comes.
 
-    def subscribed(self, wish: int, predicate: Predicate, weight: float = 1.0) -> None:
+    def subscribed(self, wish: int, predicate: Predicate) -> None:
         """One more predicate."""
-        self._receiver.subscribed(wish, predicate, weight)
+        self._receiver.subscribed(wish, predicate)
+
+    def weigh(self, wish: int, weight: float) -> None:
+        """It is to get so much more, or less, than others, where not all can have all."""
+        self._receiver.weigh(wish, weight)
 
     def unsubscribed(self, wish: int, predicate: Predicate, now: Instant) -> None:
         """One less."""
@@ -181,6 +194,9 @@ class Congestion:
         receivers: int | None = 0
         if self._sender is not None:
             receivers = self._sender.on_echo_request(request, now)
+        elif not self._echoes.take(now):
+            self._counters[ECHOES] += 1
+            return
         if receivers is None:
             return
         reply = EchoReply(

@@ -32,7 +32,7 @@ class Entry:
         self.filter: Final = filter_
         self.name: Final = format_filter(filter_)
         self.bits: Final = bits
-        self.weight: Final = weight
+        self.weight = weight
         self.meter: Final = Meter()
         self.numbers: Final = Numbers()
         # As of the last reckoning.

@@ -5,10 +5,11 @@ Knows nothing of other flows, nor of who may ask for what: see `table`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from penstock.content.filter import Filter
-from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.transport.congestion.allowance import REPAIRS_SHARE
 from penstock.transport.congestion.bucket import Bucket
 from penstock.transport.congestion.meter import Meter
@@ -18,6 +19,13 @@ from penstock.wire.quantise import quantise_rate
 # How much faster than it says the receiver that acknowledges may be: who claims to be the
 # slowest and acknowledges what never came is held to its claim.
 _HEADROOM: Final = 2.0
+# For so long who has taken a flow over makes it hardly quicker than it was: whoever limited it
+# before knew what it bears, and must have the time to find out that another limits it now.
+_DISPLACED_NS: Final = SECOND
+_QUICKER: Final = 1.25
+# Nobody makes a flow more than twice as quick, or by so much, within this.
+_RAISE_NS: Final = 250 * MILLISECOND
+_RAISE_MIN_MPS: Final = 10.0
 # Of the numbers that messages have in a flow.
 SEQ_MASK: Final = (1 << 32) - 1
 
@@ -26,15 +34,19 @@ class ControlledFlow:
     """One flow."""
 
     __slots__ = (
+        "_raised_from_mps",
+        "_raised_ns",
         "bits",
         "bucket",
         "clr",
+        "displaced_mps",
+        "displaced_until",
         "filter",
         "halved_ns",
         "heard_ns",
         "id",
         "is_orphan",
-        "kin",
+        "narrower",
         "offered",
         "quota_mps",
         "repairs",
@@ -43,6 +55,7 @@ class ControlledFlow:
         "selected_ns",
         "seq",
         "told_round",
+        "wider",
         "window",
     )
 
@@ -65,11 +78,18 @@ class ControlledFlow:
         self.rtt_ns: Duration = 0
         self.heard_ns = self.selected_ns = self.halved_ns = now
         self.is_orphan = False
+        # What whoever limited it before bore, and until when it is not forgotten.
+        self.displaced_mps = quota_mps
+        self.displaced_until: Instant = now
+        # What it was when it was last looked at whether it grows too quickly, and when.
+        self._raised_from_mps = quota_mps
+        self._raised_ns = now
         # The number of the last message, and the round in which it was last announced.
         self.seq = 0
         self.told_round: int | None = None
-        # The flows that cover it, or that it covers.
-        self.kin: Final[dict[int, ControlledFlow]] = {}
+        # The flows that cover it, and those that it covers.
+        self.wider: Final[dict[int, ControlledFlow]] = {}
+        self.narrower: Final[dict[int, ControlledFlow]] = {}
         # Its quota, as messages say it.
         self.said_mps = quantise_rate(quota_mps)
 
@@ -79,6 +99,21 @@ class ControlledFlow:
         self.bucket.set_rate(quota_mps * (_HEADROOM if self._has_window else 1), now)
         self.repairs.set_rate(REPAIRS_SHARE * quota_mps, now)
         self.said_mps = quantise_rate(quota_mps)
+
+    def displace(self, quotas_mps: Sequence[float], now: Instant) -> None:
+        """Another limits it from now on, instead of those who limited it, or parts of it, so."""
+        if quotas_mps:
+            self.displaced_mps = min(quotas_mps)
+            self.displaced_until = now + _DISPLACED_NS
+
+    def believed(self, quota_mps: float, now: Instant) -> float:
+        """So much of what whoever limits it asks for."""
+        if not 0 <= now - self._raised_ns < _RAISE_NS or quota_mps < self._raised_from_mps:
+            self._raised_from_mps, self._raised_ns = min(self.quota_mps, quota_mps), now
+        most_mps = max(2 * self._raised_from_mps, self._raised_from_mps + _RAISE_MIN_MPS)
+        if 0 <= self.displaced_until - now <= _DISPLACED_NS:
+            most_mps = min(most_mps, _QUICKER * self.displaced_mps)
+        return min(quota_mps, most_mps)
 
     @property
     def _has_window(self) -> bool:

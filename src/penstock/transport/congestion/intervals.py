@@ -79,7 +79,7 @@ class Intervals:
         discount = self._discount()
         for closed in self._closed:
             closed.discount *= discount
-        self._closed.appendleft(_Closed(self.current))
+        self._closed.appendleft(_Closed(max(1.0, self.current)))
         self.current = 1.0
         if self._discounts and self._is_worse():
             for closed in islice(self._closed, _SHORT_TIMES, None):

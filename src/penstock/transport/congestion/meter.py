@@ -35,6 +35,10 @@ class Meter:
             self._began = now
         slot = now // self._width_ns
         slots = self._slots
+        if slots and slots[-1][0] > slot + _SLOTS:
+            # The clock was set back.
+            slots.clear()
+            self._total, self._began = 0.0, now
         if slots and slots[-1][0] >= slot:
             slots[-1][1] += amount
         else:

@@ -124,8 +124,18 @@ class Outbox:
         for each in waiting:
             self._append(each, match(each.message), now)
 
+    def look_at(self, flow_id: int, now: Instant) -> None:
+        """A flow has become quicker or slower."""
+        if self._strict:
+            if self._order:
+                self._look(self._order[next(iter(self._order))], now)
+            return
+        first = self._first(flow_id)
+        if first is not None:
+            self._look(self._lines[first[1]], now)
+
     def retime(self, now: Instant) -> None:
-        """Flows have become quicker or slower, or the clock was set back."""
+        """The clock was set back."""
         self._soon.clear()
         self._due.clear()
         for line in self._lines.values():

@@ -7,6 +7,20 @@ weights, as much for its weight.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
+
+from penstock.kernel.errors import UsageError
+
+# Beyond these one would get nothing, or all others.
+_WEIGHT_MIN: Final = 0.001
+_WEIGHT_MAX: Final = 1_000
+
+
+def check_weight(weight: float) -> float:
+    """The weight itself, if it is one."""
+    if not _WEIGHT_MIN <= weight <= _WEIGHT_MAX:
+        raise UsageError(f"weight lies within {_WEIGHT_MIN} and {_WEIGHT_MAX:,}, not {weight}")
+    return weight
 
 
 def max_min(

@@ -65,9 +65,9 @@ class Receiver:
 
     # What is wanted.
 
-    def subscribed(self, wish: int, predicate: Predicate, weight: float) -> None:
+    def subscribed(self, wish: int, predicate: Predicate) -> None:
         """One more predicate."""
-        self._weights[wish] = weight
+        self._weights[wish] = 1.0
         for filter_ in predicate.filters:
             wishes = self._filters.setdefault(filter_, [])
             if not wishes:
@@ -76,6 +76,18 @@ class Receiver:
                 self._numbered[self._next_number] = filter_
                 self._index.add(self._next_number, Predicate([filter_]))
             wishes.append(wish)
+
+    def weigh(self, wish: int, weight: float) -> None:
+        """It is to get so much more, or less, than others, where not all can have all."""
+        self._weights[wish] = weight
+        for entries in self._entries.values():
+            for filter_, wishes in self._filters.items():
+                if wish in wishes and filter_ in entries:
+                    entries[filter_].weight = self._weight(filter_)
+
+    def _weight(self, filter_: Filter) -> float:
+        """The largest of those who want it."""
+        return max(self._weights[wish] for wish in self._filters[filter_])
 
     def unsubscribed(self, wish: int, predicate: Predicate, now: Instant) -> None:
         """One less: flows that only it wanted are not ours to limit any more."""
@@ -193,8 +205,7 @@ class Receiver:
         entries = self._entries[session.pub]
         entry = entries.get(filter_)
         if entry is None:
-            weight = max(self._weights[wish] for wish in self._filters[filter_])
             bits = self._encoder.filter_bits(filter_)
-            entry = entries[filter_] = Entry(filter_, bits, weight)
+            entry = entries[filter_] = Entry(filter_, bits, self._weight(filter_))
             session.entries.append(entry)
         return entry

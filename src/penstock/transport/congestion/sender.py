@@ -19,7 +19,14 @@ from typing import Final, NamedTuple
 from penstock.content.message import Message
 from penstock.content.syntax.writer import format_filter
 from penstock.content.tags import Encoder
-from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.instant import (
+    MICROSECOND,
+    MILLISECOND,
+    SECOND,
+    Duration,
+    Instant,
+    earliest,
+)
 from penstock.transport.congestion.facts import FlowState
 from penstock.transport.congestion.flow import ControlledFlow
 from penstock.transport.congestion.gate import ACKS, FLOORED, FLOWS, UNKNOWN, Gate, believed_ns
@@ -27,9 +34,8 @@ from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.outbox import Outbox, Waiting
 from penstock.transport.congestion.reporter import CLR_MASK
-from penstock.transport.congestion.rtt import R_FIRST_NS
+from penstock.transport.congestion.rounds import Rounds
 from penstock.transport.congestion.settings import CongestionSettings
-from penstock.transport.congestion.suppression import ROUND_TRIPS
 from penstock.transport.congestion.table import FlowTable
 from penstock.wire.codec.message import size_message
 from penstock.wire.frames.ack import Ack
@@ -37,14 +43,15 @@ from penstock.wire.frames.data import Echo, Flow, FlowDetail
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback, FlowRequest
 from penstock.wire.limits import FLOWS_MAX, MESSAGE_BYTES_MAX
-from penstock.wire.quantise import hold_100us, r_max_code, r_max_ns
+from penstock.wire.quantise import hold_100us, r_max_ns
 
 _START: Final = -1
-_R_MAX_KEPT: Final = 0.9
 _DRAIN: Final = 1.25
 # Of so many flows that came or went it is quicker not to ask for each.
 _MOVED_MAX: Final = 16
 _DOUBLE_MIN_NS: Final = 250 * MILLISECOND
+# Not to spend all of one's time with flows that come and go while many messages wait.
+_MATCH_EACH_NS: Final = 100 * MICROSECOND
 _ECHOES_MAX: Final = 4_096
 # Receivers ask for an echo twice a minute; of more it is not known how many they are.
 _RECEIVER_NS: Final = 90 * SECOND
@@ -85,19 +92,16 @@ class Sender:
         self._doubled_ns: Instant = now
         # Whether somebody limits a flow: the start is then for all else.
         self._is_told = False
-        self._matched_with = (0, 0, 2)
+        self._matched_with = (0, 2)
+        # When those that wait may be matched anew: with many it takes long.
+        self._matched_ns = self._match_after_ns = now
         # What was offered last and leaves at once, and its flows.
         self._passing: tuple[Waiting, Sequence[ControlledFlow]] | None = None
         # Stamps to give back, by the flow that they are of.
         self._echoes: Final[OrderedDict[int, _Stamp]] = OrderedDict()
         # Who asked for an echo, and when; who asked last comes last.
         self._receivers: Final[OrderedDict[int, Instant]] = OrderedDict()
-        self.r_max_ns: Duration = R_FIRST_NS
-        self._r_code = r_max_code(R_FIRST_NS)
-        self._is_r_known = False
-        self._peak_ns: Duration = 0
-        self.round = 0
-        self._round_at: Instant | None = None
+        self.rounds: Final = Rounds()
         self._counters: Final = counters
         self.gate: Final = Gate(counters)
 
@@ -127,10 +131,17 @@ class Sender:
         """Whether there is no room for another."""
         return len(self._outbox) >= self._queue_max
 
+    def has_room(self, message: Message, now: Instant) -> bool:
+        """Whether this one need not wait for room: it may be in no flow that others wait for."""
+        return not self.is_full or self._leaves(self._match(message), now)
+
+    def _leaves(self, flows: Sequence[ControlledFlow], now: Instant) -> bool:
+        """Whether a message of these flows leaves at once."""
+        return self._is_current and self._outbox.is_free(flows, now)
+
     def offer(self, message: Message, now: Instant) -> Waiting | None:
         """One more; returns what is dropped for it, which may be this one."""
-        if self._round_at is None:
-            self._round_at = now + ROUND_TRIPS * self.r_max_ns
+        self.rounds.begin(now)
         if self._start is not None:
             self._offered.count(now)
         outbox, flows = self._outbox, self._match(message)
@@ -142,13 +153,14 @@ class Sender:
         for flow in flows:
             flow.offered.count(now)
         dropped = None
+        if self._leaves(flows, now):
+            # Also if the queue is full: of flows that nobody waits for.
+            self._passing = Waiting(0, message, now), flows
+            return None
         if len(outbox) >= self._queue_max:
             if self._settings.policy == "drop-newest":
                 return Waiting(0, message, now)
             dropped = outbox.drop_oldest(now)
-        elif self._is_current and outbox.is_free(flows, now):
-            self._passing = Waiting(0, message, now), flows
-            return None
         outbox.put(message, flows, now)
         return dropped
 
@@ -179,12 +191,12 @@ class Sender:
     def head(self, message: Message, flows: Sequence[ControlledFlow], now: Instant) -> Head:
         """What the message says that is about to leave."""
         if not flows:
-            return Head((), None, self._r_code, self.round)
+            return Head((), None, self.rounds.r_code, self.rounds.number)
         told = []
         echo = None
         # How large it is is asked only if a flow is to be announced.
         room_bytes = None
-        echoes, round_ = self._echoes, self.round
+        echoes, round_ = self._echoes, self.rounds.number
         for place, flow in enumerate(flows[:FLOWS_MAX]):
             flow.number(now)
             detail = None
@@ -198,7 +210,7 @@ class Sender:
             if echo is None and flow.id in echoes:
                 stamp = echoes.pop(flow.id)
                 echo = Echo(stamp.receiver, stamp.stamp_us, hold_100us(now - stamp.came_ns))
-        return Head(tuple(told), echo, self._r_code, round_)
+        return Head(tuple(told), echo, self.rounds.r_code, round_)
 
     # What receivers say.
 
@@ -212,11 +224,15 @@ class Sender:
         rtt_ns = None
         if feedback.r_code is not None:
             rtt_ns = believed_ns(r_max_ns(feedback.r_code))
-        for request in feedback.requests:
+        for request in _once_each(feedback.requests):
+            if request.bloom_bytes and not self._is_literal:
+                # No message could be matched with it.
+                self.gate.refuse(who, UNKNOWN)
+                continue
             if request.flow_id is None and not self._may_ask(who, now, is_known=is_known):
                 continue
             if rtt_ns is not None:
-                self._on_rtt(rtt_ns)
+                self.rounds.on_rtt(rtt_ns)
             if feedback.is_leave:
                 if not self.table.leave(request.flow_id, request.filter, self._bits(request), who):
                     self.gate.refuse(who, UNKNOWN)
@@ -228,7 +244,7 @@ class Sender:
                 self._is_told = True
                 if self._is_literal:
                     self._start = None
-                flow.rtt_ns = self.r_max_ns if rtt_ns is None else rtt_ns
+                flow.rtt_ns = self.rounds.r_max_ns if rtt_ns is None else rtt_ns
                 self._echoes[flow.id] = _Stamp(who, feedback.send_ts_us, now)
                 if len(self._echoes) > _ECHOES_MAX:
                     self._echoes.popitem(last=False)
@@ -240,14 +256,21 @@ class Sender:
         """The flow that it limits, if it does."""
         if request.quota_mps < self._settings.rate_min_mps:
             self.gate.refuse(who, FLOORED)
-        if request.flow_id is not None:
+        quota_mps, bits = request.quota_mps, 0
+        if request.flow_id is None:
+            bits = self._bits(request)
+            flow = self.table.of(request.filter, bits)
+        else:
             flow = self.table.get(request.flow_id)
-            if self.table.ask_again(request.flow_id, who, request.quota_mps, now):
+        if flow is not None and flow.clr == who and not self._is_literal:
+            quota_mps = flow.believed(quota_mps, now)
+        if request.flow_id is not None:
+            if self.table.ask_again(request.flow_id, who, quota_mps, now):
                 return flow
             self.gate.refuse(who, UNKNOWN)
             return None
         refused = self.table.refused
-        flow = self.table.ask(request.filter, self._bits(request), who, request.quota_mps, now)
+        flow = self.table.ask(request.filter, bits, who, quota_mps, now)
         if self.table.refused > refused:
             self.gate.refuse(who, FLOWS)
         return flow
@@ -278,7 +301,7 @@ class Sender:
         if not self.gate.echoes(who, last_ns, now):
             return None
         if request.r_code is not None:
-            self._on_rtt(believed_ns(r_max_ns(request.r_code)))
+            self.rounds.on_rtt(believed_ns(r_max_ns(request.r_code)))
         return len(self._receivers)
 
     def may_repair(self, bits: int, now: Instant) -> bool:
@@ -296,11 +319,8 @@ class Sender:
 
     def wake(self, now: Instant) -> None:
         """Rounds, silence and the start."""
-        if self._round_at is not None and now >= self._round_at:
-            self.round = (self.round + 1) & 0xFF
-            self._end_round()
-            self._round_at = now + ROUND_TRIPS * self.r_max_ns
-        self.table.expire(self.r_max_ns, now)
+        self.rounds.wake(now)
+        self.table.expire(self.rounds.r_max_ns, now)
         if self._start is not None and now - self._doubled_ns >= self._double_ns:
             self._doubled_ns = now
             quota_mps = self._start.quota_mps
@@ -311,24 +331,28 @@ class Sender:
                 self._start = None
             else:
                 self._start.set_quota(max(quota_mps, min(2 * quota_mps, most)), now)
-                self.table.changes += 1
+                self.table.touched[_START] = None
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
-        if self._start is None or self._round_at is None:
-            return self._round_at
-        return min(self._round_at, self._doubled_ns + self._double_ns)
+        at = self.rounds.ends_at
+        if self._start is None or at is None:
+            return at
+        return min(at, self._doubled_ns + self._double_ns)
 
     def next_at(self, now: Instant) -> Instant | None:
         """When the next message may leave, if nothing changes."""
-        return self._outbox.next_at(now) if self._outbox else None
+        if not self._outbox:
+            return None
+        at = self._outbox.next_at(now)
+        return at if self._is_current else earliest(at, max(now, self._match_after_ns))
 
     # How it is done.
 
     @property
     def _double_ns(self) -> Duration:
         """Whoever has to complain must have the time to: a queue makes round trips longer."""
-        return max(self.r_max_ns, _DOUBLE_MIN_NS)
+        return max(self.rounds.r_max_ns, _DOUBLE_MIN_NS)
 
     def _match(self, message: Message) -> list[ControlledFlow]:
         bits = self._encoder.message_bits(message) if self._is_literal else 0
@@ -345,45 +369,43 @@ class Sender:
     @property
     def _is_current(self) -> bool:
         """Whether those that wait are matched with the flows that there are."""
-        version, changes, start_of = self._matched_with
+        version, start_of = self._matched_with
         table = self.table
         return (
-            version == table.version
-            and changes == table.changes
+            not table.touched
+            and version == table.version
             and start_of == (0 if self._start is None else 2 - self._is_told)
         )
 
     def _is_moved(self, moved: Sequence[ControlledFlow]) -> bool:
         """Whether flows that came or went make a difference to those that wait."""
-        return len(moved) > _MOVED_MAX or self._outbox.is_concerned(moved)
+        is_unsure = self._is_literal or len(moved) > _MOVED_MAX
+        return is_unsure or self._outbox.is_concerned(moved)
 
     def _rematch(self, now: Instant) -> None:
         if self._is_current:
             return
-        version, _, start_of = self._matched_with
-        is_start_same = start_of == self._start_of
-        is_same = version == self.table.version and is_start_same
-        self._matched_with = self.table.version, self.table.changes, self._start_of
-        moved = list(self.table.moved)
-        self.table.moved.clear()
-        if not self._outbox:
+        table, outbox = self.table, self._outbox
+        for id_ in table.touched:
+            outbox.look_at(id_, now)
+        table.touched.clear()
+        version, start_of = self._matched_with
+        if version == table.version and start_of == self._start_of:
             return
-        if is_same or (is_start_same and not self._is_moved(moved)):
-            self._outbox.retime(now)
-        else:
-            self._outbox.rematch(self._match, now)
+        if outbox and self._matched_ns <= now < self._match_after_ns:
+            return
+        self._matched_with = table.version, self._start_of
+        self._matched_ns, self._match_after_ns = now, now + _MATCH_EACH_NS * len(outbox)
+        moved = list(table.moved)
+        table.moved.clear()
+        if outbox and (start_of != self._start_of or self._is_moved(moved)):
+            outbox.rematch(self._match, now)
 
-    def _on_rtt(self, rtt_ns: Duration) -> None:
-        self._peak_ns = max(self._peak_ns, rtt_ns)
-        if not self._is_r_known:
-            self._is_r_known = True
-            self.r_max_ns = rtt_ns
-        self.r_max_ns = max(self.r_max_ns, rtt_ns)
-        self._r_code = r_max_code(self.r_max_ns)
 
-    def _end_round(self) -> None:
-        """R_max follows the largest that was said, and forgets slowly."""
-        if self._peak_ns:
-            self.r_max_ns = max(round(_R_MAX_KEPT * self.r_max_ns), self._peak_ns)
-            self._r_code = r_max_code(self.r_max_ns)
-        self._peak_ns = 0
+def _once_each(requests: Sequence[FlowRequest]) -> Iterator[FlowRequest]:
+    """Of each flow that is named by its number the first, however often it is named."""
+    named = set()
+    for request in requests:
+        if request.flow_id is None or request.flow_id not in named:
+            named.add(request.flow_id)
+            yield request

@@ -11,6 +11,8 @@ from penstock.kernel.errors import UsageError
 
 _LAWS: Final = ("equation", "literal", "window")
 _POLICIES: Final = ("block", "drop-oldest", "drop-newest")
+# One message in a quarter of an hour.
+_RATE_LEAST_MPS: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +54,8 @@ class CongestionSettings:
             raise UsageError("nominal_bytes is at least 1")
         if not 0 < self.increase <= 1:
             raise UsageError("increase is above 0, and at most 1")
-        if min(self.initial_rate_mps, self.rate_min_mps) <= 0:
-            raise UsageError("initial_rate_mps and rate_min_mps are above 0")
+        if not min(self.initial_rate_mps, self.rate_min_mps) >= _RATE_LEAST_MPS:
+            raise UsageError(f"initial_rate_mps and rate_min_mps are at least {_RATE_LEAST_MPS}")
         if min(self.receivers_max, self.flows_max, self.flows_each_max, self.queue_max) < 1:
             raise UsageError("receivers_max, flows_max, flows_each_max and queue_max are above 0")
 

@@ -50,6 +50,7 @@ class FlowTable:
         # Another limits a flow from now on if it bears less than this share.
         self._bias: Final = BIAS if settings.law == "window" else 1.0
         self._flows: Final[dict[int, ControlledFlow]] = {}
+        self._by_filter: Final[dict[tuple[int, Filter | None], ControlledFlow]] = {}
         self._index: Final[MatchingIndex[int]] = MatchingIndex()
         # While there are few.
         self._few: FewFlows | None = FewFlows(())
@@ -58,11 +59,12 @@ class FlowTable:
         self._full_until_ns: Instant = 0
         # Of flows that there was no room for.
         self.refused = 0
-        # Changes with every flow that comes or goes; and whenever one is heard of.
+        # Changes with every flow that comes or goes.
         self.version = 0
-        # Those that came or went since the publisher last looked.
+        # Those that came or went since the publisher last looked; and of which flows the next
+        # message may leave sooner or later than was said.
         self.moved: Final[list[ControlledFlow]] = []
-        self.changes = 0
+        self.touched: Final[dict[int, None]] = {}
 
     def __len__(self) -> int:
         return len(self._flows)
@@ -73,6 +75,10 @@ class FlowTable:
     def get(self, flow_id: int) -> ControlledFlow | None:
         """The flow of this number."""
         return self._flows.get(flow_id)
+
+    def of(self, filter_: Filter | None, bits: int) -> ControlledFlow | None:
+        """The flow of just this filter."""
+        return self._by_filter.get((bits, filter_))
 
     def match(self, message: Message, bits: int) -> list[ControlledFlow]:
         """The flows that a message is in."""
@@ -96,15 +102,18 @@ class FlowTable:
     ) -> ControlledFlow | None:
         """A receiver wants no more of this; the flow if it limits it now."""
         quota_mps = max(quota_mps, self._settings.rate_min_mps)
+        same = self.of(filter_, bits)
+        if same is not None and same.clr == clr:
+            self._heard(same, quota_mps, now)
+            return same
+        if same is None and self._is_full(now):
+            self.refused += 1
+            return None
         narrower = []
         for flow in self._flows.values():
             if flow.bits & ~bits and bits & ~flow.bits:
                 # Neither covers the other.
                 continue
-            is_same = self._is_same(flow, filter_, bits)
-            if is_same and flow.clr == clr:
-                self._heard(flow, quota_mps, now)
-                return flow
             if self._covers(flow.filter, flow.bits, filter_, bits) and (
                 flow.quota_mps < quota_mps
                 if self._is_literal
@@ -139,7 +148,7 @@ class FlowTable:
         if not flow.window.on_ack(ack, flow.quota_mps, now):
             return False
         flow.heard_ns = now
-        self.changes += 1
+        self.touched[flow.id] = None
         if not was_on:
             flow.set_quota(flow.quota_mps, now)
         return True
@@ -150,16 +159,7 @@ class FlowTable:
 
     def leave(self, flow_id: int | None, filter_: Filter | None, bits: int, clr: int) -> bool:
         """Who limits a flow does not any more; whether it did."""
-        flow = None
-        if flow_id is not None:
-            flow = self._flows.get(flow_id)
-        elif clr in self._counts:
-            same = (
-                flow
-                for flow in self._flows.values()
-                if flow.clr == clr and self._is_same(flow, filter_, bits)
-            )
-            flow = next(same, None)
+        flow = self.of(filter_, bits) if flow_id is None else self._flows.get(flow_id)
         if flow is None or flow.clr != clr:
             return False
         flow.is_orphan = True
@@ -196,7 +196,7 @@ class FlowTable:
 
     def _set_quota(self, flow: ControlledFlow, quota_mps: float, now: Instant) -> None:
         flow.set_quota(quota_mps, now)
-        self.changes += 1
+        self.touched[flow.id] = None
 
     def _heard(self, flow: ControlledFlow, quota_mps: float, now: Instant) -> None:
         flow.heard_ns = now
@@ -204,17 +204,11 @@ class FlowTable:
         self._set_quota(flow, quota_mps, now)
         if self._is_literal:
             return
-        for other in list(flow.kin.values()):
-            if other.quota_mps >= quota_mps and self._covers(
-                flow.filter, flow.bits, other.filter, other.bits
-            ):
-                self._remove(other)
-            elif other.quota_mps <= quota_mps and self._covers(
-                other.filter, other.bits, flow.filter, flow.bits
-            ):
-                # It may be as quick as a wider one: that limits it, too.
-                self._remove(flow)
-                return
+        for other in [each for each in flow.narrower.values() if each.quota_mps >= quota_mps]:
+            self._remove(other)
+        if any(other.quota_mps <= quota_mps for other in flow.wider.values()):
+            # It may be as quick as a wider one: that limits it, too.
+            self._remove(flow)
 
     def _add(
         self,
@@ -225,13 +219,15 @@ class FlowTable:
         narrower: list[ControlledFlow],
         now: Instant,
     ) -> ControlledFlow:
+        spoken_for = [flow.quota_mps for flow in narrower if not flow.is_orphan]
         # The same filter with another limiting receiver goes on counting.
-        same = [flow for flow in narrower if self._is_same(flow, filter_, bits)]
+        same = self.of(filter_, bits)
         for flow in narrower:
-            if flow not in same[:1]:
+            if flow is not same:
                 self._remove(flow)
-        if same:
-            flow = same[0]
+        if same in narrower:
+            assert same is not None
+            flow = same
             self._count(flow.clr, -1)
             flow.clr, flow.is_orphan = clr, False
             flow.selected_ns = flow.heard_ns = now
@@ -239,6 +235,7 @@ class FlowTable:
             if flow.window is not None:
                 flow.window.on_other()
             self._set_quota(flow, quota_mps, now)
+            flow.displace(spoken_for, now)
             self._count(clr, +1)
             return flow
         flow = ControlledFlow(self._new_id(), filter_, bits, clr, quota_mps, now)
@@ -246,7 +243,8 @@ class FlowTable:
             flow.window = Window(round(SECOND / self._settings.rate_min_mps))
         if not self._is_literal:
             self._relate(flow)
-        self._flows[flow.id] = flow
+        flow.displace(spoken_for, now)
+        self._flows[flow.id] = self._by_filter[bits, filter_] = flow
         if filter_ is not None:
             self._index.add(flow.id, Predicate([filter_]))
         self._count(clr, +1)
@@ -254,11 +252,13 @@ class FlowTable:
         return flow
 
     def _remove(self, flow: ControlledFlow) -> None:
-        del self._flows[flow.id]
+        del self._flows[flow.id], self._by_filter[flow.bits, flow.filter]
         if flow.filter is not None:
             self._index.remove(flow.id)
-        for other in flow.kin.values():
-            del other.kin[flow.id]
+        for other in flow.wider.values():
+            del other.narrower[flow.id]
+        for other in flow.narrower.values():
+            del other.wider[flow.id]
         self._count(flow.clr, -1)
         self._changed(flow)
 
@@ -268,11 +268,12 @@ class FlowTable:
         for other in self._flows.values():
             if other.bits & ~bits and bits & ~other.bits:
                 continue
-            if self._covers(flow.filter, bits, other.filter, other.bits) or self._covers(
-                other.filter, other.bits, flow.filter, bits
-            ):
-                flow.kin[other.id] = other
-                other.kin[flow.id] = flow
+            if self._covers(flow.filter, bits, other.filter, other.bits):
+                flow.narrower[other.id] = other
+                other.wider[flow.id] = flow
+            if self._covers(other.filter, other.bits, flow.filter, bits):
+                flow.wider[other.id] = other
+                other.narrower[flow.id] = flow
 
     def _changed(self, moved: ControlledFlow) -> None:
         self.version += 1
@@ -286,15 +287,17 @@ class FlowTable:
             return False
         return len(self._flows) - freed < settings.flows_max or self._make_room(now)
 
+    def _is_full(self, now: Instant) -> bool:
+        """Who asks in vain does not have all flows looked at each time."""
+        is_known = 0 < self._full_until_ns - now <= _IDLE_NS
+        return is_known and len(self._flows) >= self._settings.flows_max
+
     def _make_room(self, now: Instant) -> bool:
         """A flow goes that nothing was offered to for a while: it limits nothing."""
-        if now < self._full_until_ns:
-            return False
         for flow in self._flows.values():
             if now - flow.selected_ns > _IDLE_NS and not flow.offered.rate(now):
                 self._remove(flow)
                 return True
-        # Who asks in vain does not have all flows looked at each time.
         self._full_until_ns = now + _IDLE_NS
         return False
 
@@ -317,9 +320,6 @@ class FlowTable:
         self._next_id += 1
         if self._next_id == FLOW_IDS.stop:
             self._next_id = FLOW_IDS.start
-
-    def _is_same(self, flow: ControlledFlow, filter_: Filter | None, bits: int) -> bool:
-        return flow.bits == bits and flow.filter == filter_
 
     def _covers(
         self, wide: Filter | None, wide_bits: int, narrow: Filter | None, narrow_bits: int
