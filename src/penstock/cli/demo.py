@@ -29,7 +29,8 @@ ROWS: Final = (
     ("false_negatives", "sent, and never handed over", "{:,.0f}"),
     ("violations", "out of order", "{:,.0f}"),
     ("repaired", "got back", "{:,.0f}"),
-    ("delay_mean", "delay on average", "{:.0f} ms"),
+    ("held_mean", "held back on average", "{:.0f} ms"),
+    ("delay_mean", "delay since it left, on average", "{:.0f} ms"),
     ("delay_p99", "1 % took longer than", "{:,.0f} ms"),
     ("bottleneck_use", "use of the slow link", "{:.0%}"),
 )

@@ -51,6 +51,8 @@ def sources(brute: Brute) -> None:
     for name, own in instants.items():
         brute.figure(name, len(own))
         brute.seconds(name, own)
+    held_ns = sum(at - r.offered_ns for r, at in left)
+    brute.figure("held_mean", held_ns / max(1, len(left)) / 1_000_000)
 
 
 def feedback(brute: Brute) -> None:

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from penstock.kernel.instant import SECOND
+from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.pipeline.kernels.base import Kernel, Subject, share
 from penstock.pipeline.kernels.findings import Findings
 from penstock.pipeline.kernels.numbering import Numbering, grown
@@ -39,6 +39,8 @@ class Congestion(Kernel):
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._count: Counter[str] = Counter()
+        # How long those that left had waited, together.
+        self._held_ns = 0
         self._by_second = {fate: _nothing(subject.facts.seconds) for fate in FATES}
         self._publishers: set[int] = set()
         self._frames: list[Ints] = []
@@ -66,6 +68,8 @@ class Congestion(Kernel):
             for fate in FATES:
                 findings.figure(fate, self._count[fate], "messages")
                 findings.seconds(fate, self._by_second[fate])
+            held_ns = self._held_ns / max(1, self._count["sent"])
+            findings.figure("held_mean", held_ns / MILLISECOND, "ms")
         if "feedback" in recorded:
             # A frame may be cut in two by the pieces that are read.
             frames = np.unique(np.concatenate([_nothing(3, 0), *self._frames], axis=1), axis=1)
@@ -81,6 +85,7 @@ class Congestion(Kernel):
         self._publishers |= {*np.unique(rows.codes("publisher")).tolist()}
         offered_ns, published_ns = rows.integers("offered_ns"), rows.integers("published_ns")
         left = rows.present("published_ns")
+        self._held_ns += int((published_ns - offered_ns)[left].sum())
         limited = left & rows.is_one_of("fate", {PublisherFate.RATE_LIMITED})
         dropped = rows.is_one_of("fate", {PublisherFate.DROPPED_AT_SOURCE})
         instants = (offered_ns, published_ns[left], published_ns[limited], offered_ns[dropped])

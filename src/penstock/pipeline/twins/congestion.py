@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.kernel.instant import SECOND
+from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.pipeline.kernels.congestion import ACK, FATES
 from penstock.pipeline.twins.frames import NETWORK, Frames, whole
 from penstock.pipeline.twins.steps import (
@@ -48,7 +48,13 @@ def _sources(frames: Frames) -> list[DataFrame]:
         counted(publications, sent, "published_ns"),
     ]
     tally = frames.once(tallied(frames, parts))
+    held = publications.where(left).groupBy("run")
+    held_ns = sf.sum(sf.col("published_ns") - sf.col("offered_ns")) / sf.count("*")
     return [
+        frames.small(run=frames.recorded("publications"))
+        .join(held.agg((held_ns / MILLISECOND).alias("held_mean")), "run", "left")
+        .fillna(0.0, ["held_mean"])
+        .transform(as_figures({"held_mean": "ms"})),
         totals(tally, FATES).transform(as_figures(dict.fromkeys(FATES, "messages"))),
         tally.transform(as_seconds(frames, FATES)),
     ]
