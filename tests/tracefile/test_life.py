@@ -238,6 +238,12 @@ def test_a_message_that_was_dropped_at_its_source_never_left(tmp_path: Path) -> 
     assert why_lost(keep(tmp_path, rows)) == "it never left p3: dropped_at_source"
 
 
+def test_a_message_that_was_only_held_back_did_leave(tmp_path: Path) -> None:
+    held = Publication("p3", 0, 17, 1, 2, 210, PublisherFate.RATE_LIMITED, "data")
+    rows: list[Row] = [held, Expected("p3", 0, 17, "s2", 2)]
+    assert "never left" not in why_lost(keep(tmp_path, rows))
+
+
 @pytest.mark.parametrize(
     ("without", "why"),
     [

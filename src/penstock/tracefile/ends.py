@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.kernel.instant import Instant
-from penstock.trace.fates import DropReason, HopDecision, PublisherFate
+from penstock.trace.fates import DropReason, HopDecision
 from penstock.trace.records import Drop, Hop
 from penstock.tracefile.life import Life
 
@@ -91,7 +91,10 @@ class Ends:
     def of(self, subscriber: str) -> End:
         """Where it ended for one who was to get it."""
         publication = self._life.publication
-        if publication is not None and publication.fate is not PublisherFate.SENT:
+        # What was held back has left all the same, if it has a time.
+        if publication is not None and (
+            publication.fate is PublisherFate.DROPPED_AT_SOURCE or publication.published_ns is None
+        ):
             publisher = publication.publisher
             return End(f"it never left {publisher}: {publication.fate}", publisher)
         if not self._life.is_recorded(Hop):

@@ -289,7 +289,11 @@ def test_repairs_have_a_tenth() -> None:
         ({"law": "x"}, "law is one of equation, literal, window, not 'x'"),
         ({"policy": "wait"}, "policy is one of block, drop-oldest, drop-newest, not 'wait'"),
         ({"increase": 0.0}, "increase is above 0, and at most 1"),
-        ({"queue_max": 0}, "receivers_max, flows_max, flows_each_max and queue_max are above 0"),
+        ({"queue_max": 0}, "queue_max is above 0, not 0"),
+        (
+            {"rate_min_mps": 1e9},
+            "rate_min_mps is at most 65504, the highest rate that can be said, not 1e+09",
+        ),
         ({"rate_min_mps": -1.0}, "initial_rate_mps and rate_min_mps are at least 0.001"),
         ({"rate_min_mps": "fast"}, "rate_min_mps is a finite number, not 'fast'"),
         ({"nominal_bytes": 0}, "nominal_bytes is at least 1"),

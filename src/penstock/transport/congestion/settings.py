@@ -8,6 +8,7 @@ from typing import Literal as OneOf
 
 from penstock.kernel.checked import check_types
 from penstock.kernel.errors import UsageError
+from penstock.wire.quantise import RATE_MAX_MPS
 
 _LAWS: Final = ("equation", "literal", "window")
 _POLICIES: Final = ("block", "drop-oldest", "drop-newest")
@@ -56,8 +57,14 @@ class CongestionSettings:
             raise UsageError("increase is above 0, and at most 1")
         if not min(self.initial_rate_mps, self.rate_min_mps) >= _RATE_LEAST_MPS:
             raise UsageError(f"initial_rate_mps and rate_min_mps are at least {_RATE_LEAST_MPS}")
-        if min(self.receivers_max, self.flows_max, self.flows_each_max, self.queue_max) < 1:
-            raise UsageError("receivers_max, flows_max, flows_each_max and queue_max are above 0")
+        if self.rate_min_mps > RATE_MAX_MPS:
+            raise UsageError(
+                f"rate_min_mps is at most {RATE_MAX_MPS:g}, the highest rate that can be said,"
+                f" not {self.rate_min_mps:g}"
+            )
+        for name in ("receivers_max", "flows_max", "flows_each_max", "queue_max"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} is above 0, not {getattr(self, name)}")
 
 
 DEFAULT: Final = CongestionSettings()
