@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.kernel.instant import Instant
-from penstock.trace.fates import HopDecision, PublisherFate
+from penstock.trace.fates import DropReason, HopDecision, PublisherFate
 from penstock.trace.records import Drop, Hop
 from penstock.tracefile.life import Life
 
