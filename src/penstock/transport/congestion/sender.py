@@ -259,7 +259,7 @@ class Sender:
         quota_mps, bits = request.quota_mps, 0
         if request.flow_id is None:
             bits = self._bits(request)
-            flow = self.table.of(request.filter, bits)
+            flow = self.table.of(request.filter, bits, who)
         else:
             flow = self.table.get(request.flow_id)
         if flow is not None and flow.clr == who and not self._is_literal:

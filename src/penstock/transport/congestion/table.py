@@ -50,7 +50,8 @@ class FlowTable:
         # Another limits a flow from now on if it bears less than this share.
         self._bias: Final = BIAS if settings.law == "window" else 1.0
         self._flows: Final[dict[int, ControlledFlow]] = {}
-        self._by_filter: Final[dict[tuple[int, Filter | None], ControlledFlow]] = {}
+        # Literally there may be several of one filter [C8].
+        self._by_filter: Final[dict[tuple[int, Filter | None], list[ControlledFlow]]] = {}
         self._index: Final[MatchingIndex[int]] = MatchingIndex()
         # While there are few.
         self._few: FewFlows | None = FewFlows(())
@@ -76,9 +77,10 @@ class FlowTable:
         """The flow of this number."""
         return self._flows.get(flow_id)
 
-    def of(self, filter_: Filter | None, bits: int) -> ControlledFlow | None:
-        """The flow of just this filter."""
-        return self._by_filter.get((bits, filter_))
+    def of(self, filter_: Filter | None, bits: int, clr: int) -> ControlledFlow | None:
+        """The flow of just this filter, if it is this receiver that limits it."""
+        flows = self._by_filter.get((bits, filter_), ())
+        return next((flow for flow in flows if flow.clr == clr), None)
 
     def match(self, message: Message, bits: int) -> list[ControlledFlow]:
         """The flows that a message is in."""
@@ -102,11 +104,11 @@ class FlowTable:
     ) -> ControlledFlow | None:
         """A receiver wants no more of this; the flow if it limits it now."""
         quota_mps = max(quota_mps, self._settings.rate_min_mps)
-        same = self.of(filter_, bits)
-        if same is not None and same.clr == clr:
+        same = self.of(filter_, bits, clr)
+        if same is not None:
             self._heard(same, quota_mps, now)
             return same
-        if same is None and self._is_full(now):
+        if (bits, filter_) not in self._by_filter and self._is_full(now):
             self.refused += 1
             return None
         narrower = []
@@ -159,7 +161,7 @@ class FlowTable:
 
     def leave(self, flow_id: int | None, filter_: Filter | None, bits: int, clr: int) -> bool:
         """Who limits a flow does not any more; whether it did."""
-        flow = self.of(filter_, bits) if flow_id is None else self._flows.get(flow_id)
+        flow = self.of(filter_, bits, clr) if flow_id is None else self._flows.get(flow_id)
         if flow is None or flow.clr != clr:
             return False
         flow.is_orphan = True
@@ -221,12 +223,12 @@ class FlowTable:
     ) -> ControlledFlow:
         spoken_for = [flow.quota_mps for flow in narrower if not flow.is_orphan]
         # The same filter with another limiting receiver goes on counting.
-        same = self.of(filter_, bits)
+        there = self._by_filter.get((bits, filter_), ())
+        same = next((flow for flow in narrower if flow in there), None)
         for flow in narrower:
             if flow is not same:
                 self._remove(flow)
-        if same in narrower:
-            assert same is not None
+        if same is not None:
             flow = same
             self._count(flow.clr, -1)
             flow.clr, flow.is_orphan = clr, False
@@ -244,7 +246,8 @@ class FlowTable:
         if not self._is_literal:
             self._relate(flow)
         flow.displace(spoken_for, now)
-        self._flows[flow.id] = self._by_filter[bits, filter_] = flow
+        self._flows[flow.id] = flow
+        self._by_filter.setdefault((bits, filter_), []).append(flow)
         if filter_ is not None:
             self._index.add(flow.id, Predicate([filter_]))
         self._count(clr, +1)
@@ -252,7 +255,11 @@ class FlowTable:
         return flow
 
     def _remove(self, flow: ControlledFlow) -> None:
-        del self._flows[flow.id], self._by_filter[flow.bits, flow.filter]
+        del self._flows[flow.id]
+        key = flow.bits, flow.filter
+        self._by_filter[key].remove(flow)
+        if not self._by_filter[key]:
+            del self._by_filter[key]
         if flow.filter is not None:
             self._index.remove(flow.id)
         for other in flow.wider.values():
