@@ -23,8 +23,8 @@ _HEADROOM: Final = 2.0
 # before knew what it bears, and must have the time to find out that another limits it now.
 _DISPLACED_NS: Final = SECOND
 _QUICKER: Final = 1.25
-# Nobody makes a flow more than twice as quick, or by so much, within this.
-_RAISE_NS: Final = 250 * MILLISECOND
+# Nobody makes a flow more than four times as quick, or by so much, within this.
+_RAISE_NS: Final = 100 * MILLISECOND
 _RAISE_MIN_MPS: Final = 10.0
 # Of the numbers that messages have in a flow.
 SEQ_MASK: Final = (1 << 32) - 1
@@ -110,7 +110,7 @@ class ControlledFlow:
         """So much of what whoever limits it asks for."""
         if not 0 <= now - self._raised_ns < _RAISE_NS or quota_mps < self._raised_from_mps:
             self._raised_from_mps, self._raised_ns = min(self.quota_mps, quota_mps), now
-        most_mps = max(2 * self._raised_from_mps, self._raised_from_mps + _RAISE_MIN_MPS)
+        most_mps = max(4 * self._raised_from_mps, self._raised_from_mps + _RAISE_MIN_MPS)
         if 0 <= self.displaced_until - now <= _DISPLACED_NS:
             most_mps = min(most_mps, _QUICKER * self.displaced_mps)
         return min(quota_mps, most_mps)
