@@ -35,6 +35,9 @@ _ECHO_NS: Final = 20 * MILLISECOND
 # A liar's would make rounds of feedback last minutes.
 RTT_MAX_NS: Final = 2 * SECOND
 _REPORTERS_MAX: Final = 4_096
+# Receivers ask for an echo twice a minute; of more it is not known how many they are.
+_RECEIVER_NS: Final = 90 * SECOND
+_RECEIVERS_MAX: Final = 16_384
 _REFUSED_MAX: Final = 256
 
 
@@ -47,6 +50,8 @@ class Gate:
         self._reports: Final[OrderedDict[int, tuple[Budget, Budget]]] = OrderedDict()
         self._strangers: Final = Budget(_STRANGERS)
         self._echoes: Final = Budget(_ECHOES)
+        # Who asked for an echo, and when; who asked last comes last.
+        self._receivers: Final[OrderedDict[int, Instant]] = OrderedDict()
         self._refused: Final[OrderedDict[int, dict[str, int]]] = OrderedDict()
         for name in REASONS:
             counters.setdefault(name, 0)
@@ -81,8 +86,18 @@ class Gate:
         self.refuse(who, LIMITED)
         return False
 
-    def echoes(self, who: int, last_ns: Instant | None, now: Instant) -> bool:
-        """Whether it gets an echo; it asked last then."""
+    @property
+    def receivers(self) -> int:
+        """How many asked for an echo of late."""
+        return len(self._receivers)
+
+    def echoes(self, who: int, now: Instant) -> bool:
+        """Whether it gets an echo."""
+        last_ns = self._receivers.pop(who, None)
+        self._receivers[who] = now
+        oldest = next(iter(self._receivers))
+        if len(self._receivers) > _RECEIVERS_MAX or now - self._receivers[oldest] > _RECEIVER_NS:
+            del self._receivers[oldest]
         is_soon = last_ns is not None and 0 <= now - last_ns < _ECHO_NS
         if is_soon or not self._echoes.take(now):
             self.refuse(who, ECHOES)

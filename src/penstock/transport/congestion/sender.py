@@ -22,7 +22,6 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import (
     MICROSECOND,
     MILLISECOND,
-    SECOND,
     Duration,
     Instant,
     earliest,
@@ -53,9 +52,6 @@ _DOUBLE_MIN_NS: Final = 250 * MILLISECOND
 # Not to spend all of one's time with flows that come and go while many messages wait.
 _MATCH_EACH_NS: Final = 100 * MICROSECOND
 _ECHOES_MAX: Final = 4_096
-# Receivers ask for an echo twice a minute; of more it is not known how many they are.
-_RECEIVER_NS: Final = 90 * SECOND
-_RECEIVERS_MAX: Final = 16_384
 # What an echo, and a flow's announcement beside its Bloom set, take of a frame.
 _ECHO_BYTES: Final = 14
 _DETAIL_BYTES: Final = 5
@@ -99,8 +95,6 @@ class Sender:
         self._passing: tuple[Waiting, Sequence[ControlledFlow]] | None = None
         # Stamps to give back, by the flow that they are of.
         self._echoes: Final[OrderedDict[int, _Stamp]] = OrderedDict()
-        # Who asked for an echo, and when; who asked last comes last.
-        self._receivers: Final[OrderedDict[int, Instant]] = OrderedDict()
         self.rounds: Final = Rounds()
         self._counters: Final = counters
         self.gate: Final = Gate(counters)
@@ -292,17 +286,11 @@ class Sender:
 
         None if it gets no answer.
         """
-        who = request.subscriber
-        last_ns = self._receivers.pop(who, None)
-        self._receivers[who] = now
-        oldest = next(iter(self._receivers))
-        if len(self._receivers) > _RECEIVERS_MAX or now - self._receivers[oldest] > _RECEIVER_NS:
-            del self._receivers[oldest]
-        if not self.gate.echoes(who, last_ns, now):
+        if not self.gate.echoes(request.subscriber, now):
             return None
         if request.r_code is not None:
             self.rounds.on_rtt(believed_ns(r_max_ns(request.r_code)))
-        return len(self._receivers)
+        return self.gate.receivers
 
     def may_repair(self, bits: int, now: Instant) -> bool:
         """Whether what is sent again may leave: a tenth of each of its flows is for such."""
