@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from penstock.kernel.instant import MILLISECOND
 from penstock.transport.congestion.intervals import WEIGHTS, Intervals
-from penstock.transport.congestion.losses import Losses, detection
+from penstock.transport.congestion.losses import Losses, detection, literal_count
 
 RTT = 100 * MILLISECOND
 
@@ -126,7 +126,7 @@ def test_the_literal_rule_counts_less_after_gaps() -> None:
         if gap is None:
             losses.on_lost(0, RTT)
         else:
-            losses.on_came(gap=gap, told=2, match_share=0.1)
+            losses.on_came(literal_count(gap, 2, 0.1))
             seen.append(round(losses.intervals.current, 6))
     expected = [2, 3, 4, 4.9, 5.629, 6.059467, 1.81, 2.81, 2.960095, 2]
     assert seen == pytest.approx(expected)
@@ -144,9 +144,15 @@ def test_what_records_do_not_tell_of_is_allowed_for() -> None:
     losses = Losses()
     losses.on_lost(0, RTT)
     losses.begin(100, 0)
-    assert losses.rate() == pytest.approx(0.01)
-    assert losses.rate(match_share=0.5, record=2) == pytest.approx(0.01 / 0.75)
-    assert losses.rate(match_share=0.0, record=1) == 1
+    # What the first interval is taken to be is told by no record.
+    assert losses.rate == pytest.approx(0.01)
+    told = detection(0.5, 2)
+    for _ in range(8):
+        for _ in range(100):
+            losses.on_came(told)
+        losses.intervals.close()
+    assert losses.rate == pytest.approx(1 / 75, rel=0.02)
     losses.clear()
     assert not losses.has_any
-    assert losses.rate(match_share=0.5, record=2) == 0
+    assert losses.rate == 0
+

@@ -2,11 +2,11 @@
 
 All that is lost within a round trip is one event [C6]: TCP, too, halves its window once.
 
-Records do not tell of every loss. Of those that they would tell of with probability
-P = 1 − (1 − ρ(1 − p))^k, where ρ is the share of the publisher's messages that are for us,
-p is thought to be larger by 1/P [C4, C5]. Where a flow's numbers tell of all, P is 1.
-`literal` is the dissertation's way instead: a message after a gap that the record does not
-cover counts less than one, (1 − ρ)^(g − k), and every loss begins a new interval.
+Records do not tell of every loss, but with probability P = 1 − (1 − ρ(1 − p))^k, where ρ is
+the share of the publisher's messages that are for us. So a message counts as P messages, and
+p is larger by 1/P [C4, C5]; where a flow's numbers tell of all, P is 1. `literal` is the
+dissertation's way instead: a message after a gap that the record does not cover counts as
+(1 − ρ)^(g − k), and every loss begins a new interval.
 """
 
 from __future__ import annotations
@@ -38,12 +38,14 @@ class Losses:
         """Whether there was an event."""
         return self._event_ns is not None
 
-    def on_came(self, *, gap: int = 0, told: int = 0, match_share: float = 1.0) -> None:
-        """A message; of the `gap` numbers before it its record told of `told`."""
-        if self._is_literal and gap > told:
-            self.intervals.count((1 - match_share) ** (gap - told))
-        else:
-            self.intervals.count()
+    @property
+    def rate(self) -> float:
+        """Loss events a message, those included that nobody could tell of."""
+        return self.intervals.rate
+
+    def on_came(self, counts_as: float = 1.0) -> None:
+        """A message."""
+        self.intervals.count(counts_as)
 
     def on_lost(self, due_ns: Instant, rtt_ns: Duration) -> bool:
         """One that would have come then; whether it is a new event, and not the first."""
@@ -88,16 +90,6 @@ class Losses:
         self._event_ns = None
         self.intervals.clear()
 
-    def rate(self, *, match_share: float = 1.0, record: int | None = None) -> float:
-        """Loss events a message, those that the records could not tell of included.
-
-        `record` is how many messages a record tells of; None if all losses are told.
-        """
-        told = self.intervals.rate
-        if record is None or self._is_literal or not told:
-            return told
-        return min(1.0, told / detection(match_share, record))
-
 
 def detection(match_share: float, record: int) -> float:
     """How likely it is that a record of so many entries tells of a loss.
@@ -106,3 +98,8 @@ def detection(match_share: float, record: int) -> float:
     """
     share = min(1.0, max(match_share, _SHARE_MIN))
     return 1 - (1 - share) ** max(1, record)
+
+
+def literal_count(gap: int, record: int, match_share: float) -> float:
+    """As how many messages one counts in 003 that comes after so many that did not."""
+    return (1 - match_share) ** max(0, gap - record)

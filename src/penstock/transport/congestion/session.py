@@ -20,7 +20,7 @@ from typing import Final
 
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.transport.congestion.entry import Entry
-from penstock.transport.congestion.losses import Losses
+from penstock.transport.congestion.losses import Losses, detection, literal_count
 from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.quotas import max_min
 from penstock.transport.congestion.response import loss_rate, throughput
@@ -69,6 +69,7 @@ class Session:
         self._last_seq: int | None = None
         self._sent_mps = first.send_rate_mps
         self._record = first.record.count
+        self._told = 1.0
         self._size_bytes: float | None = None
 
     # What comes.
@@ -83,14 +84,10 @@ class Session:
         self._sent_mps, self._record = frame.send_rate_mps, frame.record.count
         size = size_bytes if self._size_bytes is None else self._size_bytes
         self._size_bytes = _SIZE_KEEP * size + (1 - _SIZE_KEEP) * size_bytes
-        gap = 0
-        if self._last_seq is not None:
-            gap = max(0, distance(frame.seq, self._last_seq, SEQ_BITS) - 1)
-        self._last_seq = frame.seq
         self.meter.count(now)
         for entry in matching:
             entry.meter.count(now)
-        self.losses.on_came(gap=gap, told=self._record, match_share=self._match_share(now))
+        self.losses.on_came(self._literal_count(frame.seq, now) if self._is_literal else self._told)
 
     def on_lost(self, due_ns: Instant, now: Instant) -> bool:
         """One did not come; whether it was the first of an event."""
@@ -140,6 +137,7 @@ class Session:
         self.rate_mps = self.meter.rate(now)
         for entry in self.entries:
             entry.rate_mps = entry.meter.rate(now)
+        self._told = self._told_share()
         if self.state is State.SLOWSTART and not self._is_literal and self._has_queue():
             # Before the first loss, which comes when all of the queue is full.
             self._begin_control(now)
@@ -154,8 +152,7 @@ class Session:
     @property
     def p(self) -> float:
         """The rate of loss events."""
-        record = None if self.is_exact else self._record
-        return self.losses.rate(match_share=self._share_seen, record=record)
+        return self.losses.rate
 
     @property
     def is_exact(self) -> bool:
@@ -226,11 +223,16 @@ class Session:
         # The dissertation's changes with every message.
         return (self.rtt.now_ns if self._is_literal else self.rtt.ns) / SECOND
 
-    @property
-    def _share_seen(self) -> float:
-        return self.rate_mps / self._sent_mps if self._sent_mps else 1.0
-
-    def _match_share(self, now: Instant) -> float:
-        if not self._is_literal or not self._sent_mps:
+    def _told_share(self) -> float:
+        """Of so many losses we are told."""
+        if self.is_exact:
             return 1.0
-        return min(1.0, self.meter.rate(now) / self._sent_mps)
+        return detection(self.rate_mps / self._sent_mps if self._sent_mps else 1.0, self._record)
+
+    def _literal_count(self, seq: int, now: Instant) -> float:
+        gap = 0
+        if self._last_seq is not None:
+            gap = max(0, distance(seq, self._last_seq, SEQ_BITS) - 1)
+        self._last_seq = seq
+        came = self.meter.rate(now) / self._sent_mps if self._sent_mps else 1.0
+        return literal_count(gap, self._record, min(1.0, came))
