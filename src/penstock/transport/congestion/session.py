@@ -36,9 +36,6 @@ _IDLE_RTTS: Final = 10
 _USED: Final = 0.8
 # RFC 5348 §4.2: messages in the first round trip.
 _WINDOW: Final = 4
-# A rate is that of so many messages, if they do not take longer than this.
-_FEW: Final = 8
-_FEW_NS: Final = 2 * SECOND
 _SIZE_KEEP: Final = 0.95
 # A round trip so much longer than the shortest means that a queue has filled.
 _QUEUED: Final = 2
@@ -137,9 +134,12 @@ class Session:
             self.state = State.IDLE
             self.losses.clear()
             return
-        self.rate_mps = self._measure(self.meter, now)
+        over_ns = 2 * self.rtt.ns
+        for meter in (self.meter, *(entry.meter for entry in self.entries)):
+            meter.over(over_ns)
+        self.rate_mps = self.meter.rate(now)
         for entry in self.entries:
-            entry.rate_mps = self._measure(entry.meter, now)
+            entry.rate_mps = entry.meter.rate(now)
         self._told = self._told_share()
         if self.state is State.SLOWSTART and not self._is_literal and self._has_queue():
             # Before the first loss, which comes when all of the queue is full.
@@ -220,16 +220,6 @@ class Session:
             entry.quota_mps = quota_mps
 
     # What it is reckoned with.
-
-    def _measure(self, meter: Meter, now: Instant) -> float:
-        over_ns = 2 * self.rtt.ns
-        if not self._is_literal:
-            # Of what comes seldom two in a row would look like twice as much.
-            rate_mps = meter.rate(now)
-            few_ns = round(_FEW * SECOND / rate_mps) if rate_mps else _FEW_NS
-            over_ns = max(over_ns, min(few_ns, _FEW_NS))
-        meter.over(over_ns)
-        return meter.rate(now)
 
     @property
     def _rtt_s(self) -> float:
