@@ -64,6 +64,24 @@ def test_in_the_long_run_it_gets_what_a_connection_would(loss: float, delay_ms: 
     assert rate == pytest.approx(fair_rate(loss, 2 * delay_ms / 1_000), rel=0.2)
 
 
+@pytest.mark.parametrize(("kinds", "loss"), [(10, 0.02), (20, 0.05)])
+def test_who_wants_less_than_a_connection_would_get_is_not_slowed_down(
+    kinds: int, loss: float
+) -> None:
+    """Of so many kinds it wants one: records tell it of a fifth of its losses, or a tenth."""
+    bus = Bus(delay_ns=50 * MILLISECOND, loses=Lossy(loss, ONE))
+    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
+    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
+    offered = Random(1).choices(range(kinds), k=60 * 250)
+    for kind in offered:
+        bus.offer(PUBLISHER, a=kind)
+        bus.run(4 * MILLISECOND)
+    assert len(bus.receipts[ONE]) > 0.95 * (1 - loss) * offered.count(1)
+    reports = [each for each in bus.frames(Feedback) if isinstance(each, Feedback)]
+    asked = [request.quota_mps for report in reports for request in report.requests]
+    assert min(asked, default=250) > 0.6 * 250 / kinds
+
+
 def test_who_gets_something_else_keeps_its_rate() -> None:
     bus = Bus(delay_ns=50 * MILLISECOND, loses=Lossy(0.05, ONE))
     bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
