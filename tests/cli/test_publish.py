@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from typer.testing import CliRunner
 from penstock.cli import publish
 from penstock.cli.main import app
 from penstock.live.client import TIMEOUT_S
+from penstock.transport.congestion.facts import FlowState
+from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import RecordSettings
 from penstock.wire.limits import RECORD_ENTRIES_MAX
@@ -21,11 +24,19 @@ from penstock.wire.limits import RECORD_ENTRIES_MAX
 class Nobody:
     """A node without a network."""
 
-    counters: ClassVar = {"node": {"unanswered": 1}}
     got: ClassVar[list[object]] = []
+    flows: ClassVar[list[FlowState]] = []
+
+    @property
+    def counters(self) -> dict[str, dict[str, int]]:
+        return {"node": {"published": len(self.got), "unanswered": 1}, "queue": {"waiting": 0}}
 
     async def publish(self, attributes: object, payload: bytes) -> None:
         self.got.append(attributes)
+
+    async def drain(self) -> int:
+        await asyncio.sleep(0.05)
+        return 0
 
 
 @pytest.fixture
@@ -122,6 +133,26 @@ def test_it_stays_for_who_lost_the_last_messages(
     monkeypatch.setattr(publish, "_stay", stay)
     assert CliRunner().invoke(app, ["publish", *options]).exit_code == 0
     assert stayed == stayed_s
+
+
+@pytest.mark.parametrize("control", [True, False])
+def test_congestion_control_is_what_was_asked_for(control: bool, asked: dict[str, Any]) -> None:
+    CliRunner().invoke(app, ["publish", *["--control"] * control, "{}"])
+    assert asked["congestion"] == (CongestionSettings() if control else None)
+
+
+def test_it_is_told_what_is_slowed_down(
+    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flows = [FlowState(id_, f"a = {id_}", 9, 40.04, 0, 10 * id_) for id_ in range(8)]
+    monkeypatch.setattr(publish, "_TELL_S", 0.03)
+    monkeypatch.setattr(Nobody, "flows", flows)
+    result = CliRunner().invoke(app, ["publish", "--control", "{}"])
+    first, *_, more, last = result.stderr.splitlines()
+    # Those of whom most wait; nothing waits in the first.
+    assert first == "70 wait: 40/s of a = 7"
+    assert more == "and 2 more flows"
+    assert last == "1 sent, 1 while nobody answered"
 
 
 def test_help_shows_defaults_and_ranges() -> None:

@@ -122,6 +122,46 @@ def test_lines_go_in_and_come_out_the_same(start: Start) -> None:
     assert subscriber.returncode == 0
 
 
+def test_nothing_is_lost_while_nobody_reads(start: Start) -> None:
+    _, address = begin_broker(start)
+    count = 3_000
+    subscriber = begin_subscriber(start, address, "exists n", "--full", "--count", str(count))
+    given = "".join(f'{{"n": {number}}}\n' for number in range(count))
+    done = penstock("publish", "--broker", address, "--rate", "1500", given=given)
+    assert done.stderr == f"{count} sent\n"
+    # Several times what a pipe holds has come; only now it is read.
+    out, err = subscriber.communicate(timeout=DEADLINE_S)
+    assert [json.loads(line)["attributes"]["n"] for line in out.splitlines()] == [*range(count)]
+    assert len(out) > 4 * 65_536
+    assert err == f"{count} delivered, 0 late, 0 lost\n"
+
+
+def test_congestion_control_on_both_sides(start: Start) -> None:
+    _, address = begin_broker(start)
+    subscriber = begin_subscriber(start, address, "exists n", "--control", "--count", "500")
+    given = "".join(f'{{"n": {number}}}\n' for number in range(500))
+    # It begins with a hundred a second: the last ones wait for their turn, and leave.
+    done = penstock("publish", "--broker", address, "--control", given=given)
+    assert done.stderr == "500 sent\n"
+    out, _ = subscriber.communicate(timeout=DEADLINE_S)
+    assert [json.loads(line)["n"] for line in out.splitlines()] == [*range(500)]
+
+
+def test_what_still_waits_when_a_publisher_is_stopped_is_told(start: Start) -> None:
+    _, address = begin_broker(start)
+    subscriber = begin_subscriber(start, address, "exists n")
+    publisher = start("publish", "-", "--broker", address, "--control", "--json")
+    assert publisher.stdin is not None
+    publisher.stdin.write('{"n": 1}\n' * 6_000)
+    publisher.stdin.flush()
+    assert first_line(subscriber.stdout) == '{"n": 1}\n'
+    out, _ = end(publisher)
+    told = json.loads(out)
+    assert 0 < told["sent"] < 6_000
+    # Sixty seconds' worth, at the rate that it begins with.
+    assert told["unsent"] > 0
+
+
 def test_bad_messages_are_reported_and_passed_over(start: Start) -> None:
     _, address = begin_broker(start)
     done = penstock(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.live import lines as module
-from penstock.live.lines import lines
+from penstock.live.lines import LineWriter, lines
 from tests.live.loopback import run
 
 
@@ -80,3 +80,68 @@ def test_a_line_without_end_does_not_fill_the_memory(
     assert b"".join(read[:-1]) == b"x" * 200_000
     assert max(map(len, read)) <= 1 << 16
     assert read[-1] == b"short"
+
+
+LINES = [b"x" * length for length in (0, 1, 4_095, 4_096, 100_000, 7)]
+
+
+def test_a_slow_reader_holds_up_who_writes_and_nobody_else() -> None:
+    async def program() -> None:
+        reading, writing = os.pipe()
+        writer = LineWriter(writing)
+
+        async def write() -> None:
+            for line in LINES:
+                await writer.write(line)
+            os.close(writing)
+
+        task = asyncio.create_task(write())
+        for _ in range(100):
+            await asyncio.sleep(0)
+        # More than a pipe holds.
+        assert not task.done()
+        assert await all_of(reading) == LINES
+        await task
+        os.close(reading)
+
+    run(program())
+
+
+def test_who_is_stopped_does_not_leave_half_a_line() -> None:
+    async def program() -> None:
+        reading, writing = os.pipe()
+        writer = LineWriter(writing)
+        stopped = asyncio.create_task(writer.write(LINES[4]))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        stopped.cancel()
+        reader = asyncio.create_task(all_of(reading))
+        await writer.write(b"next")
+        os.close(writing)
+        assert await reader == [LINES[4], b"next"]
+        os.close(reading)
+
+    run(program())
+
+
+def test_two_may_write_and_files_take_all(tmp_path: Path) -> None:
+    async def program(descriptor: int) -> None:
+        writer = LineWriter(descriptor)
+        await asyncio.gather(*(writer.write(line) for line in LINES))
+
+    file = tmp_path / "lines"
+    with file.open("wb") as opened:
+        run(program(opened.fileno()))
+    assert file.read_bytes().split(b"\n") == [*LINES, b""]
+
+
+def test_who_has_gone_is_an_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    async def program() -> None:
+        with pytest.raises(BrokenPipeError):
+            await LineWriter(writing).write(b"x")
+
+    run(program())
+    os.close(writing)

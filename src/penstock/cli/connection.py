@@ -12,6 +12,7 @@ from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.live.client import Node
+    from penstock.transport.congestion.settings import CongestionSettings
     from penstock.transport.recovery.settings import RecoverySettings
     from penstock.transport.settings import RecordSettings
 
@@ -37,6 +38,13 @@ RecoverOption: TypeAlias = Annotated[
     ),
 ]
 
+ControlOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--control",
+        help="Congestion control: publishers send what the network bears. Both sides need it.",
+    ),
+]
 
 ScopeOption: TypeAlias = Annotated[
     str | None,
@@ -57,6 +65,15 @@ def recovery_of(recover: bool, scope: str | None) -> RecoverySettings | None:
     return RecoverySettings(scope=scope)
 
 
+def congestion_of(control: bool) -> CongestionSettings | None:
+    """The usual, if any is wanted."""
+    if not control:
+        return None
+    from penstock.transport.congestion.settings import CongestionSettings
+
+    return CongestionSettings()
+
+
 @contextmanager
 def naming(option: str) -> Iterator[None]:
     """Puts the option before what is said about its value."""
@@ -75,6 +92,7 @@ async def connected(
     publisher: int | None = None,
     record: RecordSettings | None = None,
     recovery: RecoverySettings | None = None,
+    congestion: CongestionSettings | None = None,
 ) -> AsyncIterator[Node]:
     """A node; says on standard error when its broker falls silent, and when it is back."""
     import asyncio
@@ -91,6 +109,7 @@ async def connected(
         publisher=publisher,
         record=record,
         recovery=recovery,
+        congestion=congestion,
         agreement=agreement,
         timeout=timeout,
     ) as node:

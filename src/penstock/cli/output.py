@@ -20,6 +20,31 @@ def print_json(document: object) -> None:
     typer.echo(json.dumps(document, allow_nan=False))
 
 
+class JsonLines:
+    """As `print_json`, line by line, for a program whose loop must go on while nobody reads."""
+
+    def __init__(self) -> None:
+        from penstock.live.lines import LineWriter
+
+        try:
+            self._writer: LineWriter | None = LineWriter(sys.stdout.fileno())
+        except (AttributeError, OSError):
+            # It was closed, or is no file: `typer` knows what to do.
+            self._writer = None
+
+    async def print(self, document: object) -> None:
+        """One more line; waits while there is no room for it."""
+        if self._writer is None:
+            print_json(document)
+        else:
+            await self._writer.write(json.dumps(document, allow_nan=False).encode())
+
+    async def flush(self) -> None:
+        """What was begun before somebody was stopped."""
+        if self._writer is not None:
+            await self._writer.flush()
+
+
 def on_terminal() -> bool:
     """Whether a person is looking at standard output."""
     return sys.stdout is not None and sys.stdout.isatty()

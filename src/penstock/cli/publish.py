@@ -16,9 +16,11 @@ from penstock.cli.connection import (
     NETWORK,
     TIMEOUT_S,
     BrokerOption,
+    ControlOption,
     NetworkOption,
     ScopeOption,
     TimeoutOption,
+    congestion_of,
     connected,
     recovery_of,
 )
@@ -42,6 +44,9 @@ _RECORD: Final = 10
 _CATCH_UP_S: Final = 0.01
 # Most of what is lost is asked for, and given, within a few tenths of a second.
 _LINGER_S: Final = 2.0
+# How often it is said what is slowed down, and of how many flows.
+_TELL_S: Final = 5.0
+_TOLD_MAX: Final = 5
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -94,6 +99,7 @@ def publish(
             "--recover", help="Send again what subscribers lost, while this command runs."
         ),
     ] = False,
+    control: ControlOption = False,
     scope: ScopeOption = None,
     linger: Annotated[
         float | None,
@@ -117,7 +123,7 @@ def publish(
     Example:
       penstock publish '{"symbol": "IBM", "price": 101.5}'
       penstock publish --rate 100 --numbers price < ticks.jsonl
-      penstock publish --recover --linger 10 @ticks.jsonl
+      penstock publish --recover --linger 10 --control @ticks.jsonl
     """
     if rate is not None and not rate > 0:
         raise UsageError(
@@ -128,6 +134,8 @@ def publish(
             "no messages: give JSON objects as arguments, or pipe them in, one on a line"
         )
     linger_s = _linger_s(linger, recover)
+    import asyncio
+
     from penstock.live.run import run
     from penstock.transport.settings import RecordSettings
 
@@ -143,21 +151,24 @@ def publish(
             publisher=publisher,
             record=RecordSettings(size=record, numbers=tuple(numbers or ())),
             recovery=recovery,
+            congestion=congestion_of(control),
         ) as node:
+            telling = asyncio.create_task(_tell_flows(node))
             try:
                 await tally.publish(node, given)
+                await node.drain()
                 if tally.sent:
                     await _stay(linger_s)
             finally:
-                tally.unanswered = node.counters["node"]["unanswered"]
+                telling.cancel()
+                tally.end(node)
 
     if given:
         run(program())
     if as_json:
-        print_json({"sent": tally.sent, "unanswered": tally.unanswered, "bad": tally.bad})
+        print_json(tally.as_json())
     else:
-        unanswered = f", {tally.unanswered} while nobody answered" if tally.unanswered else ""
-        typer.echo(f"{tally.sent} sent{unanswered}", err=True)
+        typer.echo(tally.summary(), err=True)
     if tally.bad:
         raise typer.Exit(2)
 
@@ -180,12 +191,27 @@ async def _stay(linger_s: float) -> None:
     await asyncio.sleep(linger_s)
 
 
+async def _tell_flows(node: Node) -> None:
+    """Says every few seconds what is slowed down, while it is."""
+    import asyncio
+
+    while True:
+        await asyncio.sleep(_TELL_S)
+        held = sorted([flow for flow in node.flows if flow.queued], key=lambda flow: -flow.queued)
+        for flow in held[:_TOLD_MAX]:
+            typer.echo(f"{flow.queued} wait: {flow.quota_mps:.3g}/s of {flow.flow}", err=True)
+        if len(held) > _TOLD_MAX:
+            typer.echo(f"and {len(held) - _TOLD_MAX} more flows", err=True)
+
+
 class _Tally:
     """What was sent, what of it nobody may have heard, and what could not be sent."""
 
     def __init__(self, payload: bytes, rate: float | None) -> None:
         self.sent = 0
         self.unanswered = 0
+        # What was stopped while it waited for its turn.
+        self.unsent = 0
         self.bad: list[object] = []
         self._payload = payload
         self._rate = rate
@@ -219,6 +245,32 @@ class _Tally:
                 self._refuse(label, error)
             else:
                 self.sent += 1
+
+    def end(self, node: Node) -> None:
+        """Nothing leaves from now on."""
+        counters = node.counters
+        self.unanswered = counters["node"]["unanswered"]
+        self.unsent = counters["queue"]["waiting"]
+        # Also what was taken just when somebody stopped it.
+        self.sent = counters["node"]["published"] - self.unsent
+
+    def summary(self) -> str:
+        """As in '1200 sent, 3 while nobody answered'."""
+        said = [f"{self.sent} sent"]
+        if self.unanswered:
+            said.append(f"{self.unanswered} while nobody answered")
+        if self.unsent:
+            said.append(f"{self.unsent} not, for they still waited for their turn")
+        return ", ".join(said)
+
+    def as_json(self) -> dict[str, object]:
+        """The same, for programs."""
+        return {
+            "sent": self.sent,
+            "unanswered": self.unanswered,
+            "unsent": self.unsent,
+            "bad": self.bad,
+        }
 
     def _refuse(self, label: str, error: UsageError) -> None:
         typer.echo(f"penstock: {label}: {error}", err=True)

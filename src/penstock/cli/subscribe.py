@@ -17,15 +17,17 @@ from penstock.cli.connection import (
     NETWORK,
     TIMEOUT_S,
     BrokerOption,
+    ControlOption,
     NetworkOption,
     RecoverOption,
     ScopeOption,
     TimeoutOption,
+    congestion_of,
     connected,
     recovery_of,
 )
 from penstock.cli.inputs import read_filter
-from penstock.cli.output import print_json
+from penstock.cli.output import JsonLines
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ app = new_app("Messages from a network.")
 
 _MAX_DELAY_S: Final = 2.0
 _MS_NS: Final = 1_000_000
+# When it ends, whoever reads has so long for what is left.
+_LAST_S: Final = 5.0
 
 
 class Late(StrEnum):
@@ -103,6 +107,7 @@ def subscribe(
         ),
     ] = False,
     recover: RecoverOption = False,
+    control: ControlOption = False,
     scope: ScopeOption = None,
     timeout: TimeoutOption = TIMEOUT_S,
     network: NetworkOption = NETWORK,
@@ -117,7 +122,7 @@ def subscribe(
     Example:
       penstock subscribe 'symbol = "IBM" and price < 120'
       penstock subscribe 'exists price' --full --count 10 --max-delay 0.2
-      penstock subscribe 'symbol = "IBM"' --recover
+      penstock subscribe 'symbol = "IBM"' --recover --control
     """
     if as_json:
         raise UsageError("subscribe prints JSON as it is, an object a line: leave --json out")
@@ -130,6 +135,7 @@ def subscribe(
                 "--cautious": cautious,
                 "--missing": missing,
                 "--recover": recover,
+                "--control": control,
             }
         )
     from penstock.live.ordering import ordering_of
@@ -149,7 +155,13 @@ def subscribe(
 
     async def program() -> None:
         async with (
-            connected(broker, network=network, timeout=timeout, recovery=recovery) as node,
+            connected(
+                broker,
+                network=network,
+                timeout=timeout,
+                recovery=recovery,
+                congestion=congestion_of(control),
+            ) as node,
             node.subscribe(predicate, ordering=ordering) as subscription,
         ):
             # For whoever waits to publish; what is printed on standard output is messages.
@@ -161,7 +173,7 @@ def subscribe(
 
 
 def _refuse_with_unordered(given: Mapping[str, bool]) -> None:
-    """What is not in order neither waits nor is late, and nothing is known to be missing."""
+    """What is not in order neither waits nor is late, and no losses are known."""
     for option, is_given in given.items():
         if is_given:
             raise UsageError(f"--unordered has no use for {option}: leave one out")
@@ -176,21 +188,28 @@ class Report:
         self._is_ordered: Final = is_ordered
         self._printed: Final[Counter[str]] = Counter()
         self._counters: Mapping[str, int] = Counter()
+        self._is_unread = False
 
     async def follow(self, subscription: Subscription, *, tells_missing: bool) -> None:
         """Until enough is printed or somebody stops it; then what was held is printed, too."""
         import asyncio
 
+        lines = JsonLines()
         printing = None
         if tells_missing:
-            printing = asyncio.create_task(_print_missing(subscription.missing))
+            printing = asyncio.create_task(_print_missing(subscription.missing, lines))
         try:
-            await self._print(subscription)
+            await self._print(subscription, lines)
         finally:
             subscription.end()
-            await self._print(subscription)
-            if printing is not None:
-                await printing
+            try:
+                async with asyncio.timeout(_LAST_S):
+                    await lines.flush()
+                    await self._print(subscription, lines)
+                    if printing is not None:
+                        await printing
+            except TimeoutError:
+                self._is_unread = True
             self._counters = subscription.counters
 
     def summary(self) -> str:
@@ -207,22 +226,24 @@ class Report:
             said.append(f"{dropped} dropped because they were late")
         if overflow := self._counters["overflow"]:
             said.append(f"{overflow} dropped because they came faster than they were printed")
+        if self._is_unread:
+            said.append("the rest not printed because nobody read it")
         return ", ".join(said)
 
-    async def _print(self, subscription: Subscription) -> None:
+    async def _print(self, subscription: Subscription, lines: JsonLines) -> None:
         if not self._left:
             return
         async for message in subscription:
-            print_json(_full(message) if self._is_full else _attributes(message))
             self._printed[message.fate] += 1
             self._left -= 1
+            await lines.print(_full(message) if self._is_full else _attributes(message))
             if not self._left:
                 return
 
 
-async def _print_missing(absences: AsyncIterable[Absence]) -> None:
+async def _print_missing(absences: AsyncIterable[Absence], lines: JsonLines) -> None:
     async for absence in absences:
-        print_json(
+        await lines.print(
             {
                 "publisher": str(absence.id.pub),
                 "epoch": absence.id.epoch,

@@ -14,7 +14,7 @@ import asyncio
 import secrets
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
@@ -35,6 +35,7 @@ from penstock.live.queue import Queue
 from penstock.live.subscription import QUEUE_MAX, NodePump, Subscription
 from penstock.live.volunteer import Volunteer
 from penstock.overlay.client import Client
+from penstock.transport.congestion.facts import FlowState
 from penstock.transport.congestion.quotas import check_weight
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.endpoint import Endpoint
@@ -102,6 +103,12 @@ class Node:
             # By the receivers' numbers.
             "refused": {f"{who:016x}": sum(why.values()) for who, why in refused.items()},
         }
+
+    @property
+    def flows(self) -> Sequence[FlowState]:
+        """Which of this node's messages are slowed down now, to how much, and how many wait."""
+        congestion = self._pump.machine.congestion
+        return () if congestion is None else congestion.sample()
 
     async def publish(
         self, attributes: Mapping[str, Value], payload: bytes = b""

@@ -1,13 +1,14 @@
-"""Lines of a pipe, a terminal or a file, read without holding up the loop.
+"""Lines of a pipe, a terminal or a file, read and written without holding up the loop.
 
-A thread would do, but could not be stopped while it waits for input.
+A thread would do, but could not be stopped while it waits.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+import select
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 # Longer lines come in pieces of about this size, and no reader will like them.
@@ -29,24 +30,63 @@ async def lines(descriptor: int) -> AsyncIterator[bytes]:
         yield rest
 
 
+class LineWriter:
+    """Whoever writes waits for a slow reader, and nobody else does."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor: Final = descriptor
+        # What is not written yet: who is stopped while it waits does not leave half a line.
+        self._rest = b""
+        self._turn: Final = asyncio.Lock()
+
+    async def write(self, line: bytes) -> None:
+        """One line and its end."""
+        self._rest += line + b"\n"
+        await self.flush()
+
+    async def flush(self) -> None:
+        """What others were stopped in writing."""
+        async with self._turn:
+            while self._rest:
+                await self._writable()
+                # So much goes into a pipe at once that has any room.
+                written = os.write(self._descriptor, self._rest[: select.PIPE_BUF])
+                self._rest = self._rest[written:]
+
+    async def _writable(self) -> None:
+        _, is_now, _ = select.select((), (self._descriptor,), (), 0)
+        if not is_now:
+            loop = asyncio.get_running_loop()
+            await _until(self._descriptor, loop.add_writer, loop.remove_writer)
+
+
 async def _chunk(descriptor: int) -> bytes:
     loop = asyncio.get_running_loop()
-    readable: asyncio.Future[None] = loop.create_future()
+    await _until(descriptor, loop.add_reader, loop.remove_reader)
+    return os.read(descriptor, _CHUNK_BYTES)
+
+
+async def _until(
+    descriptor: int,
+    add: Callable[[int, Callable[[], None]], object],
+    remove: Callable[[int], object],
+) -> None:
+    """Until it can be read, or written."""
+    is_ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def ready() -> None:
         # At once: the loop may come by again before whoever waits does.
-        loop.remove_reader(descriptor)
-        if not readable.done():
-            readable.set_result(None)
+        remove(descriptor)
+        if not is_ready.done():
+            is_ready.set_result(None)
 
     try:
-        loop.add_reader(descriptor, ready)
+        add(descriptor, ready)
     except PermissionError:
-        # A file is always readable, and cannot be waited for.
+        # A file is always ready, and cannot be waited for.
         await asyncio.sleep(0)
     else:
         try:
-            await readable
+            await is_ready
         finally:
-            loop.remove_reader(descriptor)
-    return os.read(descriptor, _CHUNK_BYTES)
+            remove(descriptor)

@@ -155,4 +155,3 @@ def test_what_records_do_not_tell_of_is_allowed_for() -> None:
     losses.clear()
     assert not losses.has_any
     assert losses.rate == 0
-
