@@ -55,6 +55,8 @@ class MeasurePart(Part, frozen=True, kw_only=True):
     metrics: list[str]
     # Named stretches of time, in seconds, for which rates are given apart.
     phases: dict[str, tuple[NotNegative, NotNegative]] = field(default_factory=dict)
+    # The phase in which every receiver gets all it wants: what is fair in others is told by it.
+    ample: str | None = None
     # The publishers and subscribers that metrics of one pair look at, as group names.
     pair: tuple[str, str] | None = None
     # Of a pair's delays: where low ends and high begins.

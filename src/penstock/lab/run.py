@@ -229,7 +229,13 @@ def check_needs(experiment: Experiment, document: Document) -> None:
                     'write pair = ["publishers", "subscribers"], two groups of clients from '
                     + ", ".join(groups),
                 )
-    for name, (low, high) in experiment.measure.phases.items():
+    ample, phases = experiment.measure.ample, experiment.measure.phases
+    if ample is not None and ample not in phases:
+        raise document.error(
+            ("measure", "ample"),
+            f"write one of the phases: {', '.join(phases) or 'there are none'}",
+        )
+    for name, (low, high) in phases.items():
         whole = low == int(low) and high == int(high)
         if not whole or not low < high <= experiment.run.duration_s:
             raise document.error(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from penstock.fairness.jain import jain
 from penstock.kernel.instant import SECOND
-from penstock.lab.metrics.congestion import Congestion, settled_after, swing_of
+from penstock.lab.experiment import MeasurePart
+from penstock.lab.metrics.congestion import Congestion, settled_after, swing_of, unfair_by
 from penstock.trace.fates import PublisherFate
 from penstock.trace.records import Arrival, Feedback, Publication, QueueSample, Row, Signal
 from tests.lab.metrics.batches import context, feed
@@ -37,6 +39,22 @@ def test_each_receiver_has_its_rate_and_all_their_index() -> None:
     assert (figures["rate.a"], figures["rate.b"]) == (100, 50)
     assert figures["jain"] == pytest.approx(150**2 / (2 * (100**2 + 50**2)))
     assert series == {"received.a": [100.0] * 4, "received.b": [50.0] * 4}
+
+
+def test_what_is_fair_is_known_from_what_each_wants() -> None:
+    # All get what they want; then 90 in all, of which 20, 35 and 35 would be fair.
+    assert unfair_by({"a": 20, "b": 60, "c": 100}, {"a": 20, "b": 35, "c": 35}) == 0
+    assert unfair_by({"a": 20, "b": 60, "c": 100}, {"a": 10, "b": 40, "c": 40}) == 0.5
+    assert unfair_by({"a": 20, "b": 0}, {"a": 0, "b": 0}) == 0
+    measure = MeasurePart(metrics=[], phases={"all": (0, 2), "less": (2, 4)}, ample="all")
+    metric = Congestion(replace(context("on", seconds=4), measure=measure))
+    rows = arrivals("a", 20, 0, 4) + arrivals("b", 100, 0, 2) + arrivals("b", 40, 2, 4)
+    rows.sort(key=lambda arrival: arrival.arrived_ns)
+    feed(metric, rows)
+    figures = metric.figures()
+    assert figures["unfair.all"].value == 0
+    # Of 60 the first should have all of its 20, and has.
+    assert figures["unfair.less"].value == pytest.approx(0)
 
 
 def test_a_frame_of_feedback_counts_once_whatever_flows_are_in_it() -> None:

@@ -3,16 +3,20 @@
 A phase has *settled* when deliveries, over a quarter of a second, first come within a tenth
 of what they are in its second half, on average; what is *sent* settles likewise, and later
 where a link bears less than before. How much deliveries then *swing* is told by the second
-that is farthest from that average.
+that is farthest from that average. Where it is known what each receiver wants, from a phase in
+which all get it, what they get in others is *unfair* by as much as the worst of them is off
+its max-min share of what they get together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
 import numpy as np
 
 from penstock.fairness.jain import jain
+from penstock.fairness.shares import fair_shares
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.metrics.base import (
     Context,
@@ -49,6 +53,8 @@ class Congestion(Metric):
         self._none: Final = np.zeros(slots, np.int64)
         # Deliveries in each slot, by receiver.
         self._came: dict[str, Ints] = {}
+        # What each wants, if that is known.
+        self._wanted: dict[str, float] = {}
         # What left publishers in each slot.
         self._left: Ints = self._none
         self._publishers: set[str] = set()
@@ -83,6 +89,9 @@ class Congestion(Metric):
         flows = np.concatenate(self._flows) if self._flows else np.empty(0, np.int64)
         if flows.size:
             found["flow_table"] = Figure(flows.size / np.unique(flows).size / publishers, "flows")
+        ample = self.context.measure.ample
+        if ample is not None:
+            self._wanted = self._rates(*self.context.phases()[ample])
         whole = (0.0, float(self.context.seconds))
         for name, (low, high) in {"": whole, **self.context.phases()}.items():
             ending = f".{name}" if name else ""
@@ -96,15 +105,21 @@ class Congestion(Metric):
             for name, came in sorted(self._came.items())
         }
 
-    def _of_phase(self, low_s: float, high_s: float) -> dict[str, Figure]:
+    def _rates(self, low_s: float, high_s: float) -> dict[str, float]:
         part = slice(round(low_s * _SLOTS_PER_S), round(high_s * _SLOTS_PER_S))
         span_s = high_s - low_s
-        rates = {name: came[part].sum() / span_s for name, came in sorted(self._came.items())}
+        return {name: float(came[part].sum()) / span_s for name, came in sorted(self._came.items())}
+
+    def _of_phase(self, low_s: float, high_s: float) -> dict[str, Figure]:
+        part = slice(round(low_s * _SLOTS_PER_S), round(high_s * _SLOTS_PER_S))
+        rates = self._rates(low_s, high_s)
         found = {}
         if len(rates) <= _RATES_MAX:
-            found = {f"rate.{name}": Figure(float(rate), "/s") for name, rate in rates.items()}
+            found = {f"rate.{name}": Figure(rate, "/s") for name, rate in rates.items()}
         if rates:
             found["jain"] = Figure(jain(rates.values()))
+        if self._wanted:
+            found["unfair"] = Figure(unfair_by(self._wanted, rates))
         together = sum((came[part] for came in self._came.values()), self._none[part])
         settled = settled_after(together)
         if settled is not None:
@@ -166,6 +181,13 @@ class Congestion(Metric):
 
     def _take_queues(self, batch: Batch) -> None:
         self._queued.append(batch.columns["held_bytes"].values)
+
+
+def unfair_by(wanted: Mapping[str, float], got: Mapping[str, float]) -> float:
+    """How far the worst is from its share of what all get, as a part of that share."""
+    fair = fair_shares(list(wanted.values()), sum(got.values()))
+    off = [abs(got[name] / share - 1) for name, share in zip(wanted, fair, strict=True) if share]
+    return max(off, default=0.0)
 
 
 def settled_after(slots: Ints) -> int | None:
