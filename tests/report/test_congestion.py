@@ -179,6 +179,22 @@ def test_the_glance_tells_losses_and_drops_apart() -> None:
     assert "<h3>" in report_of(facts, with_files=False).page
 
 
+def test_each_variant_is_compared_with_its_like() -> None:
+    facts = Facts(made_up("C-1", seeds=[1]))
+    assert {name: facts.uncontrolled(name) for name in facts.controlled} == {
+        "apart": "off-apart",
+        "half": "off-half",
+        "same": "off-same",
+        "blind": "off-apart",
+        "literal": "off-apart",
+    }
+    for name, lost in (("off-half", 300.0), ("half", 30.0), ("off-apart", 200.0), ("apart", 2.0)):
+        facts.result.variants[name]["false_negatives"] = Estimate(lost, None, "deliveries")
+    said = str(glance(facts))
+    assert "Without control (off-half) 300 messages are lost in the network. By half: 30" in said
+    assert "Without control (off-apart) 200 messages are lost in the network. By apart: 2" in said
+
+
 def test_of_many_receivers_the_glance_tells_the_spread() -> None:
     result = made_up("M-5.11", seeds=[1])
     many = {(f"s{n}", "p"): n / 20 for n in range(21)}

@@ -64,16 +64,29 @@ def _is_told(facts: Facts, metric: str) -> bool:
 
 
 def said_of_control(facts: Facts) -> str:
-    """The difference in a sentence, where there is something to compare with."""
-    off = next((name for name in facts.networks if not facts.controls(name)), None)
-    lost = None if off is None else facts.figure(off, "false_negatives")
-    if off is None or lost is None or not lost.mean or not facts.controlled:
+    """The difference in a sentence for each variant that there is something to compare with."""
+    compared: dict[str, list[str]] = {}
+    for name in facts.controlled:
+        off = facts.uncontrolled(name)
+        if off is not None:
+            compared.setdefault(off, []).append(name)
+    sentences = [_said_beside(facts, off, names) for off, names in compared.items()]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _said_beside(facts: Facts, off: str, names: Sequence[str]) -> str:
+    lost = facts.figure(off, "false_negatives")
+    if lost is None or not lost.mean:
         return ""
-    parts = [part for name in facts.controlled if (part := _left(facts, name, off, lost))]
+    parts = [part for name in names if (part := _left(facts, name, off, lost))]
     if not parts:
         return ""
     without = interval(lost.mean, lost.ci95)
-    return f"Without control {without} messages are lost in the network. By {'; by '.join(parts)}."
+    which = "" if off == "off" else f" ({off})"
+    return (
+        f"Without control{which} {without} messages are lost in the network."
+        f" By {'; by '.join(parts)}."
+    )
 
 
 def _left(facts: Facts, name: str, off: str, lost: Estimate) -> str:

@@ -119,6 +119,20 @@ class Facts:
         """Whether a variant has congestion control."""
         return self.parameter(name, "transport.congestion.kind") not in (None, "off")
 
+    def uncontrolled(self, name: str) -> str | None:
+        """The variant without control that a controlled one is like in all else but transport.
+
+        Where there is none such, the first without; None where all are controlled.
+        """
+        without = [other for other in self.networks if not self.controls(other)]
+        mine = self._beside_transport(name)
+        like = (other for other in without if self._beside_transport(other) == mine)
+        return next(like, without[0] if without else None)
+
+    def _beside_transport(self, name: str) -> dict[str, Any]:
+        tree = self.result.parameters.get(name, {})
+        return {key: value for key, value in tree.items() if key != "transport"}
+
     def figure(self, name: str, metric: str) -> Estimate | None:
         """None where it was not measured."""
         return self.result.variants.get(name, {}).get(metric)
