@@ -15,7 +15,7 @@ from penstock.live.broker import serve
 from tests.live.loopback import run
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "live.md"]
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / name for name in ("live.md", "congestion.md"))]
 PROGRAMS = [
     program
     for page in PAGES
