@@ -21,7 +21,7 @@ from penstock.kernel.instant import Instant, earliest
 from penstock.transport.congestion.allowance import PeerRepairs
 from penstock.transport.congestion.facts import Echoed, FlowState
 from penstock.transport.congestion.flow import ControlledFlow
-from penstock.transport.congestion.gate import ECHOES, REASONS
+from penstock.transport.congestion.gate import REASONS
 from penstock.transport.congestion.head import Head
 from penstock.transport.congestion.outbox import Waiting
 from penstock.transport.congestion.receiver import Receiver
@@ -30,7 +30,6 @@ from penstock.transport.congestion.sender import Sender
 from penstock.transport.congestion.session import Session
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.facts import Loss
-from penstock.transport.recovery.budget import Budget
 from penstock.wire.frames.ack import Ack
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
@@ -39,8 +38,6 @@ from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback
 from penstock.wire.quantise import stamp_us
 
-# A publisher that has sent nothing knows no receivers: all together are answered so often.
-_ECHOES_MPS: Final = 200.0
 _COUNTERS: Final = ("feedback", "acks", "marked", *REASONS)
 
 
@@ -68,8 +65,6 @@ class Congestion:
         self._sender: Sender | None = None
         self._receiver: Final = Receiver(me, settings, encoder, draw=draw, send=send)
         self._repairs: Final = PeerRepairs()
-        # Of who asks one that has published nothing.
-        self._echoes: Final = Budget(_ECHOES_MPS)
         self._leave_at: Instant | None = None
         for name in _COUNTERS:
             counters.setdefault(name, 0)
@@ -189,14 +184,10 @@ class Congestion:
         return True
 
     def _on_echo_request(self, request: EchoRequest, now: Instant) -> None:
-        if request.pub != self._me:
+        if request.pub != self._me or self._sender is None:
+            # Of one that has published nothing nobody needs to know how far away it is.
             return
-        receivers: int | None = 0
-        if self._sender is not None:
-            receivers = self._sender.on_echo_request(request, now)
-        elif not self._echoes.take(now):
-            self._counters[ECHOES] += 1
-            return
+        receivers = self._sender.on_echo_request(request, now)
         if receivers is None:
             return
         reply = EchoReply(
