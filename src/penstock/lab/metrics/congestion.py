@@ -53,8 +53,6 @@ class Congestion(Metric):
         self._none: Final = np.zeros(slots, np.int64)
         # Deliveries in each slot, by receiver.
         self._came: dict[str, Ints] = {}
-        # What each wants, if that is known.
-        self._wanted: dict[str, float] = {}
         # What left publishers in each slot.
         self._left: Ints = self._none
         self._publishers: set[str] = set()
@@ -89,20 +87,28 @@ class Congestion(Metric):
         flows = np.concatenate(self._flows) if self._flows else np.empty(0, np.int64)
         if flows.size:
             found["flow_table"] = Figure(flows.size / np.unique(flows).size / publishers, "flows")
-        ample = self.context.measure.ample
-        if ample is not None:
-            self._wanted = self._rates(*self.context.phases()[ample])
         whole = (0.0, float(self.context.seconds))
         for name, (low, high) in {"": whole, **self.context.phases()}.items():
             ending = f".{name}" if name else ""
             found |= {f"{key}{ending}": own for key, own in self._of_phase(low, high).items()}
-        return found
+        return found | self._fairness()
 
     def series(self) -> dict[str, list[float]]:
         """What each receiver gets, second by second."""
         return {
             f"received.{name}": list(map(float, came.reshape(-1, _SLOTS_PER_S).sum(axis=1)))
             for name, came in sorted(self._came.items())
+        }
+
+    def _fairness(self) -> dict[str, Figure]:
+        """Of each phase, if there is one that tells what everybody wants."""
+        phases, ample = self.context.phases(), self.context.measure.ample
+        if ample is None:
+            return {}
+        wanted = self._rates(*phases[ample])
+        return {
+            f"unfair.{name}": Figure(unfair_by(wanted, self._rates(*span)))
+            for name, span in phases.items()
         }
 
     def _rates(self, low_s: float, high_s: float) -> dict[str, float]:
@@ -118,8 +124,6 @@ class Congestion(Metric):
             found = {f"rate.{name}": Figure(rate, "/s") for name, rate in rates.items()}
         if rates:
             found["jain"] = Figure(jain(rates.values()))
-        if self._wanted:
-            found["unfair"] = Figure(unfair_by(self._wanted, rates))
         together = sum((came[part] for came in self._came.values()), self._none[part])
         settled = settled_after(together)
         if settled is not None:
