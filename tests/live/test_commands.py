@@ -8,8 +8,10 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import IO
 
 import pytest
@@ -134,6 +136,61 @@ def test_nothing_is_lost_while_nobody_reads(start: Start) -> None:
     assert [json.loads(line)["attributes"]["n"] for line in out.splitlines()] == [*range(count)]
     assert len(out) > 4 * 65_536
     assert err == f"{count} delivered, 0 late, 0 lost\n"
+
+
+def test_what_nobody_read_is_told_however_it_is_stopped(start: Start) -> None:
+    _, address = begin_broker(start)
+    subscriber = begin_subscriber(start, address, "exists n", "--full")
+    count = 3_000
+    given = "".join(f'{{"n": {number}}}\n' for number in range(count))
+    assert penstock("publish", "--broker", address, "--rate", "1500", given=given).returncode == 0
+    # Nobody reads: what is left does not go into the pipe, and who is in a hurry says so twice.
+    for _ in range(2):
+        subscriber.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    subscriber.wait(DEADLINE_S)
+    out, err = subscriber.communicate()
+    printed = len(out.splitlines())
+    assert 0 < printed < count
+    rest = f"{count - printed} not printed because nobody read them"
+    assert err == f"{printed} delivered, 0 late, 0 lost, {rest}\n"
+    assert subscriber.returncode == 0
+
+
+def test_whoever_reads_may_go_first(start: Start) -> None:
+    _, address = begin_broker(start)
+    subscriber = begin_subscriber(start, address, "exists n")
+    assert subscriber.stdout is not None
+    subscriber.stdout.close()
+    penstock("publish", "--broker", address, '{"n": 1}')
+    assert subscriber.wait(DEADLINE_S) == 128 + signal.SIGPIPE
+    assert subscriber.stderr is not None
+    said = "0 delivered, 0 late, 0 lost, 1 not printed because nobody read them\n"
+    assert subscriber.stderr.read() == said
+
+
+def test_a_pipe_that_nobody_writes_to_can_be_waited_for_and_left(
+    start: Start, tmp_path: Path
+) -> None:
+    _, address = begin_broker(start)
+    os.mkfifo(tmp_path / "pipe")
+    subscriber = begin_subscriber(start, address, "exists n")
+    publisher = start("publish", f"@{tmp_path}/pipe", "--broker", address, "--json")
+    with (tmp_path / "pipe").open("w") as pipe:
+        pipe.write('{"n": 1}\n')
+        pipe.flush()
+        assert first_line(subscriber.stdout) == '{"n": 1}\n'
+        out, _ = end(publisher)
+    assert json.loads(out)["sent"] == 1
+
+
+def test_a_file_that_cannot_be_read_does_not_keep_others(start: Start, tmp_path: Path) -> None:
+    _, address = begin_broker(start)
+    given = (f"@{tmp_path}", '{"n": 1}')
+    done = penstock("publish", *given, "--broker", address, "--control")
+    assert done.returncode == 2
+    complaint = f"penstock: @{tmp_path}: cannot read '{tmp_path}': Is a directory"
+    assert done.stderr == f"{complaint}\n1 sent\n"
 
 
 def test_congestion_control_on_both_sides(start: Start) -> None:

@@ -97,3 +97,18 @@ def test_what_is_no_setting_is_refused(wrong: Any) -> None:
                 pass
 
     run(program())
+
+
+@pytest.mark.parametrize("linger", [-1, 10**400, float("nan"), "soon"])
+def test_a_time_that_is_none_is_refused(linger: object) -> None:
+    async def program() -> None:
+        with pytest.raises(UsageError, match=r"^linger is a "):
+            async with connect("127.0.0.1:1", linger=linger):  # type: ignore[arg-type]
+                pass
+
+    run(program())
+
+
+def test_a_rate_of_hundreds_of_digits_is_refused() -> None:
+    with pytest.raises(UsageError, match="initial_rate_mps is a finite number"):
+        CongestionSettings(initial_rate_mps=10**400)

@@ -24,7 +24,7 @@ from penstock.cli.connection import (
     connected,
     recovery_of,
 )
-from penstock.cli.inputs import decode_line, file_lines, read_message, stdin_is_piped
+from penstock.cli.inputs import decode_line, read_message, stdin_is_piped
 from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 
@@ -236,15 +236,26 @@ class _Tally:
     async def publish(self, node: Node, given: Sequence[Given]) -> None:
         """Everything that was given, or can be read where it says."""
         pace = _Pace(self._rate)
-        async for label, each in _candidates(given):
+        for source in given:
+            if isinstance(source, tuple):
+                await self._send(node, pace, *source)
+                continue
             try:
-                message = read_message(decode_line(each)) if isinstance(each, bytes) else each
-                await pace.wait()
-                await node.publish(message.attributes, self._payload)
-            except UsageError as error:
-                self._refuse(label, error)
-            else:
-                self.sent += 1
+                async for label, line in _lines(source):
+                    await self._send(node, pace, label, line)
+            except OSError as error:
+                where = "standard input" if source == "-" else repr(source[1:])
+                self._refuse(source, UsageError(f"cannot read {where}: {error.strerror or error}"))
+
+    async def _send(self, node: Node, pace: _Pace, label: str, each: Message | bytes) -> None:
+        try:
+            message = read_message(decode_line(each)) if isinstance(each, bytes) else each
+            await pace.wait()
+            await node.publish(message.attributes, self._payload)
+        except UsageError as error:
+            self._refuse(label, error)
+        else:
+            self.sent += 1
 
     def end(self, node: Node) -> None:
         """Nothing leaves from now on."""
@@ -304,28 +315,20 @@ def _look_for(path: str) -> None:
         raise UsageError(f"cannot read {path!r}: {why}") from None
 
 
-async def _candidates(given: Sequence[Given]) -> AsyncIterator[tuple[str, Message | bytes]]:
-    """Each message, or the line that may be one, and what to call it in an error."""
-    for each in given:
-        if not isinstance(each, str):
-            yield each
-        elif each == "-":
-            async for label, line in _stdin():
-                yield label, line
-        else:
-            for n, line in file_lines(each[1:]):
-                yield f"{each[1:]}: line {n}", line
+async def _lines(source: str) -> AsyncIterator[tuple[str, bytes]]:
+    """Each line that may be a message, and what to call it in an error."""
+    from penstock.live.lines import lines, lines_of
 
-
-async def _stdin() -> AsyncIterator[tuple[str, bytes]]:
-    from penstock.live.lines import lines
-
-    if sys.stdin is None:
-        raise UsageError("standard input is closed: give messages as arguments")
+    if source == "-":
+        if sys.stdin is None:
+            raise UsageError("standard input is closed: give messages as arguments")
+        found, where = lines(sys.stdin.fileno()), ""
+    else:
+        found, where = lines_of(source[1:]), f"{source[1:]}: "
     number = 0
-    async for line in lines(sys.stdin.fileno()):
+    async for line in found:
         number += 1
         if number == 1:
             line = line.removeprefix(_BYTE_ORDER_MARK)  # noqa: PLW2901
         if line.strip():
-            yield f"line {number}", line
+            yield f"{where}line {number}", line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from base64 import b64encode
 from collections import Counter
 from collections.abc import AsyncIterable, Mapping
@@ -32,12 +33,15 @@ from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.live.subscription import Received, Subscription
+    from penstock.trace.fates import ReceiverFate
     from penstock.transport.facts import Absence
 
 app = new_app("Messages from a network.")
 
 _MAX_DELAY_S: Final = 2.0
 _MS_NS: Final = 1_000_000
+# What a shell says of a program whose reader has gone.
+_UNREAD: Final = 128 + signal.SIGPIPE
 # When it ends, whoever reads has so long for what is left.
 _LAST_S: Final = 5.0
 
@@ -168,7 +172,13 @@ def subscribe(
             typer.echo(f"subscribed at {broker}", err=True)
             await report.follow(subscription, tells_missing=missing)
 
-    run(program())
+    # Whoever reads may go before us: what was not printed is to be told all the same.
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        run(program())
+    except BrokenPipeError:
+        typer.echo(report.summary(), err=True)
+        raise typer.Exit(_UNREAD) from None
     typer.echo(report.summary(), err=True)
 
 
@@ -188,7 +198,9 @@ class Report:
         self._is_ordered: Final = is_ordered
         self._printed: Final[Counter[str]] = Counter()
         self._counters: Mapping[str, int] = Counter()
-        self._is_unread = False
+        # The fate of what is being printed, and how many were not when it ended.
+        self._printing: ReceiverFate | None = None
+        self._unread = 0
 
     async def follow(self, subscription: Subscription, *, tells_missing: bool) -> None:
         """Until enough is printed or somebody stops it; then what was held is printed, too."""
@@ -205,12 +217,16 @@ class Report:
             try:
                 async with asyncio.timeout(_LAST_S):
                     await lines.flush()
+                    self._count()
                     await self._print(subscription, lines)
                     if printing is not None:
                         await printing
-            except TimeoutError:
-                self._is_unread = True
-            self._counters = subscription.counters
+            except (TimeoutError, BrokenPipeError):
+                pass
+            finally:
+                left = len(aiter(subscription)) if self._left else 0
+                self._unread = left + (self._printing is not None)
+                self._counters = subscription.counters
 
     def summary(self) -> str:
         """As in '1200 delivered, 3 late, 8 lost'."""
@@ -226,19 +242,26 @@ class Report:
             said.append(f"{dropped} dropped because they were late")
         if overflow := self._counters["overflow"]:
             said.append(f"{overflow} dropped because they came faster than they were printed")
-        if self._is_unread:
-            said.append("the rest not printed because nobody read it")
+        if self._unread:
+            said.append(f"{self._unread} not printed because nobody read them")
         return ", ".join(said)
 
     async def _print(self, subscription: Subscription, lines: JsonLines) -> None:
         if not self._left:
             return
         async for message in subscription:
-            self._printed[message.fate] += 1
+            self._printing = message.fate
             self._left -= 1
             await lines.print(_full(message) if self._is_full else _attributes(message))
+            self._count()
             if not self._left:
                 return
+
+    def _count(self) -> None:
+        """Once it is printed, be it when what was stopped in the middle is done."""
+        if self._printing is not None:
+            self._printed[self._printing] += 1
+            self._printing = None
 
 
 async def _print_missing(absences: AsyncIterable[Absence], lines: JsonLines) -> None:

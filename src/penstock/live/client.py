@@ -29,7 +29,7 @@ from penstock.live import address
 from penstock.live.agreement import USUAL, Agreement
 from penstock.live.answers import Answers
 from penstock.live.epoch import epoch_now, new_epoch
-from penstock.live.ordering import Late, number, ordering_of
+from penstock.live.ordering import Late, number, ordering_of, seconds_of
 from penstock.live.pump import Pump
 from penstock.live.queue import Queue
 from penstock.live.subscription import QUEUE_MAX, NodePump, Subscription
@@ -108,7 +108,7 @@ class Node:
     def flows(self) -> Sequence[FlowState]:
         """Which of this node's messages are slowed down now, to how much, and how many wait."""
         congestion = self._pump.machine.congestion
-        return () if congestion is None else congestion.sample()
+        return () if congestion is None else tuple(congestion.sample())
 
     async def publish(
         self, attributes: Mapping[str, Value], payload: bytes = b""
@@ -212,7 +212,7 @@ class Node:
 
         Without congestion control none ever does.
         """
-        timeout_s = None if timeout is None else number("timeout", timeout)
+        timeout_s = None if timeout is None else seconds_of("timeout", timeout)
         try:
             async with asyncio.timeout(timeout_s):
                 await self._queue.empty()
@@ -296,7 +296,7 @@ async def connect(
     still waits at the end of the block has `linger` seconds to leave.
     """
     target = address.parse(where)
-    timeout_s, linger_s = number("timeout", timeout), number("linger", linger)
+    timeout_s, linger_s = seconds_of("timeout", timeout), seconds_of("linger", linger)
     # What is wrong with these is to be said before there is a socket to close.
     check_type(Agreement, agreement=agreement)
     encoder, settings = agreement.encoder(), _settings_of(record, recovery, congestion)

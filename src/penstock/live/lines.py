@@ -30,6 +30,16 @@ async def lines(descriptor: int) -> AsyncIterator[bytes]:
         yield rest
 
 
+async def lines_of(path: str) -> AsyncIterator[bytes]:
+    """Of a file, or a pipe that has a name and perhaps nobody who writes to it yet."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        async for line in lines(descriptor):
+            yield line
+    finally:
+        os.close(descriptor)
+
+
 class LineWriter:
     """Whoever writes waits for a slow reader, and nobody else does."""
 

@@ -32,3 +32,8 @@ async def _stoppable(program: Coroutine[object, object, None]) -> None:
     except asyncio.CancelledError:
         if not is_stopped:
             raise
+    finally:
+        if is_stopped:
+            # Who presses Ctrl-C twice still wants to read what is said at the end.
+            loop.remove_signal_handler(signal.SIGINT)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
