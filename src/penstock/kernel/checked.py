@@ -26,9 +26,8 @@ _KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
 }
 
 
-# Beyond this a whole number is none that can be reckoned with; and how much of a value is shown.
+# Beyond this a whole number is none that can be reckoned with.
 _WHOLE_MAX: Final = 10**300
-_SHOWN_MAX: Final = 80
 
 
 def check_types(settings: Any, *nested: type) -> None:
@@ -43,9 +42,9 @@ def check_types(settings: Any, *nested: type) -> None:
         value = getattr(settings, each.name)
         # Not isinstance: True would be a number.
         if kinds and (type(value) not in kinds or _is_endless(value)):
-            raise UsageError(f"{each.name} is {words}, not {repr(value)[:_SHOWN_MAX]}")
+            raise UsageError(f"{each.name} is {words}, not {value!r}")
         if "float" in str(each.type) and isinstance(value, int) and abs(value) > _WHOLE_MAX:
-            raise UsageError(f"{each.name} is {words}: one of {len(str(value))} digits is not")
+            raise UsageError(f"{each.name} is {words}: this one is too large")
 
 
 def _is_endless(value: object) -> bool:

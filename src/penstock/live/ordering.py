@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import isfinite
 from numbers import Real
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import seconds
@@ -13,9 +13,6 @@ from penstock.transport.latch import Conditional, Latch
 from penstock.transport.settings import OrderingSettings
 
 Late: TypeAlias = Literal["deliver", "drop"]
-
-# Of a value that is refused so much is shown.
-_SHOWN_MAX: Final = 80
 
 
 def ordering_of(
@@ -46,9 +43,15 @@ def ordering_of(
 
 def number(name: str, value: object) -> float:
     """The value itself, if it can be reckoned with: text, multiplied, only grows longer."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not _is_finite(value):
-        raise UsageError(f"{name} is a finite number, not {str(value)[:_SHOWN_MAX]}")
-    return float(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise UsageError(f"{name} is a finite number, not {value!r}")
+    try:
+        found = float(value)
+    except OverflowError:
+        raise UsageError(f"{name} is a finite number: this one is too large") from None
+    if not isfinite(found):
+        raise UsageError(f"{name} is a finite number, not {value!r}")
+    return found
 
 
 def seconds_of(name: str, value: object) -> float:
@@ -57,14 +60,6 @@ def seconds_of(name: str, value: object) -> float:
     if found_s < 0:
         raise UsageError(f"{name} is a number of seconds, 0 or more, not {found_s:g}")
     return found_s
-
-
-def _is_finite(value: Real) -> bool:
-    try:
-        return isfinite(value)
-    except OverflowError:
-        # A whole number of hundreds of digits.
-        return False
 
 
 def _refuse(**said: object) -> None:
