@@ -17,7 +17,11 @@ AsJson: TypeAlias = Annotated[
 
 def print_json(document: object) -> None:
     """One line that any JSON reader takes, whatever the terminal's encoding."""
-    typer.echo(json.dumps(document, allow_nan=False))
+    typer.echo(_written(document))
+
+
+def _written(document: object) -> str:
+    return json.dumps(document, allow_nan=False)
 
 
 class JsonLines:
@@ -37,7 +41,7 @@ class JsonLines:
         if self._writer is None:
             print_json(document)
         else:
-            await self._writer.write(json.dumps(document, allow_nan=False).encode())
+            await self._writer.write(_written(document).encode())
 
     async def flush(self) -> None:
         """What was begun before somebody was stopped."""

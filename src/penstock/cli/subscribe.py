@@ -174,12 +174,14 @@ def subscribe(
 
     # Whoever reads may go before us: what was not printed is to be told all the same.
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    code = 0
     try:
         run(program())
     except BrokenPipeError:
-        typer.echo(report.summary(), err=True)
-        raise typer.Exit(_UNREAD) from None
+        code = _UNREAD
     typer.echo(report.summary(), err=True)
+    if code:
+        raise typer.Exit(code)
 
 
 def _refuse_with_unordered(given: Mapping[str, bool]) -> None:

@@ -230,12 +230,15 @@ class Session:
         """Of so many losses we are told."""
         if self.is_exact:
             return 1.0
-        return detection(self.rate_mps / self._sent_mps if self._sent_mps else 1.0, self._record)
+        return detection(self._share_of(self.rate_mps), self._record)
+
+    def _share_of(self, came_mps: float) -> float:
+        """Of all that the publisher says it sends."""
+        return came_mps / self._sent_mps if self._sent_mps else 1.0
 
     def _literal_count(self, seq: int, now: Instant) -> float:
         gap = 0
         if self._last_seq is not None:
             gap = max(0, distance(seq, self._last_seq, SEQ_BITS) - 1)
         self._last_seq = seq
-        came = self.meter.rate(now) / self._sent_mps if self._sent_mps else 1.0
-        return literal_count(gap, self._record, min(1.0, came))
+        return literal_count(gap, self._record, min(1.0, self._share_of(self.meter.rate(now))))
