@@ -49,7 +49,9 @@ class Bucket:
         at = self._at
         tokens = self._tokens
         if now > at:
-            tokens = min(self.depth, tokens + (now - at) * self.rate_mps / SECOND)
+            tokens += (now - at) * self.rate_mps / SECOND
+            if tokens > self.depth:
+                tokens = self.depth
         tokens -= 1
         self._tokens, self._at = tokens, now
         if tokens >= 1:

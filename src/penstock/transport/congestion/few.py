@@ -41,13 +41,17 @@ class FewFlows:
 
     def _add(self, flow: ControlledFlow, filter_: Filter) -> None:
         """Under the value that the fewest others wait under."""
-        bucket, found_by = self._others, None
+        found_by, fewest = None, 0
         for constraint in filter_.constraints:
             if constraint.op in CHOOSING and len(constraint.choice_keys) == 1:
-                by_key = self._by_value.setdefault(constraint.attribute, {})
-                other = by_key.setdefault(constraint.choice_keys[0], [])
-                if found_by is None or len(other) < len(bucket):
-                    bucket, found_by = other, constraint
+                by_key = self._by_value.get(constraint.attribute, {})
+                others = len(by_key.get(constraint.choice_keys[0], ()))
+                if found_by is None or others < fewest:
+                    found_by, fewest = constraint, others
+        bucket = self._others
+        if found_by is not None:
+            by_key = self._by_value.setdefault(found_by.attribute, {})
+            bucket = by_key.setdefault(found_by.choice_keys[0], [])
         bucket.append((flow, _tests([c for c in filter_.constraints if c is not found_by])))
 
     def match(self, message: Message) -> list[ControlledFlow]:

@@ -28,7 +28,11 @@ _DETAIL_HEAD: Final = Struct(">IB")
 
 def size_flows(flows: tuple[Flow, ...]) -> int:
     """Bytes of all of them."""
-    return sum(map(_size_flow, flows))
+    size_bytes = _FLOW.size * len(flows)
+    for flow in flows:
+        if flow.detail is not None:
+            size_bytes += _DETAIL_HEAD.size + flow.detail.bloom_bytes
+    return size_bytes
 
 
 def write_flows(flows: tuple[Flow, ...]) -> bytes:
@@ -65,11 +69,6 @@ def marked_flow(number: int) -> int | None:
     if number:
         raise PeerError(f"flow {number} is there and is not")
     return None
-
-
-def _size_flow(flow: Flow) -> int:
-    detail = flow.detail
-    return _FLOW.size if detail is None else _FLOW.size + _DETAIL_HEAD.size + detail.bloom_bytes
 
 
 def _write_flow(flow: Flow) -> bytes:
