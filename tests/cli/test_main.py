@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import NoReturn
@@ -107,3 +108,16 @@ def test_help_loads_nothing_heavy() -> None:
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_whoever_stops_a_long_command_is_told_that_it_has_stopped() -> None:
+    # Whoever runs the tests may have it ignored.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    run = [sys.executable, "-c", f"{heard}; {RUN[-1]}"]
+    command = subprocess.Popen([*run, "bench", "match"], stderr=subprocess.PIPE, text=True)
+    assert command.stderr is not None
+    assert "building" in command.stderr.readline()
+    command.send_signal(signal.SIGINT)
+    _output, complaint = command.communicate(timeout=60)
+    assert command.returncode == 128 + signal.SIGINT
+    assert complaint.endswith("penstock: stopped\n")

@@ -4,6 +4,7 @@
     1  a check failed, or nothing matched
     2  wrong use: the line says what to write instead
     3  our own fault: the line says how to report it
+  130  stopped by Ctrl-C
 
 To add a command: write a module with an `app` (see `cli.new_app`) that has one
 command, or several, and name it in `COMMANDS`.
@@ -47,6 +48,7 @@ COMMANDS: Final = {
 
 _WRONG_USE: Final = 2
 _OUR_FAULT: Final = 3
+_STOPPED: Final = 128 + signal.SIGINT
 
 
 class _Lazy(Mapping[str, Any]):
@@ -68,6 +70,14 @@ class _Shell(typer.core.TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands: Any = _Lazy()
+
+    def invoke(self, ctx: Any) -> Any:
+        """The command that was named; whoever stops it is told that it has."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            _complain("stopped")
+            raise typer.Exit(_STOPPED) from None
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Typer's own, with our way of ending."""

@@ -49,9 +49,7 @@ class Bucket:
         at = self._at
         tokens = self._tokens
         if now > at:
-            tokens += (now - at) * self.rate_mps / SECOND
-            if tokens > self.depth:
-                tokens = self.depth
+            tokens = min(self.depth, tokens + (now - at) * self.rate_mps / SECOND)
         tokens -= 1
         self._tokens, self._at = tokens, now
         if tokens >= 1:
