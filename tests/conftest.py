@@ -2,6 +2,6 @@
 
 from hypothesis import settings
 
-# How long an example takes says more of the machine than of the code.
-settings.register_profile("calm", deadline=None)
+# How long an example takes says more of the machine than of the code; and every run draws others.
+settings.register_profile("calm", deadline=None, max_examples=50)
 settings.load_profile("calm")

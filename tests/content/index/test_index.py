@@ -89,7 +89,7 @@ def _arrays_only() -> narrow.Narrow:
 
 def test_random_histories_agree_with_the_naive_twin() -> None:
     machine = IndexAndTwin.TestCase
-    machine.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+    machine.settings = settings(max_examples=15, stateful_step_count=30, deadline=None)
     machine("runTest").runTest()
 
 
@@ -123,7 +123,7 @@ def assert_nothing_is_held(fast: MatchingIndex[Any]) -> None:
     assert set(fast._filters) <= {None}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(predicates(), min_size=1, max_size=12))
 def test_what_is_removed_leaves_nothing_behind(several: list[Predicate]) -> None:
     fast: MatchingIndex[int] = MatchingIndex()
