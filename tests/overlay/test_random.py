@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 from hashlib import blake2b
 
 import pytest
@@ -13,6 +10,7 @@ import pytest
 from penstock.content.value import Value
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.kernel.seeds import Seeds
+from tests.interpreters import said_under_hash_seeds
 from tests.overlay.net import Net
 
 # A broker that restarted is found by its clients' next HELLO; silence is noticed after 3 s.
@@ -132,14 +130,5 @@ def digest(seed: int) -> str:
 
 def test_what_is_sent_does_not_depend_on_the_hash_seed() -> None:
     program = "from tests.overlay.test_random import digest; print(digest(35))"
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for hash_seed in ("1", "2")
-    ]
+    said = said_under_hash_seeds(program)
     assert said[0] == said[1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -16,6 +14,7 @@ from penstock.sim.spec import LinkSpec
 from penstock.sim.swarm import Options, SwarmFailed, draw_clean, draw_options, run_swarm
 from penstock.sim.swarm.__main__ import main
 from penstock.sim.swarm.run import replay
+from tests.interpreters import said_under_hash_seeds
 
 CHUNK = 10
 SOAK_CHUNK = 50
@@ -57,17 +56,7 @@ def hashes() -> str:
 
 def test_the_same_seed_gives_the_same_trace_whatever_the_hash_seed() -> None:
     program = "from tests.sim.test_swarm import hashes; print(hashes())"
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for hash_seed in ("1", "2")
-    ]
-    said = [process.communicate()[0] for process in running]
-    assert [process.returncode for process in running] == [0, 0]
+    said = said_under_hash_seeds(program)
     assert said[0] == said[1]
     assert len(set(said[0].split())) == len(A_FEW)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -32,6 +30,7 @@ from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import DEFAULT, OrderingSettings
 from penstock.transport.stream import Stream
 from penstock.transport.subscription import Subscription
+from tests.interpreters import said_under_hash_seeds
 
 CHUNK = 10
 SOAK_CHUNK = 50
@@ -69,17 +68,7 @@ def hashes() -> str:
 
 def test_the_same_seed_gives_the_same_facts_whatever_the_hash_seed() -> None:
     program = "from tests.sim.test_swarm_endpoints import hashes; print(hashes())"
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for hash_seed in ("1", "2")
-    ]
-    said = [process.communicate()[0] for process in running]
-    assert [process.returncode for process in running] == [0, 0]
+    said = said_under_hash_seeds(program)
     assert said[0] == said[1]
     assert len(set(said[0].split())) == len(A_FEW)
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +29,7 @@ from penstock.sim.spec import LinkSpec
 from penstock.sim.topology import line, mesh
 from penstock.sim.world import World
 from penstock.trace import fates
+from tests.interpreters import said_under_hash_seeds
 from tests.sim.machines import FRAMING, Forwarder, Parcel, decode, encode
 
 SPEC = LinkSpec(rate_bps=8_000_000, delay_ns=MILLISECOND)
@@ -343,17 +340,7 @@ def eventful_run() -> list[str]:
 
 def test_the_same_seed_is_the_same_run_under_any_hash_seed() -> None:
     program = "from tests.sim.test_world import eventful_run; print('\\n'.join(eventful_run()))"
-    logs = [
-        subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=Path(__file__).parents[2],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.splitlines()
-        for seed in ("1", "2")
-    ]
+    logs = [said.splitlines() for said in said_under_hash_seeds(program)]
     assert logs[0] == logs[1] == eventful_run()
     for word in ("queue_full", "loss", "down", "corrupt", "deliver"):
         assert any(word in row for row in logs[0]), word

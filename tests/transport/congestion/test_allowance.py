@@ -14,7 +14,7 @@ from penstock.transport.recovery import settings as recovery
 from penstock.wire.frames.data import Data, Flow
 from penstock.wire.frames.repair import Repair
 from penstock.wire.limits import CONTROLLED_FROM
-from tests.transport.congestion.test_control import Lossy
+from tests.transport.congestion.scene import Lossy
 from tests.transport.recovery.bus import Bus
 
 PUBLISHER, ONE, OTHER = 1, 2, 3

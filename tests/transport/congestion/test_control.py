@@ -10,46 +10,22 @@ import pytest
 from penstock.content.syntax import parse
 from penstock.content.syntax.writer import format_filter
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.transport.congestion.response import throughput
 from penstock.transport.congestion.session import State
 from penstock.transport.congestion.settings import DEFAULT
-from penstock.wire.frames.base import TransportFrame
-from penstock.wire.frames.data import Data
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback
+from tests.transport.congestion.scene import (
+    ONE,
+    OTHER,
+    PUBLISHER,
+    Lossy,
+    Upstream,
+    fair_rate,
+    publish,
+)
 from tests.transport.recovery.bus import Bus
 
-PUBLISHER, ONE, OTHER = 1, 2, 3
 CONTROL = replace(DEFAULT, policy="drop-oldest", queue_max=50)
-
-
-class Lossy:
-    """Loses so much of what goes to some."""
-
-    def __init__(self, share: float, *receivers: int) -> None:
-        self.share = share
-        self.receivers = set(receivers)
-        self._draws = Random(5)
-
-    def __call__(self, _sender: int, receiver: int, frame: TransportFrame) -> bool:
-        is_lossy = receiver in self.receivers and isinstance(frame, Data)
-        return is_lossy and self._draws.random() < self.share
-
-
-def publish(bus: Bus, rate: int, for_s: float, *values: int) -> None:
-    """So many a second, of each of these."""
-    for _ in range(round(rate * for_s)):
-        for value in values:
-            bus.offer(PUBLISHER, a=value)
-        bus.run(SECOND // rate)
-
-
-def fair_rate(loss: float, rtt_s: float) -> float:
-    """T at the rate of loss events: what is lost within a round trip of a loss is of one event."""
-    rate = throughput(1, rtt_s, loss)
-    for _ in range(20):
-        rate = throughput(1, rtt_s, 1 / (1 / loss + rate * rtt_s))
-    return rate * (1 - loss)
 
 
 @pytest.mark.parametrize(("loss", "delay_ms"), [(0.01, 50), (0.03, 25), (0.05, 100)])
@@ -153,15 +129,7 @@ def test_the_states_of_a_session() -> None:
 
 
 def test_of_many_who_lose_the_same_few_speak() -> None:
-    draws, lost = Random(3), dict[int, bool]()
-
-    def loses(_sender: int, _receiver: int, frame: TransportFrame) -> bool:
-        """All lose the same messages."""
-        if not isinstance(frame, Data):
-            return False
-        return lost.setdefault(frame.seq, draws.random() < 0.02)
-
-    bus = Bus(delay_ns=20 * MILLISECOND, loses=loses)
+    bus = Bus(delay_ns=20 * MILLISECOND, loses=Upstream(0.02))
     bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
     for me in range(10, 110):
         bus.add(me, None, interest="a = 1", congestion=CONTROL)

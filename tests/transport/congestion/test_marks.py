@@ -16,7 +16,7 @@ from penstock.wire.frames.base import TrafficClass, TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.feedback import Feedback
 from penstock.wire.frames.request import Request
-from tests.transport.congestion.test_control import ONE, PUBLISHER, fair_rate, publish
+from tests.transport.congestion.scene import ONE, PUBLISHER, fair_rate, publish
 from tests.transport.recovery.bus import Bus
 
 

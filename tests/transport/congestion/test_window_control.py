@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from random import Random
 
 import pytest
 
@@ -18,11 +17,12 @@ from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.feedback import Feedback, FlowRequest
 from penstock.wire.quantise import r_max_code
-from tests.transport.congestion.test_control import (
+from tests.transport.congestion.scene import (
     ONE,
     OTHER,
     PUBLISHER,
     Lossy,
+    Upstream,
     fair_rate,
     publish,
 )
@@ -125,14 +125,7 @@ def test_two_who_are_alike_do_not_take_turns() -> None:
 
 
 def test_of_many_who_lose_the_same_one_acknowledges_and_few_speak() -> None:
-    draws, lost = Random(3), dict[int, bool]()
-
-    def loses(_sender: int, _receiver: int, frame: TransportFrame) -> bool:
-        if not isinstance(frame, Data):
-            return False
-        return lost.setdefault(frame.seq, draws.random() < 0.02)
-
-    bus = Bus(delay_ns=20 * MILLISECOND, loses=loses)
+    bus = Bus(delay_ns=20 * MILLISECOND, loses=Upstream(0.02))
     bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
     for me in range(10, 60):
         bus.add(me, None, interest="a = 1", congestion=CONTROL)

@@ -1,0 +1,56 @@
+"""A publisher and who wants what it publishes, on a bus that loses some of it."""
+
+from __future__ import annotations
+
+from random import Random
+
+from penstock.kernel.instant import SECOND
+from penstock.transport.congestion.response import throughput
+from penstock.wire.frames.base import TransportFrame
+from penstock.wire.frames.data import Data
+from tests.transport.recovery.bus import Bus
+
+PUBLISHER, ONE, OTHER = 1, 2, 3
+
+
+class Lossy:
+    """Loses so much of what goes to some."""
+
+    def __init__(self, share: float, *receivers: int) -> None:
+        self.share = share
+        self.receivers = set(receivers)
+        self._draws = Random(5)
+
+    def __call__(self, _sender: int, receiver: int, frame: TransportFrame) -> bool:
+        is_lossy = receiver in self.receivers and isinstance(frame, Data)
+        return is_lossy and self._draws.random() < self.share
+
+
+class Upstream:
+    """Loses so much before ways part: all lose the same messages."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._draws = Random(3)
+        self._lost: dict[int, bool] = {}
+
+    def __call__(self, _sender: int, _receiver: int, frame: TransportFrame) -> bool:
+        if not isinstance(frame, Data):
+            return False
+        return self._lost.setdefault(frame.seq, self._draws.random() < self._share)
+
+
+def publish(bus: Bus, rate: int, for_s: float, *values: int) -> None:
+    """So many a second, of each of these."""
+    for _ in range(round(rate * for_s)):
+        for value in values:
+            bus.offer(PUBLISHER, a=value)
+        bus.run(SECOND // rate)
+
+
+def fair_rate(loss: float, rtt_s: float) -> float:
+    """T at the rate of loss events: what is lost within a round trip of a loss is of one event."""
+    rate = throughput(1, rtt_s, loss)
+    for _ in range(20):
+        rate = throughput(1, rtt_s, 1 / (1 / loss + rate * rtt_s))
+    return rate * (1 - loss)
