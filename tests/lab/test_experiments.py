@@ -1,14 +1,17 @@
 """The papers' experiments: expectations hold, and each fails under its mutation.
 
-In the quick profile and with one seed. An expectation of the paper profile
-alone must have a sibling here: same metric or same mutation.
+In the quick profile and with one seed. Of an experiment's mutations the first is tried
+each time, the others in `make soak`. An expectation of the paper profile alone must have a
+sibling here: same metric or same mutation.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from penstock.lab.experiment import Expectation
 from penstock.lab.load import Source, catalogue
@@ -22,13 +25,12 @@ def quick(source: Source) -> list[Expectation]:
     return [e for e in source.experiment.expect if "quick" in e.profiles]
 
 
-def mutations() -> list[tuple[str, str]]:
+def mutations() -> Iterator[ParameterSet]:
     """Each change once, as JSON: several expectations may share it."""
-    return [
-        (id_, change)
-        for id_, source in CATALOGUE.items()
-        for change in dict.fromkeys(json.dumps(e.fails_with) for e in quick(source))
-    ]
+    for id_, source in CATALOGUE.items():
+        changes = dict.fromkeys(json.dumps(e.fails_with) for e in quick(source))
+        for place, change in enumerate(changes):
+            yield pytest.param(id_, change, marks=[pytest.mark.soak] if place else [])
 
 
 def needed(source: Source, expectations: list[Expectation]) -> list[str]:
@@ -45,7 +47,7 @@ def test_what_is_expected_is_seen(id_: str) -> None:
     assert len(result.expect) == len(quick(source)) > 0
 
 
-@pytest.mark.parametrize(("id_", "change"), mutations())
+@pytest.mark.parametrize(("id_", "change"), list(mutations()))
 def test_it_is_not_seen_under_its_mutation(id_: str, change: str) -> None:
     source = CATALOGUE[id_]
     mutated = [e for e in quick(source) if json.dumps(e.fails_with) == change]

@@ -166,25 +166,3 @@ def test_results_are_written_read_and_compared(source: Source, tmp_path: Path) -
     assert not changes["publications"].is_clear
     with pytest.raises(UsageError, match="no result of"):
         read_result(tmp_path / "t.toml")
-
-
-def test_whoever_is_killed_leaves_nobody_running(tmp_path: Path) -> None:
-    (tmp_path / "t.toml").write_text(GOOD.replace("duration_s = 2\n", "duration_s = 100000\n"))
-    command = [sys.executable, "-m", "penstock", "lab", "run", "t.toml", "--seeds", "2"]
-    running = subprocess.Popen(command, cwd=tmp_path, start_new_session=True)
-    try:
-        while len(_group(running.pid)) < 4:  # itself, two workers and their tracker
-            assert running.poll() is None
-    finally:
-        running.kill()
-        running.wait()
-    while _group(running.pid):
-        pass
-
-
-def _group(leader: int) -> list[str]:
-    """The processes of a session that still run."""
-    listed = subprocess.run(
-        ["ps", "-o", "pid=,stat=", "-s", str(leader)], capture_output=True, text=True, check=False
-    )
-    return [line for line in listed.stdout.splitlines() if "Z" not in line]

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,8 +14,11 @@ import pytest
 
 from tests.lab.test_load import GOOD
 
+ENDLESS = GOOD.replace("duration_s = 2\n", "duration_s = 100000\n")
+
 # None of it measures anything: only what hangs takes as long.
 _HANGS_S = 60
+_LOOKS_S = 0.02
 
 
 def _are_born(leader: int, _place: Path) -> bool:
@@ -32,7 +36,7 @@ def _simulate(_leader: int, place: Path) -> bool:
 def test_a_signal_ends_a_run_and_its_workers_with_one_line(
     tmp_path: Path, workers: Callable[[int, Path], bool], number: signal.Signals
 ) -> None:
-    (tmp_path / "t.toml").write_text(GOOD.replace("duration_s = 2\n", "duration_s = 100000\n"))
+    (tmp_path / "t.toml").write_text(ENDLESS)
     command = [sys.executable, "-m", "penstock", "lab", "run", "t.toml", "--seeds", "5"]
     running = subprocess.Popen(
         [*command, "--processes", "2", "--keep", "--out", "out"],
@@ -41,17 +45,33 @@ def test_a_signal_ends_a_run_and_its_workers_with_one_line(
     try:
         while not workers(running.pid, tmp_path / "out"):
             assert running.poll() is None
+            time.sleep(_LOOKS_S)
         # A terminal tells all of them, a supervisor the first; more runs wait for a worker.
         (os.killpg if number == signal.SIGINT else os.kill)(running.pid, number)
         _, said = running.communicate(timeout=_HANGS_S)
         assert said == "penstock: stopped; --resume takes up what was finished\n"
         assert running.returncode == 128 + number
         while any("spawn_main" in line for line in _session(running.pid)):
-            pass
+            time.sleep(_LOOKS_S)
     finally:
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGKILL)
             running.communicate()
+
+
+def test_whoever_is_killed_leaves_nobody_running(tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text(ENDLESS)
+    command = [sys.executable, "-m", "penstock", "lab", "run", "t.toml", "--seeds", "2"]
+    running = subprocess.Popen(command, cwd=tmp_path, start_new_session=True)
+    try:
+        while not _are_born(running.pid, tmp_path):
+            assert running.poll() is None
+            time.sleep(_LOOKS_S)
+    finally:
+        running.kill()
+        running.wait()
+    while _session(running.pid):
+        time.sleep(_LOOKS_S)
 
 
 def _session(leader: int) -> list[str]:
