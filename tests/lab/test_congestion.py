@@ -20,7 +20,7 @@ title = "one publisher, one subscriber, half a megabit between them"
 source = "003 §5.3.2, made short"
 
 [run]
-duration_s = 12
+duration_s = 8
 drain_s = 2
 
 [network]
@@ -52,7 +52,7 @@ kind = "default"
 
 [measure]
 metrics = ["rates", "links"]
-phases = { late = [6, 12] }
+phases = { late = [4, 8] }
 
 [variants.off]
 
@@ -108,7 +108,7 @@ def test_the_same_again_and_with_the_codec_in_the_path(source: Source, kind: str
 
 
 def test_a_link_changes_its_rate(tmp_path: Path) -> None:
-    change = 'changes = [{ between = ["B1", "B2"], at_s = 6, rate_mbps = 5 }]\n'
+    change = 'changes = [{ between = ["B1", "B2"], at_s = 4, rate_mbps = 5 }]\n'
     text = DUMBBELL.replace("[markets.all]", change + "\n[markets.all]")
     result = perform(load(tmp_path, text), Plan(seeds=[1], variants=["off"]))
     assert result.variants["off"]["false_negative_ratio.late"].mean < 0.05
@@ -166,7 +166,7 @@ def test_the_trace_tells_what_publishers_hold_back_and_links_bear(tmp_path: Path
 
 
 def test_a_link_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    change = 'changes = [{ between = ["B1", "B3"], at_s = 6, rate_mbps = 5 }]\n'
+    change = 'changes = [{ between = ["B1", "B3"], at_s = 4, rate_mbps = 5 }]\n'
     text = DUMBBELL.replace("[markets.all]", change + "\n[markets.all]")
     with pytest.raises(UsageError, match=r"t\.toml:\d+: there is no link between B1 and B3"):
         perform(load(tmp_path, text), Plan(seeds=[1], variants=["off"]))
