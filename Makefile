@@ -39,7 +39,7 @@ check: $(READY) ## ruff, mypy strict, import layers
 bench: $(READY) ## side-by-side benchmarks (minutes), with the change since the last run
 	@$(BIN)/penstock bench
 
-soak: $(READY) ## the long seeded loops
+soak: $(READY) ## the long seeded loops, and every mutation of the experiments
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m soak
 
 paper: $(READY) ## every experiment at the published scale (long; takes up where it stopped)
