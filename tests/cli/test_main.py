@@ -99,12 +99,21 @@ def test_the_real_command_reads_a_pipe() -> None:
     assert json.loads(done.stdout) == {"matched": [{"name": "café"}], "total": 2, "bad": []}
 
 
-def test_help_loads_nothing_heavy() -> None:
-    script = """if True:
+@pytest.mark.parametrize(
+    ("command", "heavy"),
+    [
+        (["--help"], {"numpy", "rich", "msgspec", "penstock.content"}),
+        (["lab", "list"], {"scipy.stats", "scipy.special", "pyarrow.dataset", "matplotlib"}),
+    ],
+)
+def test_commands_load_nothing_heavy_that_they_do_not_need(
+    command: list[str], heavy: set[str]
+) -> None:
+    script = f"""if True:
         import sys
         from penstock.cli.main import app
-        app(["--help"], standalone_mode=False)
-        sys.exit(bool({"numpy", "rich", "msgspec", "penstock.content"} & set(sys.modules)))
+        app({command}, standalone_mode=False)
+        sys.exit(bool({heavy} & set(sys.modules)))
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

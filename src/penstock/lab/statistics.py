@@ -7,7 +7,7 @@ from math import sqrt
 from statistics import fmean, stdev
 
 import msgspec
-from scipy.special import stdtrit
+import scipy
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -23,7 +23,9 @@ def estimate(values: Sequence[float], unit: str = "") -> Estimate:
     mean = fmean(values)
     if len(values) < 2:
         return Estimate(mean, None, unit)
-    half = float(stdtrit(len(values) - 1, 0.975)) * stdev(values, mean) / sqrt(len(values))
+    # scipy loads its parts when they are first used, which for most commands is never.
+    student = float(scipy.special.stdtrit(len(values) - 1, 0.975))
+    half = student * stdev(values, mean) / sqrt(len(values))
     return Estimate(mean, (mean - half, mean + half), unit)
 
 

@@ -11,9 +11,9 @@ from math import sqrt
 from typing import Final
 
 import pyarrow as pa  # type: ignore[import-untyped]
+import scipy
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from scipy.special import stdtrit
 
 from penstock.pipeline.gold import SUMMARY
 from penstock.pipeline.ingest import FoundRun
@@ -42,7 +42,7 @@ def summary(spark: SparkSession, runs: Sequence[FoundRun], figures: DataFrame) -
 
 def half_width_factor(seeds: int) -> float:
     """What the standard deviation of so many values is multiplied by."""
-    return float(stdtrit(seeds - 1, _ABOVE)) / sqrt(seeds)
+    return float(scipy.special.stdtrit(seeds - 1, _ABOVE)) / sqrt(seeds)
 
 
 def _kinds(spark: SparkSession, runs: Sequence[FoundRun]) -> DataFrame:

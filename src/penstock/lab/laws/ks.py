@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
-import scipy.stats
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from penstock.kernel.errors import UsageError

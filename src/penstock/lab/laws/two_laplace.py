@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 import numpy as np
-import scipy.special
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from penstock.kernel.errors import UsageError

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import ClassVar, Final
 
 import numpy as np
-import scipy.stats
+import scipy
 
 from penstock.kernel.instant import MILLISECOND
 from penstock.lab.laws import hypoexponential, two_laplace

@@ -16,8 +16,7 @@ from random import Random
 from typing import Final, TypeAlias
 
 import numpy as np
-import scipy.signal
-import scipy.special
+import scipy
 from numpy.typing import NDArray
 
 from penstock.kernel.errors import UsageError
