@@ -229,10 +229,10 @@ def test_acknowledgements_of_others_and_of_what_never_left_change_nothing() -> N
         (11, flow.id, 2**31),
     ):
         ack = Ack(subscriber=by, pub=0, epoch=0, flows=(FlowAck(id_, seq, 0xFFFFFFFF),))
-        line.sender.on_ack(ack, line.now)
+        line.sender.listener.on_ack(ack, line.now)
     assert not has_window(flow)
     assert line.counters["acks_unknown"] == 4
-    line.sender.on_ack(Ack(subscriber=11, pub=0, epoch=0, flows=(FlowAck(flow.id, 1),)), line.now)
+    line.sender.listener.on_ack(Ack(subscriber=11, pub=0, epoch=0, flows=(FlowAck(flow.id, 1),)), line.now)
     assert has_window(flow)
     assert line.counters["acks"] == 5
 
@@ -253,7 +253,7 @@ def test_of_another_life_of_the_publisher_they_are_not_heard() -> None:
 def acknowledge(line: Line, by: int, flow: ControlledFlow) -> None:
     """All that left."""
     ack = Ack(subscriber=by, pub=0, epoch=0, flows=(FlowAck(flow.id, flow.seq, 0xFFFFFFFF),))
-    line.sender.on_ack(ack, line.now)
+    line.sender.listener.on_ack(ack, line.now)
     line.run(line.now + 1)
 
 
@@ -288,7 +288,7 @@ def test_nobody_is_stopped_by_silence() -> None:
     line.say("a = 1", 100)
     line.publish(a=1)
     (flow,) = line.sender.table
-    line.sender.on_ack(Ack(subscriber=11, pub=0, epoch=0, flows=(FlowAck(flow.id, 1),)), line.now)
+    line.sender.listener.on_ack(Ack(subscriber=11, pub=0, epoch=0, flows=(FlowAck(flow.id, 1),)), line.now)
     for _ in range(100):
         line.publish(a=1)
     left = len(line.left)

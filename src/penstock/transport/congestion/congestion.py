@@ -112,7 +112,7 @@ class Congestion:
     @property
     def refused(self) -> Mapping[int, Mapping[str, int]]:
         """Which receivers were refused something, why and how often: the last 256."""
-        return {} if self._sender is None else self._sender.gate.refused
+        return {} if self._sender is None else self._sender.listener.gate.refused
 
     def offer(self, message: Message, now: Instant) -> Waiting | None:
         """One more message; returns what is dropped for it, which may be this one."""
@@ -174,7 +174,7 @@ class Congestion:
                 self._sender.on_feedback(frame, now)
         elif type(frame) is Ack:
             if (frame.pub, frame.epoch) == (self._me, self._epoch) and self._sender is not None:
-                self._sender.on_ack(frame, now)
+                self._sender.listener.on_ack(frame, now)
         elif type(frame) is EchoRequest:
             self._on_echo_request(frame, now)
         elif type(frame) is EchoReply:
@@ -187,7 +187,7 @@ class Congestion:
         if request.pub != self._me or self._sender is None:
             # Of one that has published nothing nobody needs to know how far away it is.
             return
-        receivers = self._sender.on_echo_request(request, now)
+        receivers = self._sender.listener.on_echo_request(request, now)
         if receivers is None:
             return
         reply = EchoReply(

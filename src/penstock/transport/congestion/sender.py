@@ -12,9 +12,8 @@ and doubles each round trip until it sends all it has, or somebody complains.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from penstock.content.message import Message
 from penstock.content.syntax.writer import format_filter
@@ -28,21 +27,16 @@ from penstock.kernel.instant import (
 )
 from penstock.transport.congestion.facts import FlowState
 from penstock.transport.congestion.flow import ControlledFlow
-from penstock.transport.congestion.gate import ACKS, FLOORED, FLOWS, UNKNOWN, Gate, believed_ns
 from penstock.transport.congestion.head import Head
+from penstock.transport.congestion.listener import Listener
 from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.outbox import Outbox, Waiting
 from penstock.transport.congestion.reporter import CLR_MASK
-from penstock.transport.congestion.rounds import Rounds
 from penstock.transport.congestion.settings import CongestionSettings
-from penstock.transport.congestion.table import FlowTable
 from penstock.wire.codec.message import size_message
-from penstock.wire.frames.ack import Ack
-from penstock.wire.frames.data import Echo, Flow, FlowDetail
-from penstock.wire.frames.echo_request import EchoRequest
-from penstock.wire.frames.feedback import Feedback, FlowRequest
+from penstock.wire.frames.data import Flow, FlowDetail
+from penstock.wire.frames.feedback import Feedback
 from penstock.wire.limits import FLOWS_MAX, MESSAGE_BYTES_MAX
-from penstock.wire.quantise import hold_100us, r_max_ns
 
 _START: Final = -1
 _DRAIN: Final = 1.25
@@ -51,16 +45,9 @@ _MOVED_MAX: Final = 16
 _DOUBLE_MIN_NS: Final = 250 * MILLISECOND
 # Not to spend all of one's time with flows that come and go while many messages wait.
 _MATCH_EACH_NS: Final = 100 * MICROSECOND
-_ECHOES_MAX: Final = 4_096
 # What an echo, and a flow's announcement beside its Bloom set, take of a frame.
 _ECHO_BYTES: Final = 14
 _DETAIL_BYTES: Final = 5
-
-
-class _Stamp(NamedTuple):
-    receiver: int
-    stamp_us: int
-    came_ns: Instant
 
 
 class Sender:
@@ -78,7 +65,9 @@ class Sender:
         self._bloom_bytes: Final = encoder.params.m + 7 >> 3
         self._is_literal: Final = settings.law == "literal"
         self._encoder: Final = encoder
-        self.table: Final = FlowTable(settings)
+        self.listener: Final = Listener(settings, encoder, counters)
+        self.table: Final = self.listener.table
+        self.rounds: Final = self.listener.rounds
         self._outbox: Final = Outbox(strict=settings.strict)
         self._offered: Final = Meter()
         # The flow of everything, while it is not known what the network bears.
@@ -86,18 +75,11 @@ class Sender:
             _START, None, 0, 0, settings.initial_rate_mps, now
         )
         self._doubled_ns: Instant = now
-        # Whether somebody limits a flow: the start is then for all else.
-        self._is_told = False
         self._matched_with = (0, 2)
         # When those that wait may be matched anew: with many it takes long.
         self._matched_ns = self._match_after_ns = now
         # What was offered last and leaves at once, and its flows.
         self._passing: tuple[Waiting, Sequence[ControlledFlow]] | None = None
-        # Stamps to give back, by the flow that they are of.
-        self._echoes: Final[OrderedDict[int, _Stamp]] = OrderedDict()
-        self.rounds: Final = Rounds()
-        self._counters: Final = counters
-        self.gate: Final = Gate(counters)
 
     # What the application offers.
 
@@ -190,7 +172,7 @@ class Sender:
         echo = None
         # How large it is is asked only if a flow is to be announced.
         room_bytes = None
-        echoes, round_ = self._echoes, self.rounds.number
+        listener, round_ = self.listener, self.rounds.number
         for place, flow in enumerate(flows[:FLOWS_MAX]):
             flow.number(now)
             detail = None
@@ -201,96 +183,19 @@ class Sender:
                     flow.told_round = round_
                     detail = FlowDetail(flow.clr & CLR_MASK, flow.bits, self._bloom_bytes)
             told.append(Flow(flow.id, flow.said_mps, flow.seq, detail))
-            if echo is None and flow.id in echoes:
-                stamp = echoes.pop(flow.id)
-                echo = Echo(stamp.receiver, stamp.stamp_us, hold_100us(now - stamp.came_ns))
+            if echo is None:
+                echo = listener.echo_of(flow.id, now)
         return Head(tuple(told), echo, self.rounds.r_code, round_)
 
     # What receivers say.
 
     def on_feedback(self, feedback: Feedback, now: Instant) -> None:
         """A receiver says how much of what may come."""
-        who = feedback.subscriber
-        is_known = self._is_literal or self.table.has_flows_of(who)
-        if not self._is_literal and not self.gate.hears(who, now, is_known=is_known):
-            return
-        self._counters["feedback"] += 1
-        rtt_ns = None
-        if feedback.r_code is not None:
-            rtt_ns = believed_ns(r_max_ns(feedback.r_code))
-        for request in _once_each(feedback.requests):
-            if request.bloom_bytes and not self._is_literal:
-                # No message could be matched with it.
-                self.gate.refuse(who, UNKNOWN)
-                continue
-            if request.flow_id is None and not self._may_ask(who, now, is_known=is_known):
-                continue
-            if rtt_ns is not None:
-                self.rounds.on_rtt(rtt_ns)
-            if feedback.is_leave:
-                if not self.table.leave(request.flow_id, request.filter, self._bits(request), who):
-                    self.gate.refuse(who, UNKNOWN)
-                continue
-            flow = self._limited(request, who, now)
-            if flow is not None:
-                # It is known now what the network bears of this; what nobody complains of must
-                # not leave at once, though.
-                self._is_told = True
-                if self._is_literal:
-                    self._start = None
-                flow.rtt_ns = self.rounds.r_max_ns if rtt_ns is None else rtt_ns
-                self._echoes[flow.id] = _Stamp(who, feedback.send_ts_us, now)
-                if len(self._echoes) > _ECHOES_MAX:
-                    self._echoes.popitem(last=False)
-
-    def _may_ask(self, who: int, now: Instant, *, is_known: bool) -> bool:
-        return self._is_literal or self.gate.asks(who, now, is_known=is_known)
-
-    def _limited(self, request: FlowRequest, who: int, now: Instant) -> ControlledFlow | None:
-        """The flow that it limits, if it does."""
-        if request.quota_mps < self._settings.rate_min_mps:
-            self.gate.refuse(who, FLOORED)
-        quota_mps, bits = request.quota_mps, 0
-        if request.flow_id is None:
-            bits = self._bits(request)
-            flow = self.table.of(request.filter, bits, who)
-        else:
-            flow = self.table.get(request.flow_id)
-        if flow is not None and flow.clr == who and not self._is_literal:
-            quota_mps = flow.believed(quota_mps, now)
-        if request.flow_id is not None:
-            if self.table.ask_again(request.flow_id, who, quota_mps, now):
-                return flow
-            self.gate.refuse(who, UNKNOWN)
-            return None
-        refused = self.table.refused
-        flow = self.table.ask(request.filter, bits, who, quota_mps, now)
-        if self.table.refused > refused:
-            self.gate.refuse(who, FLOWS)
-        return flow
-
-    def _bits(self, request: FlowRequest) -> int:
-        if request.filter is None:
-            return request.bloom
-        return self._encoder.filter_bits(request.filter)
-
-    def on_ack(self, ack: Ack, now: Instant) -> None:
-        """Who limits flows tells what of them came."""
-        self._counters["acks"] += 1
-        for each in ack.flows:
-            if not self.table.acknowledge(each, ack.subscriber, now):
-                self.gate.refuse(ack.subscriber, ACKS)
-
-    def on_echo_request(self, request: EchoRequest, now: Instant) -> int | None:
-        """A receiver that has joined may say how far away it is; returns how many there are.
-
-        None if it gets no answer.
-        """
-        if not self.gate.echoes(request.subscriber, now):
-            return None
-        if request.r_code is not None:
-            self.rounds.on_rtt(believed_ns(r_max_ns(request.r_code)))
-        return self.gate.receivers
+        self.listener.on_feedback(feedback, now)
+        if self._is_literal and self.listener.is_told:
+            # It is taken for known now what the network bears. Else the start goes on with what
+            # nobody complains of: that must not leave at once.
+            self._start = None
 
     def may_repair(self, bits: int, now: Instant) -> bool:
         """Whether what is sent again may leave: a tenth of each of its flows is for such."""
@@ -315,7 +220,7 @@ class Sender:
             # What has gathered meanwhile must not come at once, but within a second or so.
             most = max(_DRAIN * self._offered.rate(now), len(self._outbox))
             is_idle = not self._outbox and self._offered.rate(now) < quota_mps
-            if is_idle or (self._is_told and quota_mps >= most):
+            if is_idle or (self.listener.is_told and quota_mps >= most):
                 self._start = None
             else:
                 self._start.set_quota(max(quota_mps, min(2 * quota_mps, most)), now)
@@ -345,14 +250,14 @@ class Sender:
     def _match(self, message: Message) -> list[ControlledFlow]:
         bits = self._encoder.message_bits(message) if self._is_literal else 0
         flows = self.table.match(message, bits)
-        if self._start is None or (self._is_told and flows):
+        if self._start is None or (self.listener.is_told and flows):
             return flows
         return [self._start, *flows]
 
     @property
     def _start_of(self) -> int:
         """Whether the start limits everything, what is in no flow, or nothing."""
-        return 0 if self._start is None else 2 - self._is_told
+        return 0 if self._start is None else 2 - self.listener.is_told
 
     @property
     def _is_current(self) -> bool:
@@ -362,7 +267,7 @@ class Sender:
         return (
             not table.touched
             and version == table.version
-            and start_of == (0 if self._start is None else 2 - self._is_told)
+            and start_of == (0 if self._start is None else 2 - self.listener.is_told)
         )
 
     def _is_moved(self, moved: Sequence[ControlledFlow]) -> bool:
@@ -388,12 +293,3 @@ class Sender:
         table.moved.clear()
         if outbox and (start_of != self._start_of or self._is_moved(moved)):
             outbox.rematch(self._match, now)
-
-
-def _once_each(requests: Sequence[FlowRequest]) -> Iterator[FlowRequest]:
-    """Of each flow that is named by its number the first, however often it is named."""
-    named = set()
-    for request in requests:
-        if request.flow_id is None or request.flow_id not in named:
-            named.add(request.flow_id)
-            yield request
