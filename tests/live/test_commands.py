@@ -76,10 +76,12 @@ def penstock(*arguments: str, given: str | None = None) -> subprocess.CompletedP
     )
 
 
-def end(process: subprocess.Popen[str], how: signal.Signals = signal.SIGINT) -> tuple[str, str]:
+def end(
+    process: subprocess.Popen[str], how: signal.Signals = signal.SIGINT, *, code: int = 0
+) -> tuple[str, str]:
     process.send_signal(how)
     out, err = process.communicate(timeout=DEADLINE_S)
-    assert process.returncode == 0, err
+    assert process.returncode == code, err
     return out, err
 
 
@@ -212,7 +214,7 @@ def test_what_still_waits_when_a_publisher_is_stopped_is_told(start: Start) -> N
     publisher.stdin.write('{"n": 1}\n' * 6_000)
     publisher.stdin.flush()
     assert first_line(subscriber.stdout) == '{"n": 1}\n'
-    out, _ = end(publisher)
+    out, _ = end(publisher, code=1)
     told = json.loads(out)
     assert 0 < told["sent"] < 6_000
     # Sixty seconds' worth, at the rate that it begins with.

@@ -83,6 +83,8 @@ def _show_curves(result: Result) -> None:
 
 def _unit_of(curve: str) -> str:
     """Curves count things by the second, unless their names say otherwise."""
+    if "_kbps" in curve:
+        return " kbps"
     if curve.endswith("_ms"):
         return " ms"
     return "" if curve.endswith("_chance") else "/s"

@@ -117,7 +117,8 @@ def publish(
     """Publishes messages, one JSON object each. The network is best-effort: nobody confirms.
 
     Messages that cannot be read are reported on standard error and passed over;
-    the exit code is then 2. Those given as arguments are looked at before all else.
+    the exit code is then 2, and 1 if messages still waited for their turn (--control) when
+    it was stopped. Those given as arguments are looked at before all else.
 
     \b
     Example:
@@ -171,6 +172,8 @@ def publish(
         typer.echo(tally.summary(), err=True)
     if tally.bad:
         raise typer.Exit(2)
+    if tally.unsent:
+        raise typer.Exit(1)
 
 
 def _linger_s(given: float | None, recover: bool) -> float:

@@ -37,7 +37,9 @@ class Line:
         self.dropped: list[Message] = []
         self.now = 0
         # So that the round trip is known.
-        self.sender.listener.on_echo_request(EchoRequest(subscriber=1, pub=0, send_ts_us=0, r_code=R), 0)
+        self.sender.listener.on_echo_request(
+            EchoRequest(subscriber=1, pub=0, send_ts_us=0, r_code=R), 0
+        )
 
     def publish(self, **attributes: int) -> None:
         dropped = self.sender.offer(Message(attributes), self.now)

@@ -232,7 +232,9 @@ def test_acknowledgements_of_others_and_of_what_never_left_change_nothing() -> N
         line.sender.listener.on_ack(ack, line.now)
     assert not has_window(flow)
     assert line.counters["acks_unknown"] == 4
-    line.sender.listener.on_ack(Ack(subscriber=11, pub=0, epoch=0, flows=(FlowAck(flow.id, 1),)), line.now)
+    line.sender.listener.on_ack(
+        Ack(subscriber=11, pub=0, epoch=0, flows=(FlowAck(flow.id, 1),)), line.now
+    )
     assert has_window(flow)
     assert line.counters["acks"] == 5
 
@@ -288,7 +290,9 @@ def test_nobody_is_stopped_by_silence() -> None:
     line.say("a = 1", 100)
     line.publish(a=1)
     (flow,) = line.sender.table
-    line.sender.listener.on_ack(Ack(subscriber=11, pub=0, epoch=0, flows=(FlowAck(flow.id, 1),)), line.now)
+    line.sender.listener.on_ack(
+        Ack(subscriber=11, pub=0, epoch=0, flows=(FlowAck(flow.id, 1),)), line.now
+    )
     for _ in range(100):
         line.publish(a=1)
     left = len(line.left)

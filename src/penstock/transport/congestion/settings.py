@@ -31,7 +31,8 @@ class CongestionSettings:
     nominal_bytes: int | None = None
     # How many there may be who would say the same of a flow.
     receivers_max: int = 10_000
-    # A publisher's first messages a second; twice as many each round trip, while nobody complains.
+    # A publisher's first messages a second; twice as many each round trip, but four times a
+    # second at most, while nobody complains.
     initial_rate_mps: float = 100.0
     # No flow is slowed down more, whatever is asked for.
     rate_min_mps: float = 1.0
