@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND
 from penstock.transport.congestion.bucket import Bucket
 from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.quotas import max_min
@@ -64,6 +64,25 @@ def test_a_steady_rate_is_measured(rate: int, over_ms: int) -> None:
         now += SECOND // rate
     per_stretch = rate * max(over_ms, 200) / 1_000
     assert meter.rate(now) == pytest.approx(rate, rel=0.01 + 1.5 / per_stretch)
+
+
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 60_000), st.integers(1, 5), st.booleans()), min_size=1)
+)
+def test_a_meter_counts_as_one_does_who_keeps_everything(
+    steps: list[tuple[int, int, bool]],
+) -> None:
+    """Eight slots of 25 ms, of which the last is not over."""
+    meter, kept, now, width_ns = Meter(), list[tuple[int, int]](), 0, 25 * MILLISECOND
+    for step_us, amount, is_asked in steps:
+        now += step_us * MICROSECOND
+        meter.count(now, amount)
+        kept.append((now, amount))
+        if is_asked:
+            oldest = now // width_ns - 8
+            total = sum(amount for at, amount in kept if at // width_ns > oldest)
+            over_ns = max(width_ns, min(7 * width_ns + now % width_ns, now - kept[0][0]))
+            assert meter.rate(now) == pytest.approx(total * SECOND / over_ns)
 
 
 def test_what_was_long_ago_does_not_count() -> None:
