@@ -24,7 +24,7 @@ from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback, FlowRequest
 from penstock.wire.quantise import hold_100us, r_max_ns
 
-_ECHOES_MAX: Final = 4_096
+_STAMPS_MAX: Final = 4_096
 
 
 class _Stamp(NamedTuple):
@@ -86,7 +86,7 @@ class Listener:
                 self.is_told = True
                 flow.rtt_ns = self.rounds.r_max_ns if rtt_ns is None else rtt_ns
                 self._stamps[flow.id] = _Stamp(who, feedback.send_ts_us, now)
-                if len(self._stamps) > _ECHOES_MAX:
+                if len(self._stamps) > _STAMPS_MAX:
                     self._stamps.popitem(last=False)
 
     def _may_ask(self, who: int, now: Instant, *, is_known: bool) -> bool:
