@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench soak paper lock clean
+.PHONY: help setup demo test check hashes bench soak paper lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ check: $(READY) ## ruff, mypy strict, import layers
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+hashes: $(READY) ## what runs hash to, where that is not as recorded (a minute or two)
+	@$(BIN)/python -m tests.hashes
 
 bench: $(READY) ## side-by-side benchmarks (minutes), with the change since the last run
 	@$(BIN)/penstock bench
