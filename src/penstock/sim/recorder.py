@@ -28,6 +28,7 @@ from penstock.sim.samples.flows import waiting_at
 from penstock.sim.samples.sampler import Sampler
 from penstock.sim.tcp import Passing, TcpConnection
 from penstock.sim.world import World
+from penstock.trace.control_kind import ControlKind
 from penstock.trace.fates import DropReason, HopDecision, PublisherFate, ReceiverFate
 from penstock.trace.records import (
     Arrival,
@@ -49,10 +50,18 @@ from penstock.transport.facts import Absence, Departed, Dropped, Receipt, Unseen
 from penstock.transport.recovery.receiver import Answered, Asked, Told
 from penstock.wire import size_of
 from penstock.wire.codec.message import size_message
+from penstock.wire.frames.ack import Ack
+from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
+from penstock.wire.frames.digest import Digest
+from penstock.wire.frames.echo_reply import EchoReply
+from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet
 from penstock.wire.frames.pub import Pub
+from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.track import Track
+from penstock.wire.frames.tracked import Tracked
 from penstock.wire.quantise import delta_ns
 
 # Naming a member of an enum costs as much as making a record.
@@ -63,6 +72,15 @@ _DELIVERED: Final = ReceiverFate.DELIVERED
 _DROPPED_LATE: Final = ReceiverFate.DROPPED_LATE
 _DECISIONS: Final = {decision.value: decision for decision in HopDecision}
 _REASONS: Final = {reason.value: reason for reason in DropReason}
+_CONTROL_KINDS: Final[Mapping[type[TransportFrame], ControlKind]] = {
+    Digest: ControlKind.DIGEST,
+    Track: ControlKind.TRACK_REQUEST,
+    Tracked: ControlKind.TRACK_REPLY,
+    Recall: ControlKind.RANGE_REQUEST,
+    EchoRequest: ControlKind.ECHO_REQUEST,
+    EchoReply: ControlKind.ECHO_REPLY,
+    Ack: ControlKind.ACK,
+}
 # What orders nothing: messages are delivered as they arrive.
 UNORDERED: Final = "off"
 
@@ -324,7 +342,7 @@ class Recorder(Observer):
     def _on_told(self, host: Host[Any, Any], told: Told | Echoed | Acknowledged) -> None:
         frame = told.frame
         now, publisher = self.network.world.events.now, self._publishers[frame.pub].name
-        kind = type(frame).__name__.lower()
+        kind = _CONTROL_KINDS[type(frame)]
         self._add(Signal(host.name, publisher, kind, now, size_of(frame)))
 
     def _on_dropped(self, host: Host[Any, Any], dropped: Dropped) -> None:
