@@ -126,7 +126,7 @@ def test_what_a_machine_raises_fails_the_run_too(monkeypatch: pytest.MonkeyPatch
     def burst(*_arguments: object, **_named: object) -> None:
         raise RuntimeError("burst")
 
-    monkeypatch.setattr("penstock.overlay.clients.Clients.subscribe", burst)
+    monkeypatch.setattr("penstock.overlay.sessions.client_sessions.Clients.subscribe", burst)
     with pytest.raises(SwarmFailed, match="RuntimeError: burst"):
         run_swarm(3)
 

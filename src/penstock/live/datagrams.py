@@ -16,7 +16,7 @@ from penstock.kernel.errors import PeerError
 from penstock.kernel.machine import Port
 from penstock.live.address import port_of, sockaddr_of
 from penstock.live.backlog import Backlog
-from penstock.overlay.marks import mark
+from penstock.overlay.forwarding.congestion_mark import mark
 from penstock.wire.codec.overlay import OVERLAY
 from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.limits import DATAGRAM_BYTES_MAX

@@ -20,14 +20,14 @@ from penstock.kernel.errors import PeerError, UsageError
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port, Record, Send
 from penstock.kernel.timers import Timers
-from penstock.overlay.address import Address
-from penstock.overlay.clients import Clients
 from penstock.overlay.counters import Count, Counters, new_counters
-from penstock.overlay.delivery import Delivery
-from penstock.overlay.greeting import Greeter
-from penstock.overlay.knowledge import Knowledge
-from penstock.overlay.neighbours import Neighbours
-from penstock.overlay.outbox import Outbox
+from penstock.overlay.forwarding.forwarder import Delivery
+from penstock.overlay.forwarding.routing_key import Address
+from penstock.overlay.output_queue import Outbox
+from penstock.overlay.routing.routing_database import Knowledge
+from penstock.overlay.sessions.client_sessions import Clients
+from penstock.overlay.sessions.hello import Greeter
+from penstock.overlay.sessions.neighbours import Neighbours
 from penstock.overlay.settings import DEFAULTS, Settings
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import OverlayFrame, TrafficClass

@@ -20,7 +20,7 @@ from penstock.kernel.machine import Port
 from penstock.kernel.seeds import Seeds
 from penstock.overlay.broker import Broker
 from penstock.overlay.client import Client
-from penstock.overlay.marks import mark
+from penstock.overlay.forwarding.congestion_mark import mark
 from penstock.overlay.settings import DEFAULTS, Settings
 from penstock.sim.host import Framing, Host, Marking, Outlets, Workers
 from penstock.sim.spec import LinkSpec

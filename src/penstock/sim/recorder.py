@@ -20,7 +20,7 @@ from penstock.content.index import MatchingIndex
 from penstock.content.message import Message
 from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.machine import Deliver, Record
-from penstock.overlay.decisions import Decision
+from penstock.overlay.facts import Decision
 from penstock.sim.host import Host, Outlets
 from penstock.sim.observe import DropReason as SimDropReason
 from penstock.sim.observe import Observer

@@ -10,13 +10,13 @@ import pytest
 
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import SECOND
-from penstock.overlay.adverts import Adverts
-from penstock.overlay.announcing import Announcer
 from penstock.overlay.client import Client
-from penstock.overlay.clients import Clients
-from penstock.overlay.delivery import Delivery
-from penstock.overlay.forgotten import Forgotten
-from penstock.overlay.seen import Seen
+from penstock.overlay.forwarding.duplicate_filter import Seen
+from penstock.overlay.forwarding.forwarder import Delivery
+from penstock.overlay.routing.advert_database import Adverts
+from penstock.overlay.routing.advertiser import Announcer
+from penstock.overlay.routing.tombstones import Forgotten
+from penstock.overlay.sessions.client_sessions import Clients
 from penstock.sim.link import Link
 from penstock.sim.loss import Bernoulli
 from penstock.sim.swarm import Options, SwarmFailed, draw_clean, draw_options, run_swarm

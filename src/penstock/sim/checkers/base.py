@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.kernel.instant import Duration, Instant, to_seconds
-from penstock.overlay.decisions import Decision
+from penstock.overlay.facts import Decision
 from penstock.overlay.settings import Settings
 from penstock.sim.observe import Observer
 from penstock.wire.frames.base import TransportFrame

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from penstock.kernel.instant import Instant
 from penstock.overlay.broker import Broker
-from penstock.overlay.decisions import Decision
+from penstock.overlay.facts import Decision
 from penstock.sim.checkers.base import Checker
 from penstock.sim.link import Link
 from penstock.sim.observe import DropReason

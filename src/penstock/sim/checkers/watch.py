@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.kernel.machine import Deliver, Record
-from penstock.overlay.decisions import Decision
+from penstock.overlay.facts import Decision
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.checkers.base import Checker, Terms, Violation
 from penstock.sim.checkers.wishes import Wishes

@@ -24,7 +24,7 @@ from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Instant, t
 from penstock.kernel.machine import Deliver, Record
 from penstock.kernel.seeds import Seeds
 from penstock.overlay.client import Client
-from penstock.overlay.decisions import Decision
+from penstock.overlay.facts import Decision
 from penstock.sim.checkers import ALL
 from penstock.sim.checkers.base import Checker, Terms
 from penstock.sim.checkers.watch import CheckFailed, Watch

@@ -11,7 +11,7 @@ import pytest
 from penstock.kernel.machine import Record, Send
 from penstock.overlay.broker import Broker
 from penstock.overlay.counters import Count
-from penstock.overlay.decisions import Decision, Reason, What
+from penstock.overlay.facts import Decision, Reason, What
 from penstock.trace.fates import DropReason, HopDecision
 from penstock.wire.frames.base import OverlayFrame, TrafficClass, TransportFrame
 from penstock.wire.frames.notify import Notify

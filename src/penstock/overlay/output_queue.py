@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from penstock.kernel.machine import Port, Record, Send
-from penstock.overlay.decisions import Decision
+from penstock.overlay.facts import Decision
 from penstock.wire.frames.base import OverlayFrame
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
-from penstock.overlay.clients import Clients
 from penstock.overlay.counters import Count, Counters
-from penstock.overlay.neighbours import Change, Neighbours
-from penstock.overlay.outbox import Outbox
+from penstock.overlay.output_queue import Outbox
+from penstock.overlay.sessions.client_sessions import Clients
+from penstock.overlay.sessions.neighbours import Change, Neighbours
 from penstock.wire.frames.hello import CLIENT, Hello
 
 

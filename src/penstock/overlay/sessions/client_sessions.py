@@ -18,7 +18,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.overlay.counters import Count, Counters
-from penstock.overlay.frontier import Frontier
+from penstock.overlay.sessions.minimal_cover import Frontier
 from penstock.overlay.settings import Settings
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.sub import Sub

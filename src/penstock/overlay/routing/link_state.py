@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from penstock.kernel.instant import Instant
 from penstock.overlay.counters import Count, Counters
-from penstock.overlay.forgotten import Forgotten
-from penstock.overlay.routes import next_hops
+from penstock.overlay.routing.shortest_paths import next_hops
+from penstock.overlay.routing.tombstones import Forgotten
 from penstock.overlay.settings import Settings
 from penstock.wire.frames.lsa import Lsa, Neighbour
 from penstock.wire.serial import SEQ_BITS, after, newer

@@ -12,15 +12,15 @@ from typing import Final
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
-from penstock.overlay.address import Address
-from penstock.overlay.clients import Clients
 from penstock.overlay.counters import Count, Counters
-from penstock.overlay.decisions import Decision, Reason, What
-from penstock.overlay.forwarding import by_port, common_port, fitting
-from penstock.overlay.knowledge import Knowledge
-from penstock.overlay.marks import mark_parcel
-from penstock.overlay.outbox import Outbox
-from penstock.overlay.seen import Seen
+from penstock.overlay.facts import Decision, Reason, What
+from penstock.overlay.forwarding.congestion_mark import mark_parcel
+from penstock.overlay.forwarding.destinations import by_port, common_port, fitting
+from penstock.overlay.forwarding.duplicate_filter import Seen
+from penstock.overlay.forwarding.routing_key import Address
+from penstock.overlay.output_queue import Outbox
+from penstock.overlay.routing.routing_database import Knowledge
+from penstock.overlay.sessions.client_sessions import Clients
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId

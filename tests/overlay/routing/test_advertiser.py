@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.kernel.instant import SECOND
-from penstock.overlay.announcing import Announcer
+from penstock.overlay.routing.advertiser import Announcer
 from penstock.overlay.settings import Settings
 from penstock.wire.frames.base import TrafficClass
 from tests.overlay.net import Net, line

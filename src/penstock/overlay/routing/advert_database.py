@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import Instant
-from penstock.overlay.announcing import Announcer, filters_per_frame
 from penstock.overlay.counters import Count, Counters
-from penstock.overlay.forgotten import Forgotten
+from penstock.overlay.routing.advertiser import Announcer, filters_per_frame
+from penstock.overlay.routing.interest_table import Wants
+from penstock.overlay.routing.tombstones import Forgotten
 from penstock.overlay.settings import Settings
-from penstock.overlay.wants import Wants
 from penstock.wire.frames.adv import Adv
 from penstock.wire.serial import SEQ_BITS, after, newer
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from penstock.kernel.seeds import Seeds
-from penstock.overlay.routes import next_hops
+from penstock.overlay.routing.shortest_paths import next_hops
 from penstock.wire.frames.lsa import Lsa, Neighbour
 
 Graph = dict[int, dict[int, int]]

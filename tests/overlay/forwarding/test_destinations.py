@@ -7,8 +7,8 @@ import random
 import pytest
 
 from penstock.kernel.seeds import Seeds
-from penstock.overlay.forwarding import ALWAYS_FIT, by_port, fitting
-from penstock.overlay.seen import Seen
+from penstock.overlay.forwarding.destinations import ALWAYS_FIT, by_port, fitting
+from penstock.overlay.forwarding.duplicate_filter import Seen
 from penstock.wire import encode, size_of
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.packet import Packet, PacketId

@@ -14,14 +14,14 @@ from typing import Final
 from penstock.content.bloom import BloomParams
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
-from penstock.overlay.adverts import Adverts
-from penstock.overlay.announcing import Announcer
 from penstock.overlay.counters import Counters
-from penstock.overlay.linkstate import LinkState
-from penstock.overlay.neighbours import Neighbours
-from penstock.overlay.outbox import Outbox
+from penstock.overlay.output_queue import Outbox
+from penstock.overlay.routing.advert_database import Adverts
+from penstock.overlay.routing.advertiser import Announcer
+from penstock.overlay.routing.database_summary import lacking, question, summarise
+from penstock.overlay.routing.link_state import LinkState
+from penstock.overlay.sessions.neighbours import Neighbours
 from penstock.overlay.settings import Settings
-from penstock.overlay.summaries import lacking, question, summarise
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import OverlayFrame, TrafficClass
 from penstock.wire.frames.lsa import Lsa

@@ -10,7 +10,7 @@ from penstock.content.schema import Encoding, Schema
 from penstock.content.syntax import parse
 from penstock.content.tags import Encoder
 from penstock.kernel.seeds import Seeds
-from penstock.overlay.frontier import Frontier
+from penstock.overlay.sessions.minimal_cover import Frontier
 
 FORMS = (
     "a < {}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.overlay.forgotten import Forgotten
+from penstock.overlay.routing.tombstones import Forgotten
 from penstock.overlay.settings import DEFAULTS, Settings
 from tests.overlay.net import Net, line
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from penstock.kernel.instant import SECOND
-from penstock.overlay.marks import mark
+from penstock.overlay.forwarding.congestion_mark import mark
 from penstock.wire import decode, encode, size_of
 from penstock.wire.frames.base import OverlayFrame, TrafficClass
 from penstock.wire.frames.echo_request import EchoRequest
