@@ -6,10 +6,10 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from penstock.kernel.errors import PeerError, PenstockError, UnreachableError, UsageError
-    from penstock.live.agreement import Agreement
-    from penstock.live.client import Node, connect
-    from penstock.live.subscription import Received, Subscription
-    from penstock.live.volunteer import Volunteer
+    from penstock.live.network_config import Agreement
+    from penstock.live.node.node import Node, connect
+    from penstock.live.node.repair_cache import Volunteer
+    from penstock.live.node.subscription import Received, Subscription
     from penstock.transport.congestion.settings import CongestionSettings
     from penstock.transport.facts import Absence, Loss, Unseen
     from penstock.transport.recovery.cache import CacheSettings

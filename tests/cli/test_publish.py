@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from penstock.cli import publish
 from penstock.cli.main import app
-from penstock.live.client import TIMEOUT_S
+from penstock.live.node.node import TIMEOUT_S
 from penstock.transport.congestion.facts import FlowState
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.recovery.settings import RecoverySettings

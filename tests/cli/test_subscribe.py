@@ -16,7 +16,7 @@ from penstock.cli.main import app
 from penstock.cli.subscribe import Report
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import seconds
-from penstock.live.subscription import Received
+from penstock.live.node.subscription import Received
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.facts import Unseen
 from penstock.transport.latch import LATCH_MAX, Conditional

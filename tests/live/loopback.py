@@ -11,12 +11,12 @@ from typing import TypeVar
 
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Port, Send
-from penstock.live.address import port_of
-from penstock.live.agreement import Agreement
-from penstock.live.broker import LiveBroker, serve
-from penstock.live.client import Node, connect
-from penstock.live.pump import Pump
-from penstock.live.subscription import Received, Subscription
+from penstock.live.daemon.broker import LiveBroker, serve
+from penstock.live.net.address import port_of
+from penstock.live.net.pump import Pump
+from penstock.live.network_config import Agreement
+from penstock.live.node.node import Node, connect
+from penstock.live.node.subscription import Received, Subscription
 from penstock.overlay.settings import Settings
 from penstock.transport.settings import constant
 from penstock.wire.frames.base import OverlayFrame

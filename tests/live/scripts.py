@@ -20,11 +20,11 @@ from penstock.content.value import Value
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver
 from penstock.kernel.seeds import Seeds
-from penstock.live.agreement import Agreement
-from penstock.live.broker import LiveBroker, serve
-from penstock.live.client import Node, connect
-from penstock.live.ordering import ordering_of
-from penstock.live.subscription import Received, Subscription
+from penstock.live.daemon.broker import LiveBroker, serve
+from penstock.live.network_config import Agreement
+from penstock.live.node.node import Node, connect
+from penstock.live.node.subscription import Received, Subscription
+from penstock.live.node.subscription_options import ordering_of
 from penstock.overlay.broker import Broker
 from penstock.overlay.client import Client
 from penstock.sim.broker_network import BrokerNetwork

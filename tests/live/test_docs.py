@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.live.broker import serve
+from penstock.live.daemon.broker import serve
 from tests.live.loopback import run
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from penstock.live.broker import LiveBroker
+    from penstock.live.daemon.broker import LiveBroker
 
 app = new_app("A broker on a UDP socket.")
 
@@ -84,7 +84,7 @@ def broker(
     """
     if neighbour and number is None:
         raise UsageError("brokers with neighbours need numbers: add --number 2, or 3 and so on")
-    from penstock.live.run import run
+    from penstock.cli.run_until_stopped import run
 
     mine = 1 if number is None else number
     run(_serve(listen, mine, neighbour or [], network, mark_above, as_json))
@@ -98,9 +98,9 @@ async def _serve(
     mark_above: float | None,
     as_json: bool,
 ) -> None:
-    from penstock.live import address
-    from penstock.live.agreement import Agreement
-    from penstock.live.broker import serve
+    from penstock.live.daemon.broker import serve
+    from penstock.live.net import address
+    from penstock.live.network_config import Agreement
 
     with naming("--listen"):
         address.parse(listen, lowest_port=0)

@@ -23,7 +23,7 @@ from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from penstock.live.volunteer import Volunteer
+    from penstock.live.node.repair_cache import Volunteer
     from penstock.transport.recovery.settings import RecoverySettings
 
 app = new_app("A node that keeps messages for others.")
@@ -67,7 +67,7 @@ def cache(
     """
     if not every > 0:
         raise UsageError(f"--every must be above 0 seconds, not {every:g}")
-    from penstock.live.run import run
+    from penstock.cli.run_until_stopped import run
 
     predicate = read_filter(text)
     recovery = _settings(keep, memory, scope)

@@ -11,7 +11,7 @@ import typer
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from penstock.live.client import Node
+    from penstock.live.node.node import Node
     from penstock.transport.congestion.settings import CongestionSettings
     from penstock.transport.recovery.settings import RecoverySettings
     from penstock.transport.settings import RecordSettings
@@ -97,9 +97,9 @@ async def connected(
     """A node; says on standard error when its broker falls silent, and when it is back."""
     import asyncio
 
-    from penstock.live import address
-    from penstock.live.agreement import Agreement
-    from penstock.live.client import connect
+    from penstock.live.net import address
+    from penstock.live.network_config import Agreement
+    from penstock.live.node.node import connect
 
     with naming("--broker"):
         address.parse(where)

@@ -28,7 +28,7 @@ class JsonLines:
     """As `print_json`, line by line, for a program whose loop must go on while nobody reads."""
 
     def __init__(self) -> None:
-        from penstock.live.lines import LineWriter
+        from penstock.cli.line_io import LineWriter
 
         try:
             self._writer: LineWriter | None = LineWriter(sys.stdout.fileno())

@@ -30,7 +30,7 @@ from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.content.message import Message
-    from penstock.live.client import Node
+    from penstock.live.node.node import Node
 
 # A message with its label, or where more are to be read: "-" or "@FILE".
 Given: TypeAlias = "str | tuple[str, Message]"
@@ -137,7 +137,7 @@ def publish(
     linger_s = _linger_s(linger, recover)
     import asyncio
 
-    from penstock.live.run import run
+    from penstock.cli.run_until_stopped import run
     from penstock.transport.settings import RecordSettings
 
     recovery = recovery_of(recover, scope)
@@ -320,7 +320,7 @@ def _look_for(path: str) -> None:
 
 async def _lines(source: str) -> AsyncIterator[tuple[str, bytes]]:
     """Each line that may be a message, and what to call it in an error."""
-    from penstock.live.lines import lines, lines_of
+    from penstock.cli.line_io import lines, lines_of
 
     if source == "-":
         if sys.stdin is None:

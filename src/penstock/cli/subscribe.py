@@ -32,7 +32,7 @@ from penstock.cli.output import JsonLines
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from penstock.live.subscription import Received, Subscription
+    from penstock.live.node.subscription import Received, Subscription
     from penstock.trace.fates import ReceiverFate
     from penstock.transport.facts import Absence
 
@@ -142,8 +142,8 @@ def subscribe(
                 "--control": control,
             }
         )
-    from penstock.live.ordering import ordering_of
-    from penstock.live.run import run
+    from penstock.cli.run_until_stopped import run
+    from penstock.live.node.subscription_options import ordering_of
     from penstock.transport.settings import OrderingSettings
 
     predicate = read_filter(text)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.live import lines as module
-from penstock.live.lines import LineWriter, lines
+from penstock.cli import line_io as module
+from penstock.cli.line_io import LineWriter, lines
 from tests.live.loopback import run
 
 

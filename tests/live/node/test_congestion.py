@@ -10,7 +10,7 @@ import pytest
 
 from penstock import CongestionSettings, connect
 from penstock.kernel.errors import UsageError
-from penstock.live.broker import serve
+from penstock.live.daemon.broker import serve
 from tests.live.loopback import QUICK, TICKS, numbers, run, take, tick
 
 SLOW = CongestionSettings(initial_rate_mps=40.0, queue_max=5)

@@ -12,9 +12,9 @@ from penstock.content.filter import Predicate
 from penstock.content.value import Value
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Duration, Instant
-from penstock.live.ordering import Late, ordering_of
-from penstock.live.pump import Pump
-from penstock.live.stream import Stream
+from penstock.live.net.pump import Pump
+from penstock.live.node.delivery_queue import Stream
+from penstock.live.node.subscription_options import Late, ordering_of
 from penstock.trace.fates import RECEIVED, ReceiverFate
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Loss, Receipt, Unseen

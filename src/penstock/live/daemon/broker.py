@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from penstock.kernel.errors import UsageError
-from penstock.live import address
-from penstock.live.agreement import USUAL, Agreement
 from penstock.live.epoch import new_epoch
-from penstock.live.pump import Pump
+from penstock.live.net import address
+from penstock.live.net.pump import Pump
+from penstock.live.network_config import USUAL, Agreement
 from penstock.overlay.broker import Broker
 
 _COST: Final = 1

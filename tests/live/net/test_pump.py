@@ -14,8 +14,8 @@ import pytest
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant
 from penstock.kernel.machine import Deliver, Output, Port, Record, Send
-from penstock.live.address import port_of
-from penstock.live.pump import Pump
+from penstock.live.net.address import port_of
+from penstock.live.net.pump import Pump
 from penstock.wire import encode
 from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.frames.hello import Hello

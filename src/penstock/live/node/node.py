@@ -2,7 +2,7 @@
 
     endpoint   order and loss, end to end       penstock.transport.endpoint
     client     one broker's publish/subscribe   penstock.overlay.client
-    pump       one socket                       penstock.live.pump
+    pump       one socket                       penstock.live.net.pump
 
 The network is best-effort: a publication leaves at once, a subscription is told to
 the broker at once, and neither is acknowledged.
@@ -25,15 +25,15 @@ from penstock.content.syntax import parse
 from penstock.content.value import Value, is_finite
 from penstock.kernel.errors import UnreachableError, UsageError
 from penstock.kernel.instant import Instant
-from penstock.live import address
-from penstock.live.agreement import USUAL, Agreement
-from penstock.live.answers import Answers
 from penstock.live.epoch import epoch_now, new_epoch
-from penstock.live.ordering import Late, number, ordering_of, seconds_of
-from penstock.live.pump import Pump
-from penstock.live.queue import Queue
-from penstock.live.subscription import QUEUE_MAX, NodePump, Subscription
-from penstock.live.volunteer import Volunteer
+from penstock.live.net import address
+from penstock.live.net.pump import Pump
+from penstock.live.network_config import USUAL, Agreement
+from penstock.live.node.broker_liveness import Answers
+from penstock.live.node.repair_cache import Volunteer
+from penstock.live.node.send_backpressure import Queue
+from penstock.live.node.subscription import QUEUE_MAX, NodePump, Subscription
+from penstock.live.node.subscription_options import Late, number, ordering_of, seconds_of
 from penstock.overlay.client import Client
 from penstock.transport.congestion.facts import FlowState
 from penstock.transport.congestion.quotas import check_weight

@@ -8,7 +8,7 @@ from itertools import chain
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.live.stream import Stream
+from penstock.live.node.delivery_queue import Stream
 from tests.live.loopback import run
 
 

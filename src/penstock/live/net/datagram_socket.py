@@ -14,8 +14,8 @@ from typing import Final
 
 from penstock.kernel.errors import PeerError
 from penstock.kernel.machine import Port
-from penstock.live.address import port_of, sockaddr_of
-from penstock.live.backlog import Backlog
+from penstock.live.net.address import port_of, sockaddr_of
+from penstock.live.net.send_backlog import Backlog
 from penstock.overlay.forwarding.congestion_mark import mark
 from penstock.wire.codec.overlay import OVERLAY
 from penstock.wire.frames.base import OverlayFrame

@@ -13,10 +13,10 @@ import pytest
 from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.live.address import port_of, sockaddr_of
-from penstock.live.agreement import Agreement
-from penstock.live.broker import LiveBroker, serve
-from penstock.live.pump import Pump
+from penstock.live.daemon.broker import LiveBroker, serve
+from penstock.live.net.address import port_of, sockaddr_of
+from penstock.live.net.pump import Pump
+from penstock.live.network_config import Agreement
 from penstock.overlay.client import Client
 from penstock.overlay.settings import Settings
 from penstock.wire.frames.data import Data

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.live.address import Address, Sockaddr, parse, port_of, resolve, sockaddr_of
+from penstock.live.net.address import Address, Sockaddr, parse, port_of, resolve, sockaddr_of
 from tests.live.loopback import run
 
 

@@ -8,7 +8,7 @@ from penstock.content.bloom import BloomParams
 from penstock.content.schema import Encoding, Schema
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND
-from penstock.live.agreement import USUAL, Agreement
+from penstock.live.network_config import USUAL, Agreement
 from penstock.overlay.settings import Settings
 
 A, B = Encoding(width=0.5), Encoding(prefixes=(1, 2))

@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, TypeVar
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND, Instant
 from penstock.kernel.machine import Deliver, Machine, Record, Send
-from penstock.live.datagrams import Datagrams
+from penstock.live.net.datagram_socket import Datagrams
 
 M = TypeVar("M", bound=Machine[Any])
 T = TypeVar("T")

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND
-from penstock.live.ordering import Late
+from penstock.live.node.subscription_options import Late
 from penstock.trace.fates import MissingState, ReceiverFate
 from penstock.transport.facts import Absence, Unseen
 from penstock.transport.latch import Conditional

@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.live.backlog import Backlog
-from penstock.live.broker import serve
+from penstock.live.daemon.broker import serve
+from penstock.live.net.send_backlog import Backlog
 from penstock.wire.frames.data import Data
+from tests.live.daemon.test_broker import Bare
 from tests.live.loopback import QUICK, run, until
-from tests.live.test_broker import Bare
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from penstock.content.filter import Predicate
 from penstock.kernel.errors import UsageError
-from penstock.live.subscription import NodePump
+from penstock.live.node.subscription import NodePump
 
 
 class Volunteer:

@@ -17,8 +17,8 @@ import penstock
 from penstock.content.syntax import parse
 from penstock.kernel.errors import UnreachableError, UsageError
 from penstock.kernel.instant import MILLISECOND
-from penstock.live.broker import serve
-from penstock.live.client import connect
+from penstock.live.daemon.broker import serve
+from penstock.live.node.node import connect
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.endpoint import Endpoint
 from tests.live.loopback import QUICK, bound_socket, network, node_at, numbers, run, take, until

@@ -13,7 +13,7 @@ import pytest
 
 from penstock import CacheSettings, RecoverySettings, connect
 from penstock.kernel.errors import UsageError
-from penstock.live.broker import serve
+from penstock.live.daemon.broker import serve
 from penstock.trace.fates import ReceiverFate
 from tests.live.loopback import QUICK, TICKS, bad_line, numbers, run, take, tick, until
 from tests.live.test_commands import ENVIRONMENT, RUN
