@@ -19,7 +19,7 @@ from penstock.kernel.instant import seconds
 from penstock.live.node.subscription import Received
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.facts import Unseen
-from penstock.transport.latch import LATCH_MAX, Conditional
+from penstock.transport.order.latch import LATCH_MAX, Conditional
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import DEFAULT, OFF, OrderingSettings
 from tests.live.loopback import HASTY, TICKS, bad_line, network, node_at, run, tick, until

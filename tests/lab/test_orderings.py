@@ -23,7 +23,7 @@ from penstock.lab.parts.transport import Ordering, TransportPart
 from penstock.lab.perform import Plan, jobs_of, perform
 from penstock.trace.records import Arrival, Delivery, Loss
 from penstock.tracefile.reader import TraceReader
-from penstock.transport.latch import Conditional, Constant, Literal
+from penstock.transport.order.latch import Conditional, Constant, Literal
 from penstock.transport.settings import DEFAULT, OFF
 from tests.lab.test_load import GOOD, load, stage
 

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.replay import MEANS, Estimate, Wanted, replay
-from penstock.transport.congestion.response import throughput
+from penstock.tfrc.throughput_equation import throughput
 
 RATE, SECONDS = 100, 20
 WAY_NS = 30 * MILLISECOND

@@ -18,18 +18,18 @@ from penstock.sim.swarm.__main__ import main
 from penstock.sim.swarm.endpoint_options import ORDERINGS, EndpointOptions, draw_endpoints
 from penstock.sim.swarm.endpoints import run_endpoints
 from penstock.trace.fates import ReceiverFate
-from penstock.transport.arrivals import Arrivals
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.held import Held, Waiting
-from penstock.transport.interest import Interest
-from penstock.transport.latch import Constant
-from penstock.transport.missing import MISSING, Missing, unblock
+from penstock.transport.order.latch import Constant
+from penstock.transport.order.missing import MISSING, Missing, unblock
+from penstock.transport.order.reorder_buffer import Held, Waiting
+from penstock.transport.order.stream import Stream
+from penstock.transport.receive.publisher_image import Arrivals
+from penstock.transport.receive.subscriptions import Subscription
+from penstock.transport.record.matcher import Interest
 from penstock.transport.recovery.cache import CacheSettings, _Cache
 from penstock.transport.recovery.requester import Requester
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import DEFAULT, OrderingSettings
-from penstock.transport.stream import Stream
-from penstock.transport.subscription import Subscription
 from tests.interpreters import said_under_hash_seeds
 
 CHUNK = 10
@@ -401,5 +401,5 @@ def test_a_transport_that_takes_old_epochs_for_new_ones_is_found(
 ) -> None:
     restless = replace(BUSY, network=replace(BUSY.network, changes_per_s=60))
     assert not blamed(restless, runs=1)
-    monkeypatch.setattr("penstock.transport.reception.newer", lambda *_: True)
+    monkeypatch.setattr("penstock.transport.receive.inbound.newer", lambda *_: True)
     assert "counts" in blamed(restless)

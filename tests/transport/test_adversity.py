@@ -10,11 +10,11 @@ import pytest
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
-from penstock.transport.arrivals import WINDOW
-from penstock.transport.estimator import EstimatorSettings
 from penstock.transport.facts import Loss
-from penstock.transport.held import Held, Waiting
-from penstock.transport.latch import Conditional
+from penstock.transport.order.delay_estimator import EstimatorSettings
+from penstock.transport.order.latch import Conditional
+from penstock.transport.order.reorder_buffer import Held, Waiting
+from penstock.transport.receive.publisher_image import WINDOW
 from penstock.transport.settings import (
     DEFAULT,
     OFF,

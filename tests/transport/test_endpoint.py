@@ -12,7 +12,7 @@ from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.transport.facts import Loss
-from penstock.transport.latch import LATCH_MAX, Constant
+from penstock.transport.order.latch import LATCH_MAX, Constant
 from penstock.transport.settings import DEFAULT, OFF, OrderingSettings, constant, literal
 from penstock.wire import size_of
 from penstock.wire.frames.data import Data

@@ -14,13 +14,13 @@ import pytest
 
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND
 from penstock.kernel.machine import Deliver
-from penstock.transport.arrivals import WINDOW, Arrivals
-from penstock.transport.estimator import DelayEstimator
 from penstock.transport.facts import Absence, Receipt
-from penstock.transport.latch import Constant
-from penstock.transport.missing import Missing
+from penstock.transport.order.delay_estimator import DelayEstimator
+from penstock.transport.order.latch import Constant
+from penstock.transport.order.missing import Missing
+from penstock.transport.order.stream import Stream
+from penstock.transport.receive.publisher_image import WINDOW, Arrivals
 from penstock.transport.settings import DEFAULT, OrderingSettings, constant, literal
-from penstock.transport.stream import Stream
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.record import EMPTY_RECORD, Record, RecordEntry
 from tests.transport.harness import Receiver, published

@@ -15,7 +15,7 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.content.value import Value
 from penstock.kernel.seeds import Seeds
-from penstock.transport.carrier import Listing, listing_of
+from penstock.transport.record.reader import Listing, listing_of
 from penstock.wire import decode, encode, size_of
 from penstock.wire.codec.record import Draft, EntryCodec
 from penstock.wire.frames.base import TrafficClass

@@ -30,7 +30,7 @@ from penstock.lab.parts.transport import (
 )
 from penstock.transport.congestion import settings as congestion
 from penstock.transport.congestion.settings import CongestionSettings
-from penstock.transport.latch import Conditional
+from penstock.transport.order.latch import Conditional
 from penstock.transport.recovery import settings as recovery
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (

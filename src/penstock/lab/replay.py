@@ -22,8 +22,8 @@ from typing import Final, Literal
 from penstock.content.filter import Filter
 from penstock.content.message import Message
 from penstock.kernel.instant import SECOND, Duration, Instant
-from penstock.transport.congestion.entry import Entry
-from penstock.transport.congestion.session import Session
+from penstock.transport.congestion.receiver.flow_view import Entry
+from penstock.transport.congestion.receiver.session import Session
 from penstock.transport.congestion.settings import DEFAULT, LITERAL
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.record import Record

@@ -47,7 +47,7 @@ from penstock.trace.records import (
 from penstock.tracefile.retention import Recording
 from penstock.transport.congestion.facts import Acknowledged, Echoed, Reported
 from penstock.transport.facts import Absence, Departed, Dropped, Receipt, Unseen
-from penstock.transport.recovery.receiver import Answered, Asked, Told
+from penstock.transport.recovery.facts import Answered, Asked, Told
 from penstock.wire import size_of
 from penstock.wire.codec.message import size_message
 from penstock.wire.frames.ack import Ack

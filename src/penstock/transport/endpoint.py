@@ -30,23 +30,23 @@ from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Deliver, Output, Port, Record
 from penstock.kernel.timers import Timers
 from penstock.trace.fates import ReceiverFate
-from penstock.transport.address import Address
-from penstock.transport.congestion.congestion import Congestion
-from penstock.transport.congestion.head import NO_HEAD, Head
+from penstock.transport.congestion.controller import Congestion
 from penstock.transport.congestion.quotas import check_weight
-from penstock.transport.congestion.reporter import Said
+from penstock.transport.congestion.receiver.feedback_sender import Said
 from penstock.transport.facts import Absence, Departed, Dropped, Loss, Receipt, Unseen
-from penstock.transport.missing import Missing
+from penstock.transport.inbox import Address
 from penstock.transport.network import Carried, Network
-from penstock.transport.plain import Plain
-from penstock.transport.publisher import Publisher
-from penstock.transport.reception import Reception
-from penstock.transport.recovery.budget import Admission
-from penstock.transport.recovery.receiver import Identity
-from penstock.transport.recovery.receiver import Said as Recorded
+from penstock.transport.order.missing import Missing
+from penstock.transport.publish.congestion_header import NO_HEAD, Head
+from penstock.transport.publish.sequencer import Publisher
+from penstock.transport.receive.inbound import Reception
+from penstock.transport.receive.subscriptions import Subscription, Wish
+from penstock.transport.recovery.admission import Admission
+from penstock.transport.recovery.facts import Identity
+from penstock.transport.recovery.facts import Said as Recorded
 from penstock.transport.recovery.recovery import Recovery
+from penstock.transport.requests_as_messages import Plain
 from penstock.transport.settings import DEFAULT, EndpointSettings, OrderingSettings
-from penstock.transport.subscription import Subscription, Wish
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 

@@ -15,7 +15,7 @@ import msgspec
 from penstock.content.message import Message
 from penstock.kernel.instant import Duration, Instant
 from penstock.trace.fates import Life, MissingState, ReceiverFate
-from penstock.transport.interest import Glimpse
+from penstock.transport.record.matcher import Glimpse
 from penstock.wire.frames.data import Data, MessageId
 
 # What told that a number is missing.

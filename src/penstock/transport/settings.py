@@ -12,10 +12,10 @@ from typing import Final, Literal
 from penstock.content.bloom import BloomParams
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
-from penstock.transport import estimator, latch
 from penstock.transport.congestion.settings import CongestionSettings
-from penstock.transport.estimator import EstimatorSettings
-from penstock.transport.latch import CHANCE_MIN, LATCH_MAX, Conditional, Latch
+from penstock.transport.order import delay_estimator, latch
+from penstock.transport.order.delay_estimator import EstimatorSettings
+from penstock.transport.order.latch import CHANCE_MIN, LATCH_MAX, Conditional, Latch
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire.limits import RECORD_ENTRIES_MAX
 
@@ -28,7 +28,7 @@ class OrderingSettings:
     latch: Latch | None = field(default_factory=Conditional)
     # Where the parametric latch does not fit what is seen, the seen lateness takes its place.
     empirical: bool = True
-    estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
+    delay_estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
     # How many of a record's newest entries are looked at; 0 is the basic mode, which holds
     # whatever comes after a gap for the number just before it.
     record_used: int = RECORD_ENTRIES_MAX
@@ -77,7 +77,7 @@ def literal(
     return OrderingSettings(
         latch=latch.Literal(chance, as_printed),
         empirical=False,
-        estimator=estimator.LITERAL,
+        estimator=delay_estimator.LITERAL,
         record_used=record_used,
         is_cautious=True,
         is_single=True,

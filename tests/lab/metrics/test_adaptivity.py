@@ -8,7 +8,7 @@ from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.metrics.adaptivity import Adaptivity
 from penstock.trace.fates import PublisherFate
 from penstock.trace.records import Arrival, Publication
-from penstock.transport.law import tail
+from penstock.transport.order.delay_law import tail
 from tests.lab.metrics.batches import context, delivery, feed
 
 

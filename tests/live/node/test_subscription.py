@@ -11,7 +11,7 @@ from penstock.kernel.instant import MILLISECOND
 from penstock.live.node.subscription_options import Late
 from penstock.trace.fates import MissingState, ReceiverFate
 from penstock.transport.facts import Absence, Unseen
-from penstock.transport.latch import Conditional
+from penstock.transport.order.latch import Conditional
 from penstock.wire.frames.data import MessageId
 from tests.live.loopback import (
     HASTY,

@@ -9,7 +9,7 @@ import pytest
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND
 from penstock.live.node.subscription_options import ordering_of
-from penstock.transport.latch import Conditional
+from penstock.transport.order.latch import Conditional
 from penstock.transport.settings import DEFAULT, OFF, constant
 
 

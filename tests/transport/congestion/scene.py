@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from penstock.kernel.instant import SECOND
-from penstock.transport.congestion.response import throughput
+from penstock.tfrc.throughput_equation import throughput
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from tests.transport.recovery.bus import Bus

@@ -10,7 +10,7 @@ import pytest
 from penstock.content.syntax import parse
 from penstock.content.syntax.writer import format_filter
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.transport.congestion.session import State
+from penstock.transport.congestion.receiver.session import State
 from penstock.transport.congestion.settings import DEFAULT
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback

@@ -15,8 +15,8 @@ from penstock.content.tags import Encoder
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver, Record, Send
-from penstock.transport.congestion.allowance import PeerRepairs
-from penstock.transport.congestion.meter import Meter
+from penstock.tfrc.rate_meter import Meter
+from penstock.transport.congestion.repair_allowance import PeerRepairs
 from penstock.transport.congestion.settings import DEFAULT, LITERAL, CongestionSettings
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Departed, Dropped
@@ -27,8 +27,8 @@ from penstock.wire.frames.echo_reply import EchoReply
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import FlowRequest
 from penstock.wire.limits import CONTROLLED_FROM
-from tests.transport.congestion.test_allowance import data
 from tests.transport.congestion.test_hostile import HONEST, LIAR, PUBLISHER, feedback, wanted
+from tests.transport.congestion.test_repair_allowance import data
 
 QUICK = replace(DEFAULT, initial_rate_mps=60_000.0, policy="drop-oldest")
 

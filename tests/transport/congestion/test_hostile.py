@@ -24,7 +24,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Send
-from penstock.transport.congestion.gate import RTT_MAX_NS
+from penstock.transport.congestion.sender.feedback_limits import RTT_MAX_NS
 from penstock.transport.congestion.settings import DEFAULT
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.settings import EndpointSettings, RecordSettings

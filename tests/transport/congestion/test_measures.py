@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND
+from penstock.tfrc.rate_meter import Meter
+from penstock.tfrc.round_trip import R_FIRST_NS, Rtt
 from penstock.transport.congestion.bucket import Bucket
-from penstock.transport.congestion.meter import Meter
 from penstock.transport.congestion.quotas import max_min
-from penstock.transport.congestion.rtt import R_FIRST_NS, Rtt
-from penstock.transport.congestion.suppression import is_said, wait_ns
+from penstock.transport.congestion.receiver.suppression import is_said, wait_ns
 
 # Round trips.
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.content.syntax import parse
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.transport.congestion.flow import ControlledFlow
+from penstock.transport.congestion.sender.flow import ControlledFlow
 from penstock.transport.congestion.settings import DEFAULT, WINDOW
 from penstock.wire.frames.ack import Ack, FlowAck
 from penstock.wire.frames.base import TransportFrame
@@ -26,7 +26,7 @@ from tests.transport.congestion.scene import (
     fair_rate,
     publish,
 )
-from tests.transport.congestion.test_sender import OPEN, Line
+from tests.transport.congestion.sender.test_sender import OPEN, Line
 from tests.transport.recovery.bus import Bus
 
 CONTROL = replace(WINDOW, policy="drop-oldest", queue_max=50)

@@ -10,8 +10,8 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.transport.recovery.cache import CacheSettings
+from penstock.transport.recovery.request_timers import TimerSettings
 from penstock.transport.recovery.settings import RecoverySettings
-from penstock.transport.recovery.timers import TimerSettings
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.machine import Send
 from penstock.kernel.seeds import Seeds
-from penstock.transport.congestion.receiver import Receiver
-from penstock.transport.congestion.reporter import Said
+from penstock.transport.congestion.receiver.feedback_sender import Said
+from penstock.transport.congestion.receiver.sessions import Receiver
 from penstock.transport.congestion.settings import DEFAULT, CongestionSettings
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Loss

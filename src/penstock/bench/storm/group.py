@@ -20,7 +20,7 @@ from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, 
 from penstock.kernel.seeds import Seeds
 from penstock.transport.recovery import settings as recovery
 from penstock.transport.recovery.cache import Caches
-from penstock.transport.recovery.distances import Distances
+from penstock.transport.recovery.peer_distance import Distances
 from penstock.transport.recovery.repairer import Repairer
 from penstock.transport.recovery.requester import Requester
 from penstock.transport.recovery.settings import RecoverySettings

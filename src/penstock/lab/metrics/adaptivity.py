@@ -26,8 +26,8 @@ from penstock.lab.metrics.base import (
 )
 from penstock.lab.metrics.codes import NameNumbers
 from penstock.trace.pack import Batch
-from penstock.transport.estimator import DelayEstimator
-from penstock.transport.law import tail
+from penstock.transport.order.delay_estimator import DelayEstimator
+from penstock.transport.order.delay_law import tail
 
 
 class Adaptivity(Metric):

@@ -13,8 +13,8 @@ from typing import ClassVar, Final
 import numpy as np
 
 from penstock.lab.metrics.base import Figure, Metric
+from penstock.tfrc.throughput_equation import throughput
 from penstock.trace.pack import Batch
-from penstock.transport.congestion.response import throughput
 
 _POINTS: Final = 96
 _P_RANGE: Final = (0.01, 0.1)

@@ -18,7 +18,7 @@ from penstock.live.node.subscription_options import Late, ordering_of
 from penstock.trace.fates import RECEIVED, ReceiverFate
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Loss, Receipt, Unseen
-from penstock.transport.latch import Latch
+from penstock.transport.order.latch import Latch
 from penstock.transport.settings import OrderingSettings
 from penstock.wire.frames.base import OverlayFrame
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import seconds
-from penstock.transport.latch import Conditional, Latch
+from penstock.transport.order.latch import Conditional, Latch
 from penstock.transport.settings import OrderingSettings
 
 Late: TypeAlias = Literal["deliver", "drop"]

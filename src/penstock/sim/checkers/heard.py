@@ -13,7 +13,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from penstock.transport.arrivals import WINDOW
+from penstock.transport.receive.publisher_image import WINDOW
 from penstock.wire.frames.data import Data
 from penstock.wire.serial import EPOCH_BITS, SEQ_BITS, distance, newer
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from penstock.sim.checkers.heard import Heard
 from penstock.sim.checkers.life import Life
-from penstock.transport.missing import LOST
+from penstock.transport.order.missing import LOST
 from penstock.transport.recovery.cache import Caches
 from penstock.transport.recovery.recovery import Recovery
 from penstock.wire.frames.data import Data, MessageId

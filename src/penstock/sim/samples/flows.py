@@ -8,7 +8,7 @@ from typing import Any, Final
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.sim.host import Host
 from penstock.trace.records import FlowSample
-from penstock.transport.congestion.outbox import Waiting
+from penstock.transport.congestion.sender.send_queue import Waiting
 from penstock.transport.endpoint import Endpoint
 
 

@@ -17,7 +17,7 @@ from penstock.sim.loss import Bernoulli
 from penstock.sim.swarm.options import PERIODS, Options, draw_options
 from penstock.sim.swarm.recovery_options import draw_recoveries
 from penstock.sim.swarm.workload import FILTERS
-from penstock.transport.latch import LATCH_MAX, Conditional
+from penstock.transport.order.latch import LATCH_MAX, Conditional
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
     DEFAULT,

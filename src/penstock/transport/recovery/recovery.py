@@ -15,22 +15,22 @@ from typing import Final
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.kernel.instant import SECOND, Instant, earliest
-from penstock.transport.address import Address
+from penstock.transport.detect.flow_gaps import Holes
+from penstock.transport.detect.flow_numbers import Sent
+from penstock.transport.detect.loss_detection import Exchange, Signal
+from penstock.transport.detect.tracking import Tracking
 from penstock.transport.facts import Loss
+from penstock.transport.inbox import Address
 from penstock.transport.network import Carried, Network
-from penstock.transport.question import question_of
-from penstock.transport.recovery.budget import Admission, Budget, Unlimited
+from penstock.transport.record.entry_match import question_of
+from penstock.transport.recovery.admission import Admission, Budget, Unlimited
 from penstock.transport.recovery.cache import Caches
-from penstock.transport.recovery.distances import Distances
-from penstock.transport.recovery.exchange import Exchange, Signal
-from penstock.transport.recovery.flows import Sent
-from penstock.transport.recovery.holes import Holes
-from penstock.transport.recovery.receiver import Answered, Asked, Identity, Receiver, Told
+from penstock.transport.recovery.facts import Answered, Asked, Identity, Receiver, Told
+from penstock.transport.recovery.peer_distance import Distances
 from penstock.transport.recovery.repairer import Repairer
+from penstock.transport.recovery.request_routing import Routing
 from penstock.transport.recovery.requester import Requester
-from penstock.transport.recovery.routing import Routing
 from penstock.transport.recovery.settings import RecoverySettings
-from penstock.transport.recovery.tracking import Tracking
 from penstock.wire import size_of
 from penstock.wire.frames.base import TrafficClass, TransportFrame
 from penstock.wire.frames.data import Data, Flow, MessageId

@@ -22,12 +22,12 @@ from msgspec.structs import replace
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant
 from penstock.kernel.timers import Timers
-from penstock.transport.recovery.budget import Budget
+from penstock.transport.detect.flow_numbers import tracked_of
+from penstock.transport.recovery.admission import Budget
 from penstock.transport.recovery.cache import Caches
-from penstock.transport.recovery.distances import Distances
-from penstock.transport.recovery.flows import tracked_of
+from penstock.transport.recovery.peer_distance import Distances
+from penstock.transport.recovery.request_timers import Adaptive, hold_down_ns
 from penstock.transport.recovery.settings import RecoverySettings
-from penstock.transport.recovery.timers import Adaptive, hold_down_ns
 from penstock.wire import size_of
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.record import EMPTY_RECORD

@@ -23,10 +23,10 @@ from typing import Final
 
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.kernel.timers import Timers
-from penstock.transport.recovery.budget import Budget
-from penstock.transport.recovery.distances import Distances
+from penstock.transport.recovery.admission import Budget
+from penstock.transport.recovery.peer_distance import Distances
+from penstock.transport.recovery.request_timers import Adaptive, Asking, is_much_farther
 from penstock.transport.recovery.settings import RecoverySettings
-from penstock.transport.recovery.timers import Adaptive, Asking, is_much_farther
 from penstock.wire.frames.data import MessageId
 from penstock.wire.frames.request import Request
 from penstock.wire.quantise import delta_100us, stamp_us

@@ -11,7 +11,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.transport.recovery import cache
 from penstock.transport.recovery.cache import CacheSettings
-from penstock.transport.recovery.timers import TimerSettings
+from penstock.transport.recovery.request_timers import TimerSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

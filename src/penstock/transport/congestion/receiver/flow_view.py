@@ -1,0 +1,59 @@
+"""One filter of a receiver, as far as one publisher's messages match it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.content.filter import Filter
+from penstock.content.syntax.writer import format_filter
+from penstock.kernel.instant import Instant
+from penstock.tfrc.rate_meter import Meter
+from penstock.transport.congestion.receiver.flow_loss import Numbers
+
+
+class Entry:
+    """What comes by it, what it may get, and whether it is we who say so."""
+
+    __slots__ = (
+        "bits",
+        "filter",
+        "flow_id",
+        "heard_ns",
+        "is_limiting",
+        "meter",
+        "name",
+        "numbers",
+        "quota_mps",
+        "rate_mps",
+        "weight",
+    )
+
+    def __init__(self, filter_: Filter, bits: int, weight: float = 1.0) -> None:
+        self.filter: Final = filter_
+        self.name: Final = format_filter(filter_)
+        self.bits: Final = bits
+        self.weight = weight
+        self.meter: Final = Meter()
+        self.numbers: Final = Numbers()
+        # As of the last reckoning.
+        self.rate_mps = 0.0
+        self.quota_mps = 0.0
+        # The publisher's flow that is just this filter, when it was last told of, and whether
+        # we limit it.
+        self.flow_id: int | None = None
+        self.heard_ns: Instant = 0
+        self.is_limiting = False
+
+    def on_flow(self, flow_id: int, *, is_limiting: bool, now: Instant) -> None:
+        """The publisher has a flow for it."""
+        if flow_id != self.flow_id:
+            self.flow_id = flow_id
+            self.numbers.clear()
+        self.is_limiting = is_limiting
+        self.heard_ns = now
+
+    def forget_flow(self) -> None:
+        """The publisher has none any more."""
+        self.flow_id = None
+        self.is_limiting = False
+        self.numbers.clear()

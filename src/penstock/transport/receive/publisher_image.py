@@ -1,0 +1,151 @@
+"""What an endpoint knows of one publisher: which numbers came, and how delays vary.
+
+Numbers wrap around on the wire; here they are unwrapped and grow for ever. The
+last run of consecutive numbers is a length; what lies below it is a set of bits,
+bounded, so that a publisher that is received in order costs next to nothing, and
+one of which little is received no more than a kilobyte.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from penstock.kernel.instant import MICROSECOND, Instant
+from penstock.transport.order.delay_estimator import DelayEstimator, EstimatorSettings
+from penstock.wire.frames.data import Data
+from penstock.wire.serial import SEQ_BITS
+
+if TYPE_CHECKING:
+    from penstock.transport.order.stream import Stream
+
+# How far back a number that comes is known to be new, or not.
+WINDOW: Final = 8_192
+_WINDOW_MASK: Final = (1 << WINDOW) - 1
+# How many of the window's bits move with every gap: to move all would take as long as the rest.
+_RECENT_BITS: Final = 512
+_SEQ_SPACE: Final = 1 << SEQ_BITS
+_SEQ_MASK: Final = _SEQ_SPACE - 1
+_SEQ_HALF: Final = _SEQ_SPACE >> 1
+
+
+class Arrivals:
+    """One epoch of one publisher, from its first message on."""
+
+    __slots__ = (
+        "_estimators",
+        "_older",
+        "_recent",
+        "_recent_bits",
+        "_run",
+        "begun",
+        "epoch",
+        "heard_ns",
+        "highest",
+        "pub",
+        "streams",
+    )
+
+    def __init__(self, first: Data) -> None:
+        self.pub: Final = first.pub
+        self.epoch: Final = first.epoch
+        # The first that came; what was before it is nobody's to bring.
+        self.begun: Final = first.seq
+        self.highest = first.seq - 1
+        self.heard_ns: Instant = 0
+        # The numbers from `highest` down that all came. Of those below, bit i stands for
+        # `highest - run - i` in the recent ones, and so many bits further down in the older ones.
+        self._run = 0
+        self._recent = self._recent_bits = self._older = 0
+        self._estimators: dict[EstimatorSettings, DelayEstimator] = {}
+        # The order of its messages, for each subscription that got one, by its number.
+        self.streams: Final[dict[int, Stream]] = {}
+
+    def number(self, seq: int) -> int:
+        """The unwrapped number nearest to those that came last."""
+        ahead = (seq - self.highest) & _SEQ_MASK
+        return self.highest + (ahead if ahead < _SEQ_HALF else ahead - _SEQ_SPACE)
+
+    def add(self, number: int) -> bool:
+        """Notes that it came; False if it had come before, or is too old to tell."""
+        ahead = number - self.highest
+        if ahead == 1:
+            self._run += 1
+            self.highest = number
+            return True
+        if ahead > 1:
+            self._begin_run(number, ahead - 1)
+            return True
+        place = -ahead - self._run
+        if place < 0:
+            return False
+        if place >= WINDOW:
+            return any(number in stream.missing for stream in self.streams.values())
+        if self._has(place):
+            return False
+        if place < self._recent_bits:
+            self._recent |= 1 << place
+        else:
+            self._older |= 1 << place - self._recent_bits
+        return True
+
+    def is_too_old(self, seq: int) -> bool:
+        """Whether it is so far back that nobody knows whether it came."""
+        return self.highest - self._run - self.number(seq) >= WINDOW
+
+    @property
+    def known_from(self) -> int:
+        """The lowest number of which it is known whether it came."""
+        return self.highest - self._run - WINDOW + 1
+
+    def came(self, number: int) -> bool:
+        """Whether it did; what is too far back to tell is not to be waited for either."""
+        place = self.highest - self._run - number
+        if place < 0:
+            return number <= self.highest
+        return place >= WINDOW or self._has(place)
+
+    def estimator(self, settings: EstimatorSettings) -> DelayEstimator:
+        """The one for these settings, shared by all that order alike."""
+        found = self._estimators.get(settings)
+        if found is None:
+            found = self._estimators[settings] = DelayEstimator(settings)
+        return found
+
+    def take(self, frame: Data, now: Instant) -> int | None:
+        """Its number, after all estimators have seen it; None if it is not to be taken."""
+        # As `number` and `add` do: this is what happens most.
+        ahead = (frame.seq - self.highest) & _SEQ_MASK
+        number = self.highest + ahead
+        if ahead == 1:
+            self._run += 1
+            self.highest = number
+        elif 1 < ahead < _SEQ_HALF:
+            self._begin_run(number, ahead - 1)
+        else:
+            number = self.number(frame.seq)
+            if not self.add(number):
+                return None
+        self.heard_ns = now
+        departed, is_highest = frame.send_ts_us * MICROSECOND, number == self.highest
+        for estimator in self._estimators.values():
+            estimator.arrived(departed, now=now, is_highest=is_highest)
+        return number
+
+    def _begin_run(self, number: int, skipped: int) -> None:
+        """What came before goes below the new run; what is far below is forgotten."""
+        if skipped >= WINDOW:
+            self._recent = self._recent_bits = self._older = 0
+        else:
+            run = self._run if self._run < WINDOW else WINDOW
+            self._recent = self._recent << run + skipped | ((1 << run) - 1) << skipped
+            self._recent_bits += run + skipped
+            if self._recent_bits > _RECENT_BITS:
+                self._older = (self._older << self._recent_bits | self._recent) & _WINDOW_MASK
+                self._recent = self._recent_bits = 0
+        self._run = 1
+        self.highest = number
+
+    def _has(self, place: int) -> bool:
+        """Whether the number came that stands so far below the last run."""
+        older = place - self._recent_bits
+        return bool(self._recent >> place & 1 if older < 0 else self._older >> older & 1)
