@@ -12,9 +12,9 @@ from penstock.overlay.client import Client
 from penstock.overlay.settings import Settings
 from penstock.transport.network import Network
 from penstock.wire.frames.base import OverlayFrame
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.notify import Notify
-from penstock.wire.frames.parcel import Parcel
 from tests.overlay.net import data
 
 

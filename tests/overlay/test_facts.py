@@ -14,9 +14,9 @@ from penstock.overlay.counters import Count
 from penstock.overlay.facts import Decision, Reason, What
 from penstock.trace.fates import DropReason, HopDecision
 from penstock.wire.frames.base import OverlayFrame, TrafficClass, TransportFrame
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId
-from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.pub import Pub
 from tests.overlay import net as overlay_net
 from tests.overlay.net import Net, data

@@ -15,6 +15,7 @@ from penstock.wire import Frame, size_of
 from penstock.wire.frames.ack import Ack, FlowAck
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.frames.data import Data, Echo, Flow, FlowDetail
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.echo_reply import EchoReply
@@ -24,16 +25,15 @@ from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.lsa import Lsa, Neighbour
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId
-from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.pub import Pub
-from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.range_request import Recall
 from penstock.wire.frames.record import EMPTY_RECORD, FingerprintEntry, Record, RecordEntry
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
 from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.summary import Database, Summary, SummaryRow
-from penstock.wire.frames.track import Track
-from penstock.wire.frames.tracked import Tracked
+from penstock.wire.frames.track_reply import Tracked
+from penstock.wire.frames.track_request import Track
 from penstock.wire.frames.unsub import Unsub
 from tests.content.strategies import predicates
 

@@ -19,9 +19,9 @@ from penstock.kernel.errors import PeerError
 from penstock.kernel.seeds import Seeds
 from penstock.wire import FRAMES, Frame, decode, encode
 from penstock.wire.frames.base import TrafficClass
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.notify import Notify
-from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.sub import Sub
 from tests.wire.codec.test_data import FRAME
 from tests.wire.codec.test_overlay import GOLDEN, packet

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from penstock.wire import FRAMES, OverlayFrame, TransportFrame, decode, encode, size_of
 from penstock.wire.codec.overlay import OVERLAY
 from penstock.wire.codec.transport import TRANSPORT
-from penstock.wire.frames.parcel import Parcel
+from penstock.wire.frames.carried_frame import Parcel
 from tests.wire.strategies import STRATEGIES
 
 FRAME_TYPES = [pytest.param(row.frame, id=row.name) for row in FRAMES.rows]

@@ -19,9 +19,9 @@ from penstock.transport.record.reader import Listing, listing_of
 from penstock.wire import decode, encode, size_of
 from penstock.wire.codec.record import Draft, EntryCodec
 from penstock.wire.frames.base import TrafficClass
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.packet import Packet, PacketId
-from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.record import FingerprintEntry, Record
 from penstock.wire.quantise import quantise_rate
 

@@ -18,9 +18,9 @@ from penstock.kernel.machine import Deliver, Port, Send
 from penstock.kernel.timers import Timers
 from penstock.overlay.settings import DEFAULTS, Settings
 from penstock.wire.frames.base import OverlayFrame, TrafficClass, TransportFrame
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.frames.hello import CLIENT, Hello
 from penstock.wire.frames.notify import Notify
-from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.pub import Pub
 from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.unsub import Unsub

@@ -59,9 +59,9 @@ from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet
 from penstock.wire.frames.pub import Pub
-from penstock.wire.frames.recall import Recall
-from penstock.wire.frames.track import Track
-from penstock.wire.frames.tracked import Tracked
+from penstock.wire.frames.range_request import Recall
+from penstock.wire.frames.track_reply import Tracked
+from penstock.wire.frames.track_request import Track
 from penstock.wire.quantise import delta_ns
 
 # Naming a member of an enum costs as much as making a record.

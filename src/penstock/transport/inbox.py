@@ -7,7 +7,7 @@ from typing import Final, Generic
 
 from penstock.kernel.instant import Instant
 from penstock.transport.network import Carried, Network
-from penstock.wire.frames.addresses import to_endpoint
+from penstock.wire.frames.control_routing import to_endpoint
 
 
 class Address(Generic[Carried]):

@@ -18,8 +18,8 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Output, Port
 from penstock.transport.network import Carried, Network
-from penstock.wire.frames.addresses import answering
 from penstock.wire.frames.base import TrafficClass, TransportFrame
+from penstock.wire.frames.control_routing import answering
 
 # Written with an attribute for each bit, more would not fit one datagram.
 _SETS_MAX: Final = 2

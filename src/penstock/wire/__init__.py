@@ -8,9 +8,9 @@ business of whoever receives it.
 
 from typing import Final, TypeAlias
 
+from penstock.wire.codec.codec_table import Table
 from penstock.wire.codec.data import fit
 from penstock.wire.codec.overlay import OVERLAY
-from penstock.wire.codec.table import Table
 from penstock.wire.codec.transport import TRANSPORT
 from penstock.wire.frames.base import OverlayFrame, TransportFrame
 

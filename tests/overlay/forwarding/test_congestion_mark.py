@@ -9,11 +9,11 @@ from penstock.kernel.instant import SECOND
 from penstock.overlay.forwarding.congestion_mark import mark
 from penstock.wire import decode, encode, size_of
 from penstock.wire.frames.base import OverlayFrame, TrafficClass
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId
-from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.pub import Pub
 from tests.overlay.net import Net, data
 from tests.overlay.test_broker import fork

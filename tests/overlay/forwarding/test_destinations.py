@@ -11,8 +11,8 @@ from penstock.overlay.forwarding.destinations import ALWAYS_FIT, by_port, fittin
 from penstock.overlay.forwarding.duplicate_filter import Seen
 from penstock.wire import encode, size_of
 from penstock.wire.frames.base import TrafficClass
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.frames.packet import Packet, PacketId
-from penstock.wire.frames.parcel import Parcel
 from penstock.wire.limits import DATAGRAM_BYTES_MAX, FRAME_BYTES_MAX
 from tests.overlay.net import data
 

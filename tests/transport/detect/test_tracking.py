@@ -17,11 +17,11 @@ from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data, Flow
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.range_request import Recall
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-from penstock.wire.frames.track import Track
-from penstock.wire.frames.tracked import Tracked
+from penstock.wire.frames.track_reply import Tracked
+from penstock.wire.frames.track_request import Track
 from penstock.wire.limits import EVERY_MESSAGE
 from tests.transport.recovery.bus import Bus
 

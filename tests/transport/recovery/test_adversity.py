@@ -15,9 +15,9 @@ from penstock.wire import size_of
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.range_request import Recall
 from penstock.wire.frames.repair import Repair
-from penstock.wire.frames.track import Track
+from penstock.wire.frames.track_request import Track
 from tests.transport.recovery.bus import Bus
 
 PUBLISHER, ONE, STRANGER = 1, 2, 66

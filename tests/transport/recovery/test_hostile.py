@@ -16,10 +16,10 @@ from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.transport.recovery import settings as recovery
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
-from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.range_request import Recall
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-from penstock.wire.frames.track import Track
+from penstock.wire.frames.track_request import Track
 from penstock.wire.limits import EVERY_MESSAGE
 from penstock.wire.quantise import quantise_rate
 from tests.transport.recovery.bus import Bus

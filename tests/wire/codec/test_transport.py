@@ -11,18 +11,18 @@ from penstock.kernel.errors import PeerError, UsageError
 from penstock.wire import Frame, decode, encode, fit, size_of
 from penstock.wire.codec.record import EntryCodec
 from penstock.wire.frames.ack import Ack, FlowAck
-from penstock.wire.frames.addresses import digests_of, request_bits, unicast
+from penstock.wire.frames.control_routing import digests_of, request_bits, unicast
 from penstock.wire.frames.data import Data, Flow, FlowDetail, MessageId
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.echo_reply import EchoReply
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback, FlowRequest
-from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.range_request import Recall
 from penstock.wire.frames.record import FingerprintEntry, Record, RecordEntry
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-from penstock.wire.frames.track import Track
-from penstock.wire.frames.tracked import Tracked
+from penstock.wire.frames.track_reply import Tracked
+from penstock.wire.frames.track_request import Track
 from penstock.wire.limits import FRAME_BYTES_MAX, MESSAGE_BYTES_MAX
 
 REQUEST = Request(

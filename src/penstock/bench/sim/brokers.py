@@ -56,9 +56,9 @@ from penstock.sim.topology import line
 from penstock.sim.world import World
 from penstock.wire import size_of
 from penstock.wire.frames.base import TrafficClass
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.packet import Packet, PacketId
-from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.pub import Pub
 from penstock.wire.quantise import quantise_rate
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import msgspec
 
 from penstock.wire.frames.base import OverlayFrame
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet
-from penstock.wire.frames.parcel import Parcel
 
 
 def mark(frame: OverlayFrame) -> OverlayFrame:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from penstock.kernel.machine import Port
-from penstock.wire.codec.parcel import size_parcel
-from penstock.wire.frames.parcel import Parcel
+from penstock.wire.codec.carried_frame import size_parcel
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.limits import DATAGRAM_BYTES_MAX, FRAME_BYTES_MAX
 
 # What a PACKET takes beside its destinations and what it carries; see codec/packet.

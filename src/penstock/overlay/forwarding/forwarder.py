@@ -22,9 +22,9 @@ from penstock.overlay.output_queue import Outbox
 from penstock.overlay.routing.routing_database import Knowledge
 from penstock.overlay.sessions.client_sessions import Clients
 from penstock.wire.frames.base import TrafficClass
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId
-from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.pub import Pub
 
 _COUNTER_MASK: Final = 2**32 - 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.wire.codec import adv as codec
-from penstock.wire.codec.table import BODY
+from penstock.wire.codec.codec_table import BODY
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.limits import ADVERT_FILTERS_MAX, DATAGRAM_BYTES_MAX

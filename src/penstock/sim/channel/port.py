@@ -13,8 +13,8 @@ from penstock.content.filter import Predicate
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Deliver, Port, Send
 from penstock.wire.frames.base import OverlayFrame, TrafficClass, TransportFrame
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.frames.notify import Notify
-from penstock.wire.frames.parcel import Parcel
 from penstock.wire.frames.pub import Pub
 from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.unsub import Unsub

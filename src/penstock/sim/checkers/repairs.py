@@ -22,12 +22,12 @@ from penstock.transport.recovery.cache import Caches
 from penstock.transport.recovery.recovery import Recovery
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.range_request import Recall
 from penstock.wire.frames.record import EMPTY_RECORD
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-from penstock.wire.frames.track import Track
-from penstock.wire.frames.tracked import Tracked
+from penstock.wire.frames.track_reply import Tracked
+from penstock.wire.frames.track_request import Track
 
 # What an endpoint with recovery takes, besides messages.
 TAKEN: Final = (Digest, Recall, Repair, Request, Track, Tracked)

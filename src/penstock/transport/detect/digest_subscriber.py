@@ -21,11 +21,11 @@ from penstock.transport.detect.flow_numbers import LEASE_NS
 from penstock.transport.network import Carried, Network
 from penstock.transport.recovery.peer_distance import Distances
 from penstock.transport.recovery.request_timers import backoff
-from penstock.wire.frames.addresses import digest_of
+from penstock.wire.frames.control_routing import digest_of
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.recall import Recall
-from penstock.wire.frames.track import Track
+from penstock.wire.frames.range_request import Recall
+from penstock.wire.frames.track_request import Track
 from penstock.wire.limits import EVERY_MESSAGE, RECALL_RANGES_MAX
 from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
 

@@ -24,7 +24,7 @@ from penstock.kernel.timers import Timers
 from penstock.transport.recovery.peer_distance import Distances
 from penstock.transport.recovery.request_timers import backoff
 from penstock.wire.frames.data import Flow
-from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.range_request import Recall
 from penstock.wire.limits import RECALL_RANGES_MAX
 from penstock.wire.quantise import stamp_us
 from penstock.wire.serial import SEQ_BITS, distance

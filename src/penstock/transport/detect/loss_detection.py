@@ -27,9 +27,9 @@ from penstock.transport.recovery.request_timers import hold_down_ns
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.recall import Recall
-from penstock.wire.frames.track import Track
-from penstock.wire.frames.tracked import Tracked
+from penstock.wire.frames.range_request import Recall
+from penstock.wire.frames.track_reply import Tracked
+from penstock.wire.frames.track_request import Track
 from penstock.wire.limits import EVERY_MESSAGE
 
 _SHARERS_MAX: Final = (1 << 16) - 1

@@ -22,8 +22,8 @@ from penstock.transport.detect.flow_numbers import LEASE_NS, tracked_of
 from penstock.wire.codec.filter import write_predicate
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.track import Track
-from penstock.wire.frames.tracked import Tracked
+from penstock.wire.frames.track_reply import Tracked
+from penstock.wire.frames.track_request import Track
 from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
 from penstock.wire.serial import EPOCH_BITS, newer
 

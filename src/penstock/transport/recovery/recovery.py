@@ -34,7 +34,7 @@ from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire import size_of
 from penstock.wire.frames.base import TrafficClass, TransportFrame
 from penstock.wire.frames.data import Data, Flow, MessageId
-from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.range_request import Recall
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
 from penstock.wire.quantise import delta_100us, delta_ns

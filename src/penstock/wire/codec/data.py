@@ -33,9 +33,9 @@ import msgspec
 
 from penstock.content.message import Message
 from penstock.kernel.errors import PeerError, UsageError
+from penstock.wire.codec.codec_table import BODY
 from penstock.wire.codec.flows import read_flows, size_flows, write_flows
 from penstock.wire.codec.message import LENGTH_BYTES, read_message, size_message, write_message
-from penstock.wire.codec.table import BODY
 from penstock.wire.frames.data import Data, Echo, Flow
 from penstock.wire.frames.record import EMPTY_RECORD, Record
 from penstock.wire.limits import (

@@ -6,8 +6,8 @@
   1         1
 """
 
-from penstock.wire.codec.parcel import read_parcel, size_parcel, write_parcel
-from penstock.wire.codec.table import BODY
+from penstock.wire.codec.carried_frame import read_parcel, size_parcel, write_parcel
+from penstock.wire.codec.codec_table import BODY
 from penstock.wire.frames.notify import Notify
 
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from penstock.wire.codec import adv, hello, lsa, notify, packet, pub, sub, summary, unsub
-from penstock.wire.codec.table import Row, Table
+from penstock.wire.codec.codec_table import Row, Table
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.frames.hello import Hello

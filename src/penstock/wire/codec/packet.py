@@ -24,9 +24,9 @@ from struct import Struct
 from typing import Final
 
 from penstock.kernel.errors import PeerError, UsageError
-from penstock.wire.codec.parcel import read_parcel, size_parcel, write_parcel
+from penstock.wire.codec.carried_frame import read_parcel, size_parcel, write_parcel
+from penstock.wire.codec.codec_table import BODY
 from penstock.wire.codec.reader import one_of
-from penstock.wire.codec.table import BODY
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.limits import TTL_BITS

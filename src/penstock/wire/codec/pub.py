@@ -6,7 +6,7 @@
   1         1      1
 """
 
-from penstock.wire.codec.parcel import read_parcel, size_parcel, write_parcel
+from penstock.wire.codec.carried_frame import read_parcel, size_parcel, write_parcel
 from penstock.wire.codec.reader import U8, Reader, one_of
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.pub import Pub

@@ -5,7 +5,7 @@ from struct import Struct
 from typing import Final, TypeVar
 
 from penstock.kernel.errors import PeerError
-from penstock.wire.codec.table import BODY
+from penstock.wire.codec.codec_table import BODY
 
 E = TypeVar("E", bound=IntEnum)
 

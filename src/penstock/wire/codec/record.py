@@ -39,7 +39,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from penstock.kernel.errors import PeerError, UsageError
-from penstock.wire.codec.members import (
+from penstock.wire.codec.fingerprint_set import (
     check_width,
     code_bits_of,
     code_of,

@@ -23,10 +23,10 @@ common with DATA is written as there.
 from struct import Struct
 from typing import Final
 
+from penstock.wire.codec.codec_table import BODY
 from penstock.wire.codec.flows import read_flows, size_flows, write_flows
 from penstock.wire.codec.message import read_message, size_message, write_message
 from penstock.wire.codec.reader import U64, flag
-from penstock.wire.codec.table import BODY
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.repair import Repair
 from penstock.wire.limits import REPAIR_HEAD_BYTES

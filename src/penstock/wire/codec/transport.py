@@ -12,13 +12,13 @@ from penstock.wire.codec import (
     echo_reply,
     echo_request,
     feedback,
-    recall,
+    range_request,
     repair,
     request,
-    track,
-    tracked,
+    track_reply,
+    track_request,
 )
-from penstock.wire.codec.table import Row, Table
+from penstock.wire.codec.codec_table import Row, Table
 from penstock.wire.frames.ack import Ack
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
@@ -26,11 +26,11 @@ from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.echo_reply import EchoReply
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback
-from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.range_request import Recall
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-from penstock.wire.frames.track import Track
-from penstock.wire.frames.tracked import Tracked
+from penstock.wire.frames.track_reply import Tracked
+from penstock.wire.frames.track_request import Track
 from penstock.wire.limits import FRAME_BYTES_MAX
 
 TRANSPORT: Final[Table[TransportFrame]] = Table(
@@ -43,8 +43,8 @@ TRANSPORT: Final[Table[TransportFrame]] = Table(
         Row(0x06, "ECHO_REQ", EchoRequest, echo_request, FRAME_BYTES_MAX),
         Row(0x07, "ECHO_REP", EchoReply, echo_reply, FRAME_BYTES_MAX),
         Row(0x08, "ACK", Ack, ack, FRAME_BYTES_MAX),
-        Row(0x09, "TRACK", Track, track, FRAME_BYTES_MAX),
-        Row(0x0A, "TRACKED", Tracked, tracked, FRAME_BYTES_MAX),
-        Row(0x0B, "RECALL", Recall, recall, FRAME_BYTES_MAX),
+        Row(0x09, "TRACK", Track, track_request, FRAME_BYTES_MAX),
+        Row(0x0A, "TRACKED", Tracked, track_reply, FRAME_BYTES_MAX),
+        Row(0x0B, "RECALL", Recall, range_request, FRAME_BYTES_MAX),
     ]
 )

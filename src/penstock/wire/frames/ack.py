@@ -8,8 +8,8 @@ import msgspec
 
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
-from penstock.wire.frames.addresses import unicast
 from penstock.wire.frames.base import TransportFrame, check_count, check_type, check_unsigned
+from penstock.wire.frames.control_routing import unicast
 from penstock.wire.limits import FLOW_ID_BITS, FLOWS_MAX
 from penstock.wire.serial import EPOCH_BITS
 

@@ -2,13 +2,13 @@
 
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
-from penstock.wire.frames.addresses import digests_of, unicast
 from penstock.wire.frames.base import (
     TransportFrame,
     check_ascending,
     check_count,
     check_unsigned,
 )
+from penstock.wire.frames.control_routing import digests_of, unicast
 from penstock.wire.frames.record import EMPTY_RECORD, Record
 from penstock.wire.limits import DIGEST_FLOWS_MAX, ENTRY_BYTES_MAX, FLOW_ID_BITS
 from penstock.wire.quantise import DELTA_BITS, STAMP_BITS

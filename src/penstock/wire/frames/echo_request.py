@@ -1,8 +1,8 @@
 """ECHO_REQ: how a receiver that has just joined learns its round trip."""
 
 from penstock.content.message import Message
-from penstock.wire.frames.addresses import unicast
 from penstock.wire.frames.base import TransportFrame, check_unsigned
+from penstock.wire.frames.control_routing import unicast
 from penstock.wire.quantise import ECHO_STAMP_BITS
 
 

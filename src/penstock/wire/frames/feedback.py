@@ -7,7 +7,6 @@ import msgspec
 from penstock.content.filter import Filter
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
-from penstock.wire.frames.addresses import unicast
 from penstock.wire.frames.base import (
     TransportFrame,
     check_blooms,
@@ -15,6 +14,7 @@ from penstock.wire.frames.base import (
     check_type,
     check_unsigned,
 )
+from penstock.wire.frames.control_routing import unicast
 from penstock.wire.frames.data import check_rate
 from penstock.wire.limits import FEEDBACK_FLOWS_MAX, FLOW_ID_BITS
 from penstock.wire.quantise import ECHO_STAMP_BITS

@@ -1,7 +1,7 @@
 """NOTIFY: a transport frame for one client."""
 
 from penstock.wire.frames.base import OverlayFrame
-from penstock.wire.frames.parcel import Parcel
+from penstock.wire.frames.carried_frame import Parcel
 
 
 class Notify(OverlayFrame, frozen=True, kw_only=True, gc=False):

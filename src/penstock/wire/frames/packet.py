@@ -13,7 +13,7 @@ from penstock.wire.frames.base import (
     check_count,
     check_unsigned,
 )
-from penstock.wire.frames.parcel import Parcel
+from penstock.wire.frames.carried_frame import Parcel
 from penstock.wire.limits import DESTINATIONS_MAX, TTL_BITS, TTL_DEFAULT
 
 

@@ -1,7 +1,7 @@
 """PUB: a client's transport frame for the network."""
 
 from penstock.wire.frames.base import OverlayFrame, TrafficClass, check_type
-from penstock.wire.frames.parcel import Parcel
+from penstock.wire.frames.carried_frame import Parcel
 
 
 class Pub(OverlayFrame, frozen=True, kw_only=True, gc=False):

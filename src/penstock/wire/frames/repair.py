@@ -2,8 +2,8 @@
 
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
-from penstock.wire.frames.addresses import unicast
 from penstock.wire.frames.base import TransportFrame, check_unsigned
+from penstock.wire.frames.control_routing import unicast
 from penstock.wire.frames.data import Data
 from penstock.wire.quantise import ECHO_STAMP_BITS, HOLD_BITS
 

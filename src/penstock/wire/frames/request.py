@@ -1,8 +1,8 @@
 """REQUEST: a receiver asking whoever has it for a message that it lost (§3.4)."""
 
 from penstock.content.message import Message
-from penstock.wire.frames.addresses import request_bits
 from penstock.wire.frames.base import TransportFrame, check_blooms, check_type, check_unsigned
+from penstock.wire.frames.control_routing import request_bits
 from penstock.wire.frames.data import MessageId
 from penstock.wire.quantise import DELTA_BITS, STAMP_BITS
 from penstock.wire.serial import EPOCH_BITS, SEQ_BITS

@@ -3,8 +3,8 @@
 from penstock.content.limits import FILTERS_MAX
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
-from penstock.wire.frames.addresses import unicast
 from penstock.wire.frames.base import TransportFrame, check_count, check_type, check_unsigned
+from penstock.wire.frames.control_routing import unicast
 from penstock.wire.limits import FLOW_ID_BITS
 from penstock.wire.quantise import ECHO_STAMP_BITS, HOLD_BITS
 from penstock.wire.serial import EPOCH_BITS

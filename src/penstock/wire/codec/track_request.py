@@ -14,7 +14,7 @@ from typing import Final
 
 from penstock.wire.codec.filter import read_predicate, write_predicate
 from penstock.wire.codec.reader import Reader, flags
-from penstock.wire.frames.track import Track
+from penstock.wire.frames.track_request import Track
 
 DIGEST: Final = 1
 END: Final = 2

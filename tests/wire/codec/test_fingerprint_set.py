@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.kernel.errors import PeerError, UsageError
-from penstock.wire.codec.members import (
+from penstock.wire.codec.fingerprint_set import (
     check_width,
     code_bits_of,
     code_of,

@@ -6,8 +6,8 @@ numbers of a flow that the publisher matches exactly.
 
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
-from penstock.wire.frames.addresses import unicast
 from penstock.wire.frames.base import TransportFrame, check_type, check_unsigned
+from penstock.wire.frames.control_routing import unicast
 from penstock.wire.quantise import ECHO_STAMP_BITS
 
 

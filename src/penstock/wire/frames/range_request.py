@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
-from penstock.wire.frames.addresses import unicast
 from penstock.wire.frames.base import TransportFrame, check_count, check_unsigned
+from penstock.wire.frames.control_routing import unicast
 from penstock.wire.limits import FLOW_ID_BITS, RECALL_RANGES_MAX
 from penstock.wire.quantise import STAMP_BITS
 from penstock.wire.serial import EPOCH_BITS

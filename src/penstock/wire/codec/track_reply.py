@@ -18,7 +18,7 @@ from typing import Final
 from penstock.kernel.errors import PeerError
 from penstock.wire.codec.flows import mark_flow, marked_flow
 from penstock.wire.codec.reader import Reader, flag
-from penstock.wire.frames.tracked import Tracked
+from penstock.wire.frames.track_reply import Tracked
 
 _HEAD: Final = Struct(">QQHHIHBHB")
 _FLOW: Final = Struct(">HI")

@@ -18,7 +18,7 @@ from typing import Final
 
 from penstock.wire.codec.flows import mark_flow, marked_flow
 from penstock.wire.codec.reader import Reader
-from penstock.wire.frames.recall import Recall
+from penstock.wire.frames.range_request import Recall
 from penstock.wire.quantise import STAMP_BYTES
 
 _HEAD: Final = Struct(">QHQHB")

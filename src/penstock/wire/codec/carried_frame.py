@@ -4,7 +4,7 @@ Only transport frames can be carried, so nesting is one deep.
 """
 
 from penstock.wire.codec.transport import TRANSPORT
-from penstock.wire.frames.parcel import Parcel
+from penstock.wire.frames.carried_frame import Parcel
 
 
 def size_parcel(parcel: Parcel) -> int:

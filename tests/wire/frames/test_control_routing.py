@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
-from penstock.wire.frames.addresses import (
+from penstock.wire.frames.control_routing import (
     answering,
     digest_of,
     digests_of,
