@@ -25,7 +25,7 @@ from penstock.trace.records import (
     Row,
 )
 from penstock.trace.schema import EVENTS
-from tests.tracefile.lives import keep, life_of, received
+from tests.tracefile.histories import keep, life_of, received
 
 DOCS = Path(__file__).parents[2] / "docs"
 

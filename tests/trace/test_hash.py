@@ -9,10 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from penstock.trace.collect import Collector
+from penstock.trace.batch import Packer
+from penstock.trace.collector import Collector
 from penstock.trace.fates import ReceiverFate
 from penstock.trace.hash import TraceHash
-from penstock.trace.pack import Packer
 from penstock.trace.records import Delivery, Expected, Row
 from penstock.trace.schema import EVENTS, TABLES, Table
 from tests.interpreters import said_under_hash_seeds
@@ -95,7 +95,7 @@ def test_names_that_run_together_differ() -> None:
 
 
 PROGRAM = """
-from penstock.trace.collect import Collector
+from penstock.trace.collector import Collector
 from penstock.trace.records import Expected
 collector = Collector()
 for i in range(100):

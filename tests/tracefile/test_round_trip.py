@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.kernel.errors import UsageError
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 from penstock.trace.records import Arrival, Expected, Row, Run
 from penstock.trace.schema import EVENTS, SCHEMA_VERSION, TABLES, Table
 from penstock.tracefile import writer

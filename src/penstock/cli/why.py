@@ -11,8 +11,8 @@ from penstock.cli import new_app
 from penstock.cli.output import AsJson, print_json
 
 if TYPE_CHECKING:
-    from penstock.tracefile.life import Life
-    from penstock.tracefile.verdicts import Verdict
+    from penstock.tracefile.delivery_verdict import Verdict
+    from penstock.tracefile.message_history import Life
 
 app = new_app("The life of one message.")
 
@@ -45,10 +45,10 @@ def why(
       penstock lab run M-4.3 --seed 3 --keep --set record.hops=true --out out/a
       penstock why out/a publishers-2:17 --run M-4.3.quick.off.3
     """
-    from penstock.tracefile.life import read_life
-    from penstock.tracefile.naming import check_subscriber, find_message, open_run
-    from penstock.tracefile.narration import narrate
-    from penstock.tracefile.verdicts import judge
+    from penstock.tracefile.delivery_verdict import judge
+    from penstock.tracefile.history_text import narrate
+    from penstock.tracefile.message_history import read_life
+    from penstock.tracefile.message_selector import check_subscriber, find_message, open_run
 
     reader, run_id = open_run(trace, run)
     life = read_life(reader, run_id, find_message(reader, run_id, message))

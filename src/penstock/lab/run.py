@@ -29,7 +29,7 @@ from penstock.lab.metrics.base import Context, Metric
 from penstock.lab.orderings import result_name
 from penstock.lab.scene import Scene
 from penstock.sim.recorder import Recorder
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 from penstock.trace.records import Run
 from penstock.trace.schema import TABLES, Table
 from penstock.tracefile.retention import Recording

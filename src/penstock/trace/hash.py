@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.trace.pack import Batch, Packed
+from penstock.trace.batch import Batch, Packed
 from penstock.trace.schema import Column, ColumnType, Table
 
 if TYPE_CHECKING:

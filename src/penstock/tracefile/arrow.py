@@ -14,7 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from penstock.trace.pack import NULL_CODE, Batch, Packed
+from penstock.trace.batch import NULL_CODE, Batch, Packed
 from penstock.trace.schema import Column, ColumnType, Table
 
 ArrowTable: TypeAlias = Any

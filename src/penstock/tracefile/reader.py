@@ -15,13 +15,13 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from penstock.kernel.errors import UsageError
+from penstock.trace.batch import Packer
 from penstock.trace.hash import TraceHash
-from penstock.trace.pack import Packer
 from penstock.trace.records import Row, Run
 from penstock.trace.schema import EVENTS, SCHEMA_MAJOR, SCHEMA_VERSION, TABLES, Column, Table
 from penstock.tracefile import arrow
 from penstock.tracefile.layout import finished_runs, run_directory, table_path
-from penstock.tracefile.search import Where, names_in, rows_with
+from penstock.tracefile.row_search import Where, names_in, rows_with
 from penstock.tracefile.writer import TABLE_KEY, VERSION_KEY
 
 Record = TypeVar("Record", bound=Row)

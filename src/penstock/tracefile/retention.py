@@ -13,7 +13,7 @@ from types import TracebackType
 
 from msgspec.structs import replace as changed
 
-from penstock.trace.collect import Collector, Consumer
+from penstock.trace.collector import Collector, Consumer
 from penstock.trace.records import Run
 from penstock.trace.schema import EVENTS, SCHEMA_VERSION, Table
 from penstock.tracefile.writer import RunWriter

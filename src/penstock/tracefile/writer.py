@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.kernel.errors import UsageError
-from penstock.trace.pack import Batch, Packer
+from penstock.trace.batch import Batch, Packer
 from penstock.trace.records import Run
 from penstock.trace.schema import EVENTS, RUNS, SCHEMA_VERSION, Table
 from penstock.tracefile.arrow import ParquetFile

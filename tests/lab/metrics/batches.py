@@ -8,7 +8,7 @@ from typing import Any
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.experiment import MeasurePart
 from penstock.lab.metrics.base import Context, Figure, Metric, Seen
-from penstock.trace.collect import Collector
+from penstock.trace.collector import Collector
 from penstock.trace.fates import MissingState, ReceiverFate
 from penstock.trace.records import Arrival, Delivery, Expected, Loss, Row
 

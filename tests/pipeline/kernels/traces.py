@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 
 from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.trace.batch import Packer
 from penstock.trace.fates import DropReason, MissingState, PublisherFate, ReceiverFate
-from penstock.trace.pack import Packer
 from penstock.trace.records import (
     Arrival,
     CacheSample,

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.kernel.instant import MILLISECOND
+from penstock.trace.batch import Batch, Packed
 from penstock.trace.fates import PublisherFate, ReceiverFate
-from penstock.trace.pack import Batch, Packed
 from penstock.trace.records import Run
 from penstock.trace.schema import TABLES
 from penstock.tracefile.layout import finished_runs

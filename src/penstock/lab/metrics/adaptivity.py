@@ -25,7 +25,7 @@ from penstock.lab.metrics.base import (
     is_one_of,
 )
 from penstock.lab.metrics.codes import NameNumbers
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 from penstock.transport.order.delay_estimator import DelayEstimator
 from penstock.transport.order.delay_law import tail
 

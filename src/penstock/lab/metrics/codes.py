@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from penstock.lab.metrics.base import Ints
-from penstock.trace.pack import Batch, Packed
+from penstock.trace.batch import Batch, Packed
 
 _UNKNOWN: Final = -1
 

@@ -26,8 +26,8 @@ from penstock.lab.metrics.base import (
     has_left,
     is_one_of,
 )
+from penstock.trace.batch import Batch
 from penstock.trace.fates import PublisherFate
-from penstock.trace.pack import Batch
 
 _SLOT_NS: Final = 50 * MILLISECOND
 _SLOTS_PER_S: Final = SECOND // _SLOT_NS

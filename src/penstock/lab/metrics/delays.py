@@ -9,7 +9,7 @@ import numpy as np
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.laws.clusters import clusters
 from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, spread
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 
 _SAMPLES_MAX: Final = 500_000
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from penstock.kernel.instant import MILLISECOND
 from penstock.lab.metrics.base import Context, Figure, Ints, Metric, Seen, spread
 from penstock.lab.metrics.codes import NameNumbers
+from penstock.trace.batch import Batch
 from penstock.trace.fates import ReceiverFate
-from penstock.trace.pack import Batch
 
 # A message at a subscriber in one number: publisher, subscriber, and 32 bits of its own.
 _PUBLISHER_SHIFT: Final = 48

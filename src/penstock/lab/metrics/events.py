@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 from penstock.kernel.instant import SECOND
 from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left, is_one_of, spread
 from penstock.lab.replay import MEANS, Estimate, Wanted, replay
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 
 _IDEAL: Final = "ideal"
 _IDEAL_LITERAL: Final = "literal-all"

@@ -20,7 +20,7 @@ from penstock.lab.laws.hypoexponential import HypoexponentialFit
 from penstock.lab.laws.ks import ks_law
 from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, pair_codes, spread
 from penstock.lab.metrics.sketches import Sketch, grid_for
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 
 _SAMPLES: Final = 6500
 # With fewer, or with no variation, there is no law to speak of.

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.kernel.instant import SECOND, Instant, to_seconds
 from penstock.lab.metrics.base import Context, Figure, Floats, Metric
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 
 _FULL: Final = 0.95
 _SMOOTH_S: Final = 0.5

@@ -17,7 +17,7 @@ from penstock.lab.metrics.base import (
     part,
 )
 from penstock.lab.metrics.codes import PairNumbers
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 
 
 class Order(Metric):

@@ -16,7 +16,7 @@ from penstock.lab.laws.disorder import Disorder
 from penstock.lab.laws.violations import RunningMaximum
 from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, Seen
 from penstock.lab.metrics.codes import NameNumbers, PairNumbers
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 
 _CDF: Final = np.linspace(0, 1, 101)
 # What nobody notices.

@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.lab.metrics.base import Context, Figure, Ints, Metric, spread
 from penstock.lab.metrics.codes import NameNumbers
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 
 _PUBLISHER_SHIFT: Final = 32
 _NOBODY: Final = -1

@@ -28,7 +28,7 @@ from penstock.lab.metrics.base import (
     spread,
 )
 from penstock.lab.metrics.sketches import Bins, Grid, Sketch, grid_for, thinned
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 
 _ENOUGH: Final = 200
 _NEARLY: Final = 0.8

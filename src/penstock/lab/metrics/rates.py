@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left, part
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 
 
 class Rates(Metric):

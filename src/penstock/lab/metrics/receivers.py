@@ -17,7 +17,7 @@ from penstock.lab.metrics.base import (
     pair_codes,
     spread,
 )
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 
 
 class Receivers(Metric):

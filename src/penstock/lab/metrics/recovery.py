@@ -15,8 +15,8 @@ import numpy as np
 
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left, part
+from penstock.trace.batch import Batch
 from penstock.trace.fates import RECEIVED, ReceiverFate
-from penstock.trace.pack import Batch
 
 _GOT: Final = {fate.value for fate in RECEIVED}
 _SHARES: Final = {"p50": 0.5, "p80": 0.8, "p99": 0.99}

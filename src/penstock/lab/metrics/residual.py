@@ -12,8 +12,8 @@ import numpy as np
 
 from penstock.lab.metrics.base import Context, Figure, Metric, Seen
 from penstock.lab.metrics.codes import NameNumbers
+from penstock.trace.batch import Batch, Packed
 from penstock.trace.fates import Life, MissingState, ReceiverFate
-from penstock.trace.pack import Batch, Packed
 
 _LATE: Final = (ReceiverFate.DELIVERED_LATE, ReceiverFate.DROPPED_LATE)
 _CAME: Final = (ReceiverFate.DELIVERED, *_LATE)

@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.lab.metrics.base import Figure, Metric
 from penstock.tfrc.throughput_equation import throughput
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 
 _POINTS: Final = 96
 _P_RANGE: Final = (0.01, 0.1)

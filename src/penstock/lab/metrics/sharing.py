@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from penstock.lab.metrics.base import Context, Figure, Metric, Seen
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 
 _GROUP: Final = "receivers"
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from penstock.kernel.instant import SECOND, to_seconds
 from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, spread
-from penstock.trace.pack import Batch, Packed
+from penstock.trace.batch import Batch, Packed
 
 _NEAR: Final = 0.1
 _SMOOTH_S: Final = 0.5

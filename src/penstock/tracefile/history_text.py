@@ -9,10 +9,10 @@ from typing import Final
 
 from penstock.kernel.instant import Instant
 from penstock.trace.records import Arrival, Delivery, Drop, Expected, Hop, Loss, Publication, Run
-from penstock.tracefile.ends import seconds
-from penstock.tracefile.life import Life
-from penstock.tracefile.naming import listed
-from penstock.tracefile.verdicts import Outcome, Verdict, milliseconds
+from penstock.tracefile.delivery_verdict import Outcome, Verdict, milliseconds
+from penstock.tracefile.drop_location import seconds
+from penstock.tracefile.message_history import Life
+from penstock.tracefile.message_selector import listed
 
 # So many of one kind are told before the rest are counted.
 TOLD: Final = 6

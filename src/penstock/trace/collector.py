@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 from penstock.kernel.errors import UsageError
+from penstock.trace.batch import Batch, Packer
 from penstock.trace.hash import TraceHash
-from penstock.trace.order import OrderWatch
-from penstock.trace.pack import Batch, Packer
 from penstock.trace.records import Row
+from penstock.trace.row_order import OrderWatch
 from penstock.trace.schema import EVENTS, Table
 
 Consumer: TypeAlias = Callable[[Batch], None]

@@ -11,8 +11,8 @@ from typing import TypeVar
 from penstock.kernel.instant import Duration
 from penstock.trace.fates import RECEIVED
 from penstock.trace.records import Arrival, Delivery, Drop, Expected
-from penstock.tracefile.ends import End, Ends, routes
-from penstock.tracefile.life import Life, read_nearby
+from penstock.tracefile.drop_location import End, Ends, routes
+from penstock.tracefile.message_history import Life, read_nearby
 from penstock.tracefile.reader import TraceReader
 
 Received = TypeVar("Received", Arrival, Delivery)

@@ -20,11 +20,11 @@ from penstock.trace.records import (
     Row,
 )
 from penstock.tracefile import writer
-from penstock.tracefile.life import Life, by_number, read_life
-from penstock.tracefile.naming import MessageName, find_message, open_run
+from penstock.tracefile.delivery_verdict import Outcome, Verdict, judge
+from penstock.tracefile.message_history import Life, by_number, read_life
+from penstock.tracefile.message_selector import MessageName, find_message, open_run
 from penstock.tracefile.reader import TraceReader
-from penstock.tracefile.verdicts import Outcome, Verdict, judge
-from tests.tracefile.lives import keep, life_of, received, without_life
+from tests.tracefile.histories import keep, life_of, received, without_life
 from tests.tracefile.test_round_trip import record
 
 

@@ -14,7 +14,7 @@ from penstock.trace import records
 from penstock.trace.records import Row
 from penstock.tracefile.layout import unfinished_runs
 from penstock.tracefile.reader import TraceReader
-from penstock.tracefile.search import Where
+from penstock.tracefile.row_search import Where
 
 # The tables that tell of single messages; the first that has any says which there are.
 TOLD_IN: Final[tuple[type[Row], ...]] = (

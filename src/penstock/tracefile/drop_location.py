@@ -21,7 +21,7 @@ from typing import Final
 from penstock.kernel.instant import Instant
 from penstock.trace.fates import DropReason, HopDecision, PublisherFate
 from penstock.trace.records import Drop, Hop
-from penstock.tracefile.life import Life
+from penstock.tracefile.message_history import Life
 
 _NAMED: Final = 3
 NO_DROPS: Final = "the trace has no drops table: where it was lost is not known"

@@ -19,7 +19,7 @@ from penstock.trace.records import (
     Request,
     Row,
 )
-from penstock.tracefile.naming import TOLD_IN, MessageName
+from penstock.tracefile.message_selector import TOLD_IN, MessageName
 from penstock.tracefile.reader import TraceReader
 
 Record = TypeVar("Record", bound=Row)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.trace.pack import Batch
+from penstock.trace.batch import Batch
 from penstock.trace.schema import Table
 
 

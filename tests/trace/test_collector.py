@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.kernel.errors import UsageError
-from penstock.trace.collect import Collector
+from penstock.trace.batch import NULL_CODE, Batch
+from penstock.trace.collector import Collector
 from penstock.trace.fates import ReceiverFate
-from penstock.trace.pack import NULL_CODE, Batch
 from penstock.trace.records import Arrival, Delivery, Expected, FlowSample
 from penstock.trace.schema import TABLES
 
