@@ -29,7 +29,7 @@ from penstock.overlay.broker import Broker
 from penstock.overlay.client import Client
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.host import Host, Outlets
-from penstock.sim.spec import LinkSpec
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.topology import line as in_line
 from penstock.trace.fates import RECEIVED
 from penstock.transport.endpoint import Endpoint

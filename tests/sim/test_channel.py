@@ -18,14 +18,14 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver
 from penstock.kernel.seeds import Seeds
-from penstock.sim.channel.coins import Coins
+from penstock.sim.channel.match_draws import Coins
 from penstock.sim.channel.network import HUB, ChannelNetwork
-from penstock.sim.channel.path import HOPS_MAX, Journeys, Path
+from penstock.sim.channel.path_model import HOPS_MAX, Journeys, Path
 from penstock.sim.clock import Clock
 from penstock.sim.host import Host, Outlets
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import Listed
-from penstock.sim.observe import DropReason, Observer
-from penstock.sim.spec import LinkSpec
+from penstock.sim.observer import DropReason, Observer
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.data import Data
 

@@ -17,7 +17,7 @@ from penstock.kernel.seeds import Seeds
 from penstock.sim.clock import Clock
 from penstock.sim.events import EventQueue
 from penstock.sim.host import Framing, Host, Outlets, Workers, constant, exponential
-from penstock.sim.spec import LinkSpec
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.world import World
 from tests.sim.machines import FRAMING, Forwarder, Parcel, decode, encode
 

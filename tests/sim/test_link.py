@@ -15,9 +15,9 @@ from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.kernel.seeds import Seeds
 from penstock.sim.events import EventQueue
 from penstock.sim.link import Link
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import Bernoulli, Listed
-from penstock.sim.observe import DropReason, Observer
-from penstock.sim.spec import LinkSpec
+from penstock.sim.observer import DropReason, Observer
 from tests.sim.twin import NaiveLink
 
 Step: TypeAlias = tuple[int, str, int]  # gap before it, what, size or rate

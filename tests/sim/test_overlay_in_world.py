@@ -17,11 +17,11 @@ from penstock.kernel.machine import Deliver
 from penstock.kernel.seeds import Seeds
 from penstock.overlay.broker import Broker
 from penstock.overlay.client import Client
-from penstock.sim.content import Topics
 from penstock.sim.host import Framing, Host, Outlets, Workers, exponential
-from penstock.sim.observe import Observer
-from penstock.sim.schedule import Constant, departures
-from penstock.sim.spec import LinkSpec
+from penstock.sim.link_spec import LinkSpec
+from penstock.sim.observer import Observer
+from penstock.sim.publish_schedule import Constant, departures
+from penstock.sim.topic_workload import Topics
 from penstock.sim.topology import tree
 from penstock.sim.world import World
 from penstock.wire import decode, encode, size_of

@@ -13,11 +13,11 @@ from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.kernel.seeds import Seeds
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.faults import LinkDown
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import Listed
-from penstock.sim.observe import Observer
+from penstock.sim.observer import Observer
+from penstock.sim.publishing_app import Application, Source
 from penstock.sim.recorder import Recorder
-from penstock.sim.source import Application, Source
-from penstock.sim.spec import LinkSpec
 from penstock.sim.topology import Edge, Topology
 from penstock.trace.records import (
     Arrival,

@@ -9,8 +9,8 @@ import pytest
 
 from penstock.overlay.settings import Settings
 from penstock.sim.checkers.base import Checker
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import Bernoulli, GilbertElliott
-from penstock.sim.spec import LinkSpec
 from penstock.sim.swarm import Options, SwarmFailed, draw_clean, draw_options, run_swarm
 from penstock.sim.swarm.__main__ import main
 from penstock.sim.swarm.run import replay

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND
 from penstock.kernel.seeds import Seeds
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import Bernoulli, GilbertElliott
-from penstock.sim.spec import LinkSpec
 from penstock.sim.topology import (
     Edge,
     Topology,

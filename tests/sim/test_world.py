@@ -23,9 +23,9 @@ from penstock.sim.faults import (
 )
 from penstock.sim.host import Framing, Host, Outlets, Workers, exponential
 from penstock.sim.link import Link
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import Bernoulli
-from penstock.sim.observe import DROP_REASONS, DropReason, HostSample, LinkSample, Observer
-from penstock.sim.spec import LinkSpec
+from penstock.sim.observer import DROP_REASONS, DropReason, HostSample, LinkSample, Observer
 from penstock.sim.topology import line, mesh
 from penstock.sim.world import World
 from penstock.trace import fates

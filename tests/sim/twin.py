@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from penstock.kernel.seeds import Seeds
-from penstock.sim.mishap import LOST, Mishaps
-from penstock.sim.spec import LinkSpec
+from penstock.sim.impairments import LOST, Mishaps
+from penstock.sim.link_spec import LinkSpec
 
 
 @dataclass

@@ -35,16 +35,16 @@ from penstock.lab.parts.workload import (
     RampRate,
 )
 from penstock.lab.scene import Scene, blaming
-from penstock.sim import schedule, topology
+from penstock.sim import publish_schedule, topology
 from penstock.sim.broker_network import BrokerNetwork
-from penstock.sim.content import Topics
 from penstock.sim.host import Workers, constant, exponential
+from penstock.sim.link_spec import LinkSpec, link_spec
+from penstock.sim.publishing_app import Application, Source
 from penstock.sim.recorder import Recorder
-from penstock.sim.source import Application, Source
-from penstock.sim.spec import LinkSpec, link_spec
+from penstock.sim.topic_workload import Topics
 from penstock.sim.topology import Edge, Topology
 from penstock.sim.topology_file import read_topology
-from penstock.sim.zipf import Zipf
+from penstock.sim.zipf_workload import Zipf
 from penstock.transport.settings import OrderingSettings
 
 
@@ -252,7 +252,7 @@ class _Crowd:
         rng = self._seeds.rng("publisher", client, "when")
         starts = part.start_s if isinstance(part.start_s, list) else [part.start_s]
         start = self._origin + seconds(starts[number % len(starts)])
-        departures = schedule.departures(
+        departures = publish_schedule.departures(
             make_rate(part.rate, rng),
             start=start,
             stop=self._end,
@@ -292,17 +292,19 @@ def make_market(name: str, market: Market) -> Topics | Zipf:
     )
 
 
-def make_rate(part: ConstantRate | RampRate | BurstRate | PointsRate, rng: Random) -> schedule.Rate:
+def make_rate(
+    part: ConstantRate | RampRate | BurstRate | PointsRate, rng: Random
+) -> publish_schedule.Rate:
     """The rate that a file asks for; bursts of different publishers do not march in step."""
     match part:
         case ConstantRate():
-            return schedule.Constant(part.rate)
+            return publish_schedule.Constant(part.rate)
         case RampRate():
-            return schedule.Ramp(start=part.start, stop=part.stop, over_s=part.over_s)
+            return publish_schedule.Ramp(start=part.start, stop=part.stop, over_s=part.over_s)
         case PointsRate():
-            return schedule.Points(tuple(part.points))
+            return publish_schedule.Points(tuple(part.points))
         case BurstRate():
-            return schedule.Bursts(
+            return publish_schedule.Bursts(
                 base=part.base,
                 burst=part.burst,
                 burst_s=part.burst_s,

@@ -12,14 +12,14 @@ from penstock.lab.experiment import Experiment
 from penstock.lab.orderings import endpoint_settings, ordering_settings
 from penstock.lab.parts.network import ChannelPart, ClockPart
 from penstock.lab.scene import Scene, blaming
-from penstock.sim import schedule
-from penstock.sim.channel.coins import Coins
+from penstock.sim import publish_schedule
+from penstock.sim.channel.match_draws import Coins
 from penstock.sim.channel.network import ChannelNetwork
-from penstock.sim.channel.path import LastOf, Path
+from penstock.sim.channel.path_model import LastOf, Path
 from penstock.sim.clock import Clock
+from penstock.sim.link_spec import LinkSpec
+from penstock.sim.publishing_app import Application
 from penstock.sim.recorder import Recorder
-from penstock.sim.source import Application
-from penstock.sim.spec import LinkSpec
 from penstock.transport.settings import OrderingSettings
 
 PUBLISHER: Final = "publisher"
@@ -56,8 +56,8 @@ def build_channel(
         Application(
             network.world,
             network.world.host(PUBLISHER),
-            schedule.departures(
-                schedule.Constant(part.rate),
+            publish_schedule.departures(
+                publish_schedule.Constant(part.rate),
                 start=origin,
                 stop=end,
                 rng=rng,

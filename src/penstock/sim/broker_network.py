@@ -23,7 +23,7 @@ from penstock.overlay.client import Client
 from penstock.overlay.forwarding.congestion_mark import mark
 from penstock.overlay.settings import DEFAULTS, Settings
 from penstock.sim.host import Framing, Host, Marking, Outlets, Workers
-from penstock.sim.spec import LinkSpec
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.topology import Topology
 from penstock.sim.world import World
 from penstock.transport.endpoint import Endpoint

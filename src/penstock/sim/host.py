@@ -27,7 +27,7 @@ from penstock.kernel.seeds import Seeds
 from penstock.sim.clock import Clock
 from penstock.sim.events import EventQueue
 from penstock.sim.link import Link
-from penstock.sim.observe import DropReason, HostSample, Observer
+from penstock.sim.observer import DropReason, HostSample, Observer
 
 Frame = TypeVar("Frame")
 Sent_contra = TypeVar("Sent_contra", contravariant=True)

@@ -39,9 +39,9 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.kernel.seeds import Seeds
 from penstock.sim.events import EventQueue, Lane
-from penstock.sim.mishap import Mishaps
-from penstock.sim.observe import DROP_REASONS, DropReason, LinkSample, Observer
-from penstock.sim.spec import BYTE_NS_BPS, LinkSpec, TransmitTimes, check_rate
+from penstock.sim.impairments import Mishaps
+from penstock.sim.link_spec import BYTE_NS_BPS, LinkSpec, TransmitTimes, check_rate
+from penstock.sim.observer import DROP_REASONS, DropReason, LinkSample, Observer
 
 Frame = TypeVar("Frame")
 Receiver: TypeAlias = Callable[[Frame], object]

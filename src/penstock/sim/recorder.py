@@ -22,8 +22,8 @@ from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.machine import Deliver, Record
 from penstock.overlay.facts import Decision
 from penstock.sim.host import Host, Outlets
-from penstock.sim.observe import DropReason as SimDropReason
-from penstock.sim.observe import Observer
+from penstock.sim.observer import DropReason as SimDropReason
+from penstock.sim.observer import Observer
 from penstock.sim.samples.flows import waiting_at
 from penstock.sim.samples.sampler import Sampler
 from penstock.sim.tcp import Passing, TcpConnection

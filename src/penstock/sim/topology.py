@@ -14,7 +14,7 @@ from random import Random
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.seeds import Seeds
-from penstock.sim.spec import LinkSpec
+from penstock.sim.link_spec import LinkSpec
 
 
 @dataclass(frozen=True, slots=True)

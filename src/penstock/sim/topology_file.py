@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from penstock.kernel.errors import UsageError
-from penstock.sim.spec import LinkSpec, link_spec
+from penstock.sim.link_spec import LinkSpec, link_spec
 from penstock.sim.topology import Edge, Topology
 
 

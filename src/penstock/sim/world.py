@@ -18,8 +18,8 @@ from penstock.sim.clock import Clock
 from penstock.sim.events import EventQueue
 from penstock.sim.host import Framing, Host, Marking, Outlets, Workers
 from penstock.sim.link import Garble, Link
-from penstock.sim.observe import HostSample, LinkSample, Observer, Observers
-from penstock.sim.spec import LinkSpec
+from penstock.sim.link_spec import LinkSpec
+from penstock.sim.observer import HostSample, LinkSample, Observer, Observers
 from penstock.sim.topology import Topology
 
 Frame = TypeVar("Frame")

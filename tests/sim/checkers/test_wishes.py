@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.content.message import Message
 from penstock.content.syntax import parse
-from penstock.sim.checkers.wishes import Wishes
+from penstock.sim.checkers.interest_history import Wishes
 
 LOW, HIGH = parse("a < 5"), parse("a >= 5")
 ONE, NINE = Message({"a": 1}), Message({"a": 9})

@@ -14,7 +14,7 @@ from penstock.content.syntax import parse
 from penstock.content.tags import Encoder, is_exactly_encodable
 from penstock.kernel.instant import MILLISECOND, Duration
 from penstock.kernel.seeds import Seeds
-from penstock.sim.content import Topics
+from penstock.sim.topic_workload import Topics
 from penstock.transport.publish.record_writer import RecordKeeper
 from penstock.transport.record.entry_match import NO, YES, question_of
 from penstock.transport.record.matcher import Glimpse, Interest

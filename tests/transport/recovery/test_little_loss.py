@@ -16,7 +16,7 @@ import pytest
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver
 from penstock.kernel.seeds import Seeds
-from penstock.sim.channel.path import Journeys, Path
+from penstock.sim.channel.path_model import Journeys, Path
 from penstock.transport.facts import Absence, Receipt
 from penstock.transport.recovery import settings as recovery
 from penstock.transport.recovery.settings import RecoverySettings

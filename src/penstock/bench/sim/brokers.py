@@ -51,7 +51,7 @@ from penstock.kernel.seeds import Seeds
 from penstock.overlay.broker import Broker
 from penstock.overlay.client import Client
 from penstock.sim.host import Framing, Host, Outlets
-from penstock.sim.spec import LinkSpec
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.topology import line
 from penstock.sim.world import World
 from penstock.wire import size_of

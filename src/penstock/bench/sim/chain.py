@@ -6,8 +6,8 @@ from typing import Final
 
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.kernel.seeds import Seeds
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import Bernoulli
-from penstock.sim.spec import LinkSpec
 
 ROUTERS: Final = 8
 FLOWS: Final = 50

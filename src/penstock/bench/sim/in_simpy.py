@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock.bench.sim.chain import INTERVAL_NS, PLAIN, SIZE_BYTES, phases, specs
 from penstock.kernel.instant import SECOND, Duration
-from penstock.sim.spec import LinkSpec
+from penstock.sim.link_spec import LinkSpec
 
 
 def in_simpy(span_ns: Duration) -> tuple[int, int]:

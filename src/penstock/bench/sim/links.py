@@ -15,7 +15,7 @@ from penstock.kernel.seeds import Seeds
 from penstock.sim.events import EventQueue
 from penstock.sim.host import Framing
 from penstock.sim.link import Link
-from penstock.sim.spec import LinkSpec
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.topology import line
 from penstock.sim.world import World
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from penstock.kernel.seeds import Seeds
-from penstock.sim.channel.path import Journeys, Path
+from penstock.sim.channel.path_model import Journeys, Path
 from penstock.sim.events import EventQueue
+from penstock.sim.impairments import LOST
 from penstock.sim.link import Link, Receiver
-from penstock.sim.mishap import LOST
-from penstock.sim.spec import LinkSpec
+from penstock.sim.link_spec import LinkSpec
 
 Frame = TypeVar("Frame")
 

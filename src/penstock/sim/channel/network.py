@@ -17,13 +17,13 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Machine
 from penstock.kernel.seeds import Seeds
-from penstock.sim.channel.hub import Hub
+from penstock.sim.channel.channel_port import ChannelPort
+from penstock.sim.channel.ideal_network import Hub
 from penstock.sim.channel.link import LooseLink
-from penstock.sim.channel.path import Path
-from penstock.sim.channel.port import ChannelPort
+from penstock.sim.channel.path_model import Path
 from penstock.sim.clock import Clock
 from penstock.sim.host import Framing, Host, Outlets
-from penstock.sim.spec import LinkSpec
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.world import World
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.settings import EndpointSettings, OrderingSettings

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from penstock.kernel.instant import Duration, Instant, to_seconds
 from penstock.overlay.facts import Decision
 from penstock.overlay.settings import Settings
-from penstock.sim.observe import Observer
+from penstock.sim.observer import Observer
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 
 if TYPE_CHECKING:
-    from penstock.sim.checkers.watch import Watch
+    from penstock.sim.checkers.checker_runner import Watch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Any
 from penstock.kernel.instant import Instant, to_seconds
 from penstock.sim.checkers.base import Checker
 from penstock.sim.link import Link
-from penstock.sim.observe import DropReason
+from penstock.sim.observer import DropReason
 
 
 class Conservation(Checker):

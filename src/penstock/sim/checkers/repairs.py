@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from penstock.sim.checkers.heard import Heard
-from penstock.sim.checkers.life import Life
+from penstock.sim.checkers.endpoint_history import Life
+from penstock.sim.checkers.naive_receiver import Heard
 from penstock.transport.order.missing import LOST
 from penstock.transport.recovery.cache import Caches
 from penstock.transport.recovery.recovery import Recovery

@@ -23,11 +23,11 @@ from typing import Any, Final
 
 from penstock.content.filter import Predicate
 from penstock.kernel.instant import Instant, to_seconds
-from penstock.sim.checkers import repairs, sizes, told
+from penstock.sim.checkers import endpoint_bounds, record_oracle, repairs
 from penstock.sim.checkers.base import Violation
-from penstock.sim.checkers.heard import Heard
-from penstock.sim.checkers.life import Asked, Came, Life, Told, Track
-from penstock.sim.checkers.watch import VIOLATIONS_MAX, CheckFailed
+from penstock.sim.checkers.checker_runner import VIOLATIONS_MAX, CheckFailed
+from penstock.sim.checkers.endpoint_history import Asked, Came, Life, Told, Track
+from penstock.sim.checkers.naive_receiver import Heard
 from penstock.sim.host import Host
 from penstock.sim.world import World
 from penstock.trace.fates import RECEIVED, TRANSITIONS, MissingState, ReceiverFate
@@ -173,7 +173,7 @@ class TransportCheck:
                 life.counted["after_end"] += 1
                 return
             if asked.is_ordered and not came.is_repair and not self._garbles:
-                life.told += told.by_record(life, asked, came, self.published)
+                life.told += record_oracle.by_record(life, asked, came, self.published)
             track.top = max(track.top, came.number)
         asked.expect(came)
 
@@ -387,7 +387,7 @@ class TransportCheck:
 
     def _look_at(self, life: Life) -> None:
         host = self._world.host(life.name)
-        for check, what in sizes.objections(life):
+        for check, what in endpoint_bounds.objections(life):
             self._object(check, life.name, what)
         for asked in life.asked.values():
             for row in asked.waiting.values():

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from penstock.sim.swarm import SwarmFailed, draw_clean, draw_options, run_swarm
 from penstock.sim.swarm.endpoints import run_endpoints
-from penstock.sim.swarm.story import Log
+from penstock.sim.swarm.event_log import Log
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from penstock.kernel.instant import SECOND, Duration
 from penstock.sim.faults import ClockStep, Duplication, Fault
-from penstock.sim.spec import BYTE_NS_BPS, LinkSpec
+from penstock.sim.link_spec import BYTE_NS_BPS, LinkSpec
 from penstock.sim.swarm.options import Options
 from penstock.sim.topology import Topology
 

@@ -23,15 +23,15 @@ from penstock.content.syntax import parse
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant, to_seconds
 from penstock.kernel.machine import Deliver
 from penstock.kernel.seeds import Seeds
+from penstock.sim.checkers.checker_runner import LOOK_EVERY_NS, CheckFailed
 from penstock.sim.checkers.transport import TransportCheck
-from penstock.sim.checkers.watch import LOOK_EVERY_NS, CheckFailed
 from penstock.sim.faults import ClockStep, Crash, Fault, draw_faults
 from penstock.sim.host import Host, Outlets
-from penstock.sim.swarm.build import Chance, build
 from penstock.sim.swarm.endpoint_options import EndpointOptions, draw_endpoints
 from penstock.sim.swarm.endpoint_workload import SUBSCRIPTIONS_MAX, Action, draw_actions, joining
+from penstock.sim.swarm.event_log import Log, Story
+from penstock.sim.swarm.network_builder import Chance, build
 from penstock.sim.swarm.run import SwarmFailed
-from penstock.sim.swarm.story import Log, Story
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Receipt, Unseen
 from penstock.transport.settings import EndpointSettings

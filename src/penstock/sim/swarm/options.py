@@ -14,8 +14,8 @@ from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration
 from penstock.kernel.seeds import Seeds
 from penstock.overlay.settings import Settings
 from penstock.sim.faults import KINDS
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import Bernoulli, GilbertElliott, Loss
-from penstock.sim.spec import LinkSpec
 from penstock.sim.topology import Topology, line, mesh, scale_free, star, tree
 
 # Short periods: a swarm run must see several of each within seconds.

@@ -27,14 +27,14 @@ from penstock.overlay.client import Client
 from penstock.overlay.facts import Decision
 from penstock.sim.checkers import ALL
 from penstock.sim.checkers.base import Checker, Terms
-from penstock.sim.checkers.watch import CheckFailed, Watch
+from penstock.sim.checkers.checker_runner import CheckFailed, Watch
 from penstock.sim.faults import Fault, draw_faults
 from penstock.sim.host import Host, Outlets
 from penstock.sim.recorder import Recorder
 from penstock.sim.swarm.bounds import Bounds, derive, doubling
-from penstock.sim.swarm.build import build, haunt
+from penstock.sim.swarm.event_log import Log, Story
+from penstock.sim.swarm.network_builder import build, haunt
 from penstock.sim.swarm.options import SUBSCRIPTIONS_MAX, Options, draw_clean, draw_options
-from penstock.sim.swarm.story import Log, Story
 from penstock.sim.swarm.workload import Action, draw_actions, publication
 from penstock.trace.records import Run
 from penstock.tracefile.retention import Recording

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from penstock.content.value import Value
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.seeds import Seeds
-from penstock.sim.schedule import Constant, departures
+from penstock.sim.publish_schedule import Constant, departures
 from penstock.sim.swarm.options import Options
 
 FILTERS: Final = (

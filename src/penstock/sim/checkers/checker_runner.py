@@ -11,10 +11,10 @@ from penstock.kernel.machine import Deliver, Record
 from penstock.overlay.facts import Decision
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.checkers.base import Checker, Terms, Violation
-from penstock.sim.checkers.wishes import Wishes
+from penstock.sim.checkers.interest_history import Wishes
 from penstock.sim.host import Host
 from penstock.sim.link import Link
-from penstock.sim.observe import DropReason, Observer
+from penstock.sim.observer import DropReason, Observer
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data, MessageId
 

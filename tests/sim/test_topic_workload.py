@@ -7,7 +7,7 @@ import pytest
 from penstock.content.index import MatchingIndex
 from penstock.kernel.errors import UsageError
 from penstock.kernel.seeds import Seeds
-from penstock.sim.content import Topics
+from penstock.sim.topic_workload import Topics
 
 
 @pytest.mark.spec("M-4.3")

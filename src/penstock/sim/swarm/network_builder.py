@@ -14,8 +14,8 @@ from penstock.kernel.seeds import Seeds
 from penstock.overlay.broker import Broker
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.host import Outlets, Workers, exponential
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import IsLost, Loss
-from penstock.sim.spec import LinkSpec
 from penstock.sim.swarm.options import Options
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import OverlayFrame, TrafficClass

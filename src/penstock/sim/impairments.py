@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 
 from penstock.kernel.instant import Duration
 from penstock.kernel.seeds import Seeds
+from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import check_chance
-from penstock.sim.spec import LinkSpec
 
 Mishap: TypeAlias = int
 NONE, LOST, DOUBLED, CORRUPTED = range(4)

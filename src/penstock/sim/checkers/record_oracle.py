@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from penstock.content.message import Message
 from penstock.content.tags import Encoder, is_exactly_encodable
-from penstock.sim.checkers.life import Asked, Came, Life, Told
+from penstock.sim.checkers.endpoint_history import Asked, Came, Life, Told
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.serial import SEQ_BITS
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from penstock.sim.checkers import repairs
-from penstock.sim.checkers.life import Life
+from penstock.sim.checkers.endpoint_history import Life
 
 _COUNTED: Final = (
     "duplicate",

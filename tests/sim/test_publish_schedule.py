@@ -9,7 +9,7 @@ import pytest
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND
 from penstock.kernel.seeds import Seeds
-from penstock.sim.schedule import Bursts, Constant, Points, Ramp, Rate, departures
+from penstock.sim.publish_schedule import Bursts, Constant, Points, Ramp, Rate, departures
 
 RATES: list[tuple[Rate, float]] = [
     (Constant(50), 50 * 100),

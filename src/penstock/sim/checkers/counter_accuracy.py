@@ -14,7 +14,7 @@ from penstock.overlay.broker import Broker
 from penstock.overlay.facts import Decision
 from penstock.sim.checkers.base import Checker
 from penstock.sim.link import Link
-from penstock.sim.observe import DropReason
+from penstock.sim.observer import DropReason
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet
 from penstock.wire.frames.pub import Pub

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from penstock.kernel.instant import Instant, to_seconds
 from penstock.sim.checkers.base import message_of, named
 from penstock.sim.link import Link
-from penstock.sim.observe import DropReason, Observer
+from penstock.sim.observer import DropReason, Observer
 
 Log: TypeAlias = Callable[[str], object]
 

@@ -14,7 +14,7 @@ from typing import Any
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.kernel.instant import Instant
-from penstock.sim.checkers.heard import Heard, Publishers
+from penstock.sim.checkers.naive_receiver import Heard, Publishers
 from penstock.trace.fates import Life as Fate
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.settings import OrderingSettings
