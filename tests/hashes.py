@@ -19,9 +19,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
-from penstock.lab.load import catalogue
-from penstock.lab.perform import Plan, jobs_of
-from penstock.lab.run import Job, run_job
+from penstock.lab.experiment_files import catalogue
+from penstock.lab.experiment_runner import Plan, jobs_of
+from penstock.lab.single_run import Job, run_job
 from penstock.sim.swarm import run_swarm
 from penstock.sim.swarm.endpoints import run_endpoints
 

@@ -12,8 +12,8 @@ from penstock.cli.lab_tables import show, sparkline
 from penstock.cli.main import app
 from penstock.lab.result import Result as LabResult
 from penstock.lab.statistics import Estimate
-from tests.lab.test_load import GOOD
-from tests.lab.test_perform import EXPECTING
+from tests.lab.test_experiment_files import GOOD
+from tests.lab.test_experiment_runner import EXPECTING
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND
-from penstock.lab.load import Source
-from penstock.lab.perform import Plan, perform
+from penstock.lab.experiment_files import Source
+from penstock.lab.experiment_runner import Plan, perform
 from penstock.trace.records import Expected, Feedback, FlowSample, LinkSample, Publication
 from penstock.tracefile.reader import TraceReader
-from tests.lab.test_load import load
+from tests.lab.test_experiment_files import load
 
 DUMBBELL = """
 id = "t"

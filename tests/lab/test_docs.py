@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.load import find
+from penstock.lab.experiment_files import find
+from penstock.lab.experiment_runner import Plan, perform
 from penstock.lab.metrics import METRICS
-from penstock.lab.perform import Plan, perform
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
 FILE, TCP, ORDERINGS = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)

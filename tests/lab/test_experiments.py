@@ -14,9 +14,9 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from penstock.lab.experiment import Expectation
-from penstock.lab.load import Source, catalogue
-from penstock.lab.orderings import result_names
-from penstock.lab.perform import Plan, perform
+from penstock.lab.experiment_files import Source, catalogue
+from penstock.lab.experiment_runner import Plan, perform
+from penstock.lab.transport_options import result_names
 
 CATALOGUE = catalogue()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.perform import Plan, jobs_of, perform
-from tests.lab.test_load import GOOD, load, stage
+from penstock.lab.experiment_runner import Plan, jobs_of, perform
+from tests.lab.test_experiment_files import GOOD, load, stage
 
 ALL_METRICS = GOOD.replace('["rates"]', '["rates", "order", "delays", "links", "receivers"]')
 RATIO = """

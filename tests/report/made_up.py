@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.lab.expect import judge
+from penstock.lab.expectations import judge
+from penstock.lab.experiment_files import Source, find
 from penstock.lab.findings import Findings
-from penstock.lab.load import Source, find
 from penstock.lab.metrics.sketches import Bins, Points, Sketch
-from penstock.lab.orderings import result_names
 from penstock.lab.result import Result, estimates, means
-from penstock.lab.run import parameters
+from penstock.lab.single_run import parameters
+from penstock.lab.transport_options import result_names
 
 # Of the network, and of each ordering, by metric of an experiment's file.
 NETWORK: dict[str, dict[str, tuple[float, str]]] = {

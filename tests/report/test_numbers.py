@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.lab.expect import Verdict
+from penstock.lab.expectations import Verdict
 from penstock.report.numbers import goal_text, interval, number, percent
 
 

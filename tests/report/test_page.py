@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from penstock.lab.load import catalogue
+from penstock.lab.experiment_files import catalogue
 from penstock.lab.result import Result
 from penstock.report.facts import Facts
 from penstock.report.families import figures_of

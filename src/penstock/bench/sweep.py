@@ -17,11 +17,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from penstock.bench.result import Case, Note, Result
-from penstock.lab.load import Source
-from penstock.lab.load import find as find_experiment
-from penstock.lab.perform import Plan, jobs_of
-from penstock.lab.pool import run_all
-from penstock.lab.run import run_job
+from penstock.lab.experiment_files import Source
+from penstock.lab.experiment_files import find as find_experiment
+from penstock.lab.experiment_runner import Plan, jobs_of
+from penstock.lab.process_pool import run_all
+from penstock.lab.single_run import run_job
 from penstock.pipeline.session import open_session
 from penstock.pipeline.sweep.grid import Point
 from penstock.pipeline.sweep.plan import SweepJob, plan_points

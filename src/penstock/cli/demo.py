@@ -77,8 +77,8 @@ def demo(
 
 def _simulated(out: Path, seed: int, profile: str) -> Result:
     from penstock.cli.lab import progress
-    from penstock.lab.load import find
-    from penstock.lab.perform import Plan, jobs_of, perform
+    from penstock.lab.experiment_files import find
+    from penstock.lab.experiment_runner import Plan, jobs_of, perform
     from penstock.lab.result import write_result
 
     source = find(EXPERIMENT)

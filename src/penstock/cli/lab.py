@@ -18,7 +18,7 @@ from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.lab.experiment import Experiment
-    from penstock.lab.run import Job
+    from penstock.lab.single_run import Job
 
 app = new_app(
     """The papers' experiments: run, judged against expectations, compared.
@@ -43,7 +43,7 @@ def list_(
     Example:
       penstock lab list
     """
-    from penstock.lab.load import catalogue
+    from penstock.lab.experiment_files import catalogue
 
     experiments = [source.experiment for source in catalogue().values()]
     if only_ids:
@@ -124,10 +124,10 @@ def run(
       penstock lab run M-4.3 --set network.link.loss=0.001 --keep
       penstock lab run M-5.9 --variant off --variant default --seed 1
     """
-    from penstock.lab.load import find
-    from penstock.lab.orderings import results_of
-    from penstock.lab.perform import Plan, jobs_of, perform
+    from penstock.lab.experiment_files import find
+    from penstock.lab.experiment_runner import Plan, jobs_of, perform
     from penstock.lab.result import write_result
+    from penstock.lab.transport_options import results_of
 
     source = find(name)
     where = out or _default_place(

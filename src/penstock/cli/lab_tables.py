@@ -10,7 +10,7 @@ from typing import Final
 import typer
 
 from penstock.cli.output import print_rows
-from penstock.lab.expect import Verdict, holds
+from penstock.lab.expectations import Verdict, holds
 from penstock.lab.result import Change, Result
 from penstock.lab.statistics import Estimate
 

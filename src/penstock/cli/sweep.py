@@ -69,7 +69,7 @@ def sweep(
       penstock sweep ./mine.toml --vary network.topology.size=3,5,9 --resume
       penstock sweep M-3.1 --seeds 1000 --master spark://head:7077 --out /shared/m31
     """
-    from penstock.lab.load import find
+    from penstock.lab.experiment_files import find
     from penstock.pipeline.session import open_session
     from penstock.pipeline.sweep.grid import parse_axis, points_of
     from penstock.pipeline.sweep.plan import plan_points

@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from penstock.lab.parts.base import MOST, TWO, Finite, Name, NotNegative, Part, Positive
-from penstock.lab.parts.network import ChannelPart, NetworkPart, TcpPart
-from penstock.lab.parts.transport import Ordering, TransportPart
-from penstock.lab.parts.workload import Group, Market
+from penstock.lab.schema.base import MOST, TWO, Finite, Name, NotNegative, Part, Positive
+from penstock.lab.schema.network import ChannelPart, NetworkPart, TcpPart
+from penstock.lab.schema.transport import Ordering, TransportPart
+from penstock.lab.schema.workload import Group, Market
 
 
 class Times(Part, frozen=True, kw_only=True):

@@ -12,11 +12,11 @@ import msgspec
 
 from penstock import __version__
 from penstock.kernel.errors import UsageError
-from penstock.lab.expect import Verdict
-from penstock.lab.files import write_whole
+from penstock.lab.atomic_file import write_whole
+from penstock.lab.expectations import Verdict
 from penstock.lab.findings import Findings
 from penstock.lab.metrics.sketches import Sketch
-from penstock.lab.run import Outcome
+from penstock.lab.single_run import Outcome
 from penstock.lab.statistics import Estimate, estimate
 
 

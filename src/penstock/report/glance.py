@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from penstock.lab.expect import Verdict, holds
+from penstock.lab.expectations import Verdict, holds
 from penstock.lab.statistics import Estimate
 from penstock.report.control import control, said_of_control
 from penstock.report.facts import Facts

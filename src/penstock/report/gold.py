@@ -23,9 +23,9 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from penstock import __version__
 from penstock.kernel.errors import UsageError
-from penstock.lab.expect import judge
+from penstock.lab.expectations import judge
+from penstock.lab.experiment_files import catalogue
 from penstock.lab.findings import Findings
-from penstock.lab.load import catalogue
 from penstock.lab.result import Result, estimates, means
 from penstock.pipeline.goldfile import read_gold
 from penstock.pipeline.kernels.histogram import BIN_MS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import floor, isfinite, log10
 
-from penstock.lab.expect import Verdict
+from penstock.lab.expectations import Verdict
 from penstock.lab.statistics import Estimate
 
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from penstock.lab.files import write_whole
+from penstock.lab.atomic_file import write_whole
 from penstock.report import drawing, tables
 from penstock.report.drawing import Figure
 from penstock.report.facts import Facts

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from penstock import __version__
 from penstock.kernel.errors import UsageError
-from penstock.lab.load import catalogue
+from penstock.lab.experiment_files import catalogue
 from penstock.lab.result import Result, read_result
 from penstock.report.facts import Facts
 from penstock.report.gold import facts_of_gold

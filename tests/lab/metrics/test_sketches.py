@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.lab.experiment_runner import Plan, perform
 from penstock.lab.metrics.sketches import BINS_MAX, POINTS_MAX, Grid, Points, grid_for, thinned
-from penstock.lab.perform import Plan, perform
 from penstock.lab.result import read_result, write_result
-from tests.lab.test_load import GOOD, load
+from tests.lab.test_experiment_files import GOOD, load
 
 # Some that are far apart, some that are the same, and some that lie on edges.
 NUMBERS = st.floats(-1e7, 1e7) | st.integers(-20, 20).map(float)

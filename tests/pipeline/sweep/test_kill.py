@@ -14,8 +14,8 @@ import pytest
 from pyspark.find_spark_home import _find_spark_home
 
 from penstock.cli import submit
-from penstock.lab.load import find
-from penstock.lab.perform import Plan, perform
+from penstock.lab.experiment_files import find
+from penstock.lab.experiment_runner import Plan, perform
 from penstock.pipeline.java import find_java, java_home
 from tests.pipeline.cluster import cluster
 from tests.pipeline.sweep.tiny import begun_in, java_above, parent_of, wait_for, write_tiny

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.lab.perform import Plan, perform
+from penstock.lab.experiment_runner import Plan, perform
 from penstock.lab.result import read_result
 from penstock.pipeline.ingest import take_in
 from penstock.pipeline.sweep.result import SweepResult

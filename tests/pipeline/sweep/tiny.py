@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from penstock.lab.load import Source, find
+from penstock.lab.experiment_files import Source, find
 from penstock.pipeline.sweep.grid import Axis, parse_axis, points_of
 from penstock.pipeline.sweep.plan import PointPlan, plan_points
 

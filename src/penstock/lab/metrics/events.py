@@ -13,8 +13,8 @@ from statistics import fmean
 from typing import ClassVar, Final
 
 from penstock.kernel.instant import SECOND
+from penstock.lab.loss_knowledge import MEANS, Estimate, Wanted, replay
 from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left, is_one_of, spread
-from penstock.lab.replay import MEANS, Estimate, Wanted, replay
 from penstock.trace.batch import Batch
 
 _IDEAL: Final = "ideal"

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.kept import fingerprint
-from penstock.lab.load import Source
-from penstock.lab.perform import Plan, jobs_of
-from penstock.lab.run import Job
+from penstock.lab.experiment_files import Source
+from penstock.lab.experiment_runner import Plan, jobs_of
+from penstock.lab.run_cache import fingerprint
+from penstock.lab.single_run import Job
 from penstock.pipeline.sweep.grid import Point
 from penstock.tracefile.reader import TraceReader
 

@@ -10,9 +10,9 @@ import msgspec
 
 from penstock import __version__
 from penstock.kernel.errors import UsageError
-from penstock.lab.files import write_whole
-from penstock.lab.load import Source
-from penstock.lab.perform import perform
+from penstock.lab.atomic_file import write_whole
+from penstock.lab.experiment_files import Source
+from penstock.lab.experiment_runner import perform
 from penstock.lab.result import Result, write_result
 from penstock.lab.statistics import Estimate
 from penstock.pipeline.sweep.grid import Axis, Point

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from penstock.lab.load import Source
+from penstock.lab.experiment_files import Source
 from penstock.pipeline.sweep.grid import Axis
 from penstock.pipeline.sweep.plan import PointPlan, is_done
 from penstock.pipeline.sweep.result import SweepResult, failure, gather

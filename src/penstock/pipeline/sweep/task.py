@@ -19,7 +19,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark import Broadcast, TaskContext
 
 from penstock.kernel.errors import PenstockError
-from penstock.lab.kept import run_or_load
+from penstock.lab.run_cache import run_or_load
 from penstock.pipeline.sweep.plan import SweepJob, is_done
 
 _SAID: Final = pa.schema([("job", pa.int64()), ("error", pa.string()), ("trace", pa.string())])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.document import dotted, find_lines, parse_document, path_of
+from penstock.lab.toml_document import dotted, find_lines, parse_document, path_of
 
 TEXT = """\
 title = "one"

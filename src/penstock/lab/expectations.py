@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from penstock.lab.document import Document
 from penstock.lab.experiment import Expectation
 from penstock.lab.findings import Findings
 from penstock.lab.statistics import Estimate, estimate, ratio
+from penstock.lab.toml_document import Document
 
 
 class Verdict(msgspec.Struct, frozen=True):

@@ -7,11 +7,11 @@ from typing import Final
 
 from penstock.kernel.instant import MILLISECOND, Duration, Instant, seconds
 from penstock.kernel.seeds import Seeds
-from penstock.lab.document import Document
 from penstock.lab.experiment import Experiment
-from penstock.lab.orderings import endpoint_settings, ordering_settings
-from penstock.lab.parts.network import ChannelPart, ClockPart
-from penstock.lab.scene import Scene, blaming
+from penstock.lab.scenario import Scene, blaming
+from penstock.lab.schema.network import ChannelPart, ClockPart
+from penstock.lab.toml_document import Document
+from penstock.lab.transport_options import endpoint_settings, ordering_settings
 from penstock.sim import publish_schedule
 from penstock.sim.channel.match_draws import Coins
 from penstock.sim.channel.network import ChannelNetwork

@@ -17,8 +17,8 @@ from multiprocessing import get_context
 from typing import Any, Final
 
 from penstock.kernel.errors import PenstockError, UsageError
-from penstock.lab.kept import run_or_load
-from penstock.lab.run import Job, Outcome
+from penstock.lab.run_cache import run_or_load
+from penstock.lab.single_run import Job, Outcome
 
 # Hears the simulated seconds of each job.
 Board = Callable[[Sequence[float]], None]

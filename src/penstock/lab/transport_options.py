@@ -18,7 +18,7 @@ from penstock.content.bloom import BloomParams
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Duration
 from penstock.lab.experiment import Experiment
-from penstock.lab.parts.transport import (
+from penstock.lab.schema.transport import (
     CongestionPart,
     ConstantOrdering,
     DefaultOrdering,

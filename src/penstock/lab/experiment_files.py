@@ -18,10 +18,10 @@ import msgspec
 
 import penstock
 from penstock.kernel.errors import UsageError
-from penstock.lab.channel import check_world
-from penstock.lab.document import ANY, Document, KeyPath, Tree, dotted, path_of, read_document
+from penstock.lab.builders.channel import check_world
 from penstock.lab.experiment import Experiment
-from penstock.lab.orderings import result_names
+from penstock.lab.toml_document import ANY, Document, KeyPath, Tree, dotted, path_of, read_document
+from penstock.lab.transport_options import result_names
 
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `([^`]*)`)?")
 _MISSING: Final = re.compile(r"Object missing required field `([^`]*)`(?: - at `([^`]*)`)?")

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Instant
-from penstock.lab.document import Document
+from penstock.lab.toml_document import Document
 from penstock.sim.world import World
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.seeds import Seeds
-from penstock.lab.build import build
-from penstock.lab.load import Source, catalogue, find
-from penstock.lab.perform import Plan, jobs_of, perform
+from penstock.lab.builders.network import build
+from penstock.lab.experiment_files import Source, catalogue, find
+from penstock.lab.experiment_runner import Plan, jobs_of, perform
 from penstock.sim.recorder import Recorder
 from penstock.tracefile.retention import Recording
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 import penstock
-from penstock.lab.files import write_whole
-from penstock.lab.run import Job, Outcome, parameters, run_job
+from penstock.lab.atomic_file import write_whole
+from penstock.lab.single_run import Job, Outcome, parameters, run_job
 
 
 class _Kept(msgspec.Struct):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from penstock.lab.parts.base import TWO, Chance, Count, NotNegative, Part, Positive
+from penstock.lab.schema.base import TWO, Chance, Count, NotNegative, Part, Positive
 
 
 class ZipfPart(Part, frozen=True, kw_only=True):

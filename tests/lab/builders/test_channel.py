@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from penstock.kernel.errors import UsageError
+from penstock.lab.experiment_files import Source, find
+from penstock.lab.experiment_runner import Plan, perform
 from penstock.lab.laws.detection import detected_by_any
-from penstock.lab.load import Source, find
-from penstock.lab.perform import Plan, perform
 from penstock.lab.result import Result
-from tests.lab.test_load import GOOD, load
+from tests.lab.test_experiment_files import GOOD, load
 
 CHANNEL = """
 id = "t"

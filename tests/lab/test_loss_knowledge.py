@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.lab.replay import MEANS, Estimate, Wanted, replay
+from penstock.lab.loss_knowledge import MEANS, Estimate, Wanted, replay
 from penstock.tfrc.throughput_equation import throughput
 
 RATE, SECONDS = 100, 20

@@ -13,15 +13,15 @@ import msgspec
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.expect import holds
-from penstock.lab.load import Source
-from penstock.lab.perform import Plan, perform
+from penstock.lab.expectations import holds
+from penstock.lab.experiment_files import Source
+from penstock.lab.experiment_runner import Plan, perform
 from penstock.lab.result import changed_parameters, compare, read_result, write_result
-from penstock.lab.run import Job, Outcome, run_job
+from penstock.lab.single_run import Job, Outcome, run_job
 from penstock.lab.statistics import Estimate, estimate
 from penstock.trace.records import Expected
 from penstock.tracefile.reader import TraceReader
-from tests.lab.test_load import GOOD, load
+from tests.lab.test_experiment_files import GOOD, load
 
 EXPECTING = """
 [[expect]]
@@ -94,7 +94,7 @@ def test_finished_runs_are_not_repeated_unless_something_changed(
         ran.append(job.seed)
         return run_job(job, progress)
 
-    monkeypatch.setattr("penstock.lab.kept.run_job", counted)
+    monkeypatch.setattr("penstock.lab.run_cache.run_job", counted)
     runs = tmp_path / "runs"
     plan = Plan(seeds=[1, 2], processes=1, runs=runs, resume=True)
     first = perform(source, plan)

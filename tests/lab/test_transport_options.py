@@ -11,21 +11,21 @@ import pytest
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND
 from penstock.lab.experiment import Experiment
-from penstock.lab.load import Source
-from penstock.lab.orderings import (
+from penstock.lab.experiment_files import Source
+from penstock.lab.experiment_runner import Plan, jobs_of, perform
+from penstock.lab.schema.transport import Ordering, TransportPart
+from penstock.lab.transport_options import (
     chosen,
     endpoint_settings,
     ordering_settings,
     result_names,
     with_orderings,
 )
-from penstock.lab.parts.transport import Ordering, TransportPart
-from penstock.lab.perform import Plan, jobs_of, perform
 from penstock.trace.records import Arrival, Delivery, Loss
 from penstock.tracefile.reader import TraceReader
 from penstock.transport.order.latch import Conditional, Constant, Literal
 from penstock.transport.settings import DEFAULT, OFF
-from tests.lab.test_load import GOOD, load, stage
+from tests.lab.test_experiment_files import GOOD, load, stage
 
 # Four messages at a time, each for 4 ms: at 200 a second many overtake others, and some are lost.
 ORDERED = (

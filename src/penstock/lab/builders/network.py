@@ -19,13 +19,12 @@ from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant, seconds
 from penstock.kernel.seeds import Seeds
-from penstock.lab.channel import build_channel
-from penstock.lab.cross import add_tcp
-from penstock.lab.document import Document
+from penstock.lab.builders.channel import build_channel
+from penstock.lab.builders.tcp import add_tcp
 from penstock.lab.experiment import Experiment
-from penstock.lab.orderings import endpoint_settings, ordering_settings
-from penstock.lab.parts.network import BrokerPart, LinkPart, NetworkPart, Shape
-from penstock.lab.parts.workload import (
+from penstock.lab.scenario import Scene, blaming
+from penstock.lab.schema.network import BrokerPart, LinkPart, NetworkPart, Shape
+from penstock.lab.schema.workload import (
     BurstRate,
     ConstantRate,
     Group,
@@ -34,7 +33,8 @@ from penstock.lab.parts.workload import (
     PublishPart,
     RampRate,
 )
-from penstock.lab.scene import Scene, blaming
+from penstock.lab.toml_document import Document
+from penstock.lab.transport_options import endpoint_settings, ordering_settings
 from penstock.sim import publish_schedule, topology
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.host import Workers, constant, exponential

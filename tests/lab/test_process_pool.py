@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.test_load import GOOD
+from tests.lab.test_experiment_files import GOOD
 
 ENDLESS = GOOD.replace("duration_s = 2\n", "duration_s = 100000\n")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant, seconds
 from penstock.kernel.seeds import Seeds
-from penstock.lab.document import Document
 from penstock.lab.experiment import Experiment
-from penstock.lab.parts.network import TcpPart
-from penstock.lab.scene import blaming
+from penstock.lab.scenario import blaming
+from penstock.lab.schema.network import TcpPart
+from penstock.lab.toml_document import Document
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.recorder import Recorder
 from penstock.sim.tcp import TcpConnection, TcpOptions

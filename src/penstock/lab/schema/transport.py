@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, field
 
-from penstock.lab.parts.base import Count, Entries, LatchMs, Part, Positive
+from penstock.lab.schema.base import Count, Entries, LatchMs, Part, Positive
 
 
 class RecoveryPart(Part, frozen=True, kw_only=True):

@@ -19,15 +19,15 @@ from penstock import __version__
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import seconds, to_seconds
 from penstock.kernel.seeds import Seeds
-from penstock.lab.build import build
-from penstock.lab.channel import PUBLISHER, RECEIVERS
-from penstock.lab.document import Document
+from penstock.lab.builders.channel import PUBLISHER, RECEIVERS
+from penstock.lab.builders.network import build
 from penstock.lab.experiment import Experiment
 from penstock.lab.findings import Findings, gather
 from penstock.lab.metrics import METRICS
 from penstock.lab.metrics.base import Context, Metric
-from penstock.lab.orderings import result_name
-from penstock.lab.scene import Scene
+from penstock.lab.scenario import Scene
+from penstock.lab.toml_document import Document
+from penstock.lab.transport_options import result_name
 from penstock.sim.recorder import Recorder
 from penstock.trace.batch import Batch
 from penstock.trace.records import Run

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.lab.document import Tree
-from penstock.lab.expect import check_expectation, judge
-from penstock.lab.load import Source
-from penstock.lab.orderings import chosen, result_names, with_orderings
-from penstock.lab.pool import Board, run_all
+from penstock.lab.expectations import check_expectation, judge
+from penstock.lab.experiment_files import Source
+from penstock.lab.process_pool import Board, run_all
 from penstock.lab.result import Result, combined_hash, estimates, means
-from penstock.lab.run import Job, Outcome, check_needs, check_place, parameters, rehearse
+from penstock.lab.single_run import Job, Outcome, check_needs, check_place, parameters, rehearse
+from penstock.lab.toml_document import Tree
+from penstock.lab.transport_options import chosen, result_names, with_orderings
 
 
 @dataclass(frozen=True, kw_only=True)
