@@ -13,10 +13,10 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.lab.result import Result
-from penstock.report.facts import Facts
 from penstock.report.gold import facts_of_gold
 from penstock.report.page import report_of
-from penstock.report.places import Place
+from penstock.report.report_data import Facts
+from penstock.report.result_directories import Place
 from penstock.report.sources import facts_of
 from tests.report.made_up import findings_of, made_up
 

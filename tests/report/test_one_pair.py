@@ -14,10 +14,10 @@ from matplotlib.patches import StepPatch
 from penstock.lab.metrics.sketches import Bins, Sketch
 from penstock.lab.result import Result
 from penstock.lab.statistics import Estimate
-from penstock.report.drawing import drawn
-from penstock.report.facts import Facts
-from penstock.report.families import figures_of
+from penstock.report.figure import drawn
+from penstock.report.figure_selection import figures_of
 from penstock.report.page import report_of
+from penstock.report.report_data import Facts
 from penstock.report.sources import facts_of_result
 from tests.report.made_up import SKETCHES, made_up
 

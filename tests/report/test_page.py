@@ -11,9 +11,9 @@ import pytest
 
 from penstock.lab.experiment_files import catalogue
 from penstock.lab.result import Result
-from penstock.report.facts import Facts
-from penstock.report.families import figures_of
+from penstock.report.figure_selection import figures_of
 from penstock.report.page import report_of
+from penstock.report.report_data import Facts
 from penstock.report.sweep import Sweep
 from tests.report.made_up import made_up, plain
 

@@ -11,12 +11,12 @@ import pytest
 
 from penstock.lab.result import Result
 from penstock.lab.statistics import Estimate
-from penstock.report.drawing import Figure, drawn
-from penstock.report.facts import Facts, Histogram
-from penstock.report.families import figures_of
-from penstock.report.figures.parts import _columns
+from penstock.report.figure import Figure, drawn
+from penstock.report.figure_selection import figures_of
+from penstock.report.figures.plot_helpers import _columns
 from penstock.report.figures.recovered import recovering, smooth, without
-from penstock.report.glance import glance
+from penstock.report.report_data import Facts, Histogram
+from penstock.report.summary_table import glance
 from tests.report.made_up import made_up
 
 OF_RESULTS = [

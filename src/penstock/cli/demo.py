@@ -92,7 +92,7 @@ def _simulated(out: Path, seed: int, profile: str) -> Result:
 
 def _page(out: Path) -> Path:
     from penstock.report.page import report_of
-    from penstock.report.places import places
+    from penstock.report.result_directories import places
     from penstock.report.sources import facts_of, subjects
 
     (subject,) = subjects(facts for place in places(out) for facts in facts_of(place))

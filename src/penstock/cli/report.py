@@ -16,8 +16,8 @@ from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.pipeline.ingest import Intake
-    from penstock.report.facts import Facts
-    from penstock.report.places import Place
+    from penstock.report.report_data import Facts
+    from penstock.report.result_directories import Place
     from penstock.report.sweep import Sweep
 
 app = new_app("A page with figures and tables.")
@@ -51,7 +51,7 @@ def report(
       penstock lab run M-3.15 --out out/a
       penstock report out/a
     """
-    from penstock.report.places import places
+    from penstock.report.result_directories import places
     from penstock.report.sources import facts_of, subjects
 
     there_are = [place for directory in directories for place in places(directory)]
@@ -94,7 +94,7 @@ def _named(subject: Facts | Sweep) -> str:
 
 def _analysed(place: Place, master: str | None) -> Place:
     """With gold tables, where there are traces; a result alone is good enough without Spark."""
-    from penstock.report.places import GOLD
+    from penstock.report.result_directories import GOLD
 
     if place.traces is None:
         return place

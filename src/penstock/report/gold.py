@@ -29,7 +29,7 @@ from penstock.lab.findings import Findings
 from penstock.lab.result import Result, estimates, means
 from penstock.pipeline.goldfile import read_gold
 from penstock.pipeline.kernels.histogram import BIN_MS
-from penstock.report.facts import Facts, Histogram, flat
+from penstock.report.report_data import Facts, Histogram, flat
 from penstock.tracefile.reader import TraceReader
 
 _LISTS: Final = {

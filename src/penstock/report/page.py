@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from penstock.lab.atomic_file import write_whole
-from penstock.report import drawing, tables
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.families import figures_of
+from penstock.report import tables
+from penstock.report.figure import Figure
+from penstock.report.figure_selection import figures_of
 from penstock.report.figures.sweep import figures as sweep_figures
-from penstock.report.glance import glance
 from penstock.report.markup import Markup, join, tag
+from penstock.report.report_data import Facts
+from penstock.report.summary_table import glance
 from penstock.report.sweep import Sweep
 
 PAGE: Final = "report.html"
@@ -137,11 +137,11 @@ def _drawn(figures: Iterable[Figure], *, with_files: bool) -> tuple[Markup, dict
     shown: list[Markup] = []
     beside: dict[str, bytes] = {}
     for figure in figures:
-        with drawing.drawn(figure) as canvas:
-            body = drawing.svg(figure, canvas)
+        with figure.drawn(figure) as canvas:
+            body = figure.svg(figure, canvas)
             links: list[Markup] = []
             if with_files:
-                for form, content in (("png", drawing.png(canvas)), ("pdf", drawing.pdf(canvas))):
+                for form, content in (("png", figure.png(canvas)), ("pdf", figure.pdf(canvas))):
                     path = f"{_FIGURES}/{figure.name}.{form}"
                     beside[path] = content
                     links += [Markup(" "), tag("a", form.upper(), href=path)]

@@ -9,9 +9,9 @@ from penstock import __version__
 from penstock.kernel.errors import UsageError
 from penstock.lab.experiment_files import catalogue
 from penstock.lab.result import Result, read_result
-from penstock.report.facts import Facts
 from penstock.report.gold import facts_of_gold
-from penstock.report.places import Place
+from penstock.report.report_data import Facts
+from penstock.report.result_directories import Place
 from penstock.report.sweep import Sweep, varied
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
-from penstock.report.facts import Facts, flat
-from penstock.report.glance import telling
+from penstock.report.report_data import Facts, flat
+from penstock.report.summary_table import telling
 
 # What a reader does not vary.
 _ASIDE: Final = ("seeds", "title", "source")

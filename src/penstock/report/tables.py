@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from penstock.report.facts import Facts, flat
-from penstock.report.glance import word
 from penstock.report.markup import Cell, Content, Markup, join, table, tag
-from penstock.report.numbers import estimate_text, goal_text, interval, plain
+from penstock.report.number_format import estimate_text, goal_text, interval, plain
+from penstock.report.report_data import Facts, flat
+from penstock.report.summary_table import word
 from penstock.report.sweep import Sweep
 
 # Said elsewhere on the page.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
+from penstock.report import published_values
+from penstock.report.curve_style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
+from penstock.report.figure import Figure
 from penstock.report.figures.controlled import (
     bottlenecks,
     capacity_of,
@@ -21,10 +21,10 @@ from penstock.report.figures.controlled import (
     side_by_side,
     without_control,
 )
-from penstock.report.figures.parts import legend_below, seconds, with_thousands
+from penstock.report.figures.plot_helpers import legend_below, seconds, with_thousands
 from penstock.report.figures.recovered import figure_mean
-from penstock.report.looks import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
-from penstock.report.numbers import number, percent
+from penstock.report.number_format import number, percent
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ def figures(facts: Facts) -> list[Figure]:
             caption=f"{_above(links)}Messages a second of the whole network, means over seeds."
             " Lost in the network: sent, wanted by somebody and never received, by the second of"
             " its publication. Dropped at source: never sent, because too much waited there."
-            f" {published.redraws(facts.id, 'bottleneck')}",
+            f" {published_values.redraws(facts.id, 'bottleneck')}",
             draw=partial(_draw, facts=facts, names=names, links=links),
             height_in=height_of(names, 2 + len(links)),
         )

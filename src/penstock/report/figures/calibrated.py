@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from penstock.lab.statistics import Estimate
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import legend_below, reach
-from penstock.report.looks import INK, Look, look
+from penstock.report.curve_style import INK, Look, look
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import legend_below, reach
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import panels
+from penstock.report.figures.plot_helpers import panels
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

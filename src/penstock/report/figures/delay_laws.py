@@ -11,13 +11,13 @@ import numpy as np
 
 from penstock.lab.laws import two_laplace
 from penstock.lab.metrics.sketches import Bins
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts, Histogram
+from penstock.report import published_values
+from penstock.report.curve_style import BLUE, GREEN, INK, SKY, VERMILION, look
+from penstock.report.figure import Figure
 from penstock.report.figures.one_pair import bins_by_brokers, density, edges, origin
-from penstock.report.figures.parts import legend_below, panels, with_thousands
-from penstock.report.looks import BLUE, GREEN, INK, SKY, VERMILION, look
-from penstock.report.numbers import number
+from penstock.report.figures.plot_helpers import legend_below, panels, with_thousands
+from penstock.report.number_format import number
+from penstock.report.report_data import Facts, Histogram
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def figures(facts: Facts) -> list[Figure]:
                 name="delays",
                 title=_delays_title(facts, name),
                 caption="End-to-end delays of everything that arrived. One cluster for every"
-                f" number of links on the way. {published.redraws(facts.id, 'delays')}",
+                f" number of links on the way. {published_values.redraws(facts.id, 'delays')}",
                 draw=partial(_draw_delays, facts=facts, name=name),
                 height_in=3.6,
             )
@@ -71,7 +71,7 @@ def _fitted(facts: Facts, name: str) -> list[Figure]:
             caption=f"Left: {left} the sum of two Laplacians with the scale b that was"
             f" estimated. {origin(facts, name) if histograms else ''} Right: how often a"
             " difference is larger than the fitted law's quantile, against how often it"
-            f" should be. {published.redraws(facts.id, 'delay-differences')}",
+            f" should be. {published_values.redraws(facts.id, 'delay-differences')}",
             draw=partial(
                 _draw_differences, facts=facts, name=name, brokers=brokers, histograms=histograms
             ),

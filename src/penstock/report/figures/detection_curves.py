@@ -10,11 +10,11 @@ import numpy as np
 from penstock.kernel.errors import UsageError
 from penstock.lab.laws.detection import detected_by_any
 from penstock.lab.statistics import Estimate
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import PUBLISHED, legend_below, panels, reach
-from penstock.report.looks import INK, look
+from penstock.report import published_values
+from penstock.report.curve_style import INK, look
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import PUBLISHED, legend_below, panels, reach
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ def figures(facts: Facts) -> list[Figure]:
             caption="Left: one receiver, by match probability P. Right: the loss is shared with k"
             " others that match half of what the first one does. Lines are the formula"
             " (equation 4.1 and its extension), points are measured, with 95 % intervals."
-            f" {published.redraws(facts.id, 'detection')}",
+            f" {published_values.redraws(facts.id, 'detection')}",
             draw=partial(_draw, facts=facts, names=names),
             height_in=4.2,
         )
@@ -51,7 +51,7 @@ def _draw(canvas: Canvas, *, facts: Facts, names: list[str]) -> None:
     matches = sorted({_match(facts, name) or 0 for name in names})
     loss = float(facts.parameter(names[0], "channel.loss") or 0)
     longest = max(facts.record(name) for name in names)
-    if facts.id in published.DETECTED:
+    if facts.id in published_values.DETECTED:
         matches = [_RARE, *matches]
     for place, match in enumerate(matches):
         _curve(one, place, match, loss, longest, others=0, label=f"P = {match:g}")
@@ -61,7 +61,7 @@ def _draw(canvas: Canvas, *, facts: Facts, names: list[str]) -> None:
             for others in _OTHERS:
                 _curve(shared, place, match, loss, longest, others=others)
                 _points(shared, facts, names, place, match, others=others)
-    for (match, record), chance in published.DETECTED.get(facts.id, {}).items():
+    for (match, record), chance in published_values.DETECTED.get(facts.id, {}).items():
         one.plot(
             record, chance, marker="*", markersize=14, color=INK, linestyle="", zorder=5,
             label=f"{PUBLISHED}: {chance:g} at P = {match:g}, R = {record}",
@@ -115,7 +115,7 @@ def _match(facts: Facts, name: str) -> float | None:
 
 
 def _title(facts: Facts, names: list[str]) -> str:
-    for (match, record), chance in published.DETECTED.get(facts.id, {}).items():
+    for (match, record), chance in published_values.DETECTED.get(facts.id, {}).items():
         for name in names:
             found = facts.figure(name, "detected.0")
             if found and _match(facts, name) == match and facts.record(name) == record:

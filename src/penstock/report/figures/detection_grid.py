@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import panels
-from penstock.report.looks import INK
+from penstock.report.curve_style import INK
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import panels
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

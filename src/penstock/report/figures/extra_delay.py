@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import PUBLISHED, legend_below
-from penstock.report.looks import looks
-from penstock.report.numbers import number
+from penstock.report import published_values
+from penstock.report.curve_style import looks
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import PUBLISHED, legend_below
+from penstock.report.number_format import number
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ def figures(facts: Facts) -> list[Figure]:
             title=_title(facts, names),
             caption="Of all pairs of publisher and subscriber, how many have at most so much mean"
             " extra delay (delivered − arrived). Further left is cheaper. Up to 1 ms the axis is"
-            f" linear, beyond it logarithmic. {published.redraws(facts.id, 'extra-delay')}",
+            f" linear, beyond it logarithmic. {published_values.redraws(facts.id, 'extra-delay')}",
             draw=partial(_draw, facts=facts, names=names),
             height_in=4.4,
         )
@@ -78,7 +78,7 @@ def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
 
 
 def _mark_published(axes: Axes, facts: Facts, names: Sequence[str]) -> None:
-    known = published.EXTRA_DELAY.get(facts.id, {})
+    known = published_values.EXTRA_DELAY.get(facts.id, {})
     for name, style in looks(facts, names).items():
         point = known.get(facts.setting(name, "record"))
         if point is not None and facts.kind(name) == "literal":

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import (
+from penstock.report import published_values
+from penstock.report.curve_style import BLUE, INK, ORANGE, named
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import (
     PUBLISHED,
     legend_below,
     panels,
@@ -28,8 +28,8 @@ from penstock.report.figures.recovered import (
     stated,
     without,
 )
-from penstock.report.looks import BLUE, INK, ORANGE, named
-from penstock.report.numbers import number
+from penstock.report.number_format import number
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -58,7 +58,7 @@ def figures(facts: Facts) -> list[Figure]:
             caption="Messages that a subscriber's predicate matches and that its application never"
             " got, in all; below each bar how many, by what recovery divides them, and how losses"
             " are found."
-            f" {published.redraws(facts.id, 'false-negatives')}",
+            f" {published_values.redraws(facts.id, 'false-negatives')}",
             draw=partial(_bars, facts=facts, names=names),
             height_in=4.5,
         )
@@ -71,7 +71,7 @@ def figures(facts: Facts) -> list[Figure]:
                 title="False negatives second by second, with recovery and without",
                 caption="By the second in which the message was published, means over seeds; of"
                 " runs longer than two minutes, means over some seconds. Grey is without"
-                f" recovery. {published.redraws(facts.id, 'false-negatives-over-time')}",
+                f" recovery. {published_values.redraws(facts.id, 'false-negatives-over-time')}",
                 draw=partial(_over_time, facts=facts, off=off, names=others),
                 height_in=1.1 + 1.5 * len(others),
             )
@@ -99,7 +99,7 @@ def _bars(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
         color=[styles[name].colour for name in names], width=0.62,
     )  # fmt: skip
     whole = None if off is None else figure_mean(facts, off, _MISSED)
-    by = stated(facts, names[0], published.FALSE_NEGATIVES)
+    by = stated(facts, names[0], published_values.FALSE_NEGATIVES)
     if whole and by:
         label = f"{PUBLISHED}: {off} ÷{by:g}, with a record of 10"
         reference(axes, y=whole / by, label=label)
@@ -121,7 +121,7 @@ def _over_time(canvas: Canvas, *, facts: Facts, off: str, names: Sequence[str]) 
     frames = panels(canvas, len(names), sharex=True, sharey=True)
     styles = named([off, *names])
     times, before = smooth(facts.series(off, _MISSED))
-    by = stated(facts, off, published.FALSE_NEGATIVES)
+    by = stated(facts, off, published_values.FALSE_NEGATIVES)
     for axes, name in zip(frames, names, strict=True):
         axes.fill_between(times, before, color=INK, alpha=0.18, linewidth=0, label=off)
         own_times, values = smooth(facts.series(name, _MISSED))
@@ -145,8 +145,8 @@ def _costs(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
                   edgecolor="white")  # fmt: skip
         left += values
     beside(axes, rows.tolist(), [f"{number(round(total))} B" for total in left.tolist()])
-    if facts.id in published.RECORD_BYTES:
-        record = published.RECORD_BYTES[facts.id]
+    if facts.id in published_values.RECORD_BYTES:
+        record = published_values.RECORD_BYTES[facts.id]
         reference(axes, x=record, label=f"{PUBLISHED}: a record of 10 alone, {record:g} B")
     axes.set_yticks(rows, names)
     axes.set_ylim(len(names) - 0.5, -0.6)

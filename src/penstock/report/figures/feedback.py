@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
+from penstock.report import published_values
+from penstock.report.curve_style import named
+from penstock.report.figure import Figure
 from penstock.report.figures.controlled import compared
-from penstock.report.figures.parts import legend_below, panels, seconds
+from penstock.report.figures.plot_helpers import legend_below, panels, seconds
 from penstock.report.figures.recovered import figure_mean
-from penstock.report.looks import named
-from penstock.report.numbers import number
+from penstock.report.number_format import number
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -41,7 +41,7 @@ def figures(facts: Facts) -> list[Figure]:
             title=_title(facts, names),
             caption="At one publisher, on average; the band is from the publisher with least to"
             " the one with most. A frame is what one receiver tells at once; a flow is a filter"
-            f" whose rate is limited. {published.redraws(facts.id, 'feedback')}",
+            f" whose rate is limited. {published_values.redraws(facts.id, 'feedback')}",
             draw=partial(_draw, facts=facts, names=names, rows=rows),
             height_in=1.0 + 1.6 * len(rows),
         )

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import (
+from penstock.report.curve_style import look, looks
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import (
     legend_below,
     marker_for,
     panels,
@@ -16,7 +16,7 @@ from penstock.report.figures.parts import (
     seconds,
     with_thousands,
 )
-from penstock.report.looks import look, looks
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import panels, seconds
-from penstock.report.looks import BLUE, INK, VERMILION, looks
+from penstock.report import published_values
+from penstock.report.curve_style import BLUE, INK, VERMILION, looks
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import panels, seconds
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -37,7 +37,7 @@ def figures(facts: Facts) -> list[Figure]:
             caption="One publisher and one subscriber, by second of publication. From top to"
             " bottom: arrivals out of order, publication rate, probability of a violation as"
             " the transport estimates it, then for each ordering the mean latch of messages"
-            f" that were held, the longest one shaded. {published.redraws(facts.id, 'latch')}",
+            f" that were held, the longest one shaded. {published_values.redraws(facts.id, 'latch')}",
             draw=partial(_draw, facts=facts, network=networks[0], waiting=waiting),
             height_in=1.0 + 1.25 * (len(_NETWORK) + len(waiting)),
         )

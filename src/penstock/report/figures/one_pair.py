@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from penstock.lab.laws import hypoexponential, two_laplace
 from penstock.lab.metrics.sketches import Bins, Points, Sketch
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import legend_below, panels, with_thousands
-from penstock.report.looks import BLUE, INK, SKY, VERMILION
-from penstock.report.numbers import number
+from penstock.report import published_values
+from penstock.report.curve_style import BLUE, INK, SKY, VERMILION
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import legend_below, panels, with_thousands
+from penstock.report.number_format import number
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +81,7 @@ def _laws(facts: Facts) -> list[Figure]:
             f" {near} brokers apart. (b) The share of messages that took at most so long,"
             f" {far} brokers apart. Lines: the links' constant delay and one exponential time"
             f" for each broker, fitted to these messages. {origin(facts, name)}"
-            f" {published.redraws(facts.id, 'pair-delays')}",
+            f" {published_values.redraws(facts.id, 'pair-delays')}",
             draw=partial(_draw_laws, near=(near, bins[near]), far=(far, bins[far])),
         )
     ]
@@ -131,7 +131,7 @@ def _consecutive(facts: Facts) -> list[Figure]:
             title=_consecutive_title(facts, name),
             caption=f"{some} a message and the next one of the same publisher to the same"
             f" subscriber, a pair that saw congestion.{line} {origin(facts, name)}"
-            f" {published.redraws(facts.id, 'consecutive-delays')}",
+            f" {published_values.redraws(facts.id, 'consecutive-delays')}",
             draw=partial(_draw_consecutive, points=points, split_ms=split_ms),
             height_in=4.8,
         )
@@ -174,7 +174,7 @@ def _by_delay(facts: Facts) -> list[Figure]:
                     f" the delay was {where[0]} and (b) where it was {where[1]}; the same pair,"
                     " the same bins. Lines: the sum of two Laplacians with the scale of these"
                     f" differences. {origin(facts, name)}"
-                    f" {published.redraws(facts.id, 'differences-by-delay')}",
+                    f" {published_values.redraws(facts.id, 'differences-by-delay')}",
                     draw=partial(_draw_by_delay, bins=(low, high), where=where),
                 )
             ]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import (
+from penstock.report import published_values
+from penstock.report.curve_style import BLUE, GREEN, VERMILION
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import (
     PUBLISHED,
     legend_below,
     marker_for,
@@ -18,8 +18,8 @@ from penstock.report.figures.parts import (
     seconds,
     with_thousands,
 )
-from penstock.report.looks import BLUE, GREEN, VERMILION
-from penstock.report.numbers import number, percent
+from penstock.report.number_format import number, percent
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -44,7 +44,7 @@ def figures(facts: Facts) -> list[Figure]:
                 title=_title(facts, names[0]),
                 caption="Messages a second of the whole network, means over seeds. A false"
                 " negative is a message that somebody wanted and never got, in the second in"
-                f" which it was published. {published.redraws(facts.id, 'rates')}",
+                f" which it was published. {published_values.redraws(facts.id, 'rates')}",
                 draw=partial(_rates, facts=facts, names=names),
                 height_in=1.2 + 2.4 * len(names),
             )
@@ -56,7 +56,7 @@ def figures(facts: Facts) -> list[Figure]:
                 name="violations-over-time",
                 title=_violations_title(facts, names[0]),
                 caption="Messages a second that arrive after a higher number of the same"
-                f" publisher. {published.redraws(facts.id, 'violations-over-time')}",
+                f" publisher. {published_values.redraws(facts.id, 'violations-over-time')}",
                 draw=partial(_violations, facts=facts, names=names),
                 height_in=1.0 + 2.0 * len(names),
             )
@@ -72,7 +72,7 @@ def _networks(facts: Facts, metric: str) -> list[str]:
 
 def _rates(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
     all_axes = panels(canvas, len(names), sharex=False)
-    limit = published.DELIVERY_LIMIT.get(facts.id)
+    limit = published_values.DELIVERY_LIMIT.get(facts.id)
     for axes, name in zip(all_axes, names, strict=True):
         for metric, label, colour, line, marker in _CURVES:
             values = facts.series(name, metric)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.report.facts import Facts
-from penstock.report.looks import Look
+from penstock.report.curve_style import Look
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

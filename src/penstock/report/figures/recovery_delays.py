@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import PUBLISHED, legend_below, panels
+from penstock.report import published_values
+from penstock.report.curve_style import BLUE, GREEN, INK, VERMILION, Look, named
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import PUBLISHED, legend_below, panels
 from penstock.report.figures.recovered import (
     cumulative,
     figure_mean,
@@ -19,8 +19,8 @@ from penstock.report.figures.recovered import (
     stated,
     without,
 )
-from penstock.report.looks import BLUE, GREEN, INK, VERMILION, Look, named
-from penstock.report.numbers import number
+from penstock.report.number_format import number
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def figures(facts: Facts) -> list[Figure]:
                 caption="Originals and repairs: from publication to delivery. Request to repair:"
                 " from the first request for a message to the first repair of it. Logarithmic"
                 f" scale, from {_LEAST_MS:g} ms. {is_whole(facts, names, 'delivery_delay')}"
-                f" {published.redraws(facts.id, 'recovery-delays')}",
+                f" {published_values.redraws(facts.id, 'recovery-delays')}",
                 draw=partial(_repairs, facts=facts, names=names),
                 height_in=1.1 + 2.3 * rows,
             )
@@ -64,7 +64,7 @@ def figures(facts: Facts) -> list[Figure]:
                 caption="End-to-end delay of originals, up to the longest 1 %. Curves on top of"
                 " each other are the aim: recovery that nobody else notices."
                 f" {is_whole(facts, every, 'delivery_delay')}"
-                f" {published.redraws(facts.id, 'delivery-delay')}",
+                f" {published_values.redraws(facts.id, 'delivery-delay')}",
                 draw=partial(_originals, facts=facts, names=every, off=off),
                 height_in=4.0,
             )
@@ -78,7 +78,7 @@ def _repairs(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
     for axes, name in zip(frames, names, strict=False):
         for metric, label, style in _CURVES:
             cumulative(axes, facts, name, metric, style, label)
-        point = stated(facts, name, published.REQUEST_TO_REPAIR)
+        point = stated(facts, name, published_values.REQUEST_TO_REPAIR)
         # A way of recovery may do without requests.
         if point is not None and facts.figure(name, "request_to_repair_p80"):
             label = f"{PUBLISHED}: request to repair below {point[0]:g} ms for {point[1]:.0%}"
@@ -113,7 +113,7 @@ def _originals(canvas: Canvas, *, facts: Facts, names: Sequence[str], off: str) 
 
 
 def _mark_added(axes: Axes, facts: Facts, off: str) -> None:
-    more = published.ADDED_DELAY.get(facts.id)
+    more = published_values.ADDED_DELAY.get(facts.id)
     if more is not None:
         label = f"{PUBLISHED}: {off} and {more:g} ms more"
         style = Look(INK, (0, (1, 2)), "*")

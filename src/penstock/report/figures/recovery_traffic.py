@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import (
+from penstock.report import published_values
+from penstock.report.curve_style import BLUE, GREEN, INK, ORANGE, VERMILION, named
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import (
     PUBLISHED,
     legend_below,
     marker_for,
@@ -22,8 +22,8 @@ from penstock.report.figures.parts import (
     with_thousands,
 )
 from penstock.report.figures.recovered import beside, figure_mean, recovering, smooth, stated
-from penstock.report.looks import BLUE, GREEN, INK, ORANGE, VERMILION, named
-from penstock.report.numbers import number, percent
+from penstock.report.number_format import number, percent
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -52,7 +52,7 @@ def figures(facts: Facts) -> list[Figure]:
                 name="recovery-rates",
                 title="Requests and repairs beside publications, second by second",
                 caption="Messages a second of the whole network, means over seeds. Logarithmic"
-                f" above 1. {published.redraws(facts.id, 'recovery-rates')}",
+                f" above 1. {published_values.redraws(facts.id, 'recovery-rates')}",
                 draw=partial(_rates, facts=facts, names=asking),
                 height_in=1.2 + 1.7 * len(asking),
             )
@@ -80,7 +80,7 @@ def figures(facts: Facts) -> list[Figure]:
                 caption="Of the messages that anyone asked for, how many anyone sent, by the second"
                 " of the first request; where nobody asked there is no point."
                 f"{_unasked(set(known) - set(answering), names)}"
-                f" {published.redraws(facts.id, 'hit-ratio')}",
+                f" {published_values.redraws(facts.id, 'hit-ratio')}",
                 draw=partial(_hits, facts=facts, names=answering),
                 height_in=3.6,
             )
@@ -92,7 +92,7 @@ def figures(facts: Facts) -> list[Figure]:
                 name="cache-limits",
                 title=_limits_title(facts, keeping),
                 caption="The least, the mean and the largest limit of all caches, publishers' own"
-                f" among them. Logarithmic scale. {published.redraws(facts.id, 'cache-limits')}",
+                f" among them. Logarithmic scale. {published_values.redraws(facts.id, 'cache-limits')}",
                 draw=partial(_limits, facts=facts, names=keeping),
                 height_in=1.2 + 1.7 * len(keeping),
             )
@@ -124,7 +124,7 @@ def _duplicates(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
         axes.barh(at, values, height=0.28, color=colour, hatch=hatch, edgecolor="white",
                   label=label)  # fmt: skip
         beside(axes, at.tolist(), [percent(value) for value in values])
-    both = stated(facts, names[0], published.NOT_DUPLICATED)
+    both = stated(facts, names[0], published_values.NOT_DUPLICATED)
     for (_, label, colour, _), share in zip(_DUPLICATES, both or (), strict=False):
         axes.axvline(share, color=colour, linewidth=1.4, linestyle=(0, (4, 3)),
                      label=f"{PUBLISHED}: more than {share:.0%} of {label}")  # fmt: skip
@@ -147,7 +147,7 @@ def _hits(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
             linestyle=styles[name].line, marker=marker_for(times.tolist(), styles[name].marker),
             label=name,
         )  # fmt: skip
-    goal = published.HIT_RATIO.get(facts.id)
+    goal = published_values.HIT_RATIO.get(facts.id)
     if goal is not None:
         reference(axes, y=goal, label=f"{PUBLISHED}: what caches aim for, {goal:g}")
     axes.set(xlabel="time (s)", ylabel="hit ratio", ylim=(0, 1.06), xlim=(0, None))
@@ -163,8 +163,8 @@ def _limits(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
             there = np.isfinite(values)
             times = seconds(values.tolist())
             axes.plot(times[there], values[there], color=colour, linestyle=line, label=which)
-        for limit in published.CACHE_LIMITS.get(facts.id, ()):
-            low, high = published.CACHE_LIMITS[facts.id]
+        for limit in published_values.CACHE_LIMITS.get(facts.id, ()):
+            low, high = published_values.CACHE_LIMITS[facts.id]
             reference(axes, y=limit, label=f"{PUBLISHED}: between {low} and {high}")
         axes.set_yscale("log")
         axes.set(ylabel="messages", xlim=(0, None))

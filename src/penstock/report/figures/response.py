@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import legend_below, panels, seconds, with_thousands
-from penstock.report.looks import look
+from penstock.report import published_values
+from penstock.report.curve_style import look
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import legend_below, panels, seconds, with_thousands
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -34,7 +34,7 @@ def figures(facts: Facts) -> list[Figure]:
                 name="response",
                 title="What a TCP connection would get, by losses and by round trip",
                 caption="Messages a second, by the response function. Logarithmic scale."
-                f" {published.redraws(facts.id, 'response')}",
+                f" {published_values.redraws(facts.id, 'response')}",
                 draw=partial(_response, facts=facts, name=name),
                 height_in=3.6,
             )
@@ -45,7 +45,7 @@ def figures(facts: Facts) -> list[Figure]:
                 name="loss-events",
                 title="Loss events as receivers see them, and the rate they allow",
                 caption="Second by second, means over seeds; ideal knows every loss."
-                f" {published.redraws(facts.id, 'loss-events')}",
+                f" {published_values.redraws(facts.id, 'loss-events')}",
                 draw=partial(_events, facts=facts, name=name),
                 height_in=4.4,
             )

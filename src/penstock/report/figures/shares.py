@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
+from penstock.report import published_values
+from penstock.report.curve_style import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
+from penstock.report.figure import Figure
 from penstock.report.figures.controlled import (
     bottlenecks,
     capacity_of,
@@ -22,10 +22,10 @@ from penstock.report.figures.controlled import (
     one_scale,
     side_by_side,
 )
-from penstock.report.figures.parts import legend_below, seconds, with_thousands
+from penstock.report.figures.plot_helpers import legend_below, seconds, with_thousands
 from penstock.report.figures.recovered import figure_mean
-from penstock.report.looks import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
-from penstock.report.numbers import number, percent
+from penstock.report.number_format import number, percent
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -59,7 +59,7 @@ def figures(facts: Facts) -> list[Figure]:
                 name="receivers",
                 title=_title(facts, names, shares),
                 caption=f"Messages a second that reach each receiver, means over seeds.{dotted}"
-                f" {published.redraws(facts.id, 'receivers')}",
+                f" {published_values.redraws(facts.id, 'receivers')}",
                 draw=partial(_rates, facts=facts, names=names, shares=shares),
                 height_in=height_of(names, 1, each=2.6),
             )
@@ -72,7 +72,7 @@ def figures(facts: Facts) -> list[Figure]:
                 title=_tcp_title(facts, beside),
                 caption="Kilobits a second that come out of the bottleneck, means over seeds."
                 f"{_dotted(facts, beside)}"
-                f" {published.redraws(facts.id, 'beside-tcp')}",
+                f" {published_values.redraws(facts.id, 'beside-tcp')}",
                 draw=partial(_beside, facts=facts, names=beside[:_RECEIVERS_MAX]),
                 height_in=height_of(beside[:_RECEIVERS_MAX], 1, each=2.6),
             )

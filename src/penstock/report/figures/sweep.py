@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock.lab.statistics import Estimate
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import legend_below, reach, with_thousands
-from penstock.report.looks import Look, look, looks
+from penstock.report.curve_style import Look, look, looks
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import legend_below, reach, with_thousands
+from penstock.report.report_data import Facts
 from penstock.report.sweep import Sweep, numeric
 
 if TYPE_CHECKING:

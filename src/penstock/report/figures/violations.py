@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import PUBLISHED, legend_below, reach, with_thousands
-from penstock.report.looks import INK, looks
-from penstock.report.numbers import number, percent
+from penstock.report import published_values
+from penstock.report.curve_style import INK, looks
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import PUBLISHED, legend_below, reach, with_thousands
+from penstock.report.number_format import number, percent
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ def figures(facts: Facts) -> list[Figure]:
             caption="Messages delivered after a higher number of the same publisher, in all;"
             " above each bar how many, and what share of those among arrivals is gone"
             f" (−) or new (+). Logarithmic scale.{_of_repairs(facts, names)}"
-            f" {published.redraws(facts.id, 'violations')}",
+            f" {published_values.redraws(facts.id, 'violations')}",
             draw=partial(_upright if is_upright else _lying, facts=facts, names=names),
             height_in=4.2 if is_upright else 1.2 + 0.24 * len(names),
         )
@@ -95,7 +95,7 @@ def _lying(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
 
 def _mark_published(axes: Axes, facts: Facts, names: Sequence[str]) -> None:
     """What would be left if as many were removed as is published."""
-    removed = published.REMOVED.get(facts.id, {})
+    removed = published_values.REMOVED.get(facts.id, {})
     off = next((e for n in names if facts.kind(n) == "off" for e in [_count(facts, n)]), None)
     for place, name in enumerate(names):
         share = removed.get(facts.setting(name, "chance"))

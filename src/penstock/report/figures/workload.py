@@ -8,12 +8,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.report import published
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
-from penstock.report.figures.parts import PUBLISHED, legend_below, panels
-from penstock.report.looks import INK, Look, look
-from penstock.report.numbers import percent
+from penstock.report import published_values
+from penstock.report.curve_style import INK, Look, look
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import PUBLISHED, legend_below, panels
+from penstock.report.number_format import percent
+from penstock.report.report_data import Facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ def figures(facts: Facts) -> list[Figure]:
             title=_title(facts, names),
             caption="Left: how many of the messages have at most so many receivers. Right: how"
             " many of the pairs match at most so often. Points are measured; between them"
-            f" nothing is known. {published.redraws(facts.id, 'workload')}",
+            f" nothing is known. {published_values.redraws(facts.id, 'workload')}",
             draw=partial(_draw, facts=facts, names=names),
             height_in=4.0,
         )
@@ -46,10 +46,10 @@ def _draw(canvas: Canvas, *, facts: Facts, names: list[str]) -> None:
         _draw_points(receivers, _receivers(facts, name), name, look(place))
         _draw_points(match, _matches(facts, name), name, look(place))
     mark: dict[str, Any] = {"color": INK, "marker": "*", "linestyle": "", "markersize": 13}
-    few = published.FEW_RECEIVERS.get(facts.id)
+    few = published_values.FEW_RECEIVERS.get(facts.id)
     if few is not None:
         receivers.plot(2, few, label=PUBLISHED, **mark)
-    for point in published.PAIR_MATCH.get(facts.id, ()):
+    for point in published_values.PAIR_MATCH.get(facts.id, ()):
         match.plot(*point, label=PUBLISHED, **mark)
     receivers.set(xlabel="receivers of a message", ylabel="share of messages", ylim=(0, 1.05))
     match.set(xlabel="match probability", ylabel="share of pairs", ylim=(0, 1.05))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.lab.expectations import Verdict
-from penstock.report.numbers import goal_text, interval, number, percent
+from penstock.report.number_format import goal_text, interval, number, percent
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from statistics import median
 from typing import Final
 
 from penstock.lab.statistics import Estimate
-from penstock.report.facts import Facts
 from penstock.report.markup import Cell, Content, Markup, join, table, tag
-from penstock.report.numbers import estimate_text, interval, number, percent
+from penstock.report.number_format import estimate_text, interval, number, percent
+from penstock.report.report_data import Facts
 
 # By metric: what a reader would call it, in the order of the table.
 _COLUMNS: Final = {

@@ -7,10 +7,10 @@ from typing import Final
 
 from penstock.lab.expectations import Verdict, holds
 from penstock.lab.statistics import Estimate
-from penstock.report.control import control, said_of_control
-from penstock.report.facts import Facts
+from penstock.report.congestion_summary import control, said_of_control
 from penstock.report.markup import Cell, Content, Markup, join, table, tag
-from penstock.report.numbers import estimate_text, interval, number, percent
+from penstock.report.number_format import estimate_text, interval, number, percent
+from penstock.report.report_data import Facts
 
 # Metrics that tell orderings and networks apart, with what a reader would call them.
 _TELLING: Final = {

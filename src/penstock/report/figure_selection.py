@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.report.drawing import Figure
-from penstock.report.facts import Facts
+from penstock.report.figure import Figure
 from penstock.report.figures import (
     bottleneck,
     calibrated,
@@ -24,6 +23,7 @@ from penstock.report.figures import (
     violations,
     workload,
 )
+from penstock.report.report_data import Facts
 
 # In the order of the page: what differs first, then what it was measured on.
 FAMILIES = (

@@ -15,7 +15,7 @@ from io import BytesIO, StringIO
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.kernel.errors import UsageError
-from penstock.report.looks import INK
+from penstock.report.curve_style import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

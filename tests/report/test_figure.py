@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from penstock.report.drawing import Figure, drawn, svg
+from penstock.report.figure import Figure, drawn, svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from penstock.report.facts import Facts
+from penstock.report.report_data import Facts
 
 # Text, axes and whatever stands for "nothing done"; in a page it takes the page's colour.
 INK: Final = "#1f2328"

@@ -11,13 +11,13 @@ from matplotlib.text import Text
 
 from penstock.lab.result import Result
 from penstock.lab.statistics import Estimate
-from penstock.report.drawing import drawn
-from penstock.report.facts import Facts
-from penstock.report.families import figures_of
+from penstock.report.figure import drawn
+from penstock.report.figure_selection import figures_of
 from penstock.report.figures.controlled import bottlenecks, compared
 from penstock.report.figures.shares import ahead, distance, fair_shares, max_min
-from penstock.report.glance import glance
 from penstock.report.page import report_of
+from penstock.report.report_data import Facts
+from penstock.report.summary_table import glance
 from tests.report.made_up import made_up
 from tests.report.test_recovery import curves, figure
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.lab.statistics import Estimate
-from penstock.report.looks import INK
+from penstock.report.curve_style import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
