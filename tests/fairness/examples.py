@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.fairness.document import from_document
+from penstock.fairness.json_network import from_document
 from penstock.fairness.network import Network
 
 # Examples 1 to 4 of 001. Link hb is shared; sender v sends at 4 Mbit/s at most.

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from penstock.fairness.document import from_document
+from penstock.fairness.json_network import from_document
 from penstock.fairness.network import Network
 
 CAPACITIES = st.one_of(st.integers(1, 6), st.none(), st.sampled_from([0.5, 12, 1000]))

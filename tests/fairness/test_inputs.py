@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.fairness.columns import from_columns
-from penstock.fairness.document import from_document
+from penstock.fairness.array_network import from_columns
+from penstock.fairness.csv_network import from_table
+from penstock.fairness.json_network import from_document
 from penstock.fairness.network import Link, Network, Receiver
-from penstock.fairness.table import from_table
 from penstock.kernel.errors import UsageError
 from tests.fairness.examples import PAPER, paper
 

@@ -8,7 +8,7 @@ import pytest
 from penstock.fairness.contention import Contention, contention_of
 from penstock.fairness.effairness import effairness
 from penstock.fairness.groups import grouped, joined
-from penstock.fairness.instant import max_min, proportional
+from penstock.fairness.instantaneous import max_min, proportional
 from penstock.fairness.maxmin import MaxMin
 from penstock.fairness.network import Link, Network, Receiver, Sender, Session
 from penstock.fairness.proportional import Proportional

@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from penstock.kernel.errors import UsageError
 from penstock.lab.statistics import estimate
 from penstock.pipeline.gold import GOLD
-from penstock.pipeline.goldfile import SCHEMAS, check_place, read_gold, unfinished
+from penstock.pipeline.gold_files import SCHEMAS, check_place, read_gold, unfinished
 from penstock.pipeline.ingest import take_in
 from penstock.pipeline.jobs import Job, perform
 from penstock.pipeline.summary import half_width_factor
-from penstock.pipeline.wide import WIDE
+from penstock.pipeline.wide_table import WIDE
 from penstock.trace.fates import ReceiverFate
 from penstock.trace.records import Delivery
 from tests.pipeline.kernels.traces import Trace, run_of
@@ -88,7 +88,7 @@ def test_what_is_no_gold_table_is_refused(tmp_path: Path) -> None:
 
 
 def test_reading_gold_and_measuring_need_no_spark() -> None:
-    modules = "penstock.pipeline.goldfile, penstock.pipeline.kernels.measure"
+    modules = "penstock.pipeline.gold_files, penstock.pipeline.kernels.measure"
     code = f"import sys, {modules}; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from penstock.cli import new_app
-from penstock.cli.connection import BROKER, NETWORK, naming
+from penstock.cli.node_options import BROKER, NETWORK, naming
 from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 

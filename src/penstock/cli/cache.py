@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from penstock.cli import new_app
-from penstock.cli.connection import (
+from penstock.cli.inputs import read_filter
+from penstock.cli.node_options import (
     BROKER,
     NETWORK,
     TIMEOUT_S,
@@ -18,7 +19,6 @@ from penstock.cli.connection import (
     TimeoutOption,
     connected,
 )
-from penstock.cli.inputs import read_filter
 from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 

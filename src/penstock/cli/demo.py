@@ -101,7 +101,7 @@ def _page(out: Path) -> Path:
 
 def _table(gold: Path, variants: Sequence[str]) -> Table:
     """Of each variant, the figures that the pipeline found."""
-    from penstock.pipeline.goldfile import read_gold
+    from penstock.pipeline.gold_files import read_gold
 
     table: dict[str, dict[str, float]] = {name: {} for name in variants}
     # What an application got counts, where the network has a figure of the same name.

@@ -79,8 +79,8 @@ def effairness(
 
 
 def _read(file: str) -> Network:
-    from penstock.fairness.document import from_document
-    from penstock.fairness.table import from_table
+    from penstock.fairness.csv_network import from_table
+    from penstock.fairness.json_network import from_document
 
     text = _text(file)
     try:

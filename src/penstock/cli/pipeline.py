@@ -51,7 +51,7 @@ def pipeline(
       penstock pipeline out/a --out out/a/gold
     """
     from penstock.pipeline.session import open_session  # isort: skip  says how to get Spark
-    from penstock.pipeline.goldfile import check_place
+    from penstock.pipeline.gold_files import check_place
     from penstock.pipeline.ingest import take_in
     from penstock.pipeline.jobs import FORMS, Job, perform
     from penstock.pipeline.kernels import METRICS

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import typer
 
 from penstock.cli import new_app
-from penstock.cli.connection import (
+from penstock.cli.inputs import decode_line, read_message, stdin_is_piped
+from penstock.cli.node_options import (
     BROKER,
     NETWORK,
     TIMEOUT_S,
@@ -24,7 +25,6 @@ from penstock.cli.connection import (
     connected,
     recovery_of,
 )
-from penstock.cli.inputs import decode_line, read_message, stdin_is_piped
 from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 

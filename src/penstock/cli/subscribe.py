@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from penstock.cli import new_app
-from penstock.cli.connection import (
+from penstock.cli.inputs import read_filter
+from penstock.cli.node_options import (
     BROKER,
     NETWORK,
     TIMEOUT_S,
@@ -27,7 +28,6 @@ from penstock.cli.connection import (
     connected,
     recovery_of,
 )
-from penstock.cli.inputs import read_filter
 from penstock.cli.output import JsonLines
 from penstock.kernel.errors import UsageError
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.kernel.errors import UsageError
-from penstock.pipeline.goldfile import PARTITIONED, check_place, forget_unfinished, unfinished
+from penstock.pipeline.gold_files import PARTITIONED, check_place, forget_unfinished, unfinished
 from penstock.pipeline.ingest import FoundRun
 from penstock.pipeline.kernels import METRICS
 from penstock.pipeline.kernels.findings import COLUMNS, TROUBLE, trouble
@@ -25,7 +25,7 @@ from penstock.pipeline.kernels.services import NAME as EFFAIRNESS
 from penstock.pipeline.summary import summary
 from penstock.pipeline.twins import measured
 from penstock.pipeline.twins.frames import Frames
-from penstock.pipeline.wide import WIDE, narrowed
+from penstock.pipeline.wide_table import WIDE, narrowed
 
 Form: TypeAlias = Literal["kernel", "dataframe"]
 FORMS: Final[tuple[Form, ...]] = get_args(Form)

@@ -36,8 +36,8 @@ except ImportError as error:
         f"this needs Spark ({error.name} is not installed): pip install 'penstock[spark]'"
     ) from None
 
-from penstock.pipeline.archive import Archive, archive_of
 from penstock.pipeline.java import find_java, java_home
+from penstock.pipeline.jvm_class_archive import Archive, archive_of
 
 # All processors; a task whose process is killed is tried again, up to four times in all.
 DEFAULT_MASTER: Final = "local[*,4]"

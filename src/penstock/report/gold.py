@@ -27,7 +27,7 @@ from penstock.lab.expectations import judge
 from penstock.lab.experiment_files import catalogue
 from penstock.lab.findings import Findings
 from penstock.lab.result import Result, estimates, means
-from penstock.pipeline.goldfile import read_gold
+from penstock.pipeline.gold_files import read_gold
 from penstock.pipeline.kernels.histogram import BIN_MS
 from penstock.report.report_data import Facts, Histogram, flat
 from penstock.tracefile.reader import TraceReader

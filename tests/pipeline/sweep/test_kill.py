@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.find_spark_home import _find_spark_home
 
-from penstock.cli import submit
+from penstock.cli import spark_submit
 from penstock.lab.experiment_files import find
 from penstock.lab.experiment_runner import Plan, perform
 from penstock.pipeline.java import find_java, java_home
@@ -113,7 +113,7 @@ def test_spark_submit_runs_the_command_on_a_cluster(tmp_path: Path) -> None:
     }
     with cluster(tmp_path / "cluster") as (address, _):
         said = subprocess.run(
-            [Path(_find_spark_home(), "bin", "spark-submit"), "--master", address, submit.__file__,
+            [Path(_find_spark_home(), "bin", "spark-submit"), "--master", address, spark_submit.__file__,
              "sweep", str(path), "--seeds", "2", "--out", str(tmp_path / "out"), "--json"],
             env=environment, check=True, capture_output=True, text=True, timeout=WITHIN_S,
         ).stdout  # fmt: skip

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from penstock.fairness.jain import jain
-from penstock.fairness.shares import fair_shares
+from penstock.fairness.single_link import fair_shares
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.metrics.base import (
     Context,

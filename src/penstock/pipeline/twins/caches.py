@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 from penstock.kernel.instant import SECOND
 from penstock.pipeline.twins.frames import Frames, whole
 from penstock.pipeline.twins.steps import as_figures, with_ordering
-from penstock.pipeline.wide import widened
+from penstock.pipeline.wide_table import widened
 
 _NAMES: Final = tuple(f"cache_limit_{name}" for name in ("min", "mean", "max"))
 

@@ -20,7 +20,7 @@ from penstock.pipeline.twins.steps import (
     totals,
     with_ordering,
 )
-from penstock.pipeline.wide import widened
+from penstock.pipeline.wide_table import widened
 
 _FRAME: Final = ("run", "subscriber", "publisher", "sent_ns")
 _FLOW: Final = ("run", "publisher", "flow")

@@ -12,7 +12,7 @@ from penstock.pipeline.kernels.delays import NOTHING_MS, PAIR_SHARES, SHARES
 from penstock.pipeline.twins.frames import NETWORK, PAIR, Frames
 from penstock.pipeline.twins.spread import EACH, as_histograms, binned, spread
 from penstock.pipeline.twins.steps import as_figures
-from penstock.pipeline.wide import widened
+from penstock.pipeline.wide_table import widened
 
 DELAY: Final = "delay"
 EXTRA: Final = "extra_delay"

@@ -13,7 +13,7 @@ from penstock.pipeline.kernels.findings import WIDE as ARROW
 from penstock.pipeline.kernels.findings import Findings
 from penstock.pipeline.kernels.services import NEEDED, Edge, Offer, Service, judge
 from penstock.pipeline.twins.frames import Frames
-from penstock.pipeline.wide import WIDE
+from penstock.pipeline.wide_table import WIDE
 
 _PUBLISHER: Final = ("run", "publisher")
 _PAIR: Final = (*_PUBLISHER, "subscriber")

@@ -9,7 +9,7 @@ from penstock.kernel.instant import SECOND
 from penstock.pipeline.kernels.links import REASONS
 from penstock.pipeline.twins.frames import Frames, whole
 from penstock.pipeline.twins.steps import as_figures, with_ordering
-from penstock.pipeline.wide import widened
+from penstock.pipeline.wide_table import widened
 
 
 def links(frames: Frames) -> list[DataFrame]:

@@ -7,7 +7,7 @@ from pyspark.sql import functions as sf
 
 from penstock.pipeline.twins.frames import Frames
 from penstock.pipeline.twins.steps import as_figures, with_ordering
-from penstock.pipeline.wide import widened
+from penstock.pipeline.wide_table import widened
 
 
 def queues(frames: Frames) -> list[DataFrame]:

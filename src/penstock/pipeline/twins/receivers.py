@@ -11,7 +11,7 @@ from penstock.kernel.instant import SECOND
 from penstock.pipeline.kernels.receivers import RECEIVERS_MAX
 from penstock.pipeline.twins.frames import Frames, whole
 from penstock.pipeline.twins.steps import as_named_seconds, with_ordering
-from penstock.pipeline.wide import widened
+from penstock.pipeline.wide_table import widened
 
 _PAIR: Final = ("run", "subscriber", "publisher")
 # What is told, of which table, by which column.

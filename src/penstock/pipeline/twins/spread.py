@@ -13,7 +13,7 @@ from penstock.kernel.instant import MILLISECOND
 from penstock.pipeline.kernels.histogram import BIN_MS, BIN_NS
 from penstock.pipeline.twins.frames import ORDERING, whole
 from penstock.pipeline.twins.steps import Step, as_figures
-from penstock.pipeline.wide import widened
+from penstock.pipeline.wide_table import widened
 
 # Several quantities are computed at once, told apart by this column.
 EACH: Final = (*ORDERING, "quantity")

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from penstock.kernel.instant import SECOND
 from penstock.pipeline.twins.frames import NETWORK, ORDERING, Frames, whole
-from penstock.pipeline.wide import widened
+from penstock.pipeline.wide_table import widened
 
 Step: TypeAlias = Callable[[DataFrame], DataFrame]
 

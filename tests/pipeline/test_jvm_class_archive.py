@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.pipeline.archive import Archive, archive_of
 from penstock.pipeline.java import Java, find_java
+from penstock.pipeline.jvm_class_archive import Archive, archive_of
 
 WHOLE = b"\xa8\xab\x0b\xf0 and the rest"
 

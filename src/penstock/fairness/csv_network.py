@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from io import StringIO
 from typing import Any, Final
 
-from penstock.fairness.document import EDGE, from_document
+from penstock.fairness.json_network import EDGE, from_document
 from penstock.fairness.network import Network
 from penstock.kernel.errors import UsageError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from penstock.fairness.document import from_document
+from penstock.fairness.json_network import from_document
 from penstock.fairness.network import Network
 from penstock.kernel.errors import UsageError
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.fairness.instant import max_min, proportional
+from penstock.fairness.instantaneous import max_min, proportional
 from penstock.fairness.jain import jain
 from penstock.fairness.network import Network
-from penstock.fairness.shares import fair_shares
+from penstock.fairness.single_link import fair_shares
 from penstock.kernel.errors import UsageError
 from tests.fairness.certificate import gap, most_unfair
 from tests.fairness.examples import network, separating
