@@ -10,7 +10,7 @@ from typing import Final
 
 from penstock.lab.atomic_file import write_whole
 from penstock.report import tables
-from penstock.report.figure import Figure
+from penstock.report.figure import Figure, drawn, pdf, png, svg
 from penstock.report.figure_selection import figures_of
 from penstock.report.figures.sweep import figures as sweep_figures
 from penstock.report.markup import Markup, join, tag
@@ -137,11 +137,11 @@ def _drawn(figures: Iterable[Figure], *, with_files: bool) -> tuple[Markup, dict
     shown: list[Markup] = []
     beside: dict[str, bytes] = {}
     for figure in figures:
-        with figure.drawn(figure) as canvas:
-            body = figure.svg(figure, canvas)
+        with drawn(figure) as canvas:
+            body = svg(figure, canvas)
             links: list[Markup] = []
             if with_files:
-                for form, content in (("png", figure.png(canvas)), ("pdf", figure.pdf(canvas))):
+                for form, content in (("png", png(canvas)), ("pdf", pdf(canvas))):
                     path = f"{_FIGURES}/{figure.name}.{form}"
                     beside[path] = content
                     links += [Markup(" "), tag("a", form.upper(), href=path)]

@@ -28,7 +28,7 @@ class OrderingSettings:
     latch: Latch | None = field(default_factory=Conditional)
     # Where the parametric latch does not fit what is seen, the seen lateness takes its place.
     empirical: bool = True
-    delay_estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
+    estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
     # How many of a record's newest entries are looked at; 0 is the basic mode, which holds
     # whatever comes after a gap for the number just before it.
     record_used: int = RECORD_ENTRIES_MAX

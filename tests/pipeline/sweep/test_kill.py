@@ -113,7 +113,8 @@ def test_spark_submit_runs_the_command_on_a_cluster(tmp_path: Path) -> None:
     }
     with cluster(tmp_path / "cluster") as (address, _):
         said = subprocess.run(
-            [Path(_find_spark_home(), "bin", "spark-submit"), "--master", address, spark_submit.__file__,
+            [Path(_find_spark_home(), "bin", "spark-submit"), "--master", address,
+             spark_submit.__file__,
              "sweep", str(path), "--seeds", "2", "--out", str(tmp_path / "out"), "--json"],
             env=environment, check=True, capture_output=True, text=True, timeout=WITHIN_S,
         ).stdout  # fmt: skip

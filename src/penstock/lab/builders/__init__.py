@@ -1,0 +1,1 @@
+"""Builds what an experiment file describes."""

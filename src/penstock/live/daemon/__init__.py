@@ -1,0 +1,1 @@
+"""A broker as a running process."""

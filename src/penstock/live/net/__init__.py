@@ -1,0 +1,1 @@
+"""Machines on UDP sockets: addresses, datagrams, and the pump that drives a machine."""

@@ -1,0 +1,1 @@
+"""How a broker passes messages on: to which brokers, over which links, and once."""

@@ -1,0 +1,1 @@
+"""A broker's sessions with its neighbours and its clients."""

@@ -37,7 +37,8 @@ def figures(facts: Facts) -> list[Figure]:
             caption="One publisher and one subscriber, by second of publication. From top to"
             " bottom: arrivals out of order, publication rate, probability of a violation as"
             " the transport estimates it, then for each ordering the mean latch of messages"
-            f" that were held, the longest one shaded. {published_values.redraws(facts.id, 'latch')}",
+            " that were held, the longest one shaded."
+            f" {published_values.redraws(facts.id, 'latch')}",
             draw=partial(_draw, facts=facts, network=networks[0], waiting=waiting),
             height_in=1.0 + 1.25 * (len(_NETWORK) + len(waiting)),
         )

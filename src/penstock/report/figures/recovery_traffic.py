@@ -92,7 +92,8 @@ def figures(facts: Facts) -> list[Figure]:
                 name="cache-limits",
                 title=_limits_title(facts, keeping),
                 caption="The least, the mean and the largest limit of all caches, publishers' own"
-                f" among them. Logarithmic scale. {published_values.redraws(facts.id, 'cache-limits')}",
+                " among them. Logarithmic scale."
+                f" {published_values.redraws(facts.id, 'cache-limits')}",
                 draw=partial(_limits, facts=facts, names=keeping),
                 height_in=1.2 + 1.7 * len(keeping),
             )

@@ -1,0 +1,1 @@
+"""Detection of losses that no record shows: digests and numbered flows."""

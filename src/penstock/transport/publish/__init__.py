@@ -1,0 +1,1 @@
+"""The way out: sequence numbers, publication records, congestion headers."""

@@ -1,0 +1,1 @@
+"""The way in: duplicates, what is known of each publisher, and matching subscriptions."""

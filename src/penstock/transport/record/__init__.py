@@ -1,0 +1,1 @@
+"""Publication records as a receiver reads them: which past messages would have matched."""

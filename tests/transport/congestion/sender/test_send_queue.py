@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.content.index.small_index import FewFlows
 from penstock.content.message import Message
-from penstock.content.syntax import parse
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.tfrc.rate_meter import Meter
 from penstock.transport.congestion.sender.flow import ControlledFlow
@@ -154,27 +152,6 @@ def test_outdated_entries_do_not_gather() -> None:
         outbox.next_at(number)
     assert len(outbox._soon) < 100
     assert all(len(heap) < 100 for heap in outbox._of_flow.values())
-
-
-@given(
-    attributes=st.dictionaries(
-        st.sampled_from("abc"), st.sampled_from([0, 1, 1.0, True, "x", 7.5]), min_size=1
-    )
-)
-def test_a_few_flows_are_found_as_their_filters_match(
-    attributes: dict[str, int | float | str],
-) -> None:
-    texts = (
-        "a = 1", "a = true", "a = 1 and b = 1", "b = 'x'", "a > 0", "c >= 1 and a = 7.5",
-        "a in (1, 'x')", "not exists b and a = 1", "a = 1 and c = 1 and b = 0",
-    )  # fmt: skip
-    flows = [
-        ControlledFlow(number, parse(text).filters[0], 0, 0, 1.0, 0)
-        for number, text in enumerate(texts)
-    ]
-    message = Message(attributes)
-    found = FewFlows(flows).match(message)
-    assert found == [flow for flow in flows if flow.filter and flow.filter.matches(message)]
 
 
 def test_a_meter_that_nobody_reads_does_not_grow() -> None:

@@ -15,12 +15,13 @@ offers as much, and ends.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final
 
 from penstock.content.covering import covers
 from penstock.content.filter import Filter, Predicate
 from penstock.content.index.index import MatchingIndex
-from penstock.content.index.small_index import FewFlows
+from penstock.content.index.small_index import SmallIndex
 from penstock.content.message import Message
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.transport.congestion.laws.ack_window import Window
@@ -39,6 +40,7 @@ _IDLE_NS: Final = 1_000 * MILLISECOND
 FLOW_IDS: Final = range(CONTROLLED_FROM, EVERY_MESSAGE)
 _FEW: Final = 16
 _MOVED_MAX: Final = 64
+_by_id: Final = attrgetter("id")
 
 
 class FlowTable:
@@ -54,7 +56,7 @@ class FlowTable:
         self._by_filter: Final[dict[tuple[int, Filter | None], list[ControlledFlow]]] = {}
         self._index: Final[MatchingIndex[int]] = MatchingIndex()
         # While there are few.
-        self._few: FewFlows | None = FewFlows(())
+        self._few: SmallIndex[ControlledFlow] | None = SmallIndex(())
         self._counts: Final[dict[int, int]] = {}
         self._next_id = FLOW_IDS.start
         self._full_until_ns: Instant = 0
@@ -89,7 +91,10 @@ class FlowTable:
         if self._is_literal:
             return [flow for flow in self._flows.values() if not flow.bits & ~bits]
         if self._few is not None:
-            return self._few.match(message)
+            matched = self._few.match(message)
+            if len(matched) > 1:
+                matched.sort(key=_by_id)
+            return matched
         # Sorted: the index's own order is not the same on every machine.
         return [self._flows[id_] for id_ in sorted(self._index.match(message))]
 
@@ -286,7 +291,10 @@ class FlowTable:
         self.version += 1
         if len(self.moved) < _MOVED_MAX:
             self.moved.append(moved)
-        self._few = FewFlows([*self._flows.values()]) if len(self._flows) <= _FEW else None
+        self._few = None
+        if len(self._flows) <= _FEW:
+            known = [(f, f.filter) for f in self._flows.values() if f.filter is not None]
+            self._few = SmallIndex(known)
 
     def _has_room(self, clr: int, freed: int, now: Instant) -> bool:
         settings = self._settings
