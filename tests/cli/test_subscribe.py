@@ -19,7 +19,7 @@ from penstock.kernel.instant import seconds
 from penstock.live.node.subscription import Received
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.facts import Unseen
-from penstock.transport.order.latch import LATCH_MAX, Conditional
+from penstock.transport.order.latch import LATCH_MAX_NS, ConditionalLatch
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import DEFAULT, OFF, OrderingSettings
 from tests.live.loopback import HASTY, TICKS, bad_line, network, node_at, run, tick, until
@@ -43,7 +43,7 @@ class Curious:
         (["--cautious"], OrderingSettings(is_cautious=True)),
         (["--max-delay", "0.5"], OrderingSettings(max_delay_ns=seconds(0.5))),
         (["--late", "drop"], OrderingSettings(late="drop")),
-        (["--violation-probability", "0.1"], OrderingSettings(latch=Conditional(0.1))),
+        (["--violation-probability", "0.1"], OrderingSettings(latch=ConditionalLatch(0.1))),
     ],
 )
 def test_options_become_settings(
@@ -164,7 +164,7 @@ def test_what_json_has_no_word_for_is_null(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_longest_wait_is_the_transports() -> None:
-    assert seconds(subscribe._MAX_DELAY_S) == LATCH_MAX
+    assert seconds(subscribe._MAX_DELAY_S) == LATCH_MAX_NS
     shown = " ".join(CliRunner().invoke(app, ["subscribe", "--help"]).stdout.split())
-    assert f"[default: (2); 0<=x<={LATCH_MAX / 1e9}]" in shown
-    assert f"[default: ({Conditional().chance}); 0<=x<=1]" in shown
+    assert f"[default: (2); 0<=x<={LATCH_MAX_NS / 1e9}]" in shown
+    assert f"[default: ({ConditionalLatch().chance}); 0<=x<=1]" in shown

@@ -23,7 +23,7 @@ from penstock.lab.transport_options import (
 )
 from penstock.trace.records import Arrival, Delivery, Loss
 from penstock.tracefile.reader import TraceReader
-from penstock.transport.order.latch import Conditional, Constant, Literal
+from penstock.transport.order.latch import ConditionalLatch, ConstantLatch, LiteralLatch
 from penstock.transport.settings import DEFAULT, OFF
 from tests.lab.test_experiment_files import GOOD, load, stage
 
@@ -76,17 +76,17 @@ def test_every_kind_becomes_what_the_transport_calls_it() -> None:
     assert ordering_settings(ordering('kind = "off"')) == OFF
     assert ordering_settings(ordering('kind = "default"')) == DEFAULT
     plain = ordering_settings(ordering('kind = "constant"\nlatch_ms = 2.5'))
-    assert plain.latch == Constant(2_500_000)
+    assert plain.latch == ConstantLatch(2_500_000)
     assert plain.record_used == 0
     recorded = ordering_settings(ordering('kind = "constant"\nlatch_ms = 3\nrecord = 25'))
     assert recorded.record_used == 25
     literal = ordering_settings(ordering('kind = "literal"\nchance = 0.2\nrecord = 5'))
-    assert (literal.latch, literal.record_used) == (Literal(0.2), 5)
+    assert (literal.latch, literal.record_used) == (LiteralLatch(0.2), 5)
     printed = ordering_settings(ordering('kind = "literal"\nas_printed = true'))
-    assert printed.latch == Literal(0.05, as_printed=True)
+    assert printed.latch == LiteralLatch(0.05, as_printed=True)
     said = 'kind = "default"\nchance = 0.01\nempirical = false\nlate = "drop"\nmax_delay_ms = 9'
     default = ordering_settings(ordering(said))
-    assert default.latch == Conditional(0.01)
+    assert default.latch == ConditionalLatch(0.01)
     assert not default.empirical
     assert (default.late, default.max_delay_ns) == ("drop", 9 * MILLISECOND)
 

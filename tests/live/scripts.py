@@ -33,7 +33,7 @@ from penstock.sim.link_spec import LinkSpec
 from penstock.sim.topology import line as in_line
 from penstock.trace.fates import RECEIVED
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Receipt
+from penstock.transport.facts import Absence, Delivery
 from penstock.transport.settings import DEFAULT, OrderingSettings
 from tests.live.loopback import Line, LiveLine, bad_line, until
 
@@ -136,7 +136,9 @@ class Simulated:
         def make(now: Instant) -> Endpoint[Any]:
             client = Client(between, 1)
             client.link_up(now=now)
-            endpoint = Endpoint(client, pub=publisher, epoch=1, encoder=Encoder(SALT.encode()))
+            endpoint = Endpoint(
+                client, endpoint_id=publisher, epoch=1, encoder=Encoder(SALT.encode())
+            )
             endpoint.wake(now=now)
             return endpoint
 
@@ -147,7 +149,7 @@ class Simulated:
 
     def _take(self, host: Host[Any, Any], output: Deliver) -> None:
         fact = output.item
-        assert isinstance(fact, Receipt | Absence)
+        assert isinstance(fact, Delivery | Absence)
         outcome = self.outcomes[self._names[host.name, fact.subscription]]
         if isinstance(fact, Absence):
             outcome.missed.append(_missed(fact))

@@ -19,13 +19,13 @@ from penstock.sim.swarm.endpoint_options import ORDERINGS, EndpointOptions, draw
 from penstock.sim.swarm.endpoints import run_endpoints
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.order.latch import Constant
-from penstock.transport.order.missing import MISSING, Missing, unblock
-from penstock.transport.order.reorder_buffer import Held, Waiting
-from penstock.transport.order.stream import Stream
-from penstock.transport.receive.publisher_image import Arrivals
-from penstock.transport.receive.subscriptions import Subscription
-from penstock.transport.record.matcher import Interest
+from penstock.transport.order.latch import ConstantLatch
+from penstock.transport.order.missing import MISSING, MissingEntry, unblock
+from penstock.transport.order.reorder_buffer import BufferedMessage, ReorderBuffer
+from penstock.transport.order.stream import OrderedStream
+from penstock.transport.receive.publisher_image import PublisherImage
+from penstock.transport.receive.subscriptions import StreamContext
+from penstock.transport.record.matcher import RecordMatcher
 from penstock.transport.recovery.cache import CacheSettings, _Cache
 from penstock.transport.recovery.requester import Requester
 from penstock.transport.recovery.settings import RecoverySettings
@@ -180,7 +180,9 @@ BUSY = replace(
 HASTY = replace(
     BUSY,
     orderings=(
-        OrderingSettings(latch=Constant(MILLISECOND), loss_share=0, remember_ns=0, missing_max=100),
+        OrderingSettings(
+            latch=ConstantLatch(MILLISECOND), loss_share=0, remember_ns=0, missing_max=100
+        ),
     ),
 )
 # What is lost is asked for, at once and nearby; there is room for little.
@@ -220,7 +222,7 @@ def test_the_unchanged_transport_passes() -> None:
 
 
 def forgetful(add: Any) -> Any:
-    def mutant(self: Arrivals, number: int) -> bool:
+    def mutant(self: PublisherImage, number: int) -> bool:
         add(self, number)
         return True
 
@@ -228,9 +230,9 @@ def forgetful(add: Any) -> Any:
 
 
 def unrelenting(ring: Any) -> Any:
-    def mutant(self: Stream, missing: Missing, now: int) -> None:
+    def mutant(self: OrderedStream, missing: MissingEntry, now: int) -> None:
         if missing.state is MISSING:
-            self._subscription.timers.set(missing, now + 10_000 * MILLISECOND)
+            self._context.timers.set(missing, now + 10_000 * MILLISECOND)
         else:
             ring(self, missing, now)
 
@@ -238,17 +240,17 @@ def unrelenting(ring: Any) -> Any:
 
 
 def closes_without_a_word(_close: Any) -> Any:
-    def mutant(self: Stream, now: int) -> None:
+    def mutant(self: OrderedStream, now: int) -> None:
         for missing in list(self._blocking):
-            self._let_go(missing, now)
-        self._release(now)
+            self._release(missing, now)
+        self._deliver_ready(now)
 
     return mutant
 
 
 def closes_with_all_it_holds(close: Any) -> Any:
-    def mutant(self: Stream, now: int) -> None:
-        self._held.take_below(None)
+    def mutant(self: OrderedStream, now: int) -> None:
+        self._buffer.take_below(None)
         close(self, now)
 
     return mutant
@@ -267,14 +269,14 @@ def hands_over_backwards(take_below: Any) -> Any:
 
 
 def calls_nothing_late(hand_over: Any) -> Any:
-    def mutant(self: Stream, *arguments: Any) -> None:
+    def mutant(self: OrderedStream, *arguments: Any) -> None:
         hand_over(self, *arguments[:-1], ReceiverFate.DELIVERED)
 
     return mutant
 
 
 def drops_what_is_to_be_delivered(hand_over: Any) -> Any:
-    def mutant(self: Stream, *arguments: Any) -> None:
+    def mutant(self: OrderedStream, *arguments: Any) -> None:
         *rest, fate = arguments
         is_late = fate is ReceiverFate.DELIVERED_LATE
         hand_over(self, *rest, ReceiverFate.DROPPED_LATE if is_late else fate)
@@ -283,7 +285,7 @@ def drops_what_is_to_be_delivered(hand_over: Any) -> Any:
 
 
 def swallows_some(take: Any) -> Any:
-    def mutant(self: Stream, frame: Any, number: int, now: int) -> None:
+    def mutant(self: OrderedStream, frame: Any, number: int, now: int) -> None:
         if number % 50:
             take(self, frame, number, now)
 
@@ -291,21 +293,21 @@ def swallows_some(take: Any) -> Any:
 
 
 def ends_in_silence(end: Any) -> Any:
-    def mutant(self: Stream, missing: Missing, resolution: Any, now: int) -> None:
-        if missing.number % 3:
+    def mutant(self: OrderedStream, missing: MissingEntry, resolution: Any, now: int) -> None:
+        if missing.extended_seq % 3:
             end(self, missing, resolution, now)
         else:
-            del self.missing[missing.number]
+            del self.missing[missing.extended_seq]
             unblock(self._blocking, missing)
-            self._subscription.timers.cancel(missing)
+            self._context.timers.cancel(missing)
 
     return mutant
 
 
 def ends_twice(end: Any) -> Any:
-    def mutant(self: Stream, missing: Missing, resolution: Any, now: int) -> None:
+    def mutant(self: OrderedStream, missing: MissingEntry, resolution: Any, now: int) -> None:
         end(self, missing, resolution, now)
-        self.missing[missing.number] = missing
+        self.missing[missing.extended_seq] = missing
         end(self, missing, resolution, now)
 
     return mutant
@@ -324,7 +326,7 @@ def always(value: Any) -> Callable[[Any], Any]:
 
 
 def hoards(_hold: Any) -> Any:
-    return lambda self, frame, number, now: self._held.add(Waiting(number, frame, now, 0))
+    return lambda self, frame, number, now: self._held.add(BufferedMessage(number, frame, now, 0))
 
 
 def calls_repairs_originals(_take_repair: Any) -> Any:
@@ -333,14 +335,14 @@ def calls_repairs_originals(_take_repair: Any) -> Any:
 
 def takes_a_repair_for_the_original(_take_repair: Any) -> Any:
     def mutant(self: Endpoint[Any], frame: Any, now: int, **_: Any) -> bool:
-        self._on_data(frame, now)
+        self.on_data(frame, now)
         return True
 
     return mutant
 
 
 def swallows_repairs(take_repair: Any) -> Any:
-    def mutant(self: Stream, frame: Any, number: int, now: int) -> None:
+    def mutant(self: OrderedStream, frame: Any, number: int, now: int) -> None:
         if number in self.missing:
             take_repair(self, frame, number, now)
 
@@ -348,34 +350,34 @@ def swallows_repairs(take_repair: Any) -> Any:
 
 
 MUTATIONS: list[tuple[type, str, Callable[[Any], Any], str, EndpointOptions]] = [
-    (Arrivals, "add", forgetful, "once", BUSY),
-    (Endpoint, "_matching", matches_everything, "exact", BUSY),
-    (Stream, "ring", unrelenting, "patience", BUSY),
-    (Stream, "_latest_release", takes_its_time, "patience", BUSY),
-    (Held, "take_below", hands_over_backwards, "order", BUSY),
-    (Stream, "_hand_over", calls_nothing_late, "order", BUSY),
-    (Stream, "_hand_over", drops_what_is_to_be_delivered, "order", BUSY),
-    (Stream, "take", swallows_some, "receipts", BUSY),
-    (Stream, "close", closes_with_all_it_holds, "receipts", BUSY),
-    (Stream, "close", closes_without_a_word, "fates", BUSY),
-    (Stream, "_end", ends_in_silence, "fates", BUSY),
-    (Stream, "_end", ends_twice, "fates", BUSY),
-    (Stream, "_end", gives_up_what_came, "fates", BUSY),
-    (Stream, "pass_by", always(None), "fates", BUSY),
-    (Interest, "reveal", is_blind, "fates", BUSY),
-    (Stream, "_has_room", always(True), "bounds", BUSY),
-    (Stream, "_hold", hoards, "bounds", BUSY),
-    (Endpoint, "_forget", always(None), "bounds", TWO_PUBLISHERS),
-    (Stream, "_is_over", always(False), "counts", HASTY),
+    (PublisherImage, "add", forgetful, "once", BUSY),
+    (Endpoint, "_matching_interests", matches_everything, "exact", BUSY),
+    (OrderedStream, "on_timer", unrelenting, "patience", BUSY),
+    (OrderedStream, "_latest_release", takes_its_time, "patience", BUSY),
+    (ReorderBuffer, "take_below", hands_over_backwards, "order", BUSY),
+    (OrderedStream, "_deliver", calls_nothing_late, "order", BUSY),
+    (OrderedStream, "_deliver", drops_what_is_to_be_delivered, "order", BUSY),
+    (OrderedStream, "on_message", swallows_some, "receipts", BUSY),
+    (OrderedStream, "close", closes_with_all_it_holds, "receipts", BUSY),
+    (OrderedStream, "close", closes_without_a_word, "fates", BUSY),
+    (OrderedStream, "_resolve", ends_in_silence, "fates", BUSY),
+    (OrderedStream, "_resolve", ends_twice, "fates", BUSY),
+    (OrderedStream, "_resolve", gives_up_what_came, "fates", BUSY),
+    (OrderedStream, "on_irrelevant", always(None), "fates", BUSY),
+    (RecordMatcher, "match_record", is_blind, "fates", BUSY),
+    (OrderedStream, "_make_room", always(True), "bounds", BUSY),
+    (OrderedStream, "_buffer_message", hoards, "bounds", BUSY),
+    (Endpoint, "_evict", always(None), "bounds", TWO_PUBLISHERS),
+    (OrderedStream, "_is_resolved", always(False), "counts", HASTY),
     (Endpoint, "take_repair", takes_a_repair_for_the_original, "delays", RECOVERING),
     (Endpoint, "take_repair", always(True), "receipts", RECOVERING),
-    (Endpoint, "_is_lost", always(False), "losses", RECOVERING),
+    (Endpoint, "_is_awaited", always(False), "losses", RECOVERING),
     (Requester, "forget", always(None), "losses", RECOVERING),
     (Requester, "want", always(None), "losses", RECOVERING),
-    (Stream, "take_repair", swallows_repairs, "receipts", RECOVERING),
-    (Stream, "take_repair", calls_repairs_originals, "order", RECOVERING),
+    (OrderedStream, "on_repair", swallows_repairs, "receipts", RECOVERING),
+    (OrderedStream, "on_repair", calls_repairs_originals, "order", RECOVERING),
     (_Cache, "shrink", always(None), "bounds", RECOVERING),
-    (Subscription, "count", always(None), "counts", HASTY),
+    (StreamContext, "count", always(None), "counts", HASTY),
 ]
 
 

@@ -13,8 +13,8 @@ from penstock.content.value import Value
 from penstock.kernel.instant import MILLISECOND, Instant
 from penstock.kernel.machine import Deliver, Port, Send
 from penstock.trace.fates import ReceiverFate
-from penstock.transport.endpoint import Endpoint, LossListener
-from penstock.transport.facts import Absence, Receipt
+from penstock.transport.endpoint import Endpoint, LossObserver
+from penstock.transport.facts import Absence, Delivery
 from penstock.transport.settings import DEFAULT, EndpointSettings, OrderingSettings, RecordSettings
 from penstock.wire.frames.base import TrafficClass, TransportFrame
 from penstock.wire.frames.data import Data
@@ -68,18 +68,20 @@ def endpoint(
     record: RecordSettings | None = None,
     publishers_max: int = 1_000,
     missing_max: int = 65_536,
-    listeners: Iterable[LossListener] = (),
+    listeners: Iterable[LossObserver] = (),
 ) -> Endpoint[Data]:
     settings = EndpointSettings(
-        record=record or RecordSettings(), publishers_max=publishers_max, missing_max=missing_max
+        record=record or RecordSettings(),
+        publishers_max=publishers_max,
+        missing_total_max=missing_max,
     )
     return Endpoint(
         Straight(),
-        pub=pub,
+        endpoint_id=pub,
         epoch=epoch,
         encoder=ENCODER,
         settings=settings,
-        listeners=tuple(listeners),
+        observers=tuple(listeners),
     )
 
 
@@ -106,11 +108,11 @@ class Receiver:
         ordering: OrderingSettings = DEFAULT,
         *,
         publishers_max: int = 1_000,
-        listeners: Iterable[LossListener] = (),
+        listeners: Iterable[LossObserver] = (),
     ) -> None:
         self.endpoint = endpoint(99, publishers_max=publishers_max, listeners=listeners)
         self.now: Instant = 0
-        self.receipts: list[Receipt] = []
+        self.receipts: list[Delivery] = []
         self.absences: list[Absence] = []
         self.subscription = self.subscribe(interest, ordering)
 
@@ -139,7 +141,7 @@ class Receiver:
     def drain(self) -> None:
         while (output := self.endpoint.poll()) is not None:
             assert isinstance(output, Deliver)
-            if isinstance(output.item, Receipt):
+            if isinstance(output.item, Delivery):
                 self.receipts.append(output.item)
             else:
                 assert isinstance(output.item, Absence)

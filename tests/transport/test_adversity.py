@@ -12,9 +12,9 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.transport.facts import Loss
 from penstock.transport.order.delay_estimator import EstimatorSettings
-from penstock.transport.order.latch import Conditional
-from penstock.transport.order.reorder_buffer import Held, Waiting
-from penstock.transport.receive.publisher_image import WINDOW
+from penstock.transport.order.latch import ConditionalLatch
+from penstock.transport.order.reorder_buffer import BufferedMessage, ReorderBuffer
+from penstock.transport.receive.publisher_image import WINDOW_SIZE
 from penstock.transport.settings import (
     DEFAULT,
     OFF,
@@ -35,12 +35,12 @@ def test_a_record_that_reaches_far_back_calls_nothing_missing_that_is_too_old_to
             Message({"topic": 1 + (i > 100 and i % 2), "at": i}),
             now=i * step_ns,
         )
-        for i in range(WINDOW + 1200)
+        for i in range(WINDOW_SIZE + 1200)
     ]
     # As if hardly any of its record had found room.
     frames[65] = msgspec.structs.replace(frames[65], record=frames[65].record.newest(1))
     receiver = Receiver()
-    for i in (0, 80, 65, *range(82, WINDOW + 1100, 2), 70, 65):
+    for i in (0, 80, 65, *range(82, WINDOW_SIZE + 1100, 2), 70, 65):
         receiver.hear(frames[i], at=max(receiver.now, DELAY_NS + i * step_ns))
     receiver.wait_for_all()
     assert receiver.numbers.count(65) == 1
@@ -53,10 +53,10 @@ def test_what_was_missing_when_ordering_ended_has_one_fate(is_on_again: bool) ->
     receiver = Receiver()
     receiver.hear(frames[0], at=DELAY_NS)
     receiver.hear(frames[2], at=DELAY_NS + 2 * MILLISECOND)
-    receiver.endpoint.adjust(receiver.subscription, OFF, now=receiver.now)
+    receiver.endpoint.reconfigure(receiver.subscription, OFF, now=receiver.now)
     receiver.drain()
     if is_on_again:
-        receiver.endpoint.adjust(receiver.subscription, DEFAULT, now=receiver.now)
+        receiver.endpoint.reconfigure(receiver.subscription, DEFAULT, now=receiver.now)
     receiver.hear(frames[1], frames[3])
     receiver.wait_for_all()
     assert receiver.numbers == [0, 2, 1, 3]
@@ -68,13 +68,13 @@ def test_what_was_given_up_stays_so_when_ordering_ends() -> None:
     receiver = Receiver()
     receiver.hear(frames[0], frames[2], at=DELAY_NS)
     receiver.wait_for_all()
-    receiver.endpoint.adjust(receiver.subscription, OFF, now=receiver.now)
+    receiver.endpoint.reconfigure(receiver.subscription, OFF, now=receiver.now)
     receiver.hear(frames[1], frames[3])
     assert receiver.numbers == [0, 2, 3]
     assert receiver.fates == {1: "given_up"}
 
 
-@pytest.mark.parametrize("jump", [WINDOW + 100, 2**31 - 2])
+@pytest.mark.parametrize("jump", [WINDOW_SIZE + 100, 2**31 - 2])
 def test_a_number_far_ahead_does_not_silence_its_publisher_for_ever(jump: int) -> None:
     frames = published([1] * 20, every_ns=60 * SECOND)
     receiver = Receiver()
@@ -128,9 +128,9 @@ def test_who_hears_of_a_loss_may_do_anything(
 
 
 def test_many_missing_numbers_are_bounded_over_all_subscriptions() -> None:
-    settings = EndpointSettings(missing_max=50)
+    settings = EndpointSettings(missing_total_max=50)
     receiver = Receiver()
-    receiver.endpoint = endpoint(99, missing_max=settings.missing_max)
+    receiver.endpoint = endpoint(99, missing_max=settings.missing_total_max)
     for i in range(20):
         receiver.subscribe(f"topic = 1 or topic = {i + 2}")
     frames = published([1] * 40, size=25)
@@ -143,11 +143,13 @@ def test_many_missing_numbers_are_bounded_over_all_subscriptions() -> None:
 
 def test_the_first_arrival_above_a_number_is_as_a_plain_search_finds_it() -> None:
     (frame,) = published([1])
-    held = Held()
+    held = ReorderBuffer()
     for number, arrived in ((7, 3), (2, 9), (5, 1), (11, 4)):
-        held.add(Waiting(number, frame, arrived, 0))
+        held.add(BufferedMessage(number, frame, arrived, 0))
         for above in range(13):
-            plain = min((w.arrived_ns for w in held.waiting if w.number > above), default=None)
+            plain = min(
+                (w.arrived_ns for w in held.messages if w.extended_seq > above), default=None
+            )
             assert held.first_arrival_above(above) == plain
     held.take_below(6)
     assert held.first_arrival_above(0) == 3
@@ -169,11 +171,11 @@ def test_subscriptions_in_any_number_come_and_go() -> None:
 
 def test_settings_that_no_arithmetic_survives_are_refused() -> None:
     for wrong in (
-        lambda: Conditional(5e-324),
+        lambda: ConditionalLatch(5e-324),
         lambda: OrderingSettings(loss_share=1e-322),
         lambda: OrderingSettings(late="Drop"),  # type: ignore[arg-type]
-        lambda: EstimatorSettings(prior_ns=10**400),
-        lambda: EndpointSettings(missing_max=0),
+        lambda: EstimatorSettings(prior_scale_ns=10**400),
+        lambda: EndpointSettings(missing_total_max=0),
     ):
         with pytest.raises(UsageError):
             wrong()

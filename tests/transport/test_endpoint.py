@@ -12,7 +12,7 @@ from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.transport.facts import Loss
-from penstock.transport.order.latch import LATCH_MAX, Constant
+from penstock.transport.order.latch import LATCH_MAX_NS, ConstantLatch
 from penstock.transport.settings import DEFAULT, OFF, OrderingSettings, constant, literal
 from penstock.wire import size_of
 from penstock.wire.frames.data import Data
@@ -20,7 +20,7 @@ from penstock.wire.frames.record import EMPTY_RECORD
 from penstock.wire.limits import FRAME_BYTES_MAX
 from tests.transport.harness import Receiver, Straight, endpoint, message, published
 
-HELD_10_MS = OrderingSettings(latch=Constant(10 * MILLISECOND))
+HELD_10_MS = OrderingSettings(latch=ConstantLatch(10 * MILLISECOND))
 
 
 def test_what_follows_is_handed_over_at_once() -> None:
@@ -29,7 +29,7 @@ def test_what_follows_is_handed_over_at_once() -> None:
     for frame in frames:
         receiver.hear(frame, at=frame.send_ts_us * 1000)
     assert receiver.numbers == [0, 1, 2, 3, 4]
-    assert all(r.ended_ns == r.arrived_ns and r.latch_ns is None for r in receiver.receipts)
+    assert all(r.resolved_ns == r.arrived_ns and r.latch_ns is None for r in receiver.receipts)
     assert not receiver.absences
 
 
@@ -203,7 +203,7 @@ def test_the_paper_waits_for_what_no_entry_tells_of_and_only_then() -> None:
     covered = Receiver(ordering=literal())
     covered.hear(frames[0], frames[4])
     assert covered.numbers == [0, 4]
-    uncovered = Receiver(ordering=replace(literal(), latch=Constant(MILLISECOND)))
+    uncovered = Receiver(ordering=replace(literal(), latch=ConstantLatch(MILLISECOND)))
     frames = published([1, 2, 2, 2, 2, 1], size=3)
     uncovered.hear(frames[0], frames[5])
     assert uncovered.numbers == [0]
@@ -295,24 +295,24 @@ def test_unsubscribing_hands_over_what_is_held_and_then_nothing() -> None:
 
 def test_no_message_waits_longer_than_the_caller_allows() -> None:
     frames = published([1] * 5)
-    slow = OrderingSettings(latch=Constant(SECOND), max_delay_ns=50 * MILLISECOND)
+    slow = OrderingSettings(latch=ConstantLatch(SECOND), max_delay_ns=50 * MILLISECOND)
     receiver = Receiver(ordering=slow)
     receiver.hear(frames[0], frames[2])
     receiver.hear(frames[4], at=40 * MILLISECOND)
     receiver.wait_until(50 * MILLISECOND)
     assert receiver.numbers == [0, 2]
     receiver.wait_for_all()
-    assert [r.ended_ns - r.arrived_ns for r in receiver.receipts] == [
+    assert [r.resolved_ns - r.arrived_ns for r in receiver.receipts] == [
         0, 50 * MILLISECOND, 50 * MILLISECOND,
     ]  # fmt: skip
 
 
 def test_a_shorter_max_delay_holds_for_what_waits_already() -> None:
     frames = published([1] * 3)
-    receiver = Receiver(ordering=OrderingSettings(latch=Constant(SECOND)))
+    receiver = Receiver(ordering=OrderingSettings(latch=ConstantLatch(SECOND)))
     receiver.hear(frames[0], frames[2])
-    quicker = OrderingSettings(latch=Constant(SECOND), max_delay_ns=5 * MILLISECOND)
-    receiver.endpoint.adjust(receiver.subscription, quicker, now=0)
+    quicker = OrderingSettings(latch=ConstantLatch(SECOND), max_delay_ns=5 * MILLISECOND)
+    receiver.endpoint.reconfigure(receiver.subscription, quicker, now=0)
     receiver.wait_until(5 * MILLISECOND)
     assert receiver.numbers == [0, 2]
 
@@ -321,11 +321,11 @@ def test_ordering_can_be_turned_off_and_on_while_it_runs() -> None:
     frames = published([1] * 8)
     receiver = Receiver()
     receiver.hear(frames[0], frames[2])
-    receiver.endpoint.adjust(receiver.subscription, OFF, now=0)
+    receiver.endpoint.reconfigure(receiver.subscription, OFF, now=0)
     receiver.drain()
     assert receiver.numbers == [0, 2]
     receiver.hear(frames[4], frames[3])
-    receiver.endpoint.adjust(receiver.subscription, HELD_10_MS, now=0)
+    receiver.endpoint.reconfigure(receiver.subscription, HELD_10_MS, now=0)
     receiver.hear(frames[5], frames[7], frames[6])
     assert receiver.numbers == [0, 2, 4, 3, 5, 6, 7]
 
@@ -379,7 +379,7 @@ def test_a_gap_of_a_billion_costs_nothing() -> None:
 def test_settings_out_of_bounds_are_refused() -> None:
     for wrong in (
         {"max_delay_ns": -1},
-        {"max_delay_ns": LATCH_MAX + 1},
+        {"max_delay_ns": LATCH_MAX_NS + 1},
         {"record_used": 256},
         {"loss_share": 1.5},
         {"held_max": 0},

@@ -14,18 +14,18 @@ import pytest
 
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND
 from penstock.kernel.machine import Deliver
-from penstock.transport.facts import Absence, Receipt
+from penstock.transport.facts import Absence, Delivery
 from penstock.transport.order.delay_estimator import DelayEstimator
-from penstock.transport.order.latch import Constant
-from penstock.transport.order.missing import Missing
-from penstock.transport.order.stream import Stream
-from penstock.transport.receive.publisher_image import WINDOW, Arrivals
+from penstock.transport.order.latch import ConstantLatch
+from penstock.transport.order.missing import MissingEntry
+from penstock.transport.order.stream import OrderedStream
+from penstock.transport.receive.publisher_image import WINDOW_SIZE, PublisherImage
 from penstock.transport.settings import DEFAULT, OrderingSettings, constant, literal
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.record import EMPTY_RECORD, Record, RecordEntry
 from tests.transport.harness import Receiver, published
 
-KEPT = (Arrivals, Stream, DelayEstimator, Missing)
+KEPT = (PublisherImage, OrderedStream, DelayEstimator, MissingEntry)
 
 
 def kept() -> Counter[str]:
@@ -58,16 +58,16 @@ def test_of_a_hundred_thousand_publishers_no_more_are_remembered_than_is_allowed
     assert list(endpoint.publishers) == list(range(99_000, 100_000))
     assert endpoint.counters["publishers_overflow"] == 99_000
     since = kept() - before
-    assert since["Arrivals"] == since["DelayEstimator"] == 1_000
+    assert since["PublisherImage"] == since["DelayEstimator"] == 1_000
     # Timers that are no longer needed go when there are many of them.
-    assert since["Stream"] <= 1_100
-    assert since["Missing"] <= 2 * len(endpoint._timers) == 200
+    assert since["OrderedStream"] <= 1_100
+    assert since["MissingEntry"] <= 2 * len(endpoint._timers) == 200
     # Nothing was lost for it, and every gap has an end.
     endpoint.unsubscribe(receiver.subscription, now=SECOND)
     receiver.drain()
-    assert told[Receipt] + len(receiver.receipts) == 110_000
+    assert told[Delivery] + len(receiver.receipts) == 110_000
     assert told[Absence] + len(receiver.absences) == 10_000
-    assert (kept() - before)["Stream"] < 100
+    assert (kept() - before)["OrderedStream"] < 100
 
 
 @pytest.mark.parametrize(("messages", "bytes_max"), [(1, 3_000), (150, 8_000)])
@@ -105,7 +105,9 @@ def hostile(rng: Random, honest: list[Data]) -> Iterator[Data]:
     """Frames that can be read, and make no sense together: no two fields agree."""
     seq = epoch = 0
     for frame in honest:
-        seq += rng.choice((1, 1, 1, 2, 5, 100, WINDOW, 2**31 - 1, -1, -2, -50, -WINDOW, -(2**31)))
+        seq += rng.choice(
+            (1, 1, 1, 2, 5, 100, WINDOW_SIZE, 2**31 - 1, -1, -2, -50, -WINDOW_SIZE, -(2**31))
+        )
         epoch += rng.choice((0,) * 60 + (1, -1, 2**15, 100))
         record = frame.record
         match rng.randrange(4):
@@ -139,11 +141,11 @@ def test_a_hostile_publisher_neither_stops_an_endpoint_nor_fills_it(name: str, s
     for frame, bad in zip(good, hostile(rng, good), strict=True):
         receiver.hear(bad, at=receiver.now + rng.choice((0, 100_000, 3 * MILLISECOND)))
         receiver.hear(frame)
-        arrivals = receiver.endpoint._arrivals[666]
+        arrivals = receiver.endpoint._images[666]
         bits = arrivals._recent.bit_length() + arrivals._older.bit_length()
-        assert bits <= 2 * WINDOW + 1
+        assert bits <= 2 * WINDOW_SIZE + 1
         for stream in arrivals.streams.values():
-            assert len(stream._held.waiting) <= 50
+            assert len(stream._buffer.messages) <= 50
             assert len(stream.missing) <= 50
             assert len(stream._blocking) <= 50
             assert len(stream._given_up) <= 50
@@ -182,7 +184,7 @@ def test_there_is_a_bound_on_what_is_only_assumed_to_be_missing() -> None:
 def test_of_what_may_match_or_not_no_more_is_waited_for_either() -> None:
     # Of a range no entry tells: each of a hundred may be for us.
     frames = published([1] * 102, size=100)
-    ordering = replace(literal(), bloom=None, latch=Constant(MILLISECOND), missing_max=5)
+    ordering = replace(literal(), bloom=None, latch=ConstantLatch(MILLISECOND), missing_max=5)
     receiver = Receiver("at >= 0", ordering)
     receiver.hear(frames[0], frames[101])
     assert len(receiver.endpoint._timers) == 5

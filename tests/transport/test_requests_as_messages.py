@@ -17,7 +17,7 @@ from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.transport.recovery import settings as recovery
 from penstock.transport.recovery.cache import CacheSettings
 from penstock.transport.recovery.settings import RecoverySettings
-from penstock.transport.requests_as_messages import Plain
+from penstock.transport.requests_as_messages import RequestsAsMessages
 from penstock.wire import encode
 from penstock.wire.frames.base import TrafficClass, TransportFrame
 from penstock.wire.frames.data import Data
@@ -121,7 +121,7 @@ def test_whoever_hears_a_request_by_its_class_hears_it_by_its_bits(data: st.Data
     asked = ENCODER.message_bits(message)
     by_class = any(ENCODER.filter_bits(f) & ~asked == 0 for f in predicate.filters)
     below = Straight()
-    Plain(below, ENCODER).subscribe(1, predicate, traffic=TrafficClass.REQUEST, now=0)
+    RequestsAsMessages(below, ENCODER).subscribe(1, predicate, traffic=TrafficClass.REQUEST, now=0)
     request = Request(
         pub=1, epoch=1, seq=1, requester=2, send_ts_us=0, age_100us=0, delay_100us=0, round=0,
         is_unicast=False, bloom=asked, bloom_bytes=32,
@@ -133,9 +133,9 @@ def test_whoever_hears_a_request_by_its_class_hears_it_by_its_bits(data: st.Data
         assert by_bits == by_class
 
 
-def offers(interest: str, number: int = 1) -> tuple[Plain[Data], Straight]:
+def offers(interest: str, number: int = 1) -> tuple[RequestsAsMessages[Data], Straight]:
     below = Straight()
-    plain = Plain(below, ENCODER)
+    plain = RequestsAsMessages(below, ENCODER)
     plain.subscribe(number, parse(interest), traffic=TrafficClass.REQUEST, now=0)
     return plain, below
 

@@ -35,7 +35,7 @@ from penstock.kernel.instant import MILLISECOND, Instant
 from penstock.kernel.machine import Deliver, Output, Port, Send
 from penstock.kernel.seeds import Seeds
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Receipt
+from penstock.transport.facts import Delivery
 from penstock.transport.settings import (
     DEFAULT,
     OFF,
@@ -151,7 +151,7 @@ def seconds(way: Way, encoder: Encoder, traffic: Traffic) -> float:
 def handed_over(way: Way, encoder: Encoder, traffic: Traffic) -> list[int]:
     """The numbers that the application gets, in that order: what is timed must be right."""
     items = [o.item for o in pump(receiver(way, encoder), traffic)[1] if isinstance(o, Deliver)]
-    return [item.frame.seq for item in items if isinstance(item, Receipt)]
+    return [item.frame.seq for item in items if isinstance(item, Delivery)]
 
 
 def pump(
@@ -183,7 +183,7 @@ def pump(
 
 def receiver(way: Way, encoder: Encoder) -> Endpoint[TransportFrame]:
     """An endpoint that has subscribed, and has heard nothing yet."""
-    endpoint = Endpoint(Straight(), pub=2, epoch=1, encoder=encoder)
+    endpoint = Endpoint(Straight(), endpoint_id=2, epoch=1, encoder=encoder)
     endpoint.subscribe(way.wanted, ordering=way.ordering, now=0)
     return endpoint
 
@@ -191,7 +191,7 @@ def receiver(way: Way, encoder: Encoder) -> Endpoint[TransportFrame]:
 def matching(way: Way, encoder: Encoder, count: int) -> Traffic:
     """So many messages that are wanted, in the order in which they left."""
     settings = EndpointSettings(record=way.record)
-    publisher = Endpoint(Straight(), pub=1, epoch=1, encoder=encoder, settings=settings)
+    publisher = Endpoint(Straight(), endpoint_id=1, epoch=1, encoder=encoder, settings=settings)
     rng = Seeds(1).rng("ordering", "messages")
     traffic: list[tuple[TransportFrame, Instant]] = []
     now = 0

@@ -15,7 +15,7 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.content.value import Value
 from penstock.kernel.seeds import Seeds
-from penstock.transport.record.reader import Listing, listing_of
+from penstock.transport.record.reader import MessageTags, tags_of
 from penstock.wire import decode, encode, size_of
 from penstock.wire.codec.record import Draft, EntryCodec
 from penstock.wire.frames.base import TrafficClass
@@ -39,7 +39,7 @@ def run(note: Note) -> Result:
     """DATA of ten attributes with a record of five, its record entries, and a PACKET of it."""
     messages = _stream(Seeds(1).rng("wire"))
     encoder = Encoder(b"bench")
-    tags = [listing_of(message, encoder) for message in messages]
+    tags = [tags_of(message, encoder) for message in messages]
     before = [Draft(_entry(listing)) for listing in tags[:RECORD]]
     frame = _frame(messages[RECORD], _record(EntryCodec(*tags[RECORD]), before))
     note("DATA")
@@ -87,7 +87,7 @@ def _value(rng: Random, i: int) -> Value:
     return number / 8 if i % 3 == 1 else f"value {number}"
 
 
-def _entry(listing: Listing) -> FingerprintEntry:
+def _entry(listing: MessageTags) -> FingerprintEntry:
     return FingerprintEntry(listing.presence, tuple(sorted(listing.values)))
 
 
@@ -113,7 +113,7 @@ def _frame(message: Message, record: Record) -> Data:
     )
 
 
-def _entries(tags: list[Listing]) -> list[Case]:
+def _entries(tags: list[MessageTags]) -> list[Case]:
     codec, entry = EntryCodec(*tags[1]), _entry(tags[0])
     packed = codec.pack(entry)
     stranger = EntryCodec(entry.presence, tuple(range(ATTRIBUTES)))
@@ -127,7 +127,7 @@ def _entries(tags: list[Listing]) -> list[Case]:
     ]
 
 
-def _next_record(tags: list[Listing]) -> Callable[[], Record]:
+def _next_record(tags: list[MessageTags]) -> Callable[[], Record]:
     turn = cycle([(listing, _entry(listing)) for listing in tags])
     before: deque[Draft] = deque(maxlen=RECORD)
 

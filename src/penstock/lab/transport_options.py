@@ -30,7 +30,7 @@ from penstock.lab.schema.transport import (
 )
 from penstock.transport.congestion import settings as congestion
 from penstock.transport.congestion.settings import CongestionSettings
-from penstock.transport.order.latch import Conditional
+from penstock.transport.order.latch import ConditionalLatch
 from penstock.transport.recovery import settings as recovery
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
@@ -59,7 +59,7 @@ def ordering_settings(ordering: Ordering) -> OrderingSettings:
         case DefaultOrdering():
             settings = replace(
                 DEFAULT,
-                latch=Conditional(ordering.chance),
+                latch=ConditionalLatch(ordering.chance),
                 record_used=ordering.record,
                 empirical=ordering.empirical,
             )

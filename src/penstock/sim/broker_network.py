@@ -136,7 +136,7 @@ class BrokerNetwork:
             client.link_up(now=now)
             endpoint = Endpoint[Any](
                 client,
-                pub=pub,
+                endpoint_id=pub,
                 epoch=epoch,
                 encoder=self._encoder,
                 settings=settings,

@@ -105,4 +105,4 @@ class Application(_Paced[Endpoint[Any]]):
             self._published(machine.publish(self._make(), now=now))
         else:
             # It is told of when it leaves.
-            machine.offer(self._make(), now=now)
+            machine.submit(self._make(), now=now)

@@ -32,7 +32,6 @@ from penstock.trace.control_kind import ControlKind
 from penstock.trace.fates import DropReason, HopDecision, PublisherFate, ReceiverFate
 from penstock.trace.records import (
     Arrival,
-    Delivery,
     Drop,
     Edge,
     Expected,
@@ -44,9 +43,12 @@ from penstock.trace.records import (
     Request,
     Signal,
 )
+from penstock.trace.records import (
+    Delivery as DeliveryRow,
+)
 from penstock.tracefile.retention import Recording
 from penstock.transport.congestion.facts import Acknowledged, Echoed, Reported
-from penstock.transport.facts import Absence, Departed, Dropped, Receipt, Unseen
+from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Sent, Unseen
 from penstock.transport.recovery.facts import Answered, Asked, Told
 from penstock.wire import size_of
 from penstock.wire.codec.message import size_message
@@ -119,7 +121,7 @@ class Recorder(Observer):
         self.outlets: Final = Outlets(deliver=self._on_deliver, record=self._on_record)
         self.tells: Final = recording.wants(Hop)
         self._wants_expected: Final = recording.wants(Expected)
-        self._wants_deliveries: Final = recording.wants(Delivery)
+        self._wants_deliveries: Final = recording.wants(DeliveryRow)
         self._wants_losses: Final = recording.wants(Loss)
         self._publishers: Final[dict[int, _Publisher]] = {}
         self._endpoints: Final[dict[int, str]] = {}
@@ -213,13 +215,13 @@ class Recorder(Observer):
 
     def _on_deliver(self, host: Host[Any, Any], output: Deliver) -> None:
         item = output.item
-        if type(item) is Receipt:
+        if type(item) is Delivery:
             if self._wants_deliveries:
                 self._on_receipt(host.name, item)
         elif type(item) is Absence:
             if self._wants_losses:
                 self._on_absence(host.name, item)
-        elif type(item) is Dropped:
+        elif type(item) is DroppedAtSource:
             self._on_dropped(host, item)
         elif type(item) is not Unseen:
             assert type(item) is Data, f"{host.name} delivered {item!r}"
@@ -232,27 +234,27 @@ class Recorder(Observer):
         if not self._wants_deliveries:
             return
         now = a.arrived_ns
-        delivery = Delivery(
+        delivery = DeliveryRow(
             UNORDERED, subscriber, a.publisher, a.epoch, a.seq,
             a.published_ns, now, now, None, _DELIVERED,
         )  # fmt: skip
         self._add(delivery)
 
-    def _on_receipt(self, subscriber: str, receipt: Receipt) -> None:
+    def _on_receipt(self, subscriber: str, receipt: Delivery) -> None:
         """Its times are of the host's own clock: only what lies between them counts."""
         network = self._network
         assert network is not None
         now = network.world.events.now
         frame, fate = receipt.frame, receipt.fate
         publisher, seq = self._publishers[frame.pub], frame.seq
-        delivery = Delivery(
+        delivery = DeliveryRow(
             network.orderings[subscriber][receipt.subscription],
             subscriber,
             publisher.name,
             frame.epoch,
             seq,
             publisher.published_ns[seq],
-            now - receipt.ended_ns + receipt.arrived_ns,
+            now - receipt.resolved_ns + receipt.arrived_ns,
             None if fate is _DROPPED_LATE else now,
             receipt.latch_ns,
             fate,
@@ -286,7 +288,7 @@ class Recorder(Observer):
             self._on_asked(host, row)
         elif isinstance(row, Answered):
             self._on_answered(host, row)
-        elif isinstance(row, Departed):
+        elif isinstance(row, Sent):
             self.published(row.frame, row.waited_ns)
         elif isinstance(row, Reported):
             self._on_reported(host, row)
@@ -345,7 +347,7 @@ class Recorder(Observer):
         kind = _CONTROL_KINDS[type(frame)]
         self._add(Signal(host.name, publisher, kind, now, size_of(frame)))
 
-    def _on_dropped(self, host: Host[Any, Any], dropped: Dropped) -> None:
+    def _on_dropped(self, host: Host[Any, Any], dropped: DroppedAtSource) -> None:
         self._unsent(host, dropped.message, dropped.waited_ns, _DROPPED)
 
     def _unsent(

@@ -33,19 +33,19 @@ from penstock.trace.fates import ReceiverFate
 from penstock.transport.congestion.controller import Congestion
 from penstock.transport.congestion.quotas import check_weight
 from penstock.transport.congestion.receiver.feedback_sender import Said
-from penstock.transport.facts import Absence, Departed, Dropped, Loss, Receipt, Unseen
-from penstock.transport.inbox import Address
+from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Loss, Sent, Unseen
+from penstock.transport.inbox import UnicastInbox
 from penstock.transport.network import Carried, Network
-from penstock.transport.order.missing import Missing
+from penstock.transport.order.missing import MissingEntry
 from penstock.transport.publish.congestion_header import NO_HEAD, Head
-from penstock.transport.publish.sequencer import Publisher
-from penstock.transport.receive.inbound import Reception
-from penstock.transport.receive.subscriptions import Subscription, Wish
+from penstock.transport.publish.sequencer import Sequencer
+from penstock.transport.receive.inbound import Inbound
+from penstock.transport.receive.subscriptions import SharedInterest, StreamContext
 from penstock.transport.recovery.admission import Admission
 from penstock.transport.recovery.facts import Identity
 from penstock.transport.recovery.facts import Said as Recorded
 from penstock.transport.recovery.recovery import Recovery
-from penstock.transport.requests_as_messages import Plain
+from penstock.transport.requests_as_messages import RequestsAsMessages
 from penstock.transport.settings import DEFAULT, EndpointSettings, OrderingSettings
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
@@ -53,14 +53,14 @@ from penstock.wire.frames.data import Data
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
 
 
-class LossListener(Protocol):
+class LossObserver(Protocol):
     """Recovery or congestion control: hears of losses; there is none unless it is given."""
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:
         """A number is lost, or it came after all and never was."""
 
 
-class Endpoint(Reception, Generic[Carried]):
+class Endpoint(Inbound, Generic[Carried]):
     """A machine over `network`; `Deliver.item` is a `facts.Receipt`, an `Absence` or an `Unseen`.
 
     `pub` is the number that this endpoint publishes under, `epoch` one that is
@@ -72,56 +72,62 @@ class Endpoint(Reception, Generic[Carried]):
         self,
         network: Network[Carried],
         *,
-        pub: int,
+        endpoint_id: int,
         epoch: int,
         encoder: Encoder,
         settings: EndpointSettings | None = None,
-        listeners: Sequence[LossListener] = (),
+        observers: Sequence[LossObserver] = (),
         draw: Callable[[], float] | None = None,
         admission: Admission | None = None,
     ) -> None:
         # What is below, for a driver that must tell it of links.
         self.network: Final = network
         super().__init__(encoder, settings or EndpointSettings())
-        self._publisher: Final = Publisher(pub, epoch, encoder, self._settings)
-        self._listeners = tuple(listeners)
-        self._numbers: Final = count(1)
-        self._subscriptions: Final[dict[int, Subscription]] = {}
+        self._sequencer: Final = Sequencer(endpoint_id, epoch, encoder, self._settings)
+        self._loss_observers = tuple(observers)
+        self._subscription_ids: Final = count(1)
+        self._subscriptions: Final[dict[int, StreamContext]] = {}
         # What is kept for others only, by the numbers of the offers.
-        self._offers: Final[dict[int, Wish]] = {}
-        self._timers: Final[Timers[Missing]] = Timers()
-        self._out: Final[deque[Output[Carried]]] = deque()
-        self._losses: Final[deque[tuple[Loss, Instant]]] = deque()
+        self._cache_interests: Final[dict[int, SharedInterest]] = {}
+        self._timers: Final[Timers[MissingEntry]] = Timers()
+        self._outputs: Final[deque[Output[Carried]]] = deque()
+        self._pending_losses: Final[deque[tuple[Loss, Instant]]] = deque()
         self._now: Instant = 0
         recovery, congestion = self._settings.recovery, self._settings.congestion
         if (recovery or congestion) is not None and draw is None:
             raise UsageError(
                 "recovery and congestion control need chance: give the endpoint a draw"
             )
-        below = network
+        adapted_network = network
         if recovery is not None and recovery.requests_as == "message":
-            below = Plain(network, encoder, self._numbers)
-        self._address: Final = Address(pub, below, self._numbers)
+            adapted_network = RequestsAsMessages(network, encoder, self._subscription_ids)
+        self._inbox: Final = UnicastInbox(endpoint_id, adapted_network, self._subscription_ids)
         if congestion is not None:
             assert draw is not None
             self.congestion = Congestion(
-                pub, epoch, congestion, encoder, draw=draw, send=self._say, counters=self.counters
+                endpoint_id,
+                epoch,
+                congestion,
+                encoder,
+                draw=draw,
+                send=self._send_control,
+                counters=self.counters,
             )
-            self._listeners = (*self._listeners, self.congestion)
+            self._loss_observers = (*self._loss_observers, self.congestion)
         if recovery is not None:
             assert draw is not None
             self.recovery = Recovery(
-                Identity(pub, epoch, encoder),
+                Identity(endpoint_id, epoch, encoder),
                 recovery,
-                below,
+                adapted_network,
                 self,
-                self._address,
-                numbers=self._numbers,
+                self._inbox,
+                numbers=self._subscription_ids,
                 draw=draw,
                 counters=self.counters,
                 admission=admission or self.congestion,
             )
-            self._listeners = (*self._listeners, self.recovery)
+            self._loss_observers = (*self._loss_observers, self.recovery)
 
     # What the application does.
 
@@ -130,50 +136,52 @@ class Endpoint(Reception, Generic[Carried]):
         if self.congestion is not None:
             raise UsageError("congestion control decides when messages leave: offer it instead")
         self._now = now
-        return self._depart(message, NO_HEAD, now)
+        return self._send(message, NO_HEAD, now)
 
-    def offer(self, message: Message, *, now: Instant) -> None:
+    def submit(self, message: Message, *, now: Instant) -> None:
         """Sends it when its turn comes, perhaps at once; or delivers that it, or another, is lost.
 
         `facts.Departed` is recorded when it leaves.
         """
         self._now = now
-        self._publisher.check(message)
+        self._sequencer.check_size(message)
         if self.congestion is None:
-            self._out.append(Record(Departed(self._depart(message, NO_HEAD, now))))
+            self._outputs.append(Record(Sent(self._send(message, NO_HEAD, now))))
             return
-        self._address.make_known(now)
+        self._inbox.open(now)
         dropped = self.congestion.offer(message, now)
         if dropped is not None:
             self.counters["dropped_at_source"] += 1
-            self._out.append(Deliver(Dropped(dropped.message, now, now - dropped.since_ns)))
-        self._release(now)
+            self._outputs.append(
+                Deliver(DroppedAtSource(dropped.message, now, now - dropped.since_ns))
+            )
+        self._send_ready(now)
 
     @property
-    def is_full(self) -> bool:
+    def send_queue_is_full(self) -> bool:
         """Whether so many messages wait to leave that whoever publishes should wait, too."""
         return self.congestion is not None and self.congestion.is_full
 
-    def has_room(self, message: Message, *, now: Instant) -> bool:
+    def has_room_for(self, message: Message, *, now: Instant) -> bool:
         """Whether whoever publishes this one need not wait."""
         return self.congestion is None or self.congestion.has_room(message, now)
 
     @property
-    def waiting(self) -> int:
+    def queued_messages(self) -> int:
         """Messages that were offered, and have not left."""
         return 0 if self.congestion is None else self.congestion.waiting
 
-    def _release(self, now: Instant) -> None:
+    def _send_ready(self, now: Instant) -> None:
         """Sends what may leave."""
         assert self.congestion is not None
-        for each, head in self.congestion.ready(now):
-            frame = self._depart(each.message, head, now)
-            self._out.append(Record(Departed(frame, now - each.since_ns)))
+        for queued, header in self.congestion.ready(now):
+            frame = self._send(queued.message, header, now)
+            self._outputs.append(Record(Sent(frame, now - queued.since_ns)))
         self.congestion.settle(now)
 
-    def _depart(self, message: Message, head: Head, now: Instant) -> Data:
-        flows = () if self.recovery is None else self.recovery.flows_of(message)
-        frame = self._publisher.frame(message, now, flows, head)
+    def _send(self, message: Message, header: Head, now: Instant) -> Data:
+        flow_tags = () if self.recovery is None else self.recovery.flows_of(message)
+        frame = self._sequencer.next_frame(message, now, flow_tags, header)
         self.network.publish(frame, now=now)
         if self.recovery is not None:
             self.recovery.published(frame, now)
@@ -193,50 +201,54 @@ class Endpoint(Reception, Generic[Carried]):
         of equal predicates the one that comes last says it.
         """
         check_weight(weight)
-        number = next(self._numbers)
-        wish = self._wish(number, predicate, now)
+        subscription_id = next(self._subscription_ids)
+        interest = self._acquire_interest(subscription_id, predicate, now)
         recovery = self._settings.recovery
-        subscription = Subscription(
-            number,
-            wish,
+        subscription = StreamContext(
+            subscription_id,
+            interest,
             ordering,
             timers=self._timers,
-            timers_max=self._settings.missing_max,
-            put_out=self._put_out,
-            on_loss=self._tell_loss,
+            timers_max=self._settings.missing_total_max,
+            deliver=self._deliver,
+            on_loss=self._queue_loss,
             counters=self.counters,
-            repairs_within_ns=None if recovery is None else recovery.give_up_ns,
+            repair_timeout_ns=None if recovery is None else recovery.give_up_ns,
         )
-        wish.subscriptions[number] = self._subscriptions[number] = subscription
+        interest.subscriptions[subscription_id] = self._subscriptions[subscription_id] = (
+            subscription
+        )
         if self.congestion is not None:
-            self.congestion.weigh(wish.number, weight)
-        return number
+            self.congestion.weigh(interest.interest_id, weight)
+        return subscription_id
 
-    def adjust(self, subscription: int, ordering: OrderingSettings, *, now: Instant) -> None:
+    def reconfigure(self, subscription: int, ordering: OrderingSettings, *, now: Instant) -> None:
         """Changes how a subscription orders, from now on."""
-        adjusted = self._subscription(subscription)
+        context = self._subscription(subscription)
         streams = [
-            a.streams[subscription] for a in self._arrivals.values() if subscription in a.streams
+            image.streams[subscription]
+            for image in self._images.values()
+            if subscription in image.streams
         ]
         if ordering.latch is None:
             for stream in streams:
-                stream.suspend(now)
-        adjusted.order_by(ordering)
+                stream.stop_ordering(now)
+        context.set_ordering(ordering)
         if ordering.latch is not None:
             for stream in streams:
-                stream.adjust(now)
-        self._tell_listeners()
+                stream.reconfigure(now)
+        self._route_losses()
 
     def unsubscribe(self, subscription: int, *, now: Instant) -> None:
         """Hands over what is held, and ends the subscription: nothing comes after that."""
         self._now = now
-        wish = self._subscription(subscription).wish
+        interest = self._subscription(subscription).interest
         self._close_streams(subscription, now)
-        del self._subscriptions[subscription], wish.subscriptions[subscription]
-        self._let_go(wish, now)
-        self._tell_listeners()
+        del self._subscriptions[subscription], interest.subscriptions[subscription]
+        self._release_interest(interest, now)
+        self._route_losses()
 
-    def volunteer(self, predicate: Predicate, *, now: Instant) -> int:
+    def open_cache(self, predicate: Predicate, *, now: Instant) -> int:
         """Keeps what matches for those who lose it, and hands nothing over; returns a number."""
         recovery = self._settings.recovery
         if recovery is None or not recovery.volunteers:
@@ -244,49 +256,56 @@ class Endpoint(Reception, Generic[Carried]):
                 "to keep messages for others takes recovery: give a RecoverySettings"
                 " whose volunteers is true"
             )
-        number = next(self._numbers)
-        wish = self._offers[number] = self._wish(number, predicate, now)
-        wish.offers.add(number)
-        return number
+        cache_id = next(self._subscription_ids)
+        interest = self._cache_interests[cache_id] = self._acquire_interest(
+            cache_id, predicate, now
+        )
+        interest.cache_ids.add(cache_id)
+        return cache_id
 
-    def withdraw(self, offer: int, *, now: Instant) -> None:
+    def close_cache(self, cache_id: int, *, now: Instant) -> None:
         """Ends what `volunteer` began; what is kept still serves those who ask for the rest."""
-        wish = self._offers.pop(offer, None)
-        if wish is None:
-            raise UsageError(f"there is no offer {offer}: it was withdrawn, or never made")
+        interest = self._cache_interests.pop(cache_id, None)
+        if interest is None:
+            raise UsageError(f"there is no offer {cache_id}: it was withdrawn, or never made")
         self._now = now
-        wish.offers.remove(offer)
-        self._let_go(wish, now)
+        interest.cache_ids.remove(cache_id)
+        self._release_interest(interest, now)
 
     # What is wanted, once each.
 
-    def _wish(self, number: int, predicate: Predicate, now: Instant) -> Wish:
+    def _acquire_interest(
+        self, interest_id: int, predicate: Predicate, now: Instant
+    ) -> SharedInterest:
         self._now = now
-        wish = self._wishes.get(predicate)
-        if wish is None:
-            wish = Wish(number, predicate, self._encoder)
-            self.network.subscribe(number, predicate, now=now)
-            self._wishes[predicate] = self._numbered[number] = wish
-            self._index_wish(wish)
+        interest = self._interests_by_predicate.get(predicate)
+        if interest is None:
+            interest = SharedInterest(interest_id, predicate, self._encoder)
+            self.network.subscribe(interest_id, predicate, now=now)
+            self._interests_by_predicate[predicate] = self._interests_by_id[interest_id] = interest
+            self._index_interest(interest)
             if self.recovery is not None:
-                self.recovery.subscribed(number, predicate, now)
+                self.recovery.subscribed(interest_id, predicate, now)
             if self.congestion is not None:
-                self._address.make_known(now)
-                self.congestion.subscribed(number, predicate)
-        return wish
+                self._inbox.open(now)
+                self.congestion.subscribed(interest_id, predicate)
+        return interest
 
-    def _let_go(self, wish: Wish, now: Instant) -> None:
+    def _release_interest(self, interest: SharedInterest, now: Instant) -> None:
         """Takes it back from the network, unless somebody else has it too."""
-        if wish.subscriptions or wish.offers:
+        if interest.subscriptions or interest.cache_ids:
             return
-        del self._wishes[wish.predicate], self._numbered[wish.number]
+        del (
+            self._interests_by_predicate[interest.predicate],
+            self._interests_by_id[interest.interest_id],
+        )
         if self._index is not None:
-            self._index.remove(wish.number)
-        self.network.unsubscribe(wish.number, now=now)
+            self._index.remove(interest.interest_id)
+        self.network.unsubscribe(interest.interest_id, now=now)
         if self.recovery is not None:
-            self.recovery.unsubscribed(wish.number, now)
+            self.recovery.unsubscribed(interest.interest_id, now)
         if self.congestion is not None:
-            self.congestion.unsubscribed(wish.number, wish.predicate, now)
+            self.congestion.unsubscribed(interest.interest_id, interest.predicate, now)
 
     # What the driver does.
 
@@ -294,24 +313,24 @@ class Endpoint(Reception, Generic[Carried]):
         """Takes a frame from the network."""
         self._now = now
         self.network.receive(frame, via=via, now=now)
-        self._hear(now)
-        if self._losses:
-            self._tell_listeners()
+        self._drain_network(now)
+        if self._pending_losses:
+            self._route_losses()
         if self.congestion is not None and self.congestion.waiting:
             # What came may have made a flow quicker, or let it go.
-            self._release(now)
+            self._send_ready(now)
 
     def wake(self, *, now: Instant) -> None:
         """Runs everything that is due."""
         self._now = now
         self.network.wake(now=now)
-        self._hear(now)
+        self._drain_network(now)
         for missing in self._timers.due(now):
-            missing.stream.ring(missing, now)
-        self._tell_listeners()
+            missing.stream.on_timer(missing, now)
+        self._route_losses()
         if self.congestion is not None:
             self.congestion.wake(now)
-            self._release(now)
+            self._send_ready(now)
         # After that: what leaves may fill a digest, which is due at once.
         if self.recovery is not None:
             self.recovery.wake(now=now)
@@ -326,75 +345,77 @@ class Endpoint(Reception, Generic[Carried]):
 
     def poll(self) -> Output[Carried] | None:
         """The next thing to do."""
-        if self._out:
-            return self._out.popleft()
+        if self._outputs:
+            return self._outputs.popleft()
         output = self.network.poll()
         if type(output) is not Deliver:
             return output
         # The network below was told something by others than us.
-        self._take(output.item, self._now)
-        self._tell_listeners()
+        self._on_frame(output.item, self._now)
+        self._route_losses()
         return self.poll()
 
     # What comes in.
 
-    def _hear(self, now: Instant) -> None:
+    def _drain_network(self, now: Instant) -> None:
         """Takes what the network below puts out: messages for us, and frames to send."""
         poll = self.network.poll
         while (output := poll()) is not None:
             if type(output) is Deliver:
-                self._take(output.item, now)
+                self._on_frame(output.item, now)
             else:
-                self._out.append(output)
+                self._outputs.append(output)
 
-    def _take(self, item: object, now: Instant) -> None:
+    def _on_frame(self, item: object, now: Instant) -> None:
         if type(item) is Data:
             if item.is_marked:
                 # It was not lost, and is kept as its publisher sent it.
                 item = msgspec.structs.replace(item, is_marked=False)
-                self._on_data(item, now, is_marked=True)
+                self.on_data(item, now, is_marked=True)
             else:
-                self._on_data(item, now)
+                self.on_data(item, now)
         elif not isinstance(item, TransportFrame) or not (
             (self.recovery is not None and self.recovery.take(item, now))
             or (self.congestion is not None and self.congestion.take(item, now))
         ):
             self.counters["not_data"] += 1
 
-    def _say(self, said: Said, now: Instant) -> None:
+    def _send_control(self, fact: Said, now: Instant) -> None:
         """To one other endpoint, about congestion."""
-        self._out.append(Record(said))
-        self.network.publish(said.frame, now=now)
+        self._outputs.append(Record(fact))
+        self.network.publish(fact.frame, now=now)
 
     def tell(self, fact: Recorded) -> None:
         """For the trace."""
-        self._out.append(Record(fact))
+        self._outputs.append(Record(fact))
 
-    def _subscription(self, number: int) -> Subscription:
-        found = self._subscriptions.get(number)
+    def _subscription(self, subscription_id: int) -> StreamContext:
+        found = self._subscriptions.get(subscription_id)
         if found is None:
-            raise UsageError(f"there is no subscription {number}: it was ended, or never begun")
+            raise UsageError(
+                f"there is no subscription {subscription_id}: it was ended, or never begun"
+            )
         return found
 
     # What goes out.
 
-    def _put_out(self, fact: Receipt | Absence | Unseen) -> None:
-        self._out.append(Deliver(fact))
+    def _deliver(self, fact: Delivery | Absence | Unseen) -> None:
+        self._outputs.append(Deliver(fact))
         if (
             self.recovery is not None
             and type(fact) is Absence
             and fact.resolution is _GIVEN_UP
-            and not self._is_lost(fact.id)
+            and not self._is_awaited(fact.id)
         ):
             self.recovery.forget(fact.id)
 
-    def _tell_loss(self, loss: Loss, now: Instant) -> None:
+    def _queue_loss(self, loss: Loss, now: Instant) -> None:
         """Not at once: a listener may do anything, and a stream is in the middle of something."""
-        if self._listeners:
-            self._losses.append((loss, now))
+        if self._loss_observers:
+            self._pending_losses.append((loss, now))
 
-    def _tell_listeners(self) -> None:
-        while self._losses:
-            loss, now = self._losses.popleft()
-            for listener in self._listeners:
-                listener.on_loss(loss, now=now)
+    def _route_losses(self) -> None:
+        while self._pending_losses:
+            loss, now = self._pending_losses.popleft()
+            for observer in self._loss_observers:
+                observer.on_loss(loss, now=now)

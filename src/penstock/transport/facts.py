@@ -15,20 +15,20 @@ import msgspec
 from penstock.content.message import Message
 from penstock.kernel.instant import Duration, Instant
 from penstock.trace.fates import Life, MissingState, ReceiverFate
-from penstock.transport.record.matcher import Glimpse
+from penstock.transport.record.matcher import RecordMatch
 from penstock.wire.frames.data import Data, MessageId
 
 # What told that a number is missing.
-FoundBy: TypeAlias = Literal["record", "digest", "flow_seq"]
+DetectedBy: TypeAlias = Literal["record", "digest", "flow_seq"]
 
 
-class Receipt(msgspec.Struct, frozen=True, gc=False):
+class Delivery(msgspec.Struct, frozen=True, gc=False):
     """A message that arrived; the application gets it unless its fate is `dropped_late`."""
 
     subscription: int
     frame: Data
     arrived_ns: Instant
-    ended_ns: Instant
+    resolved_ns: Instant
     # The latch it waited under; None when it did not wait.
     latch_ns: Duration | None
     fate: ReceiverFate
@@ -40,7 +40,7 @@ class Absence(msgspec.Struct, frozen=True, gc=False):
     subscription: int
     id: MessageId
     detected_ns: Instant
-    found_by: FoundBy
+    found_by: DetectedBy
     # When it was declared lost, if it was.
     lost_ns: Instant | None
     # The last state before its end, and the end.
@@ -68,7 +68,7 @@ class Unseen(msgspec.Struct, frozen=True, gc=False):
     ended_ns: Instant
 
 
-class Dropped(msgspec.Struct, frozen=True, gc=False):
+class DroppedAtSource(msgspec.Struct, frozen=True, gc=False):
     """A message that never left: too many waited for their turn."""
 
     message: Message
@@ -77,7 +77,7 @@ class Dropped(msgspec.Struct, frozen=True, gc=False):
     waited_ns: Duration = 0
 
 
-class Departed(msgspec.Struct, frozen=True, gc=False):
+class Sent(msgspec.Struct, frozen=True, gc=False):
     """For the trace: a message's turn has come, and it leaves now."""
 
     frame: Data
@@ -93,5 +93,5 @@ class Loss(msgspec.Struct, frozen=True, gc=False):
     # By our own clock: when a message came that it would have come with, had it left with that.
     due_ns: Instant
     # What is known of its content.
-    glimpse: Glimpse | None
+    glimpse: RecordMatch | None
     is_retracted: bool

@@ -10,19 +10,23 @@ from penstock.transport.network import Carried, Network
 from penstock.wire.frames.control_routing import to_endpoint
 
 
-class Address(Generic[Carried]):
+class UnicastInbox(Generic[Carried]):
     """Asks the network, once, for what is sent to this endpoint."""
 
-    __slots__ = ("_is_known", "_me", "_network", "_numbers")
+    __slots__ = ("_endpoint_id", "_is_open", "_network", "_subscription_ids")
 
-    def __init__(self, me: int, network: Network[Carried], numbers: Iterator[int]) -> None:
-        self._me: Final = me
+    def __init__(
+        self, endpoint_id: int, network: Network[Carried], subscription_ids: Iterator[int]
+    ) -> None:
+        self._endpoint_id: Final = endpoint_id
         self._network: Final = network
-        self._numbers: Final = numbers
-        self._is_known = False
+        self._subscription_ids: Final = subscription_ids
+        self._is_open = False
 
-    def make_known(self, now: Instant) -> None:
+    def open(self, now: Instant) -> None:
         """From now on others can answer."""
-        if not self._is_known:
-            self._is_known = True
-            self._network.subscribe(next(self._numbers), to_endpoint(self._me), now=now)
+        if not self._is_open:
+            self._is_open = True
+            self._network.subscribe(
+                next(self._subscription_ids), to_endpoint(self._endpoint_id), now=now
+            )

@@ -25,17 +25,20 @@ from penstock.wire.frames.control_routing import answering
 _SETS_MAX: Final = 2
 
 
-class Plain(Generic[Carried]):
+class RequestsAsMessages(Generic[Carried]):
     """Implements `Network` over `network`, of whose subscriptions `numbers` names new ones."""
 
     def __init__(
-        self, network: Network[Carried], encoder: Encoder, numbers: Iterator[int] | None = None
+        self,
+        network: Network[Carried],
+        encoder: Encoder,
+        subscription_ids: Iterator[int] | None = None,
     ) -> None:
         self._network: Final = network
         self._encoder: Final = encoder
-        self._numbers: Final = count(1) if numbers is None else numbers
+        self._subscription_ids: Final = count(1) if subscription_ids is None else subscription_ids
         # By the number of one here, those of the network below: one offer may take several.
-        self._below: Final[dict[int, list[int]]] = {}
+        self._network_ids: Final[dict[int, list[int]]] = {}
 
     # What the transport does.
 
@@ -56,18 +59,20 @@ class Plain(Generic[Carried]):
     ) -> None:
         """Asks for messages, or for the bits of requests for them."""
         self.unsubscribe(subscription, now=now)
-        parts = [predicate] if traffic is TrafficClass.DATA else self._offers(predicate)
-        numbers = self._below[subscription] = [next(self._numbers) for _ in parts]
-        for number, part in zip(numbers, parts, strict=True):
-            self._network.subscribe(number, part, now=now)
+        parts = [predicate] if traffic is TrafficClass.DATA else self._request_filters(predicate)
+        network_ids = self._network_ids[subscription] = [
+            next(self._subscription_ids) for _ in parts
+        ]
+        for network_id, part in zip(network_ids, parts, strict=True):
+            self._network.subscribe(network_id, part, now=now)
 
     def unsubscribe(self, subscription: int, *, now: Instant) -> None:
         """Takes all of it back."""
-        for number in self._below.pop(subscription, ()):
-            self._network.unsubscribe(number, now=now)
+        for network_id in self._network_ids.pop(subscription, ()):
+            self._network.unsubscribe(network_id, now=now)
 
-    def _offers(self, predicate: Predicate) -> list[Predicate]:
-        sets = _widest(map(self._encoder.filter_bits, predicate.filters))
+    def _request_filters(self, predicate: Predicate) -> list[Predicate]:
+        sets = _minimal_sets(map(self._encoder.filter_bits, predicate.filters))
         return [answering(sets[i : i + _SETS_MAX]) for i in range(0, len(sets), _SETS_MAX)]
 
     # What the driver does.
@@ -89,10 +94,10 @@ class Plain(Generic[Carried]):
         return self._network.poll()
 
 
-def _widest(sets: Iterable[int]) -> list[int]:
+def _minimal_sets(sets: Iterable[int]) -> list[int]:
     """Without those that others lie within: who hears the others' requests hears theirs."""
-    kept: list[int] = []
-    for own in sorted(sets, key=int.bit_count):
-        if not any(subset(other, own) for other in kept):
-            kept.append(own)
-    return kept
+    minimal: list[int] = []
+    for candidate in sorted(sets, key=int.bit_count):
+        if not any(subset(other, candidate) for other in minimal):
+            minimal.append(candidate)
+    return minimal

@@ -15,7 +15,7 @@ from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.order import delay_estimator, latch
 from penstock.transport.order.delay_estimator import EstimatorSettings
-from penstock.transport.order.latch import CHANCE_MIN, LATCH_MAX, Conditional, Latch
+from penstock.transport.order.latch import LATCH_MAX_NS, PROBABILITY_MIN, ConditionalLatch, Latch
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire.limits import RECORD_ENTRIES_MAX
 
@@ -25,7 +25,7 @@ class OrderingSettings:
     """How one subscription orders each publisher's messages."""
 
     # None hands messages over as they arrive.
-    latch: Latch | None = field(default_factory=Conditional)
+    latch: Latch | None = field(default_factory=ConditionalLatch)
     # Where the parametric latch does not fit what is seen, the seen lateness takes its place.
     empirical: bool = True
     estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
@@ -39,7 +39,7 @@ class OrderingSettings:
     # Test entries as Bloom sets of this size, as the paper does, instead of by fingerprints.
     bloom: BloomParams | None = None
     # No message waits longer, whatever the latch says.
-    max_delay_ns: Duration = LATCH_MAX
+    max_delay_ns: Duration = LATCH_MAX_NS
     late: Literal["deliver", "drop"] = "deliver"
     # [F12] A loss is declared when so small a share of the losses would be false; 0 declares it
     # as soon as the latch is over.
@@ -52,16 +52,16 @@ class OrderingSettings:
     missing_max: int = 1_000
 
     def __post_init__(self) -> None:
-        if not 0 <= self.max_delay_ns <= LATCH_MAX:
-            raise UsageError(f"max_delay lies within 0 and {LATCH_MAX / SECOND:g} s")
+        if not 0 <= self.max_delay_ns <= LATCH_MAX_NS:
+            raise UsageError(f"max_delay lies within 0 and {LATCH_MAX_NS / SECOND:g} s")
         if self.late not in ("deliver", "drop"):
             raise UsageError(f"late is 'deliver' or 'drop', not {self.late!r}")
         if not 0 <= self.record_used <= RECORD_ENTRIES_MAX:
             raise UsageError(f"record_used lies within 0 and {RECORD_ENTRIES_MAX}")
-        if self.loss_share and not CHANCE_MIN <= self.loss_share <= 1:
-            raise UsageError(f"loss_share is 0, or lies within {CHANCE_MIN:g} and 1")
-        if not 0 <= self.hold_for_repair_ns <= LATCH_MAX:
-            raise UsageError(f"hold_for_repair lies within 0 and {LATCH_MAX / SECOND:g} s")
+        if self.loss_share and not PROBABILITY_MIN <= self.loss_share <= 1:
+            raise UsageError(f"loss_share is 0, or lies within {PROBABILITY_MIN:g} and 1")
+        if not 0 <= self.hold_for_repair_ns <= LATCH_MAX_NS:
+            raise UsageError(f"hold_for_repair lies within 0 and {LATCH_MAX_NS / SECOND:g} s")
         if self.held_max < 1 or self.missing_max < 1 or self.remember_ns < 0:
             raise UsageError("held_max and missing_max are at least 1, remember_ns at least 0")
 
@@ -75,7 +75,7 @@ def literal(
 ) -> OrderingSettings:
     """Algorithm 3.1, a loss being declared when the latch is over; P-x-y of the paper."""
     return OrderingSettings(
-        latch=latch.Literal(chance, as_printed),
+        latch=latch.LiteralLatch(chance, as_printed),
         empirical=False,
         estimator=delay_estimator.LITERAL,
         record_used=record_used,
@@ -89,7 +89,7 @@ def literal(
 def constant(latch_ns: Duration, *, record_used: int = 0) -> OrderingSettings:
     """The same latch for all; CST-t of the paper, which knows no record."""
     return OrderingSettings(
-        latch=latch.Constant(latch_ns), empirical=False, record_used=record_used
+        latch=latch.ConstantLatch(latch_ns), empirical=False, record_used=record_used
     )
 
 
@@ -124,16 +124,20 @@ class EndpointSettings:
     # Publishers remembered; those heard longest ago are forgotten first.
     publishers_max: int = 16_384
     # Numbers missing, of all publishers and subscriptions together.
-    missing_max: int = 65_536
+    missing_total_max: int = 65_536
     # The rate in headers is that of the last so long.
-    rate_over_ns: Duration = SECOND
+    send_rate_interval_ns: Duration = SECOND
     # How lost messages are got back; None for not at all.
     recovery: RecoverySettings | None = None
     # How what is published is slowed down to what the network bears; None for not at all.
     congestion: CongestionSettings | None = None
 
     def __post_init__(self) -> None:
-        if min(self.publishers_max, self.missing_max) < 1 or self.rate_over_ns < MILLISECOND:
+        if (
+            min(self.publishers_max, self.missing_total_max) < 1
+            or self.send_rate_interval_ns < MILLISECOND
+        ):
             raise UsageError(
-                "publishers_max and missing_max are at least 1, rate_over_ns at least a millisecond"
+                "publishers_max and missing_total_max are at least 1,"
+                " send_rate_interval_ns at least a millisecond"
             )

@@ -11,7 +11,7 @@ from penstock.kernel.instant import MILLISECOND
 from penstock.live.node.subscription_options import Late
 from penstock.trace.fates import MissingState, ReceiverFate
 from penstock.transport.facts import Absence, Unseen
-from penstock.transport.order.latch import Conditional
+from penstock.transport.order.latch import ConditionalLatch
 from penstock.wire.frames.data import MessageId
 from tests.live.loopback import (
     HASTY,
@@ -181,7 +181,7 @@ def test_order_that_is_turned_on_again_is_as_it_was() -> None:
             node.subscribe(TICKS, violation_probability=0.05) as one,
             node.subscribe(TICKS, order=False, ordering=PATIENT) as other,
         ):
-            for ticks, latch in ((one, Conditional(0.05)), (other, PATIENT.latch)):
+            for ticks, latch in ((one, ConditionalLatch(0.05)), (other, PATIENT.latch)):
                 ticks.adjust(order=False)
                 assert ticks.ordering.latch is None
                 with pytest.raises(UsageError, match="late needs order"):
@@ -191,7 +191,7 @@ def test_order_that_is_turned_on_again_is_as_it_was() -> None:
             one.adjust(violation_probability=0.1)
             one.adjust(order=False)
             one.adjust(order=True)
-            assert one.ordering.latch == Conditional(0.1)
+            assert one.ordering.latch == ConditionalLatch(0.1)
 
     run(program())
 

@@ -9,7 +9,7 @@ import pytest
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND
 from penstock.live.node.subscription_options import ordering_of
-from penstock.transport.order.latch import Conditional
+from penstock.transport.order.latch import ConditionalLatch
 from penstock.transport.settings import DEFAULT, OFF, constant
 
 
@@ -22,14 +22,14 @@ def test_each_thing_said_changes_itself_alone() -> None:
     one = ordering_of(DEFAULT, max_delay=0.2, late="drop")
     assert (one.max_delay_ns, one.late, one.latch) == (200 * MILLISECOND, "drop", DEFAULT.latch)
     other = ordering_of(one, violation_probability=0.05)
-    assert other.latch == Conditional(0.05)
+    assert other.latch == ConditionalLatch(0.05)
     assert (other.max_delay_ns, other.late) == (one.max_delay_ns, one.late)
 
 
 def test_order_is_turned_off_and_on() -> None:
     off = ordering_of(DEFAULT, order=False)
     assert off.latch is None
-    assert ordering_of(off, order=True).latch == Conditional()
+    assert ordering_of(off, order=True).latch == ConditionalLatch()
     special = constant(5 * MILLISECOND)
     assert ordering_of(special, order=True) == special
     assert ordering_of(off, order=True, usual=special.latch).latch == special.latch

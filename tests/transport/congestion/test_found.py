@@ -19,7 +19,7 @@ from penstock.tfrc.rate_meter import Meter
 from penstock.transport.congestion.repair_allowance import PeerRepairs
 from penstock.transport.congestion.settings import DEFAULT, LITERAL, CongestionSettings
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Departed, Dropped
+from penstock.transport.facts import DroppedAtSource, Sent
 from penstock.transport.settings import EndpointSettings, RecordSettings
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data, Flow
@@ -39,7 +39,7 @@ class Scene:
     def __init__(self, settings: CongestionSettings) -> None:
         self.endpoint: Endpoint[TransportFrame] = Endpoint(
             Straight(),
-            pub=PUBLISHER,
+            endpoint_id=PUBLISHER,
             epoch=1,
             encoder=Encoder(b"found"),
             settings=EndpointSettings(congestion=settings, record=RecordSettings(size=2)),
@@ -65,7 +65,7 @@ class Scene:
         self.hear(feedback(FlowRequest(quota_mps=rate, filter=wanted(text)), by=by))
 
     def offer(self, **attributes: int) -> None:
-        self.endpoint.offer(Message(attributes), now=self.now)
+        self.endpoint.submit(Message(attributes), now=self.now)
         self._drain()
 
     def count(self, name: str) -> int:
@@ -73,9 +73,9 @@ class Scene:
 
     def _drain(self) -> None:
         while (output := self.endpoint.poll()) is not None:
-            if isinstance(output, Record) and isinstance(output.row, Departed):
+            if isinstance(output, Record) and isinstance(output.row, Sent):
                 self.left.append(output.row.frame)
-            elif isinstance(output, Deliver) and isinstance(output.item, Dropped):
+            elif isinstance(output, Deliver) and isinstance(output.item, DroppedAtSource):
                 self.dropped += 1
             elif isinstance(output, Send) and isinstance(output.frame, EchoReply):
                 self.replies += 1
@@ -138,11 +138,11 @@ def test_a_queue_that_is_full_holds_up_nothing_that_is_in_no_flow(policy: str) -
         scene.to(scene.now + 5 * MILLISECOND)
         if step % 100 == 0:
             scene.ask("exists b", 1.0)
-        if policy != "block" or scene.endpoint.has_room(Message({"b": 1}), now=scene.now):
+        if policy != "block" or scene.endpoint.has_room_for(Message({"b": 1}), now=scene.now):
             scene.offer(b=1)
-        assert scene.endpoint.has_room(Message({"a": 1}), now=scene.now)
+        assert scene.endpoint.has_room_for(Message({"a": 1}), now=scene.now)
         scene.offer(a=1)
-    assert scene.endpoint.is_full
+    assert scene.endpoint.send_queue_is_full
     assert scene.count("a") == 1_001
     assert scene.count("b") <= 8
     assert (scene.dropped > 0) == (policy != "block")

@@ -67,7 +67,7 @@ class Scene:
     def __init__(self) -> None:
         self.endpoint: Endpoint[TransportFrame] = Endpoint(
             Straight(),
-            pub=PUBLISHER,
+            endpoint_id=PUBLISHER,
             epoch=1,
             encoder=ENCODER,
             settings=EndpointSettings(congestion=SETTINGS, record=RecordSettings(size=2)),
@@ -93,7 +93,7 @@ class Scene:
         self._drain()
 
     def publish(self, value: int) -> None:
-        self.endpoint.offer(Message({"a": value, "z": self.now % 1_000}), now=self.now)
+        self.endpoint.submit(Message({"a": value, "z": self.now % 1_000}), now=self.now)
         self._drain()
 
     def run(self, for_s: int, frames: Iterator[TransportFrame], per_second: int) -> None:
@@ -295,7 +295,7 @@ def test_rates_that_are_none_cannot_be_said(rate: float) -> None:
 def test_an_echo_of_the_future_or_of_long_ago_measures_nothing() -> None:
     receiver: Endpoint[TransportFrame] = Endpoint(
         Straight(),
-        pub=HONEST,
+        endpoint_id=HONEST,
         epoch=1,
         encoder=ENCODER,
         settings=EndpointSettings(congestion=SETTINGS),
@@ -303,7 +303,7 @@ def test_an_echo_of_the_future_or_of_long_ago_measures_nothing() -> None:
     )
     receiver.subscribe(parse("a = 1"), now=0)
     publisher: Endpoint[TransportFrame] = Endpoint(
-        Straight(), pub=PUBLISHER, epoch=1, encoder=ENCODER
+        Straight(), endpoint_id=PUBLISHER, epoch=1, encoder=ENCODER
     )
     now = 20 * SECOND
     receiver.receive(publisher.publish(Message({"a": 1}), now=now), via="", now=now)

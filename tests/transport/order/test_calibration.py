@@ -15,10 +15,10 @@ def test_a_model_that_fits_is_kept() -> None:
     for _ in range(50):
         calibration = Calibration()
         for _ in range(1000):
-            calibration.came(rng.random())
-        rejections += calibration.is_rejected
-        if not calibration.is_rejected:
-            assert calibration.corrected(0.01) == 0.01
+            calibration.on_arrival(rng.random())
+        rejections += calibration.law_is_rejected
+        if not calibration.law_is_rejected:
+            assert calibration.corrected_probability(0.01) == 0.01
     assert rejections == 0
 
 
@@ -28,19 +28,21 @@ def test_a_model_that_does_not_fit_is_corrected(power: float) -> None:
     rng = Random(2)
     calibration = Calibration()
     for _ in range(2000):
-        calibration.came(rng.random() ** power)
-    assert calibration.is_rejected
+        calibration.on_arrival(rng.random() ** power)
+    assert calibration.law_is_rejected
     for chance in (0.2, 0.05, 0.01):
-        share = calibration.corrected(chance) ** (1 / power)
+        share = calibration.corrected_probability(chance) ** (1 / power)
         assert share == pytest.approx(chance, rel=0.5)
     # Below all that was seen, in proportion.
-    assert calibration.corrected(1e-5) == pytest.approx(calibration.corrected(1e-4) / 10)
+    assert calibration.corrected_probability(1e-5) == pytest.approx(
+        calibration.corrected_probability(1e-4) / 10
+    )
 
 
 def test_nothing_is_judged_too_early() -> None:
     calibration = Calibration()
     for _ in range(299):
-        calibration.came(0.001)
-    assert not calibration.is_rejected
-    calibration.came(0.001)
-    assert calibration.is_rejected
+        calibration.on_arrival(0.001)
+    assert not calibration.law_is_rejected
+    calibration.on_arrival(0.001)
+    assert calibration.law_is_rejected

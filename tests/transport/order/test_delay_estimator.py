@@ -18,13 +18,13 @@ def feed(estimator: DelayEstimator, count: int, *, rate: float, seed: int = 1) -
     sent = list(accumulate(round(rng.expovariate(rate) * SECOND) for _ in range(count)))
     came = [at + round(rng.gammavariate(2, 4 * MILLISECOND)) for at in sent]
     for arrived, departed in sorted(zip(came, sent, strict=True)):
-        estimator.arrived(departed, now=arrived)
+        estimator.on_arrival(departed, now=arrived)
 
 
 @pytest.mark.spec("F5")
 @pytest.mark.parametrize("rate", [50, 200, 1200])
 def test_the_scale_is_that_of_the_law(rate: float) -> None:
-    estimator = DelayEstimator(EstimatorSettings(ring=20_000, prior_samples=0))
+    estimator = DelayEstimator(EstimatorSettings(samples_max=20_000, prior_samples=0))
     feed(estimator, 20_000, rate=rate)
     assert estimator.scale_ns == pytest.approx(4 * MILLISECOND, rel=0.03)
 
@@ -34,30 +34,30 @@ def test_the_first_latch_rests_on_the_prior_and_the_literal_one_on_nothing() -> 
     assert DelayEstimator().scale_ns == 5 * MILLISECOND
     assert DelayEstimator(LITERAL).scale_ns == 0
     literal = DelayEstimator(LITERAL)
-    literal.arrived(0, now=0)
-    literal.arrived(10 * MILLISECOND, now=25 * MILLISECOND)
+    literal.on_arrival(0, now=0)
+    literal.on_arrival(10 * MILLISECOND, now=25 * MILLISECOND)
     # Divided by 25 though there is one.
     assert literal.scale_ns == pytest.approx(15 * MILLISECOND * 2 / 3 / 25)
 
 
 def test_the_ring_forgets() -> None:
-    estimator = DelayEstimator(EstimatorSettings(ring=10, prior_samples=0))
+    estimator = DelayEstimator(EstimatorSettings(samples_max=10, prior_samples=0))
     for i in range(50):
-        estimator.arrived(i * 10 * MILLISECOND, now=i * 10 * MILLISECOND + (i % 2) * MILLISECOND)
+        estimator.on_arrival(i * 10 * MILLISECOND, now=i * 10 * MILLISECOND + (i % 2) * MILLISECOND)
     assert len(estimator) == 10
     assert estimator.scale_ns == pytest.approx(MILLISECOND * 2 / 3)
     for i in range(50, 70):
-        estimator.arrived(i * 10 * MILLISECOND, now=i * 10 * MILLISECOND)
+        estimator.on_arrival(i * 10 * MILLISECOND, now=i * 10 * MILLISECOND)
     assert estimator.scale_ns == 0
 
 
 @pytest.mark.spec("F16")
 def test_long_gaps_say_nothing() -> None:
     estimator = DelayEstimator()
-    estimator.arrived(0, now=0)
-    estimator.arrived(2 * SECOND, now=2 * SECOND + 50 * MILLISECOND)
+    estimator.on_arrival(0, now=0)
+    estimator.on_arrival(2 * SECOND, now=2 * SECOND + 50 * MILLISECOND)
     assert len(estimator) == 0
-    estimator.arrived(2 * SECOND + 1, now=2 * SECOND + 51 * MILLISECOND)
+    estimator.on_arrival(2 * SECOND + 1, now=2 * SECOND + 51 * MILLISECOND)
     assert len(estimator) == 1
 
 
@@ -67,24 +67,24 @@ def test_a_clock_that_is_set_once_is_not_believed_and_a_lasting_change_is() -> N
     feed(estimator, 200, rate=100)
     before = estimator.scale_ns
     now = 10 * SECOND
-    estimator.arrived(now, now=now)
-    estimator.arrived(now + MILLISECOND, now=now + SECOND)
+    estimator.on_arrival(now, now=now)
+    estimator.on_arrival(now + MILLISECOND, now=now + SECOND)
     assert estimator.rejected == 1
     assert estimator.scale_ns == pytest.approx(before, rel=0.1)
     for i in range(1, 3):
-        estimator.arrived(now + i * MILLISECOND, now=now + SECOND + i * 500 * MILLISECOND)
+        estimator.on_arrival(now + i * MILLISECOND, now=now + SECOND + i * 500 * MILLISECOND)
     assert len(estimator) == 1
     assert estimator.scale_ns > 10 * before
 
 
 def test_reordering_makes_negative_gaps_and_is_sampled() -> None:
     estimator = DelayEstimator(EstimatorSettings(prior_samples=0))
-    estimator.arrived(10 * MILLISECOND, now=20 * MILLISECOND)
-    estimator.arrived(5 * MILLISECOND, now=21 * MILLISECOND)
+    estimator.on_arrival(10 * MILLISECOND, now=20 * MILLISECOND)
+    estimator.on_arrival(5 * MILLISECOND, now=21 * MILLISECOND)
     # The second took 16 ms, the first 10.
     assert estimator.samples == (6 * MILLISECOND,)
 
 
 def test_impossible_settings_are_refused() -> None:
     with pytest.raises(UsageError):
-        EstimatorSettings(ring=0)
+        EstimatorSettings(samples_max=0)

@@ -15,8 +15,14 @@ from hypothesis import strategies as st
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND
 from penstock.transport.order.delay_law import tail, tail_quantile, tail_quantile_as_printed
-from penstock.transport.order.latch import LATCH_MAX, Conditional, Constant, Latch, Literal
-from penstock.transport.order.small_sample import inflation
+from penstock.transport.order.latch import (
+    LATCH_MAX_NS,
+    ConditionalLatch,
+    ConstantLatch,
+    Latch,
+    LiteralLatch,
+)
+from penstock.transport.order.small_sample import small_sample_factor
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ordering.json").read_text())
 
@@ -56,13 +62,13 @@ def test_the_printed_formula_takes_the_wrong_branch() -> None:
 
 @pytest.mark.parametrize("row", VECTORS["latch_literal"])
 def test_literal_latches_are_those_of_the_vectors(row: dict[str, float]) -> None:
-    assert _wait_ms(Literal(row["Pt"]), row) == pytest.approx(row["tau"], abs=2e-6)
+    assert _wait_ms(LiteralLatch(row["Pt"]), row) == pytest.approx(row["tau"], abs=2e-6)
 
 
 @pytest.mark.spec("F11")
 @pytest.mark.parametrize("row", VECTORS["latch_conditional"])
 def test_conditional_latches_are_those_of_the_vectors(row: dict[str, float]) -> None:
-    assert _wait_ms(Conditional(row["Pc"]), row) == pytest.approx(row["tau"], abs=2e-6)
+    assert _wait_ms(ConditionalLatch(row["Pc"]), row) == pytest.approx(row["tau"], abs=2e-6)
 
 
 def _wait_ms(latch: Latch, row: dict[str, Any]) -> float:
@@ -78,18 +84,18 @@ def test_a_conditional_latch_lets_through_what_it_says(chance: float, gap_scales
     x = rng.laplace(size=4_000_000) + rng.laplace(size=4_000_000)
     late = x[x > gap_scales]
     unit = 10**6
-    wait = Conditional(chance).wait_ns(round(gap_scales * unit), Known(unit)) / unit
+    wait = ConditionalLatch(chance).wait_ns(round(gap_scales * unit), Known(unit)) / unit
     share = (late > gap_scales + wait).mean()
     error = 4 * (chance / len(late)) ** 0.5
     assert share == pytest.approx(chance, abs=error)
 
 
 def test_however_long_it_is_late_a_latch_has_an_end() -> None:
-    latch, known = Conditional(0.01), Known(MILLISECOND)
+    latch, known = ConditionalLatch(0.01), Known(MILLISECOND)
     waits = [latch.wait_ns(gap * MILLISECOND, known) for gap in (0, 10, 100, 600, 1000, 10_000)]
     assert waits == sorted(waits, reverse=True)
     assert waits[-1] == pytest.approx(4.6 * MILLISECOND, rel=0.01)
-    assert latch.wait_ns(0, Known(10_000 * MILLISECOND)) == LATCH_MAX
+    assert latch.wait_ns(0, Known(10_000 * MILLISECOND)) == LATCH_MAX_NS
     assert latch.wait_ns(0, Known(0.0)) == 0
 
 
@@ -97,13 +103,13 @@ def test_however_long_it_is_late_a_latch_has_an_end() -> None:
 @pytest.mark.parametrize("chance", VECTORS["inflation"])
 def test_inflation_is_that_of_the_vectors(chance: str) -> None:
     for samples, factor in VECTORS["inflation"][chance].items():
-        assert inflation(int(samples), float(chance)) == pytest.approx(factor, rel=0.012)
+        assert small_sample_factor(int(samples), float(chance)) == pytest.approx(factor, rel=0.012)
 
 
 @given(st.integers(0, 1000), st.floats(1e-9, 0.5))
 def test_inflation_falls_with_samples_and_with_the_chance(samples: int, p: float) -> None:
-    assert inflation(samples, p) >= inflation(samples + 1, p) >= 1
-    assert inflation(samples, p) <= inflation(samples, p / 2) + 1e-12
+    assert small_sample_factor(samples, p) >= small_sample_factor(samples + 1, p) >= 1
+    assert small_sample_factor(samples, p) <= small_sample_factor(samples, p / 2) + 1e-12
 
 
 @pytest.mark.spec("F6")
@@ -112,13 +118,13 @@ def test_an_inflated_latch_keeps_its_promise_with_few_samples(samples: int, chan
     rng = np.random.default_rng(7)
     delays = rng.gamma(2, 1, (200_000, samples + 1))
     scale = np.abs(np.diff(delays)).mean(axis=1) * 2 / 3
-    latch = tail_quantile(chance) * scale * inflation(samples, chance)
+    latch = tail_quantile(chance) * scale * small_sample_factor(samples, chance)
     beyond = (2 + latch) / 4 * np.exp(-latch)
     assert beyond.mean() == pytest.approx(chance, rel=0.02)
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: Conditional(0), lambda: Literal(0.6), lambda: Constant(-1)]
+    "make", [lambda: ConditionalLatch(0), lambda: LiteralLatch(0.6), lambda: ConstantLatch(-1)]
 )
 def test_impossible_promises_are_refused(make: Any) -> None:
     with pytest.raises(UsageError):
@@ -126,4 +132,4 @@ def test_impossible_promises_are_refused(make: Any) -> None:
 
 
 def test_a_constant_latch_is_constant() -> None:
-    assert Constant(30 * MILLISECOND).wait_ns(5, Known(1)) == 30 * MILLISECOND
+    assert ConstantLatch(30 * MILLISECOND).wait_ns(5, Known(1)) == 30 * MILLISECOND

@@ -72,7 +72,7 @@ def test_the_promises_hold(name: str, seed: int) -> None:
             assert (receipt.frame.seq > highest) == (receipt.fate is ReceiverFate.DELIVERED)
             highest = max(highest, receipt.frame.seq)
     # Nothing waits longer than it may.
-    waits = [r.ended_ns - r.arrived_ns for r in receiver.receipts]
+    waits = [r.resolved_ns - r.arrived_ns for r in receiver.receipts]
     assert 0 <= min(waits) <= max(waits) <= ordering.max_delay_ns
     # Every number that was missed ends once, and as it should.
     assert max(Counter(a.id.seq for a in receiver.absences).values(), default=1) == 1

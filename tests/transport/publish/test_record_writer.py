@@ -11,8 +11,8 @@ from penstock.content.value import Value
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Instant
 from penstock.kernel.seeds import Seeds
-from penstock.transport.publish.record_writer import RecordKeeper
-from penstock.transport.record.reader import Carrier
+from penstock.transport.publish.record_writer import RecordWriter
+from penstock.transport.record.reader import CarriedEntryReader
 from penstock.transport.settings import RecordSettings
 from penstock.wire.codec.record import SHARES
 from penstock.wire.frames.record import EMPTY_RECORD, FingerprintEntry, Record
@@ -26,7 +26,7 @@ def opened(record: Record, carrier: Message, encoder: Encoder = ENCODER) -> list
     """What a receiver reads."""
     found = []
     for i in range(len(record)):
-        entry = Carrier(carrier, encoder).open(record.packed(i))
+        entry = CarriedEntryReader(carrier, encoder).read(record.packed(i))
         assert entry is not None
         found.append(entry)
     return found
@@ -38,10 +38,10 @@ def sent(message: Message, encoder: Encoder = ENCODER) -> FingerprintEntry:
 
 
 def test_the_newest_message_comes_first_and_the_oldest_is_forgotten() -> None:
-    keeper = RecordKeeper(RecordSettings(size=3), ENCODER)
+    keeper = RecordWriter(RecordSettings(size=3), ENCODER)
     stream = [Message({"a": i, "b": i % 2}) for i in range(6)]
     for i, message in enumerate(stream):
-        record = keeper.attach(message, i * MILLISECOND)
+        record = keeper.append(message, i * MILLISECOND)
         before = stream[max(0, i - 3) : i][::-1]
         assert opened(record, message) == [sent(m) for m in before]
         assert [record.delta_100us(j) for j in range(len(record))] == [10, 20, 30][: len(before)]
@@ -49,18 +49,18 @@ def test_the_newest_message_comes_first_and_the_oldest_is_forgotten() -> None:
 
 @given(st.lists(messages(max_attributes=4), max_size=8))
 def test_any_stream_is_told_as_it_was(stream: list[Message]) -> None:
-    keeper = RecordKeeper(RecordSettings(size=5), ENCODER)
+    keeper = RecordWriter(RecordSettings(size=5), ENCODER)
     for i, message in enumerate(stream):
-        record = keeper.attach(message, i)
+        record = keeper.append(message, i)
         assert opened(record, message) == [sent(m) for m in stream[max(0, i - 5) : i][::-1]]
 
 
 @given(st.lists(st.integers(0, 2**44), min_size=1, max_size=12))
 def test_departures_are_rounded_as_everywhere(stamps: list[Instant]) -> None:
-    keeper = RecordKeeper(RecordSettings(size=20), ENCODER)
+    keeper = RecordWriter(RecordSettings(size=20), ENCODER)
     for stamp in stamps[:-1]:
-        keeper.attach(Message({}), stamp)
-    record = keeper.attach(Message({}), stamps[-1])
+        keeper.append(Message({}), stamp)
+    record = keeper.append(Message({}), stamps[-1])
     whole = [stamp // MICROSECOND * MICROSECOND for stamp in stamps]
     assert [record.delta_100us(i) for i in range(len(record))] == [
         delta_100us(whole[-1] - stamp) for stamp in whole[-2::-1]
@@ -68,20 +68,20 @@ def test_departures_are_rounded_as_everywhere(stamps: list[Instant]) -> None:
 
 
 def test_an_adaptive_record_reaches_back_so_far_and_no_further_than_its_size() -> None:
-    keeper = RecordKeeper(RecordSettings(size=8, cover_ns=10 * MILLISECOND), ENCODER)
+    keeper = RecordWriter(RecordSettings(size=8, cover_ns=10 * MILLISECOND), ENCODER)
     counts = []
     now = 0
     for gap_ms in [0, 1, 1, 1, 4, 4, 4, 20, 1, *[0] * 12]:
         now += gap_ms * MILLISECOND
-        counts.append(len(keeper.attach(Message({"a": now}), now)))
+        counts.append(len(keeper.append(Message({"a": now}), now)))
     assert counts[:9] == [0, 1, 2, 3, 4, 4, 2, 0, 1]
     assert counts[9:] == [2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8]
 
 
 def test_a_record_of_no_size_is_empty() -> None:
-    keeper = RecordKeeper(RecordSettings(size=0), ENCODER)
+    keeper = RecordWriter(RecordSettings(size=0), ENCODER)
     for i in range(3):
-        assert keeper.attach(Message({"a": 1}), i * SECOND) is EMPTY_RECORD
+        assert keeper.append(Message({"a": 1}), i * SECOND) is EMPTY_RECORD
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def test_a_record_of_no_size_is_empty() -> None:
     ],
 )
 def test_numbers_travel_for_the_attributes_chosen(value: Value, number: float | None) -> None:
-    keeper = RecordKeeper(RecordSettings(numbers=("x", "z")), ENCODER)
-    keeper.attach(Message({"x": value, "y": 5}), 0)
+    keeper = RecordWriter(RecordSettings(numbers=("x", "z")), ENCODER)
+    keeper.append(Message({"x": value, "y": 5}), 0)
     carrier = Message({"x": 1, "y": 5})
-    (entry,) = opened(keeper.attach(carrier, SECOND), carrier)
+    (entry,) = opened(keeper.append(carrier, SECOND), carrier)
     presence = ENCODER.fingerprint(presence_tag("x"))
     assert entry.numbers == (() if number is None else ((presence, number),))
 
@@ -113,10 +113,10 @@ def test_one_name_is_not_taken_for_its_letters() -> None:
 
 def test_sets_travel_if_that_is_chosen() -> None:
     bloom = BloomParams(128, 3)
-    keeper = RecordKeeper(RecordSettings(size=2, bloom=bloom), ENCODER)
+    keeper = RecordWriter(RecordSettings(size=2, bloom=bloom), ENCODER)
     stream = [Message({"a": i}) for i in range(4)]
     for i, message in enumerate(stream):
-        record = keeper.attach(message, i * SECOND)
+        record = keeper.append(message, i * SECOND)
     expected = [sent(message) for message in (stream[2], stream[1])]
     assert [entry.packed for entry in record] == [
         bloom.bits_of_fingerprints(e.presence + e.values).to_bytes(16, "big") for e in expected
@@ -131,10 +131,10 @@ def test_names_and_numbers_that_collide_tell_no_number() -> None:
         for name in others
         if encoder.fingerprint(presence_tag(name)) == encoder.fingerprint(presence_tag(one))
     )
-    keeper = RecordKeeper(RecordSettings(numbers=(one, twin)), encoder)
-    keeper.attach(Message({one: 1, twin: 2}), 0)
-    keeper.attach(Message({one: 1}), 0)
-    record = keeper.attach(Message({"a": 1}), 0)
+    keeper = RecordWriter(RecordSettings(numbers=(one, twin)), encoder)
+    keeper.append(Message({one: 1, twin: 2}), 0)
+    keeper.append(Message({one: 1}), 0)
+    record = keeper.append(Message({"a": 1}), 0)
     alone, both = opened(record, Message({"a": 1}), encoder)
     assert (len(alone.numbers), both.numbers) == (1, ())
 
@@ -142,12 +142,12 @@ def test_names_and_numbers_that_collide_tell_no_number() -> None:
 def test_an_entry_that_would_be_mistaken_is_spelt_out() -> None:
     encoder = Encoder(b"salt", fingerprint_bits=8)
     rng = Seeds(1).rng("record", "mistaken")
-    keeper = RecordKeeper(RecordSettings(size=1), encoder)
+    keeper = RecordWriter(RecordSettings(size=1), encoder)
     before = Message({})
     mistakable = 0
     for i in range(1_000):
         message = Message({name: rng.randrange(5) for name in "abcd"})
-        record = keeper.attach(message, i * SECOND)
+        record = keeper.append(message, i * SECOND)
         theirs = encoder.message_fingerprints(message).values
         for name, value in before.attributes.items():
             (own,) = encoder.message_fingerprints(Message({name: value})).values
@@ -160,7 +160,7 @@ def test_an_entry_that_would_be_mistaken_is_spelt_out() -> None:
 
 
 def test_nan_is_the_same_as_nan() -> None:
-    keeper = RecordKeeper(RecordSettings(), ENCODER)
-    keeper.attach(Message({"x": float("nan"), "y": 1}), 0)
+    keeper = RecordWriter(RecordSettings(), ENCODER)
+    keeper.append(Message({"x": float("nan"), "y": 1}), 0)
     carrier = Message({"x": float("nan"), "y": 2})
-    assert opened(keeper.attach(carrier, 0), carrier) == [sent(Message({"x": math.nan, "y": 1}))]
+    assert opened(keeper.append(carrier, 0), carrier) == [sent(Message({"x": math.nan, "y": 1}))]

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.transport.record.byte_search import Sieve
+from penstock.transport.record.byte_search import ByteSearch
 
 
 @given(st.integers(1, 5), st.sampled_from([0, 1, 3, 4, 40, 400]), st.data())
@@ -15,7 +15,7 @@ def test_all_needles_are_found_wherever_they_stand(
     start = data.draw(st.integers(0, len(text)))
     stop = data.draw(st.integers(start, len(text)))
     expected = [at for at in range(start, stop - length + 1) if text[at : at + length] in needles]
-    assert sorted(Sieve(needles).places(text, start, stop)) == expected
+    assert sorted(ByteSearch(needles).find(text, start, stop)) == expected
 
 
 def test_many_needles_are_told_apart() -> None:
@@ -24,4 +24,4 @@ def test_many_needles_are_told_apart() -> None:
     for count in (2, 60, 300, 5_000):
         some = needles[:count]
         expected = [at for at in range(255) if text[at : at + 2] in set(some)]
-        assert sorted(Sieve(some).places(text, 0, 256)) == expected
+        assert sorted(ByteSearch(some).find(text, 0, 256)) == expected

@@ -11,7 +11,13 @@ from penstock.content.schema import Encoding, Schema
 from penstock.content.syntax import parse
 from penstock.content.tags import Encoder, presence_tag
 from penstock.content.value import Value
-from penstock.transport.record.entry_match import MAYBE, NO, YES, _rounding_cell, question_of
+from penstock.transport.record.entry_match import (
+    CERTAIN,
+    NO_MATCH,
+    POSSIBLE,
+    _rounding_cell,
+    compile_entry_test,
+)
 from penstock.wire.frames.record import FingerprintEntry
 from penstock.wire.quantise import quantise_float16
 
@@ -29,39 +35,39 @@ def ask(text: str, value: Value | None, encoder: Encoder = PLAIN, *, told: bool 
         numbers = [(presence, quantise_float16(float(value)))]
     prints = encoder.message_fingerprints(message)
     (wanted,) = parse(text).filters
-    question = question_of(wanted, encoder)
+    question = compile_entry_test(wanted, encoder)
     assert question is not None
-    return question.ask(FingerprintEntry.of(*prints, numbers))
+    return question.test(FingerprintEntry.of(*prints, numbers))
 
 
 @pytest.mark.spec("F17")
 @pytest.mark.parametrize(
     ("text", "value", "answer"),
     [
-        ("x = 5", 5.0, YES),
-        ("x = 5", 6, NO),
-        ('x = "5"', 5, NO),
-        ("x in (1, 5)", 5, YES),
-        ("x in (1, 5)", 2, NO),
-        ("x in (1, 5) and x > 3", 1, NO),
-        ("exists x", "any", YES),
-        ("exists x", None, NO),
-        ("not exists x", None, YES),
-        ("not exists x", 5, NO),
-        ("x != 5", 6, YES),
-        ("x != 5", 5, NO),
-        ("x != 5", None, NO),
-        ("x != true", 1, YES),
-        ("x > 3", 5, MAYBE),
-        ("x > 3", 1, MAYBE),
-        ("x > 3", None, NO),
-        ("x > 3 and x != 5", 5, NO),
-        ('x prefix "a"', "b", MAYBE),
-        ('x contains "a"', "b", MAYBE),
-        ('x not suffix "a"', "b", MAYBE),
-        ("x > 3 and y = 1", 5, NO),
-        ("x > 3 and other = 1", 5, MAYBE),
-        ("not exists x and other = 1", None, YES),
+        ("x = 5", 5.0, CERTAIN),
+        ("x = 5", 6, NO_MATCH),
+        ('x = "5"', 5, NO_MATCH),
+        ("x in (1, 5)", 5, CERTAIN),
+        ("x in (1, 5)", 2, NO_MATCH),
+        ("x in (1, 5) and x > 3", 1, NO_MATCH),
+        ("exists x", "any", CERTAIN),
+        ("exists x", None, NO_MATCH),
+        ("not exists x", None, CERTAIN),
+        ("not exists x", 5, NO_MATCH),
+        ("x != 5", 6, CERTAIN),
+        ("x != 5", 5, NO_MATCH),
+        ("x != 5", None, NO_MATCH),
+        ("x != true", 1, CERTAIN),
+        ("x > 3", 5, POSSIBLE),
+        ("x > 3", 1, POSSIBLE),
+        ("x > 3", None, NO_MATCH),
+        ("x > 3 and x != 5", 5, NO_MATCH),
+        ('x prefix "a"', "b", POSSIBLE),
+        ('x contains "a"', "b", POSSIBLE),
+        ('x not suffix "a"', "b", POSSIBLE),
+        ("x > 3 and y = 1", 5, NO_MATCH),
+        ("x > 3 and other = 1", 5, POSSIBLE),
+        ("not exists x and other = 1", None, CERTAIN),
     ],
 )
 def test_without_a_schema_values_and_presence_are_told(
@@ -73,17 +79,17 @@ def test_without_a_schema_values_and_presence_are_told(
 @pytest.mark.parametrize(
     ("text", "value", "answer"),
     [
-        ("x >= 2 and x < 4", 3, YES),
-        ("x >= 2 and x < 4", 4, NO),
-        ("x >= 2 and x < 4 and x != 3", 3, NO),
-        ("x >= 2 and x < 4 and x != 3", 2, YES),
-        ("x >= 2.5 and x < 4", 3, MAYBE),
-        ("x >= 2.5 and x < 4", 5, NO),
-        ('x prefix "a"', "abc", YES),
-        ('x prefix "a"', "bca", NO),
-        ('x prefix "ab"', "acb", MAYBE),
-        ('x suffix "bc"', "abc", YES),
-        ('x suffix "c"', "abc", MAYBE),
+        ("x >= 2 and x < 4", 3, CERTAIN),
+        ("x >= 2 and x < 4", 4, NO_MATCH),
+        ("x >= 2 and x < 4 and x != 3", 3, NO_MATCH),
+        ("x >= 2 and x < 4 and x != 3", 2, CERTAIN),
+        ("x >= 2.5 and x < 4", 3, POSSIBLE),
+        ("x >= 2.5 and x < 4", 5, NO_MATCH),
+        ('x prefix "a"', "abc", CERTAIN),
+        ('x prefix "a"', "bca", NO_MATCH),
+        ('x prefix "ab"', "acb", POSSIBLE),
+        ('x suffix "bc"', "abc", CERTAIN),
+        ('x suffix "c"', "abc", POSSIBLE),
     ],
 )
 def test_a_schema_tells_what_it_encodes(text: str, value: Value, answer: int) -> None:
@@ -93,35 +99,35 @@ def test_a_schema_tells_what_it_encodes(text: str, value: Value, answer: int) ->
 @pytest.mark.parametrize(
     ("text", "value", "answer"),
     [
-        ("x < 120", 101.5, YES),
-        ("x < 120", 130, NO),
+        ("x < 120", 101.5, CERTAIN),
+        ("x < 120", 130, NO_MATCH),
         # These are their own half, and their tag says that they are meant.
-        ("x < 120", 120, NO),
-        ("x <= 120", 120, YES),
-        ("x > 120", 120, NO),
-        ("x >= 0", 0, YES),
-        ("x >= 0", -0.0, YES),
-        ("x < 0", -0.0, NO),
+        ("x < 120", 120, NO_MATCH),
+        ("x <= 120", 120, CERTAIN),
+        ("x > 120", 120, NO_MATCH),
+        ("x >= 0", 0, CERTAIN),
+        ("x >= 0", -0.0, CERTAIN),
+        ("x < 0", -0.0, NO_MATCH),
         # This rounds to 120.
-        ("x < 120", 119.999, MAYBE),
-        ("x > 120", 119.999, MAYBE),
-        ("x > 119", 119.999, YES),
+        ("x < 120", 119.999, POSSIBLE),
+        ("x > 120", 119.999, POSSIBLE),
+        ("x > 119", 119.999, CERTAIN),
         # Beyond the halves there is only infinity.
-        ("x > 65000", 10**9, YES),
-        ("x > 100000", 10**9, MAYBE),
-        ("x < 65000", 10**9, NO),
-        ("x > 100000", math.inf, YES),
-        ("x < 100000", math.inf, NO),
-        ("x < -70000", -(10**9), MAYBE),
-        ("x < -70000", -math.inf, YES),
-        ("x > 0", 1e-30, MAYBE),
-        ("x >= 0", 1e-30, YES),
-        ("x >= 0", -1e-30, MAYBE),
-        ("x > 3 and x < 7 and x != 5", 5, NO),
-        ("x > 3 and x < 7 and x != 5", 6, YES),
+        ("x > 65000", 10**9, CERTAIN),
+        ("x > 100000", 10**9, POSSIBLE),
+        ("x < 65000", 10**9, NO_MATCH),
+        ("x > 100000", math.inf, CERTAIN),
+        ("x < 100000", math.inf, NO_MATCH),
+        ("x < -70000", -(10**9), POSSIBLE),
+        ("x < -70000", -math.inf, CERTAIN),
+        ("x > 0", 1e-30, POSSIBLE),
+        ("x >= 0", 1e-30, CERTAIN),
+        ("x >= 0", -1e-30, POSSIBLE),
+        ("x > 3 and x < 7 and x != 5", 5, NO_MATCH),
+        ("x > 3 and x < 7 and x != 5", 6, CERTAIN),
         # What is told by a number is no text.
-        ('x > "a"', 5, NO),
-        ('x contains "a"', 5, NO),
+        ('x > "a"', 5, NO_MATCH),
+        ('x contains "a"', 5, NO_MATCH),
     ],
 )
 def test_a_number_decides_ranges_but_for_its_rounding(text: str, value: Value, answer: int) -> None:
@@ -153,7 +159,7 @@ def test_neighbouring_cells_meet_in_one_number(bits: int, is_negative: bool) -> 
 
 def test_a_filter_that_nothing_matches_is_no_question() -> None:
     (never,) = parse("x = 1 and x = 2").filters
-    assert question_of(never, PLAIN) is None
+    assert compile_entry_test(never, PLAIN) is None
 
 
 def _half(bits: int) -> float:

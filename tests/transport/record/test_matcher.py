@@ -15,10 +15,10 @@ from penstock.content.tags import Encoder, is_exactly_encodable
 from penstock.kernel.instant import MILLISECOND, Duration
 from penstock.kernel.seeds import Seeds
 from penstock.sim.topic_workload import Topics
-from penstock.transport.publish.record_writer import RecordKeeper
-from penstock.transport.record.entry_match import NO, YES, question_of
-from penstock.transport.record.matcher import Glimpse, Interest
-from penstock.transport.record.reader import Carrier
+from penstock.transport.publish.record_writer import RecordWriter
+from penstock.transport.record.entry_match import CERTAIN, NO_MATCH, compile_entry_test
+from penstock.transport.record.matcher import RecordMatch, RecordMatcher
+from penstock.transport.record.reader import CarriedEntryReader
 from penstock.transport.settings import RecordSettings
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry, Record, RecordEntry
@@ -44,10 +44,10 @@ def frame_of(
     past: list[Message], carrier: Message, encoder: Encoder, told: RecordSettings | None = None
 ) -> Data:
     """The frame of a message that follows others."""
-    keeper = RecordKeeper(told or RecordSettings(size=25), encoder)
+    keeper = RecordWriter(told or RecordSettings(size=25), encoder)
     for i, message in enumerate(past):
-        keeper.attach(message, i * SPACING)
-    record = keeper.attach(carrier, len(past) * SPACING)
+        keeper.append(message, i * SPACING)
+    record = keeper.append(carrier, len(past) * SPACING)
     return Data(
         pub=1,
         epoch=1,
@@ -63,9 +63,9 @@ def frame_of(
     )
 
 
-def backs(glimpses: list[Glimpse]) -> list[int]:
+def backs(glimpses: list[RecordMatch]) -> list[int]:
     """Which numbers are revealed."""
-    return [glimpse.back for glimpse in glimpses]
+    return [glimpse.offset for glimpse in glimpses]
 
 
 @st.composite
@@ -101,22 +101,22 @@ def test_what_matches_is_revealed_and_what_is_certain_matches(
     encoder = Encoder(b"salt", schema, fingerprint_bits=64)
     numbers = NAMES if has_numbers else ()
     frame = frame_of(past, carrier, encoder, RecordSettings(size=25, numbers=numbers))
-    interest = Interest(predicate, encoder)
-    glimpses = interest.reveal(frame, 25)
+    interest = RecordMatcher(predicate, encoder)
+    glimpses = interest.match_record(frame, 25)
     matching = {
         back for back, message in enumerate(reversed(past), 1) if predicate.matches(message)
     }
     assert backs(glimpses) == sorted(backs(glimpses))
     assert matching <= set(backs(glimpses))
-    assert {glimpse.back for glimpse in glimpses if glimpse.is_certain} <= matching
+    assert {glimpse.offset for glimpse in glimpses if glimpse.is_certain} <= matching
     if all(is_exactly_encodable(f, schema) for f in predicate.filters):
-        assert [(g.back, g.is_certain) for g in glimpses] == [(b, True) for b in sorted(matching)]
+        assert [(g.offset, g.is_certain) for g in glimpses] == [(b, True) for b in sorted(matching)]
     assert interest.malformed == 0
     for glimpse in glimpses:
         assert isinstance(glimpse.entry, FingerprintEntry)
-        told = encoder.message_fingerprints(past[-glimpse.back])
+        told = encoder.message_fingerprints(past[-glimpse.offset])
         assert (glimpse.entry.presence, glimpse.entry.values) == told
-        assert glimpse.delta_ns == glimpse.back * SPACING
+        assert glimpse.sent_before_ns == glimpse.offset * SPACING
 
 
 @SLOW
@@ -129,7 +129,7 @@ def test_collisions_hide_nothing_that_matches(
     plain = [f for f in predicate.filters if not {c.op for c in f.constraints} & {Op.NE, Op.ABSENT}]
     encoder = Encoder(b"salt", SCHEMA, fingerprint_bits=width_bits)
     frame = frame_of(past, carrier, encoder)
-    revealed = backs(Interest(Predicate(plain), encoder).reveal(frame, 25))
+    revealed = backs(RecordMatcher(Predicate(plain), encoder).match_record(frame, 25))
     for back, message in enumerate(reversed(past), 1):
         if Predicate(plain).matches(message) and frame.record.packed(back - 1):
             assert back in revealed
@@ -151,34 +151,34 @@ def test_any_bytes_are_read_as_one_who_opens_every_entry_would(
             damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= data.draw(st.integers(1, 255))
         entries[at] = RecordEntry(0, data.draw(st.sampled_from([bytes(damaged), b"", b"\2"])))
     frame = msgspec.structs.replace(frame, record=Record.of(entries))
-    interest = Interest(predicate, encoder)
-    revealed = {g.back: g for g in interest.reveal(frame, 25)}
-    questions = [question_of(f, encoder) for f in predicate.filters]
+    interest = RecordMatcher(predicate, encoder)
+    revealed = {g.offset: g for g in interest.match_record(frame, 25)}
+    questions = [compile_entry_test(f, encoder) for f in predicate.filters]
     for back, entry in enumerate(entries, 1):
-        opened = Carrier(carrier, encoder).open(entry.packed)
+        opened = CarriedEntryReader(carrier, encoder).read(entry.packed)
         if opened is None:
             # Nobody need have read as far as where it is malformed.
             assert entry.packed or back not in revealed
             continue
-        answer = max([q.ask(opened) for q in questions if q is not None], default=NO)
+        answer = max([q.test(opened) for q in questions if q is not None], default=NO_MATCH)
         if back in revealed:
             assert revealed[back].entry == opened
-            assert revealed[back].is_certain is (answer == YES)
+            assert revealed[back].is_certain is (answer == CERTAIN)
         elif width_bits == 64:
-            assert answer == NO
+            assert answer == NO_MATCH
 
 
 def test_only_the_newest_that_are_asked_for_are_looked_at() -> None:
     encoder = Encoder(b"salt")
     past = [Message({"topic": i % 2}) for i in range(10)]
     frame = frame_of(past, Message({"topic": 0}), encoder)
-    interest = Interest(parse("topic = 0"), encoder)
-    assert interest.reveal(frame, 0) == []
-    assert backs(interest.reveal(frame, 5)) == [2, 4]
-    assert backs(interest.reveal(frame, 25)) == [2, 4, 6, 8, 10]
+    interest = RecordMatcher(parse("topic = 0"), encoder)
+    assert interest.match_record(frame, 0) == []
+    assert backs(interest.match_record(frame, 5)) == [2, 4]
+    assert backs(interest.match_record(frame, 25)) == [2, 4, 6, 8, 10]
     # What was told of the same message already is told again.
-    assert backs(interest.reveal(frame, 5)) == [2, 4, 6, 8, 10]
-    assert interest.reveal(frame_of([], Message({}), encoder), 25) == []
+    assert backs(interest.match_record(frame, 5)) == [2, 4, 6, 8, 10]
+    assert interest.match_record(frame_of([], Message({}), encoder), 25) == []
 
 
 @pytest.mark.parametrize("attributes", [2, 7, 12, 30])
@@ -190,8 +190,10 @@ def test_a_shared_value_is_found_wherever_its_place_is(attributes: int) -> None:
         # All values are new but one.
         carrier = Message({other: 3 if other == name else 99 for other in names})
         for text in (f"{name} = 3", f"{name} in (3, 77)"):
-            (glimpse,) = Interest(parse(text), encoder).reveal(frame_of(past, carrier, encoder), 25)
-            assert (glimpse.back, glimpse.is_certain) == (2, True)
+            (glimpse,) = RecordMatcher(parse(text), encoder).match_record(
+                frame_of(past, carrier, encoder), 25
+            )
+            assert (glimpse.offset, glimpse.is_certain) == (2, True)
 
 
 @pytest.mark.parametrize("filters", [1, 3, 4, 40, 60])
@@ -200,19 +202,19 @@ def test_a_market_is_watched_closely(filters: int) -> None:
     rng = Seeds(1).rng("interest", str(filters))
     encoder = Encoder(b"salt")
     past = [market.message(rng) for _ in range(400)]
-    keeper = RecordKeeper(RecordSettings(size=25), encoder)
+    keeper = RecordWriter(RecordSettings(size=25), encoder)
     topics = rng.sample(range(130), filters)
     predicate = parse(" or ".join(f'topic = "t{topic}"' for topic in topics))
-    interest = Interest(predicate, encoder)
+    interest = RecordMatcher(predicate, encoder)
     found = 0
     collided = set()
     for i, message in enumerate(past):
-        record = keeper.attach(message, i * SPACING)
+        record = keeper.append(message, i * SPACING)
         frame = msgspec.structs.replace(
             frame_of([], message, encoder), record=record, message=message
         )
         before = past[max(0, i - 25) : i][::-1]
-        revealed = backs(interest.reveal(frame, 25))
+        revealed = backs(interest.match_record(frame, 25))
         for back, earlier in enumerate(before, 1):
             if predicate.matches(earlier):
                 assert back in revealed
@@ -228,27 +230,27 @@ def test_several_equalities_must_all_hold() -> None:
     encoder = Encoder(b"salt")
     past = [Message({"a": a, "b": b, "c": 0}) for a in range(3) for b in range(3)]
     frame = frame_of(past, Message({"a": 1, "b": 9, "c": 1}), encoder)
-    interest = Interest(
+    interest = RecordMatcher(
         parse("a = 1 and b = 2 or a = 2 and b in (0, 1) or a = 0 and d = 1"), encoder
     )
-    glimpses = interest.reveal(frame, 25)
-    assert [(g.back, g.is_certain) for g in glimpses] == [(2, True), (3, True), (4, True)]
+    glimpses = interest.match_record(frame, 25)
+    assert [(g.offset, g.is_certain) for g in glimpses] == [(2, True), (3, True), (4, True)]
 
 
 def test_one_certain_match_is_enough() -> None:
     encoder = Encoder(b"salt")
     past = [Message({"a": 1, "b": 5}), Message({"a": 2, "b": 5})]
     frame = frame_of(past, Message({"a": 3, "b": 6}), encoder)
-    glimpses = Interest(parse("a = 1 or b > 3"), encoder).reveal(frame, 25)
-    assert [(g.back, g.is_certain) for g in glimpses] == [(1, False), (2, True)]
+    glimpses = RecordMatcher(parse("a = 1 or b > 3"), encoder).match_record(frame, 25)
+    assert [(g.offset, g.is_certain) for g in glimpses] == [(1, False), (2, True)]
 
 
 def test_what_nothing_can_match_reveals_nothing() -> None:
     encoder = Encoder(b"salt")
     frame = frame_of([Message({"a": 1})] * 3, Message({"a": 1}), encoder)
-    assert Interest(parse("a = 1 and a = 2"), encoder).reveal(frame, 25) == []
-    assert Interest(Predicate([]), encoder).reveal(frame, 25) == []
-    assert backs(Interest(Predicate([Filter()]), encoder).reveal(frame, 25)) == [1, 2, 3]
+    assert RecordMatcher(parse("a = 1 and a = 2"), encoder).match_record(frame, 25) == []
+    assert RecordMatcher(Predicate([]), encoder).match_record(frame, 25) == []
+    assert backs(RecordMatcher(Predicate([Filter()]), encoder).match_record(frame, 25)) == [1, 2, 3]
 
 
 def test_malformed_entries_are_counted_and_tell_nothing() -> None:
@@ -257,8 +259,8 @@ def test_malformed_entries_are_counted_and_tell_nothing() -> None:
     # One says that it has a map, which is empty; the other is cut short.
     record = Record.joined([1, 2], [b"\2\0\0", b"\0"])
     frame = msgspec.structs.replace(frame, record=record)
-    interest = Interest(parse("exists a"), encoder)
-    assert interest.reveal(frame, 25) == []
+    interest = RecordMatcher(parse("exists a"), encoder)
+    assert interest.match_record(frame, 25) == []
     assert interest.malformed == 2
 
 
@@ -279,17 +281,17 @@ def test_by_bloom_sets_everything_within_is_certain() -> None:
     carrier = Message({f"a{i}": 1 for i in range(5)})
     for told in (RecordSettings(size=60), RecordSettings(size=60, bloom=bloom)):
         frame = frame_of(past, carrier, encoder, told)
-        interest = Interest(Predicate([wanted]), encoder, bloom)
-        assert [(g.back, g.is_certain) for g in interest.reveal(frame, 60)] == expected
+        interest = RecordMatcher(Predicate([wanted]), encoder, bloom)
+        assert [(g.offset, g.is_certain) for g in interest.match_record(frame, 60)] == expected
 
 
 def test_literal_sets_are_read_when_they_have_the_size_expected() -> None:
     encoder = Encoder(b"salt", params=BloomParams(256, 5))
     past = [Message({"a": i}) for i in range(4)]
     own = frame_of(past, Message({"a": 9}), encoder, RecordSettings(bloom=BloomParams(256, 5)))
-    (glimpse,) = Interest(parse("a = 2"), encoder).reveal(own, 25)
-    assert glimpse.back == 2
+    (glimpse,) = RecordMatcher(parse("a = 2"), encoder).match_record(own, 25)
+    assert glimpse.offset == 2
     assert glimpse.entry == BloomEntry(encoder.message_bits(past[2]), 32)
     other = frame_of(past, Message({"a": 9}), encoder, RecordSettings(bloom=BloomParams(128, 3)))
-    assert Interest(parse("a = 2"), encoder).reveal(other, 25) == []
-    assert Interest(parse("a = 2"), encoder, BloomParams(128, 3)).reveal(other, 25) != []
+    assert RecordMatcher(parse("a = 2"), encoder).match_record(other, 25) == []
+    assert RecordMatcher(parse("a = 2"), encoder, BloomParams(128, 3)).match_record(other, 25) != []

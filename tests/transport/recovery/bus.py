@@ -17,7 +17,7 @@ from penstock.kernel.machine import Deliver, Port, Record
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Dropped, Receipt, Unseen
+from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Unseen
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
     DEFAULT,
@@ -94,7 +94,7 @@ class Bus:
         self.endpoints: dict[int, Endpoint[TransportFrame]] = {}
         self.taps: dict[int, Tap] = {}
         self.sent: list[tuple[int, TransportFrame]] = []
-        self.receipts: dict[int, list[Receipt]] = {}
+        self.receipts: dict[int, list[Delivery]] = {}
         self.absences: dict[int, list[Absence]] = {}
         self.unseen: dict[int, list[Unseen]] = {}
         self.dropped = 0
@@ -117,7 +117,12 @@ class Bus:
             record=RecordSettings(size=record), recovery=recovery, congestion=congestion
         )
         endpoint = Endpoint[TransportFrame](
-            tap, pub=me, epoch=epoch, encoder=ENCODER, settings=settings, draw=Random(me).random
+            tap,
+            endpoint_id=me,
+            epoch=epoch,
+            encoder=ENCODER,
+            settings=settings,
+            draw=Random(me).random,
         )
         self.endpoints[me] = endpoint
         self.receipts.setdefault(me, [])
@@ -135,7 +140,7 @@ class Bus:
         return self.endpoints[me].publish(Message(attributes), now=self.now)
 
     def offer(self, me: int, **attributes: int) -> None:
-        self.endpoints[me].offer(Message(attributes), now=self.now)
+        self.endpoints[me].submit(Message(attributes), now=self.now)
 
     def carry(
         self, sender: int, frame: TransportFrame, traffic: TrafficClass, now: Instant
@@ -180,11 +185,11 @@ class Bus:
                     continue
                 assert isinstance(output, Deliver)
                 fact = output.item
-                if isinstance(fact, Receipt):
+                if isinstance(fact, Delivery):
                     self.receipts[me].append(fact)
                 elif isinstance(fact, Unseen):
                     self.unseen[me].append(fact)
-                elif isinstance(fact, Dropped):
+                elif isinstance(fact, DroppedAtSource):
                     self.dropped += 1
                 else:
                     assert isinstance(fact, Absence)

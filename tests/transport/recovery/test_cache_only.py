@@ -44,7 +44,7 @@ def test_a_keeper_answers_for_a_publisher_that_died() -> None:
     bus.add(PUBLISHER, QUIET)
     bus.add(ONE, QUIET, interest="topic = 1")
     keeper = bus.add(KEEPER, KEEPS)
-    offer = keeper.volunteer(TOPIC, now=bus.now)
+    offer = keeper.open_cache(TOPIC, now=bus.now)
     publish(bus)
     bus.publish(PUBLISHER, topic=1)
     bus.remove(PUBLISHER)
@@ -55,7 +55,7 @@ def test_a_keeper_answers_for_a_publisher_that_died() -> None:
     # It has no application, and orders nothing.
     assert not bus.receipts[KEEPER]
     assert not bus.absences[KEEPER]
-    keeper.withdraw(offer, now=bus.now)
+    keeper.close_cache(offer, now=bus.now)
     # What is for it alone still comes.
     assert len(bus.taps[KEEPER].asked) == 1
 
@@ -65,7 +65,7 @@ def test_a_keeper_asks_for_nothing_itself() -> None:
     bus = lossy((KEEPER, 45))
     bus.add(PUBLISHER, recovery.DEFAULT, record=1)
     keeper = bus.add(KEEPER, KEEPS, record=1)
-    keeper.volunteer(TOPIC, now=bus.now)
+    keeper.open_cache(TOPIC, now=bus.now)
     for i in range(60):
         publish(bus, 1, topic=1 if i % 5 == 0 else 2)
     bus.run(10 * SECOND)
@@ -81,7 +81,7 @@ def test_a_keeper_keeps_the_repairs_that_it_hears() -> None:
     bus.add(PUBLISHER, shout)
     bus.add(ONE, shout, interest="topic = 1")
     keeper = bus.add(KEEPER, KEEPS)
-    keeper.volunteer(TOPIC, now=bus.now)
+    keeper.open_cache(TOPIC, now=bus.now)
     publish(bus)
     bus.run(3 * SECOND)
     assert 5 in bus.got(ONE)
@@ -96,7 +96,7 @@ def test_what_is_kept_is_answered_for_however_much_came_since(later: dict[str, i
     bus = Bus()
     bus.add(PUBLISHER, replace(QUIET, publisher_answers=False))
     keeper = bus.add(KEEPER, KEEPS)
-    keeper.volunteer(TOPIC, now=bus.now)
+    keeper.open_cache(TOPIC, now=bus.now)
     first = bus.publish(PUBLISHER, topic=1)
     bus.run(SECOND)
     keeper.receive(msgspec.structs.replace(first, **later), via="bus", now=bus.now)
@@ -117,21 +117,21 @@ def test_an_offer_and_a_subscription_to_the_same_end_one_by_one() -> None:
     bus.add(PUBLISHER, QUIET)
     both = bus.add(ONE, KEEPS, interest="topic = 1")
     (subscription,) = both._subscriptions
-    offer = both.volunteer(TOPIC, now=bus.now)
-    other = both.volunteer(TOPIC, now=bus.now)
+    offer = both.open_cache(TOPIC, now=bus.now)
+    other = both.open_cache(TOPIC, now=bus.now)
     both.unsubscribe(subscription, now=bus.now)
     publish(bus)
     assert both.recovery is not None
     assert (both.recovery.caches.messages, bus.got(ONE)) == (20, [])
-    both.withdraw(offer, now=bus.now)
+    both.close_cache(offer, now=bus.now)
     publish(bus, 5)
     assert both.recovery.caches.messages == 25
-    both.withdraw(other, now=bus.now)
+    both.close_cache(other, now=bus.now)
     publish(bus, 5)
     assert both.recovery.caches.messages == 25
     assert both.counters["unmatched"] == 0
     with pytest.raises(UsageError, match="no offer"):
-        both.withdraw(other, now=bus.now)
+        both.close_cache(other, now=bus.now)
 
 
 def test_who_does_not_volunteer_keeps_nothing_and_makes_no_offers() -> None:
@@ -147,4 +147,4 @@ def test_who_does_not_volunteer_keeps_nothing_and_makes_no_offers() -> None:
     assert other.recovery.caches.messages == 0
     for settings in (selfish, None):
         with pytest.raises(UsageError, match="takes recovery"):
-            bus.add(9, settings).volunteer(TOPIC, now=bus.now)
+            bus.add(9, settings).open_cache(TOPIC, now=bus.now)

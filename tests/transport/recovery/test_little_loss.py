@@ -17,7 +17,7 @@ from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver
 from penstock.kernel.seeds import Seeds
 from penstock.sim.channel.path_model import Journeys, Path
-from penstock.transport.facts import Absence, Receipt
+from penstock.transport.facts import Absence, Delivery
 from penstock.transport.recovery import settings as recovery
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import DEFAULT, OrderingSettings
@@ -89,7 +89,7 @@ class Loose(Bus):
             heappush(self._events, (self._armed[me], next(self._serial), me, None))
 
     def _told(self, me: int, fact: object) -> None:
-        if isinstance(fact, Receipt):
+        if isinstance(fact, Delivery):
             self.receipts[me].append(fact)
         else:
             assert isinstance(fact, Absence)
@@ -143,7 +143,7 @@ def never_delivered(bus: Loose) -> dict[int, set[int]]:
 
 
 def longest_wait_ns(bus: Loose) -> int:
-    return max(r.ended_ns - r.arrived_ns for got in bus.receipts.values() for r in got)
+    return max(r.resolved_ns - r.arrived_ns for got in bus.receipts.values() for r in got)
 
 
 def allowed(bus: Loose, share: float) -> float:

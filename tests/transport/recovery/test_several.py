@@ -56,13 +56,13 @@ def test_who_ceased_to_order_takes_no_notice_of_digests() -> None:
         publish(bus, 1, topic=1 if number % 10 == 0 else 2, every_ns=100 * MILLISECOND)
     told = len(bus.frames(Digest))
     assert told
-    one.adjust(subscription, OFF, now=bus.now)
+    one.reconfigure(subscription, OFF, now=bus.now)
     bus.loses = lambda _s, receiver, f: isinstance(f, Data) and receiver == ONE
     publish(bus, 1)
     bus.run(5 * SECOND)
     assert len(bus.frames(Digest)) > told
     assert not bus.absences[ONE]
-    one.adjust(subscription, DEFAULT, now=bus.now)
+    one.reconfigure(subscription, DEFAULT, now=bus.now)
     publish(bus, 1)
     bus.run(5 * SECOND)
     assert [a.resolution for a in bus.absences[ONE]][-1] is ReceiverFate.REPAIRED
@@ -75,7 +75,7 @@ def test_who_ceased_to_order_gets_repairs_that_another_asked_for() -> None:
     drops = replace(DEFAULT, late="drop")
     other = one.subscribe(parse("topic = 1"), ordering=drops, now=bus.now)
     publish(bus, 3)
-    one.adjust(other, replace(drops, latch=None), now=bus.now)
+    one.reconfigure(other, replace(drops, latch=None), now=bus.now)
     publish(bus, 17)
     bus.run(3 * SECOND)
     fates = [r.fate for r in bus.receipts[ONE] if (r.subscription, r.frame.seq) == (other, 5)]

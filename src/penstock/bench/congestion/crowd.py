@@ -91,7 +91,7 @@ class Crowd:
         settings = replace(scene.settings, policy="drop-oldest", queue_max=20)
         self._publisher: Final[Endpoint[TransportFrame]] = Endpoint(
             Straight(),
-            pub=PUBLISHER,
+            endpoint_id=PUBLISHER,
             epoch=1,
             encoder=_ENCODER,
             settings=EndpointSettings(congestion=settings, record=RecordSettings(size=0)),
@@ -138,7 +138,7 @@ class Crowd:
     # The publisher.
 
     def _publish(self, now: Instant) -> None:
-        self._publisher.offer(Message({"topic": 1, "at": now}), now=now)
+        self._publisher.submit(Message({"topic": 1, "at": now}), now=now)
         self._drain(now)
         self._at(now + round(SECOND / self._scene.offered_mps), self._publish)
         if now % SECOND == 0:

@@ -74,7 +74,7 @@ class Publishing:
         settings: CongestionSettings | None = _CONTROL if way.is_controlled else None
         self.endpoint: Final[Endpoint[TransportFrame]] = Endpoint(
             Straight(),
-            pub=PUBLISHER,
+            endpoint_id=PUBLISHER,
             epoch=1,
             encoder=encoder,
             settings=EndpointSettings(congestion=settings, record=RecordSettings(size=way.record)),
@@ -150,7 +150,7 @@ class Publishing:
         while (at := endpoint.next_wakeup()) is not None and at <= self.now:
             endpoint.wake(now=at)
             self._drain()
-        endpoint.offer(message, now=self.now)
+        endpoint.submit(message, now=self.now)
         self._drain()
 
     def _drain(self) -> None:

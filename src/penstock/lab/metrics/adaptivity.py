@@ -136,7 +136,7 @@ class Adaptivity(Metric):
             gap_ns = left_ns - self._before_ns
             self._chances[second] += tail(gap_ns / self._estimator.scale_ns)
             self._judged[second] += 1
-        self._estimator.arrived(left_ns, now=came_ns)
+        self._estimator.on_arrival(left_ns, now=came_ns)
         if seq > self._highest:
             self._highest, self._before_ns = seq, left_ns
 

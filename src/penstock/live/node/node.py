@@ -39,7 +39,7 @@ from penstock.transport.congestion.facts import FlowState
 from penstock.transport.congestion.quotas import check_weight
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Dropped, Loss, Receipt, Unseen
+from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Loss, Unseen
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
     DEFAULT,
@@ -99,7 +99,7 @@ class Node:
             "transport": Counter(self._pump.machine.counters),
             "client": Counter(self._client.counters),
             "socket": dict(self._pump.counters),
-            "queue": {"waiting": self._pump.machine.waiting},
+            "queue": {"waiting": self._pump.machine.queued_messages},
             # By the receivers' numbers.
             "refused": {f"{who:016x}": sum(why.values()) for who, why in refused.items()},
         }
@@ -135,7 +135,7 @@ class Node:
 
     async def _offer(self, message: Message) -> MessageId | None:
         await self._queue.room(message)
-        self._pump.call(lambda endpoint, now: endpoint.offer(message, now=now))
+        self._pump.call(lambda endpoint, now: endpoint.submit(message, now=now))
         return self._queue.name_of(message)
 
     def subscribe(
@@ -218,7 +218,7 @@ class Node:
                 await self._queue.empty()
         except TimeoutError:
             pass
-        return self._pump.machine.waiting
+        return self._pump.machine.queued_messages
 
     def close(self) -> None:
         """Ends all subscriptions and the node; closing twice is no error.
@@ -239,8 +239,8 @@ class Node:
 
         self._pump.call(begin)
 
-    def _deliver(self, fact: Receipt | Absence | Unseen | Dropped) -> None:
-        if isinstance(fact, Dropped):
+    def _deliver(self, fact: Delivery | Absence | Unseen | DroppedAtSource) -> None:
+        if isinstance(fact, DroppedAtSource):
             # It is counted, and nobody else can be told: it had no name.
             return
         subscription = self._begun.get(fact.subscription)
@@ -316,11 +316,11 @@ async def connect(
     begun: dict[int, Subscription] = {}
     endpoint = Endpoint(
         client,
-        pub=pub,
+        endpoint_id=pub,
         epoch=epoch,
         encoder=encoder,
         settings=settings,
-        listeners=[_Losses(begun)],
+        observers=[_Losses(begun)],
         draw=secrets.SystemRandom().random,
     )
     node = Node(sock, client, endpoint, begun, target, timeout_s)

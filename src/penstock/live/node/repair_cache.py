@@ -45,7 +45,7 @@ class Volunteer:
         self._is_entered = True
         await self._ready()
         self._offer = self._pump.call(
-            lambda endpoint, now: endpoint.volunteer(self._predicate, now=now)
+            lambda endpoint, now: endpoint.open_cache(self._predicate, now=now)
         )
         return self
 
@@ -65,4 +65,4 @@ class Volunteer:
         """Takes it back; ending twice is no error."""
         offer, self._offer = self._offer, None
         if offer is not None and not self._pump.is_closed:
-            self._pump.call(lambda endpoint, now: endpoint.withdraw(offer, now=now))
+            self._pump.call(lambda endpoint, now: endpoint.close_cache(offer, now=now))

@@ -9,7 +9,7 @@ from typing import Final
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Departed
+from penstock.transport.facts import Sent
 from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.frames.data import Data, MessageId
 
@@ -37,7 +37,7 @@ class Queue:
         congestion = self._endpoint.congestion
         if congestion is None or congestion.drops:
             return
-        while not self._is_closed and not self._endpoint.has_room(message, now=monotonic_ns()):
+        while not self._is_closed and not self._endpoint.has_room_for(message, now=monotonic_ns()):
             self._has_room.clear()
             await self._has_room.wait()
         if self._is_closed:
@@ -45,7 +45,7 @@ class Queue:
 
     async def empty(self) -> None:
         """Until everything has left, or the node is closed."""
-        while not self._is_closed and self._endpoint.waiting:
+        while not self._is_closed and self._endpoint.queued_messages:
             self._is_empty.clear()
             await self._is_empty.wait()
 
@@ -56,20 +56,20 @@ class Queue:
 
     def take(self, row: object) -> None:
         """What the endpoint records."""
-        if type(row) is Departed:
+        if type(row) is Sent:
             self._last = row.frame
 
     def look(self) -> None:
         """There may be room."""
-        if not self._has_room.is_set() and not self._endpoint.is_full:
+        if not self._has_room.is_set() and not self._endpoint.send_queue_is_full:
             self._has_room.set()
-        if not self._is_empty.is_set() and not self._endpoint.waiting:
+        if not self._is_empty.is_set() and not self._endpoint.queued_messages:
             self._is_empty.set()
 
     def close(self) -> None:
         """Nobody waits any longer; what has not left is lost."""
         if not self._is_closed:
-            self._endpoint.counters["dropped_at_source"] += self._endpoint.waiting
+            self._endpoint.counters["dropped_at_source"] += self._endpoint.queued_messages
         self._is_closed = True
         self._has_room.set()
         self._is_empty.set()

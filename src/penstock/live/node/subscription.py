@@ -17,7 +17,7 @@ from penstock.live.node.delivery_queue import Stream
 from penstock.live.node.subscription_options import Late, ordering_of
 from penstock.trace.fates import RECEIVED, ReceiverFate
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Loss, Receipt, Unseen
+from penstock.transport.facts import Absence, Delivery, Loss, Unseen
 from penstock.transport.order.latch import Latch
 from penstock.transport.settings import OrderingSettings
 from penstock.wire.frames.base import OverlayFrame
@@ -147,7 +147,7 @@ class Subscription:
             late=late,
             usual=self._usual,
         )
-        self._pump.call(lambda endpoint, now: endpoint.adjust(number, ordering, now=now))
+        self._pump.call(lambda endpoint, now: endpoint.reconfigure(number, ordering, now=now))
         self._ordering = ordering
         self._usual = ordering.latch or self._usual
 
@@ -189,7 +189,7 @@ class Subscription:
 
     # The pump cannot wait: what finds no room is dropped, and counted.
 
-    def take(self, fact: Receipt | Absence | Unseen) -> None:
+    def take(self, fact: Delivery | Absence | Unseen) -> None:
         """What the endpoint hands over."""
         if type(fact) is Absence:
             self._take_absence(fact)
@@ -198,7 +198,7 @@ class Subscription:
             if self._unseen is not None:
                 self._unseen.put(fact)
         else:
-            assert type(fact) is Receipt
+            assert type(fact) is Delivery
             self._take_receipt(fact)
 
     def take_loss(self, loss: Loss) -> None:
@@ -214,7 +214,7 @@ class Subscription:
         if self._missing is not None:
             self._missing.put(absence)
 
-    def _take_receipt(self, receipt: Receipt) -> None:
+    def _take_receipt(self, receipt: Delivery) -> None:
         frame, fate = receipt.frame, receipt.fate
         if fate in RECEIVED and not self._messages.put(
             Received(
@@ -224,7 +224,7 @@ class Subscription:
                 epoch=frame.epoch,
                 number=frame.seq,
                 fate=fate,
-                waited_ns=receipt.ended_ns - receipt.arrived_ns,
+                waited_ns=receipt.resolved_ns - receipt.arrived_ns,
             )
         ):
             # The application never gets it: it is an overflow, and nothing else.

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import seconds
-from penstock.transport.order.latch import Conditional, Latch
+from penstock.transport.order.latch import ConditionalLatch, Latch
 from penstock.transport.settings import OrderingSettings
 
 Late: TypeAlias = Literal["deliver", "drop"]
@@ -31,11 +31,11 @@ def ordering_of(
     """
     latch = before.latch
     if order is not None and order != (latch is not None):
-        latch = (usual or Conditional()) if order else None
+        latch = (usual or ConditionalLatch()) if order else None
     if latch is None:
         _refuse(max_delay=max_delay, violation_probability=violation_probability, late=late)
     if violation_probability is not None:
-        latch = Conditional(number("violation_probability", violation_probability))
+        latch = ConditionalLatch(number("violation_probability", violation_probability))
     if max_delay is not None:
         before = replace(before, max_delay_ns=seconds(number("max_delay", max_delay)))
     return replace(before, latch=latch, late=before.late if late is None else late)

@@ -122,7 +122,7 @@ class ChannelNetwork:
             epoch = next(epochs)
             return Endpoint[Any](
                 port,
-                pub=pub,
+                endpoint_id=pub,
                 epoch=epoch,
                 encoder=self._encoder,
                 settings=settings,

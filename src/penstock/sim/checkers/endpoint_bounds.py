@@ -31,13 +31,13 @@ def objections(life: Life) -> Iterator[tuple[str, str]]:
     if list(machine.publishers) != list(life.publishers.all):
         yield "bounds", f"remembers {list(machine.publishers)}"
     timers = 0
-    for arrivals in machine._arrivals.values():
+    for arrivals in machine._images.values():
         for number, stream in arrivals.streams.items():
             asked = life.asked[number]
-            assumed = sum(missing.is_assumed for missing in stream._blocking)
+            assumed = sum(missing.is_possible for missing in stream._blocking)
             timers += len(stream.missing) + assumed
             for size, most, what in (
-                (len(stream._held.waiting), asked.held_max, "held"),
+                (len(stream._buffer.messages), asked.held_max, "held"),
                 (len(stream.missing), asked.missing_max, "missing"),
                 (assumed, asked.missing_max, "assumed"),
                 (len(stream._given_up), asked.missing_max, "given up"),

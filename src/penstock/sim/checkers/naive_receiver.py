@@ -13,7 +13,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from penstock.transport.receive.publisher_image import WINDOW
+from penstock.transport.receive.publisher_image import WINDOW_SIZE
 from penstock.wire.frames.data import Data
 from penstock.wire.serial import EPOCH_BITS, SEQ_BITS, distance, newer
 
@@ -43,7 +43,7 @@ class Heard:
 
     def is_too_old(self, number: int) -> bool:
         """Whether an endpoint does not remember so far back."""
-        return number < self._run_start - WINDOW
+        return number < self._run_start - WINDOW_SIZE
 
     def add(self, number: int) -> None:
         """It came."""

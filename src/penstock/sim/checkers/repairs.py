@@ -71,11 +71,11 @@ def as_repaired(frame: Data) -> Data:
 
 def delays(life: Life, pub: int) -> dict[Any, tuple[Any, ...]]:
     """All that is known of how a publisher's delays vary."""
-    arrivals = life.machine._arrivals.get(pub)
+    arrivals = life.machine._images.get(pub)
     if arrivals is None:
         return {}
     return {
-        settings: (e.samples, e._departed, e._arrived, e._suspects, e.rejected)
+        settings: (e.samples, e._last_sent_ns, e._last_arrival_ns, e._outlier_run, e.rejected)
         for settings, e in arrivals._estimators.items()
     }
 
@@ -106,10 +106,10 @@ def objections(life: Life) -> Iterator[tuple[str, str]]:
 
 def _about_losses(life: Life, recovery: Recovery) -> Iterator[str]:
     lost: dict[MessageId, None] = {}
-    for arrivals in life.machine._arrivals.values():
+    for arrivals in life.machine._images.values():
         for stream in arrivals.streams.values():
             numbers = [number for number, m in stream.missing.items() if m.state is LOST]
-            lost.update(dict.fromkeys(map(stream._id, numbers)))
+            lost.update(dict.fromkeys(map(stream._message_id, numbers)))
     for id_ in lost:
         if id_ not in recovery._requester:
             yield f"{id_} is lost, and nobody asks for it"

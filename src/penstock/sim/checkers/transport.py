@@ -31,7 +31,7 @@ from penstock.sim.checkers.naive_receiver import Heard
 from penstock.sim.host import Host
 from penstock.sim.world import World
 from penstock.trace.fates import RECEIVED, TRANSITIONS, MissingState, ReceiverFate
-from penstock.transport.facts import Absence, Receipt, Unseen
+from penstock.transport.facts import Absence, Delivery, Unseen
 from penstock.transport.settings import OrderingSettings
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
@@ -182,16 +182,16 @@ class TransportCheck:
     def fact(self, host: Host[Any, Any], item: object) -> None:
         """A receipt, an absence, or how many never came of which nothing else is known."""
         life = self._life(host.name)
-        assert isinstance(item, Receipt | Absence | Unseen), f"{host.name} delivers {item!r}"
+        assert isinstance(item, Delivery | Absence | Unseen), f"{host.name} delivers {item!r}"
         asked = life.asked.get(item.subscription)
         if asked is None:
             self._object("receipts", host.name, f"subscription {item.subscription} is over: {item}")
-        elif isinstance(item, Receipt):
+        elif isinstance(item, Delivery):
             self._on_receipt(host, asked, item)
         elif isinstance(item, Absence):
             self._on_absence(life, asked, item)
 
-    def _on_receipt(self, host: Host[Any, Any], asked: Asked, receipt: Receipt) -> None:
+    def _on_receipt(self, host: Host[Any, Any], asked: Asked, receipt: Delivery) -> None:
         frame = receipt.frame
         came = asked.take(frame.id)
         text = f"subscription {asked.number} gets {frame.id} as {receipt.fate}"
@@ -221,16 +221,16 @@ class TransportCheck:
         return published == came.frame
 
     def _judge_wait(
-        self, host: Host[Any, Any], asked: Asked, came: Came, receipt: Receipt, text: str
+        self, host: Host[Any, Any], asked: Asked, came: Came, receipt: Delivery, text: str
     ) -> None:
-        if receipt.ended_ns != host.now:
+        if receipt.resolved_ns != host.now:
             self._object(
-                "patience", host.name, f"{text} at {host.now}, and says {receipt.ended_ns}"
+                "patience", host.name, f"{text} at {host.now}, and says {receipt.resolved_ns}"
             )
-        if receipt.ended_ns > self._latest_ns(asked, came) and not self._was_set(
+        if receipt.resolved_ns > self._latest_ns(asked, came) and not self._was_set(
             host.name, came.since
         ):
-            waited_ns = receipt.ended_ns - receipt.arrived_ns
+            waited_ns = receipt.resolved_ns - receipt.arrived_ns
             self._object("patience", host.name, f"{text} after {to_seconds(waited_ns):.6f} s")
 
     def _latest_ns(self, asked: Asked, came: Came) -> Instant:
@@ -247,7 +247,7 @@ class TransportCheck:
         return any(since <= at <= self._world.now for at in self._steps.get(name, ()))
 
     def _judge_order(
-        self, name: str, asked: Asked, came: Came, receipt: Receipt, text: str
+        self, name: str, asked: Asked, came: Came, receipt: Delivery, text: str
     ) -> None:
         track = asked.tracks.get(came.heard)
         if came.is_repair:
@@ -279,7 +279,7 @@ class TransportCheck:
         asked: Asked,
         track: Track | None,
         came: Came,
-        receipt: Receipt,
+        receipt: Delivery,
         text: str,
     ) -> None:
         """It may come late, and is called what it is all the same."""
@@ -353,7 +353,7 @@ class TransportCheck:
         life.delays.clear()
 
     def _compare_missing(self, life: Life, pub: int) -> None:
-        heard, arrivals = life.publishers.all.get(pub), life.machine._arrivals.get(pub)
+        heard, arrivals = life.publishers.all.get(pub), life.machine._images.get(pub)
         if heard is None or arrivals is None:
             return
         for number, stream in arrivals.streams.items():

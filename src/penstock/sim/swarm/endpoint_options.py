@@ -17,7 +17,7 @@ from penstock.sim.loss import Bernoulli
 from penstock.sim.swarm.options import PERIODS, Options, draw_options
 from penstock.sim.swarm.recovery_options import draw_recoveries
 from penstock.sim.swarm.workload import FILTERS
-from penstock.transport.order.latch import LATCH_MAX, Conditional
+from penstock.transport.order.latch import LATCH_MAX_NS, ConditionalLatch
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
     DEFAULT,
@@ -38,7 +38,7 @@ ORDERINGS: Final = {
     "basic": literal(record_used=0),
     "constant": constant(20 * MILLISECOND),
     "constant with record": constant(20 * MILLISECOND, record_used=10),
-    "eager": OrderingSettings(latch=Conditional(0.3), loss_share=1),
+    "eager": OrderingSettings(latch=ConditionalLatch(0.3), loss_share=1),
     "cautious": OrderingSettings(is_cautious=True),
     "as sets": OrderingSettings(bloom=BloomParams(128, 3)),
 }
@@ -153,7 +153,7 @@ def _with_recovery(options: EndpointOptions) -> EndpointOptions:
 def _ordering(rng: Random) -> OrderingSettings:
     return replace(
         ORDERINGS[rng.choice(list(ORDERINGS))],
-        max_delay_ns=rng.choice((LATCH_MAX, LATCH_MAX, 100 * MILLISECOND, MILLISECOND, 0)),
+        max_delay_ns=rng.choice((LATCH_MAX_NS, LATCH_MAX_NS, 100 * MILLISECOND, MILLISECOND, 0)),
         late=rng.choice(("deliver", "drop")),
         remember_ns=rng.choice((10 * SECOND, 200 * MILLISECOND, 10 * MILLISECOND, 0)),
         held_max=rng.choice((1_000, 1_000, 5, 1)),

@@ -33,7 +33,7 @@ from penstock.sim.swarm.event_log import Log, Story
 from penstock.sim.swarm.network_builder import Chance, build
 from penstock.sim.swarm.run import SwarmFailed
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Receipt, Unseen
+from penstock.transport.facts import Absence, Delivery, Unseen
 from penstock.transport.settings import EndpointSettings
 
 # How long things go on after everybody has had enough.
@@ -244,7 +244,7 @@ class EndpointSwarm:
         self._say(f"{name} adjusts {number} to ordering {action.ordering}")
 
         def change(endpoint: Endpoint[Any], now: Instant) -> None:
-            endpoint.adjust(number, ordering, now=now)
+            endpoint.reconfigure(number, ordering, now=now)
             self.check.adjust(name, number, ordering, local_ns=now)
 
         self.network.world.host(name).call(change)
@@ -282,9 +282,9 @@ class EndpointSwarm:
     def _deliver(self, host: Host[Any, Any], output: Deliver) -> None:
         fact: Any = output.item
         row: tuple[Any, ...]
-        if isinstance(fact, Receipt):
+        if isinstance(fact, Delivery):
             self.receipts[str(fact.fate)] += 1
-            row = (*fact.frame.id, fact.arrived_ns, fact.ended_ns, fact.latch_ns, str(fact.fate))
+            row = (*fact.frame.id, fact.arrived_ns, fact.resolved_ns, fact.latch_ns, str(fact.fate))
         elif isinstance(fact, Unseen):
             self.absences["unseen"] += fact.messages
             row = (fact.pub, fact.epoch, fact.messages, fact.detected_ns, fact.ended_ns)

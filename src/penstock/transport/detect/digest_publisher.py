@@ -24,7 +24,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, Duration, Instant
 from penstock.transport.detect.flow_numbers import LEASE_NS, Flows
 from penstock.transport.detect.reply_suppression import Shared, Whom
-from penstock.transport.record.reader import listing_of
+from penstock.transport.record.reader import tags_of
 from penstock.wire.codec.record import EntryCodec
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
@@ -305,7 +305,7 @@ class DigestMaker:
                 name: message.attributes[name] for name in message.attributes if name in self._names
             }
             message = Message(kept)
-        listing = listing_of(message, self._encoder)
+        listing = tags_of(message, self._encoder)
         return FingerprintEntry(listing.presence, tuple(sorted({*listing.values})))
 
 

@@ -17,56 +17,60 @@ from collections import deque
 from math import sqrt
 from typing import Final
 
-_REMEMBERED: Final = 1_000
-_ENOUGH: Final = 300
-_JUDGED_EVERY: Final = 100
+_SAMPLES_MAX: Final = 1_000
+_SAMPLES_MIN: Final = 300
+_TEST_EVERY: Final = 100
 # Kolmogorov's statistic that one right model in a thousand exceeds.
 _CRITICAL: Final = 1.95
-_TINY: Final = 1e-250
+_P_VALUE_MIN: Final = 1e-250
 
 
 class Calibration:
     """For one stream of messages."""
 
-    __slots__ = ("_since", "_sorted", "_us")
+    __slots__ = ("_p_values", "_since_test", "_sorted_p_values")
 
     def __init__(self) -> None:
-        self._us: deque[float] = deque(maxlen=_REMEMBERED)
-        self._since = 0
+        self._p_values: deque[float] = deque(maxlen=_SAMPLES_MAX)
+        self._since_test = 0
         # In rising order, while the model is rejected; empty while it is not.
-        self._sorted: list[float] = []
+        self._sorted_p_values: list[float] = []
 
     @property
-    def is_rejected(self) -> bool:
+    def law_is_rejected(self) -> bool:
         """Whether lateness does not follow the model."""
-        return bool(self._sorted)
+        return bool(self._sorted_p_values)
 
-    def came(self, u: float) -> None:
+    def on_arrival(self, p_value: float) -> None:
         """A missing message came; the model gave it the chance `u` to come so late or later."""
-        self._us.append(max(u, _TINY))
-        self._since += 1
-        if self._since >= _JUDGED_EVERY and len(self._us) >= _ENOUGH:
-            self._since = 0
-            in_order = sorted(self._us)
-            self._sorted = in_order if _distance(in_order) > _limit(len(in_order)) else []
+        self._p_values.append(max(p_value, _P_VALUE_MIN))
+        self._since_test += 1
+        if self._since_test >= _TEST_EVERY and len(self._p_values) >= _SAMPLES_MIN:
+            self._since_test = 0
+            sorted_p_values = sorted(self._p_values)
+            self._sorted_p_values = (
+                sorted_p_values
+                if _ks_distance(sorted_p_values) > _critical_distance(len(sorted_p_values))
+                else []
+            )
 
-    def corrected(self, chance: float) -> float:
+    def corrected_probability(self, probability: float) -> float:
         """What to ask of the model so that `chance` of the missing come later."""
-        us = self._sorted
-        if not us:
-            return chance
-        rank = chance * (len(us) + 1)
+        p_values = self._sorted_p_values
+        if not p_values:
+            return probability
+        rank = probability * (len(p_values) + 1)
         if rank < 1:
             # Below all that was seen it is thought to go on as the model does.
-            return max(us[0] * rank, _TINY)
-        return us[min(int(rank), len(us)) - 1]
+            return max(p_values[0] * rank, _P_VALUE_MIN)
+        return p_values[min(int(rank), len(p_values)) - 1]
 
 
-def _distance(in_order: list[float]) -> float:
+def _ks_distance(sorted_p_values: list[float]) -> float:
     """Of the empirical law from the even one."""
-    n = len(in_order)
-    return max(max((i + 1) / n - u, u - i / n) for i, u in enumerate(in_order))
+    n = len(sorted_p_values)
+    return max(max((i + 1) / n - u, u - i / n) for i, u in enumerate(sorted_p_values))
 
 
-def _limit(n: int) -> float:
+def _critical_distance(n: int) -> float:
     return _CRITICAL * sqrt(2 / n)

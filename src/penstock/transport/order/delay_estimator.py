@@ -28,93 +28,109 @@ _MOMENT: Final = 2 / 3
 _GAP_MAX: Final = SECOND
 _OUTLIER_SCALES: Final = 20
 _OUTLIER_MIN: Final = 200 * MILLISECOND
-_BELIEVED: Final = 3
+_OUTLIERS_ACCEPTED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimatorSettings:
     """`ring` samples are remembered; `prior_samples` of scale `prior_ns` count as seen before."""
 
-    ring: int = 100
+    samples_max: int = 100
     prior_samples: int = 5
-    prior_ns: Duration = 5 * MILLISECOND
+    prior_scale_ns: Duration = 5 * MILLISECOND
     literal: bool = False
 
     def __post_init__(self) -> None:
-        if self.ring < 1 or self.prior_samples < 0 or not 0 <= self.prior_ns <= _GAP_MAX:
+        if (
+            self.samples_max < 1
+            or self.prior_samples < 0
+            or not 0 <= self.prior_scale_ns <= _GAP_MAX
+        ):
             raise UsageError(
                 f"a ring needs at least 1 sample, and a prior 0 or more of 0 to {_GAP_MAX} ns"
             )
 
 
-LITERAL: Final = EstimatorSettings(ring=25, prior_samples=0, prior_ns=0, literal=True)
+LITERAL: Final = EstimatorSettings(samples_max=25, prior_samples=0, prior_scale_ns=0, literal=True)
 
 
 class DelayEstimator:
     """The scale of one publisher's delay differences at one receiver."""
 
-    __slots__ = ("_arrived", "_departed", "_ring", "_settings", "_sum", "_suspects", "rejected")
+    __slots__ = (
+        "_last_arrival_ns",
+        "_last_sent_ns",
+        "_outlier_run",
+        "_samples",
+        "_settings",
+        "_sum",
+        "rejected",
+    )
 
     def __init__(self, settings: EstimatorSettings | None = None) -> None:
         self._settings = settings or EstimatorSettings()
-        self._ring: deque[Duration] = deque()
+        self._samples: deque[Duration] = deque()
         self._sum = 0
-        self._departed: Instant | None = None
-        self._arrived: Instant = 0
+        self._last_sent_ns: Instant | None = None
+        self._last_arrival_ns: Instant = 0
         # How many outliers of one sign came in a row; the sign is theirs.
-        self._suspects = 0
+        self._outlier_run = 0
         self.rejected = 0
 
     def __len__(self) -> int:
-        return len(self._ring)
+        return len(self._samples)
 
     @property
     def samples(self) -> tuple[Duration, ...]:
         """What is remembered, oldest first."""
-        return tuple(self._ring)
+        return tuple(self._samples)
 
     @property
     def scale_ns(self) -> float:
         """b, as far as it is known."""
         settings = self._settings
         if settings.literal:
-            return _MOMENT * self._sum / settings.ring
-        weight = settings.prior_samples + len(self._ring)
+            return _MOMENT * self._sum / settings.samples_max
+        weight = settings.prior_samples + len(self._samples)
         if not weight:
-            return float(settings.prior_ns)
-        return (settings.prior_samples * settings.prior_ns + _MOMENT * self._sum) / weight
+            return float(settings.prior_scale_ns)
+        return (settings.prior_samples * settings.prior_scale_ns + _MOMENT * self._sum) / weight
 
     @property
     def weight(self) -> int:
         """How many samples the scale rests on, the prior included."""
-        return self._settings.prior_samples + len(self._ring)
+        return self._settings.prior_samples + len(self._samples)
 
-    def arrived(self, departed: Instant, *, now: Instant, is_highest: bool = True) -> None:
+    def on_arrival(self, sent_ns: Instant, *, now: Instant, is_highest: bool = True) -> None:
         """A message, not a repair or a duplicate, that left at `departed` comes `now`."""
-        before = self._departed
-        if before is not None:
-            gap = departed - before
-            if -_GAP_MAX <= gap <= _GAP_MAX:
-                self._sample(now - self._arrived - gap)
+        previous_ns = self._last_sent_ns
+        if previous_ns is not None:
+            sent_after_ns = sent_ns - previous_ns
+            if -_GAP_MAX <= sent_after_ns <= _GAP_MAX:
+                self._add_sample(now - self._last_arrival_ns - sent_after_ns)
         if is_highest or not self._settings.literal:
-            self._departed, self._arrived = departed, now
+            self._last_sent_ns, self._last_arrival_ns = sent_ns, now
 
-    def _sample(self, x: Duration) -> None:
-        size = x if x >= 0 else -x
-        if size > _OUTLIER_MIN and not self._settings.literal and size > self._outlier_ns():
+    def _add_sample(self, difference_ns: Duration) -> None:
+        magnitude_ns = difference_ns if difference_ns >= 0 else -difference_ns
+        if (
+            magnitude_ns > _OUTLIER_MIN
+            and not self._settings.literal
+            and magnitude_ns > self._outlier_ns()
+        ):
             self.rejected += 1
-            sign = 1 if x > 0 else -1
-            self._suspects = self._suspects + sign if self._suspects * sign > 0 else sign
-            if abs(self._suspects) < _BELIEVED:
+            sign = 1 if difference_ns > 0 else -1
+            self._outlier_run = self._outlier_run + sign if self._outlier_run * sign > 0 else sign
+            if abs(self._outlier_run) < _OUTLIERS_ACCEPTED:
                 return
-            self._ring.clear()
+            self._samples.clear()
             self._sum = 0
-        self._suspects = 0
-        ring = self._ring
-        if len(ring) == self._settings.ring:
-            self._sum -= abs(ring.popleft())
-        ring.append(x)
-        self._sum += size
+        self._outlier_run = 0
+        samples = self._samples
+        if len(samples) == self._settings.samples_max:
+            self._sum -= abs(samples.popleft())
+        samples.append(difference_ns)
+        self._sum += magnitude_ns
 
     def _outlier_ns(self) -> float:
         return _OUTLIER_SCALES * self.scale_ns

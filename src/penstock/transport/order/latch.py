@@ -19,13 +19,13 @@ from typing import Final, Protocol
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND, Duration
 from penstock.transport.order.delay_law import tail, tail_quantile, tail_quantile_as_printed
-from penstock.transport.order.small_sample import inflation
+from penstock.transport.order.small_sample import small_sample_factor
 
 # [§3.3] No latch is longer, whatever the scale.
-LATCH_MAX: Final[Duration] = 2 * SECOND
+LATCH_MAX_NS: Final[Duration] = 2 * SECOND
 # Less than this cannot be told from never; and of it logarithms can still be taken.
-CHANCE_MIN: Final = 1e-12
-_TINY: Final = 1e-300
+PROBABILITY_MIN: Final = 1e-12
+_TAIL_MIN: Final = 1e-300
 
 
 class Scale(Protocol):
@@ -40,83 +40,94 @@ class Scale(Protocol):
         """How many samples it rests on."""
 
 
-def conditional_wait_ns(chance: float, gap_ns: Duration, scale: Scale) -> Duration:
+def conditional_latch_ns(
+    violation_probability: float, sent_before_ns: Duration, scale: Scale
+) -> Duration:
     """Q(P·P(X > δ)) − δ, for a scale inflated by what is not known of it."""
-    b = inflated_ns(chance, gap_ns, scale)
+    b = inflated_scale_ns(violation_probability, sent_before_ns, scale)
     if b <= 0:
         return 0
-    p = chance * tail(gap_ns / b)
-    if p < _TINY:
+    p = violation_probability * tail(sent_before_ns / b)
+    if p < _TAIL_MIN:
         # Far out the tail is plainly exponential: what has waited long waits no less.
-        return min(LATCH_MAX, round(-b * log(chance)))
-    return min(LATCH_MAX, max(0, round(tail_quantile(p) * b - gap_ns)))
+        return min(LATCH_MAX_NS, round(-b * log(violation_probability)))
+    return min(LATCH_MAX_NS, max(0, round(tail_quantile(p) * b - sent_before_ns)))
 
 
-def inflated_ns(chance: float, gap_ns: Duration, scale: Scale) -> float:
+def inflated_scale_ns(
+    violation_probability: float, sent_before_ns: Duration, scale: Scale
+) -> float:
     """[F6] The scale to compute with, longer by as much as few samples may have it too short."""
     b = scale.scale_ns
-    return b * inflation(scale.weight, chance * tail(gap_ns / b)) if b > 0 else 0.0
+    return (
+        b * small_sample_factor(scale.weight, violation_probability * tail(sent_before_ns / b))
+        if b > 0
+        else 0.0
+    )
 
 
 class Latch(Protocol):
     """How long after now a missing message need not be waited for any more."""
 
-    def wait_ns(self, gap_ns: Duration, scale: Scale) -> Duration:
+    def wait_ns(self, sent_before_ns: Duration, scale: Scale) -> Duration:
         """For one that left `gap_ns` ≥ 0 before the one that waits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Conditional:
+class ConditionalLatch:
     """The default: `chance` of the missing messages that do come, come too late."""
 
     chance: float = 0.003
 
     def __post_init__(self) -> None:
-        _check(self.chance, 1.0)
+        _check_probability(self.chance, 1.0)
 
-    def wait_ns(self, gap_ns: Duration, scale: Scale) -> Duration:
+    def wait_ns(self, sent_before_ns: Duration, scale: Scale) -> Duration:
         """See `conditional_wait_ns`."""
-        return conditional_wait_ns(self.chance, gap_ns, scale)
+        return conditional_latch_ns(self.chance, sent_before_ns, scale)
 
     @property
-    def unconditional(self) -> Literal:
+    def without_evidence(self) -> LiteralLatch:
         """For a message that may not be missing at all."""
-        return Literal(min(self.chance, 0.5))
+        return LiteralLatch(min(self.chance, 0.5))
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class LiteralLatch:
     """Algorithm 3.1; with `as_printed` by its own formula, which takes the wrong branch."""
 
     chance: float = 0.05
     as_printed: bool = False
 
     def __post_init__(self) -> None:
-        _check(self.chance, 0.5)
+        _check_probability(self.chance, 0.5)
 
-    def wait_ns(self, gap_ns: Duration, scale: Scale) -> Duration:
+    def wait_ns(self, sent_before_ns: Duration, scale: Scale) -> Duration:
         """F⁻¹(1 − P) − δ."""
         quantile = tail_quantile_as_printed if self.as_printed else tail_quantile
-        return min(LATCH_MAX, max(0, round(quantile(self.chance) * scale.scale_ns - gap_ns)))
+        return min(
+            LATCH_MAX_NS, max(0, round(quantile(self.chance) * scale.scale_ns - sent_before_ns))
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantLatch:
     """The papers' CST-t."""
 
     latch_ns: Duration
 
     def __post_init__(self) -> None:
-        if not 0 <= self.latch_ns <= LATCH_MAX:
-            raise UsageError(f"a latch lasts 0 to {LATCH_MAX} ns, not {self.latch_ns}")
+        if not 0 <= self.latch_ns <= LATCH_MAX_NS:
+            raise UsageError(f"a latch lasts 0 to {LATCH_MAX_NS} ns, not {self.latch_ns}")
 
-    def wait_ns(self, gap_ns: Duration, scale: Scale) -> Duration:  # noqa: ARG002
+    def wait_ns(self, sent_before_ns: Duration, scale: Scale) -> Duration:  # noqa: ARG002
         """Always the same."""
         return self.latch_ns
 
 
-def _check(chance: float, most: float) -> None:
-    if not CHANCE_MIN <= chance <= most:
+def _check_probability(probability: float, probability_max: float) -> None:
+    if not PROBABILITY_MIN <= probability <= probability_max:
         raise UsageError(
-            f"a violation probability lies within {CHANCE_MIN:g} and {most:g}, not {chance}"
+            f"a violation probability lies within {PROBABILITY_MIN:g} and {probability_max:g},"
+            f" not {probability}"
         )

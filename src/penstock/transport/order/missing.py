@@ -17,36 +17,36 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.kernel.instant import Duration, Instant
 from penstock.trace.fates import MissingState
-from penstock.transport.facts import FoundBy
-from penstock.transport.record.matcher import Glimpse
+from penstock.transport.facts import DetectedBy
+from penstock.transport.record.matcher import RecordMatch
 from penstock.wire.serial import SEQ_BITS
 
 if TYPE_CHECKING:
-    from penstock.transport.order.gap_tracker import Gaps
+    from penstock.transport.order.gap_tracker import GapTracker
 
 # Naming a member of an enum takes longer than comparing it.
 MISSING: Final = MissingState.MISSING
 RELEASED: Final = MissingState.RELEASED
 LOST: Final = MissingState.LOST
-_NUMBER: Final = attrgetter("number")
+_EXTENDED_SEQ: Final = attrgetter("extended_seq")
 
 
-class Missing:
+class MissingEntry:
     """Its stream moves it along; without a `glimpse` it is only assumed to be for us."""
 
     __slots__ = (
-        "departed_ns",
+        "declare_lost_at",
+        "detected_by",
         "detected_ns",
-        "forget_at",
-        "found_by",
-        "gap_ns",
-        "glimpse",
-        "is_held_for",
-        "lose_at",
+        "extended_seq",
+        "give_up_at",
+        "is_held_for_repair",
         "lost_ns",
-        "number",
+        "record_match",
         "release_at",
         "scale_ns",
+        "sent_before_ns",
+        "sent_ns",
         "state",
         "stop",
         "stream",
@@ -54,86 +54,86 @@ class Missing:
 
     def __init__(
         self,
-        stream: Gaps,
-        number: int,
-        glimpse: Glimpse | None,
+        stream: GapTracker,
+        extended_seq: int,
+        record_match: RecordMatch | None,
         *,
-        departed_ns: Instant,
-        gap_ns: Duration,
+        sent_ns: Instant,
+        sent_before_ns: Duration,
         now: Instant,
     ) -> None:
         self.stream: Final = stream
-        self.number = number
+        self.extended_seq = extended_seq
         # Of assumed ones there are several in a row: `number` is the lowest that has not come.
-        self.stop = number + 1
-        self.glimpse: Final = glimpse
-        self.departed_ns: Final = departed_ns
+        self.stop = extended_seq + 1
+        self.record_match: Final = record_match
+        self.sent_ns: Final = sent_ns
         # How long before the message that revealed it it left, and the scale at that time.
-        self.gap_ns: Final = gap_ns
+        self.sent_before_ns: Final = sent_before_ns
         self.scale_ns = 0.0
         self.detected_ns: Final = now
-        self.found_by: FoundBy = "record"
+        self.detected_by: DetectedBy = "record"
         self.state = MISSING
         self.release_at = now
-        self.lose_at: Instant | None = None
+        self.declare_lost_at: Instant | None = None
         self.lost_ns: Instant | None = None
-        self.forget_at: Instant = 0
+        self.give_up_at: Instant = 0
         # Whether what comes after it waits for its repair, not only for itself.
-        self.is_held_for = False
+        self.is_held_for_repair = False
 
     @property
-    def is_assumed(self) -> bool:
+    def is_possible(self) -> bool:
         """Whether nothing tells that there is such a message for us."""
-        return self.glimpse is None
+        return self.record_match is None
 
 
 # What others wait for is a list by rising number; several may have the same.
 
 
-def block(blocking: list[Missing], missing: Missing) -> None:
+def block(blocking: list[MissingEntry], missing: MissingEntry) -> None:
     """Others wait for it from now on."""
-    insort(blocking, missing, key=_NUMBER)
+    insort(blocking, missing, key=_EXTENDED_SEQ)
 
 
-def blocking_at(blocking: list[Missing], number: int) -> list[Missing]:
+def blocking_at(blocking: list[MissingEntry], extended_seq: int) -> list[MissingEntry]:
     """Those that have this number."""
-    low = bisect_left(blocking, number, key=_NUMBER)
-    return blocking[low : bisect_right(blocking, number, low, key=_NUMBER)]
+    low = bisect_left(blocking, extended_seq, key=_EXTENDED_SEQ)
+    return blocking[low : bisect_right(blocking, extended_seq, low, key=_EXTENDED_SEQ)]
 
 
-def unblock(blocking: list[Missing], missing: Missing) -> None:
+def unblock(blocking: list[MissingEntry], missing: MissingEntry) -> None:
     """Nothing waits for it any more, if it did."""
-    at = bisect_left(blocking, missing.number, key=_NUMBER)
-    while at < len(blocking) and blocking[at].number == missing.number:
-        if blocking[at] is missing:
-            del blocking[at]
+    index = bisect_left(blocking, missing.extended_seq, key=_EXTENDED_SEQ)
+    while index < len(blocking) and blocking[index].extended_seq == missing.extended_seq:
+        if blocking[index] is missing:
+            del blocking[index]
             return
-        at += 1
+        index += 1
 
 
-class GivenUp:
+class GivenUpLog:
     """The last numbers of which nothing is hoped for any more.
 
     Which these were is remembered of so many; below the lowest forgotten, no number
     has any hope, whether it was one of them or not.
     """
 
-    __slots__ = ("_below", "_last")
+    __slots__ = ("_all_below", "_recent")
 
     def __init__(self) -> None:
-        self._last: Final[OrderedDict[int, None]] = OrderedDict()
-        self._below = -1 << SEQ_BITS
+        self._recent: Final[OrderedDict[int, None]] = OrderedDict()
+        self._all_below = -1 << SEQ_BITS
 
     def __len__(self) -> int:
-        return len(self._last)
+        return len(self._recent)
 
-    def add(self, number: int, most: int) -> None:
+    def add(self, extended_seq: int, entries_max: int) -> None:
         """One more, of which at most so many are remembered."""
-        self._last[number] = None
-        if len(self._last) > most:
-            forgotten, _ = self._last.popitem(last=False)
-            self._below = max(self._below, forgotten + 1)
+        self._recent[extended_seq] = None
+        if len(self._recent) > entries_max:
+            evicted, _ = self._recent.popitem(last=False)
+            self._all_below = max(self._all_below, evicted + 1)
 
-    def has(self, number: int) -> bool:
+    def contains(self, extended_seq: int) -> bool:
         """Whether it is one of them, or too old to say."""
-        return number < self._below or number in self._last
+        return extended_seq < self._all_below or extended_seq in self._recent

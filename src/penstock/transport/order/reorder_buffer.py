@@ -13,13 +13,13 @@ from penstock.kernel.instant import Duration, Instant
 from penstock.trace.fates import ReceiverFate
 from penstock.wire.frames.data import Data
 
-_NUMBER: Final = attrgetter("number")
+_EXTENDED_SEQ: Final = attrgetter("extended_seq")
 
 
-class Waiting(msgspec.Struct, frozen=True, gc=False):
+class BufferedMessage(msgspec.Struct, frozen=True, gc=False):
     """One of them, and the latch that it found."""
 
-    number: int
+    extended_seq: int
     frame: Data
     arrived_ns: Instant
     latch_ns: Duration
@@ -27,45 +27,51 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
     fate: ReceiverFate = ReceiverFate.DELIVERED
 
 
-class Held:
+class ReorderBuffer:
     """Few as a rule, so a sorted list will do."""
 
-    __slots__ = ("_earliest", "waiting")
+    __slots__ = ("_earliest_arrivals", "messages")
 
     def __init__(self) -> None:
         # For others to look at: whether there are any is asked for every message.
-        self.waiting: Final[list[Waiting]] = []
+        self.messages: Final[list[BufferedMessage]] = []
         # The earliest arrival of each and all that follow it, from the last on; made when asked
         # for, which one record may do for each of its entries.
-        self._earliest: list[Instant] = []
+        self._earliest_arrivals: list[Instant] = []
 
     def __len__(self) -> int:
-        return len(self.waiting)
+        return len(self.messages)
 
     @property
-    def lowest(self) -> int:
+    def lowest_seq(self) -> int:
         """The number of the first; there must be one."""
-        return self.waiting[0].number
+        return self.messages[0].extended_seq
 
-    def add(self, waiting: Waiting) -> None:
+    def add(self, message: BufferedMessage) -> None:
         """Wherever it belongs."""
-        insort(self.waiting, waiting, key=_NUMBER)
-        self._earliest = []
+        insort(self.messages, message, key=_EXTENDED_SEQ)
+        self._earliest_arrivals = []
 
-    def take_below(self, number: int | None) -> list[Waiting]:
+    def take_below(self, extended_seq: int | None) -> list[BufferedMessage]:
         """Takes out those with a lower number, or all."""
-        waiting = self.waiting
-        end = len(waiting) if number is None else bisect_left(waiting, number, key=_NUMBER)
-        taken = waiting[:end]
-        del waiting[:end]
-        self._earliest = []
+        messages = self.messages
+        end = (
+            len(messages)
+            if extended_seq is None
+            else bisect_left(messages, extended_seq, key=_EXTENDED_SEQ)
+        )
+        taken = messages[:end]
+        del messages[:end]
+        self._earliest_arrivals = []
         return taken
 
-    def first_arrival_above(self, number: int) -> Instant | None:
+    def first_arrival_above(self, extended_seq: int) -> Instant | None:
         """When the first of those came that have a higher number; None if there are none."""
-        if not self.waiting:
+        if not self.messages:
             return None
-        if not self._earliest:
-            self._earliest = list(accumulate((w.arrived_ns for w in reversed(self.waiting)), min))
-        above = len(self.waiting) - bisect_right(self.waiting, number, key=_NUMBER)
-        return self._earliest[above - 1] if above else None
+        if not self._earliest_arrivals:
+            self._earliest_arrivals = list(
+                accumulate((w.arrived_ns for w in reversed(self.messages)), min)
+            )
+        above = len(self.messages) - bisect_right(self.messages, extended_seq, key=_EXTENDED_SEQ)
+        return self._earliest_arrivals[above - 1] if above else None

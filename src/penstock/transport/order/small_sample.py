@@ -16,7 +16,7 @@ from math import log
 from typing import Final
 
 _SAMPLES: Final = (2, 3, 4, 5, 7, 10, 15, 25, 50, 100)
-_CHANCES: Final = (0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.003, 0.001, 0.0001, 0.00001)
+_PROBABILITIES: Final = (0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.003, 0.001, 0.0001, 0.00001)
 _TABLE: Final = (
     (1.035, 1.114, 1.248, 1.518, 1.851, 2.430, 3.014, 4.474, 6.554, 15.237, 33.958),
     (1.025, 1.081, 1.173, 1.349, 1.549, 1.855, 2.129, 2.717, 3.424, 5.748, 10.310),
@@ -30,18 +30,23 @@ _TABLE: Final = (
     (1.001, 1.003, 1.005, 1.010, 1.015, 1.022, 1.027, 1.036, 1.043, 1.059, 1.075),
 )
 # Rising, as a search wants them.
-_LOG_CHANCES: Final = tuple(log(chance) for chance in reversed(_CHANCES))
+_LOG_PROBABILITIES: Final = tuple(log(chance) for chance in reversed(_PROBABILITIES))
 
 
-def inflation(samples: int, p: float) -> float:
+def small_sample_factor(samples: int, probability: float) -> float:
     """c(n, P); fewer than two samples count as two, and P beyond the table as its edge."""
-    rows = _rows(samples)
-    at, share = _place(min(max(log(max(p, _CHANCES[-1])), _LOG_CHANCES[0]), _LOG_CHANCES[-1]))
-    return rows[at] + (rows[at + 1] - rows[at]) * share
+    factors = _factors(samples)
+    index, fraction = _bracket(
+        min(
+            max(log(max(probability, _PROBABILITIES[-1])), _LOG_PROBABILITIES[0]),
+            _LOG_PROBABILITIES[-1],
+        )
+    )
+    return factors[index] + (factors[index + 1] - factors[index]) * fraction
 
 
 @lru_cache(maxsize=256)
-def _rows(samples: int) -> tuple[float, ...]:
+def _factors(samples: int) -> tuple[float, ...]:
     """c for this many samples, by rising log P; between rows it goes like 1/n."""
     if samples <= _SAMPLES[0]:
         return _TABLE[0][::-1]
@@ -50,13 +55,13 @@ def _rows(samples: int) -> tuple[float, ...]:
         shrunk = _SAMPLES[-1] / samples
         return tuple(1 + (c - 1) * shrunk for c in _TABLE[-1][::-1])
     above = bisect_left(_SAMPLES, samples)
-    few, many = _SAMPLES[above - 1], _SAMPLES[above]
-    share = (1 / few - 1 / samples) / (1 / few - 1 / many)
+    samples_below, samples_above = _SAMPLES[above - 1], _SAMPLES[above]
+    fraction = (1 / samples_below - 1 / samples) / (1 / samples_below - 1 / samples_above)
     pairs = zip(_TABLE[above - 1][::-1], _TABLE[above][::-1], strict=True)
-    return tuple(low + (high - low) * share for low, high in pairs)
+    return tuple(low + (high - low) * fraction for low, high in pairs)
 
 
-def _place(log_p: float) -> tuple[int, float]:
-    at = min(max(bisect_left(_LOG_CHANCES, log_p) - 1, 0), len(_LOG_CHANCES) - 2)
-    low, high = _LOG_CHANCES[at], _LOG_CHANCES[at + 1]
-    return at, (log_p - low) / (high - low)
+def _bracket(log_p: float) -> tuple[int, float]:
+    index = min(max(bisect_left(_LOG_PROBABILITIES, log_p) - 1, 0), len(_LOG_PROBABILITIES) - 2)
+    low, high = _LOG_PROBABILITIES[index], _LOG_PROBABILITIES[index + 1]
+    return index, (log_p - low) / (high - low)

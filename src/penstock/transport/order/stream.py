@@ -26,21 +26,21 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.kernel.instant import Duration, Instant
 from penstock.trace.fates import AT_CLOSE, MissingState, ReceiverFate
-from penstock.transport.facts import Receipt
-from penstock.transport.order.gap_tracker import Gaps
+from penstock.transport.facts import Delivery
+from penstock.transport.order.gap_tracker import GapTracker
 from penstock.transport.order.missing import (
     LOST,
     RELEASED,
-    Missing,
+    MissingEntry,
 )
-from penstock.transport.order.reorder_buffer import Held, Waiting
-from penstock.transport.receive.publisher_image import Arrivals
-from penstock.transport.record.matcher import Glimpse
+from penstock.transport.order.reorder_buffer import BufferedMessage, ReorderBuffer
+from penstock.transport.receive.publisher_image import PublisherImage
+from penstock.transport.record.matcher import RecordMatch
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.serial import SEQ_BITS
 
 if TYPE_CHECKING:
-    from penstock.transport.receive.subscriptions import Subscription
+    from penstock.transport.receive.subscriptions import StreamContext
 
 _DELIVERED: Final = ReceiverFate.DELIVERED
 _DELIVERED_LATE: Final = ReceiverFate.DELIVERED_LATE
@@ -51,179 +51,183 @@ _IRRELEVANT: Final = MissingState.IRRELEVANT
 _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 
 
-class Stream(Gaps):
+class OrderedStream(GapTracker):
     """Messages in, receipts and absences out, by way of the subscription."""
 
-    __slots__ = ("_held", "_highest")
+    __slots__ = ("_buffer", "_highest")
 
-    def __init__(self, subscription: Subscription, arrivals: Arrivals, first: int) -> None:
-        super().__init__(subscription, arrivals, first)
+    def __init__(self, context: StreamContext, image: PublisherImage, first: int) -> None:
+        super().__init__(context, image, first)
         # The highest number that came for us.
         self._highest = first - 1
-        self._held: Final = Held()
+        self._buffer: Final = ReorderBuffer()
 
     # What comes.
 
-    def take(self, frame: Data, number: int, now: Instant) -> None:
+    def on_message(self, frame: Data, extended_seq: int, now: Instant) -> None:
         """A message for us, which comes for the first time."""
-        self._patience.seen += 1
-        if self.missing and number > self._highest and number in self.missing:
+        self._wait_policy.received += 1
+        if self.missing and extended_seq > self._highest and extended_seq in self.missing:
             # A digest told of it before it came.
-            self._came(self.missing[number], _DELIVERED, now)
-        if number == self._highest + 1 and not self._held.waiting:
-            self._highest = self._delivered = number
-            self._hand_over(frame, now, now, None, _DELIVERED)
-        elif number > self._highest:
-            first, self._highest = self._highest + 1, number
-            self._look_back(frame, number, first, now)
-            if self._blocking or self._held.waiting:
-                self._hold(frame, number, now)
-                self._release(now)
+            self._on_arrival(self.missing[extended_seq], _DELIVERED, now)
+        if extended_seq == self._highest + 1 and not self._buffer.messages:
+            self._highest = self._delivered_through = extended_seq
+            self._deliver(frame, now, now, None, _DELIVERED)
+        elif extended_seq > self._highest:
+            first, self._highest = self._highest + 1, extended_seq
+            self.on_gap(frame, extended_seq, first, now)
+            if self._blocking or self._buffer.messages:
+                self._buffer_message(frame, extended_seq, now)
+                self._deliver_ready(now)
             else:
-                self._delivered = number
-                self._hand_over(frame, now, now, None, _DELIVERED)
-        elif self._is_over(number):
-            self._subscription.count("after_end")
+                self._delivered_through = extended_seq
+                self._deliver(frame, now, now, None, _DELIVERED)
+        elif self._is_resolved(extended_seq):
+            self._context.count("after_end")
         else:
-            self._take_late(frame, number, now)
+            self._deliver_late(frame, extended_seq, now)
 
-    def take_unordered(self, frame: Data, number: int, now: Instant) -> None:
+    def on_unordered(self, frame: Data, extended_seq: int, now: Instant) -> None:
         """A message for a subscription that has ceased to order, and may begin again."""
-        if self._is_over(number):
-            self._subscription.count("after_end")
-        elif number in self.missing:
-            self._take_late(frame, number, now)
+        if self._is_resolved(extended_seq):
+            self._context.count("after_end")
+        elif extended_seq in self.missing:
+            self._deliver_late(frame, extended_seq, now)
         else:
-            self._highest = self._delivered = max(self._highest, number)
-            self._hand_over(frame, now, now, None, _DELIVERED)
+            self._highest = self._delivered_through = max(self._highest, extended_seq)
+            self._deliver(frame, now, now, None, _DELIVERED)
 
-    def take_repair(self, frame: Data, number: int, now: Instant) -> None:
+    def on_repair(self, frame: Data, extended_seq: int, now: Instant) -> None:
         """A message for us that others had kept: it says nothing of delays, and has no record."""
-        if self._is_over(number):
-            self._subscription.count("after_end")
+        if self._is_resolved(extended_seq):
+            self._context.count("after_end")
             return
-        ordering, missing = self._subscription.ordering, self.missing.get(number)
-        is_late = number <= self._delivered
+        ordering, missing = self._context.ordering, self.missing.get(extended_seq)
+        is_late = extended_seq <= self._delivered_through
         # Where nothing is ordered any more nothing is too late, but what was missed before that.
         is_ordered = ordering.latch is not None or missing is not None
         fate = _DROPPED_LATE if is_late and is_ordered and ordering.late == "drop" else _REPAIRED
         if missing is not None:
-            self._end(missing, fate, now, is_repair=True)
+            self._resolve(missing, fate, now, is_repair=True)
         if is_late:
-            self._hand_over(frame, now, now, None, fate)
+            self._deliver(frame, now, now, None, fate)
         else:
-            if number > self._highest:
-                self._uncovered = range(self._highest + 1, number)
-                self._highest = number
-            self._hold(frame, number, now, fate)
+            if extended_seq > self._highest:
+                self._undescribed = range(self._highest + 1, extended_seq)
+                self._highest = extended_seq
+            self._buffer_message(frame, extended_seq, now, fate)
         if self._blocking:
-            self._move_up(number, now)
-        self._release(now)
+            self._advance_possible(extended_seq, now)
+        self._deliver_ready(now)
 
-    def take_digest(
-        self, glimpses: Iterable[Glimpse], number: int, sent_ns: Instant, now: Instant
+    def on_digest(
+        self, matches: Iterable[RecordMatch], extended_seq: int, sent_ns: Instant, now: Instant
     ) -> None:
         """What a digest, sent then, tells of the messages before `number`."""
-        self._take_up(glimpses, number, sent_ns, now, "digest")
+        self._add_matches(matches, extended_seq, sent_ns, now, "digest")
 
-    def give_up(self, number: int, now: Instant) -> None:
+    def give_up(self, extended_seq: int, now: Instant) -> None:
         """Nobody could repair it."""
-        missing = self.missing.get(number)
+        missing = self.missing.get(extended_seq)
         if missing is not None and missing.state is LOST:
-            self._end(missing, _GIVEN_UP, now)
-            self._release(now)
+            self._resolve(missing, _GIVEN_UP, now)
+            self._deliver_ready(now)
 
-    def pass_by(self, number: int, now: Instant) -> None:
+    def on_irrelevant(self, extended_seq: int, now: Instant) -> None:
         """A message that is not for us came: if it was thought missing, it never was."""
-        missing = self.missing.get(number)
+        missing = self.missing.get(extended_seq)
         if missing is not None:
-            self._end(missing, _IRRELEVANT, now)
-            self._release(now)
+            self._resolve(missing, _IRRELEVANT, now)
+            self._deliver_ready(now)
 
-    def ring(self, missing: Missing, now: Instant) -> None:
+    def on_timer(self, missing: MissingEntry, now: Instant) -> None:
         """A missing number's time is up."""
         if missing.state is LOST:
-            if missing.is_held_for:
-                self._let_go(missing, now)
-                self._release(now)
+            if missing.is_held_for_repair:
+                self._release(missing, now)
+                self._deliver_ready(now)
             else:
-                self._end(missing, _GIVEN_UP, now)
-        elif missing.state is RELEASED or missing.is_held_for:
-            self._lose(missing, now)
+                self._resolve(missing, _GIVEN_UP, now)
+        elif missing.state is RELEASED or missing.is_held_for_repair:
+            self._declare_lost(missing, now)
         else:
-            self._let_go(missing, now)
-            self._release(now)
+            self._release(missing, now)
+            self._deliver_ready(now)
 
-    def adjust(self, now: Instant) -> None:
+    def reconfigure(self, now: Instant) -> None:
         """The subscription's settings changed: nothing waits longer than they now allow."""
-        ordering = self._subscription.ordering
-        self._patience.estimator = self._arrivals.estimator(ordering.estimator)
+        ordering = self._context.ordering
+        self._wait_policy.estimator = self._image.estimator(ordering.estimator)
         for missing in self._blocking:
             limit = self._latest_release(missing, now)
             if limit < missing.release_at:
                 missing.release_at = limit
-                missing.is_held_for &= missing.state is LOST
-                self._subscription.timers.set(missing, limit)
+                missing.is_held_for_repair &= missing.state is LOST
+                self._context.timers.set(missing, limit)
 
-    def suspend(self, now: Instant) -> None:
+    def stop_ordering(self, now: Instant) -> None:
         """Hands over what is held, in order; what is missing may come, but is not waited for."""
         for missing in list(self._blocking):
-            self._let_go(missing, now)
-        self._release(now)
-        self._uncovered = range(0)
+            self._release(missing, now)
+        self._deliver_ready(now)
+        self._undescribed = range(0)
 
     def close(self, now: Instant) -> None:
         """Hands over what is held, in order, and gives up what is missing."""
         for missing in list(self.missing.values()):
-            self._end(missing, AT_CLOSE[missing.state], now)
-        self.suspend(now)
+            self._resolve(missing, AT_CLOSE[missing.state], now)
+        self.stop_ordering(now)
 
     # What waits, and what goes out.
 
-    def _take_late(self, frame: Data, number: int, now: Instant) -> None:
+    def _deliver_late(self, frame: Data, extended_seq: int, now: Instant) -> None:
         """A number below others that came."""
-        missing = self.missing.get(number)
-        is_late = number <= self._delivered
-        drops = is_late and self._subscription.ordering.late == "drop"
-        fate = _DROPPED_LATE if drops else _DELIVERED_LATE if is_late else _DELIVERED
+        missing = self.missing.get(extended_seq)
+        is_late = extended_seq <= self._delivered_through
+        is_dropped = is_late and self._context.ordering.late == "drop"
+        fate = _DROPPED_LATE if is_dropped else _DELIVERED_LATE if is_late else _DELIVERED
         if missing is not None:
-            self._came(missing, fate, now)
+            self._on_arrival(missing, fate, now)
         if is_late:
-            self._hand_over(frame, now, now, None, fate)
+            self._deliver(frame, now, now, None, fate)
         else:
-            self._hold(frame, number, now)
+            self._buffer_message(frame, extended_seq, now)
         if self._blocking:
-            self._move_up(number, now)
-        self._release(now)
-        self._look_further_back(frame, number, now)
+            self._advance_possible(extended_seq, now)
+        self._deliver_ready(now)
+        self.on_late_record(frame, extended_seq, now)
 
-    def _hold(
-        self, frame: Data, number: int, now: Instant, fate: ReceiverFate = _DELIVERED
+    def _buffer_message(
+        self, frame: Data, extended_seq: int, now: Instant, fate: ReceiverFate = _DELIVERED
     ) -> None:
         latch_ns = self._blocking[-1].release_at - now if self._blocking else 0
-        held = self._held
-        held.add(Waiting(number, frame, now, latch_ns, fate))
-        if len(held.waiting) > self._subscription.ordering.held_max:
-            self._subscription.count("held_overflow")
-            while self._blocking and self._blocking[0].number < held.lowest:
-                self._let_go(self._blocking[0], now)
+        buffer = self._buffer
+        buffer.add(BufferedMessage(extended_seq, frame, now, latch_ns, fate))
+        if len(buffer.messages) > self._context.ordering.held_max:
+            self._context.count("held_overflow")
+            while self._blocking and self._blocking[0].extended_seq < buffer.lowest_seq:
+                self._release(self._blocking[0], now)
 
-    def _release(self, now: Instant) -> None:
+    def _deliver_ready(self, now: Instant) -> None:
         """Hands over, in order, what nothing blocks."""
-        if not self._held.waiting:
+        if not self._buffer.messages:
             return
-        for waiting in self._held.take_below(self._blocking[0].number if self._blocking else None):
-            self._delivered = waiting.number
-            latch_ns = waiting.latch_ns if now > waiting.arrived_ns else None
-            self._hand_over(waiting.frame, waiting.arrived_ns, now, latch_ns, waiting.fate)
+        for buffered in self._buffer.take_below(
+            self._blocking[0].extended_seq if self._blocking else None
+        ):
+            self._delivered_through = buffered.extended_seq
+            latch_ns = buffered.latch_ns if now > buffered.arrived_ns else None
+            self._deliver(buffered.frame, buffered.arrived_ns, now, latch_ns, buffered.fate)
 
-    def _latest_release(self, missing: Missing, now: Instant) -> Instant:
+    def _latest_release(self, missing: MissingEntry, now: Instant) -> Instant:
         """No message that waits for this one, now or later, may wait longer than to then."""
-        since = self._held.first_arrival_above(missing.number)
-        limit = (now if since is None else since) + self._subscription.ordering.max_delay_ns
-        return max(now, limit)
+        first_arrival_ns = self._buffer.first_arrival_above(missing.extended_seq)
+        limit_ns = (
+            now if first_arrival_ns is None else first_arrival_ns
+        ) + self._context.ordering.max_delay_ns
+        return max(now, limit_ns)
 
-    def _hand_over(
+    def _deliver(
         self,
         frame: Data,
         arrived_ns: Instant,
@@ -231,8 +235,8 @@ class Stream(Gaps):
         latch_ns: Duration | None,
         fate: ReceiverFate,
     ) -> None:
-        subscription = self._subscription
-        subscription.put_out(Receipt(subscription.number, frame, arrived_ns, now, latch_ns, fate))
+        context = self._context
+        context.deliver(Delivery(context.subscription_id, frame, arrived_ns, now, latch_ns, fate))
 
-    def _id(self, number: int) -> MessageId:
-        return MessageId(self._arrivals.pub, self._arrivals.epoch, number & _SEQ_MASK)
+    def _message_id(self, extended_seq: int) -> MessageId:
+        return MessageId(self._image.publisher, self._image.epoch, extended_seq & _SEQ_MASK)

@@ -22,7 +22,7 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder, presence_tag
 from penstock.content.value import Key
 from penstock.kernel.instant import MICROSECOND, Instant
-from penstock.transport.record.reader import Listing, listing_of
+from penstock.transport.record.reader import MessageTags, tags_of
 from penstock.transport.settings import RecordSettings
 from penstock.wire.codec.record import Draft, EntryCodec, pack_bloom
 from penstock.wire.frames.record import EMPTY_RECORD, BloomEntry, FingerprintEntry, Record
@@ -31,169 +31,183 @@ from penstock.wire.quantise import DELTA_BITS, delta_100us, delta_ns, quantise_f
 _UNIT_NS: Final = delta_ns(1)
 
 
-class RecordKeeper:
+class RecordWriter:
     """Makes the record of each message that leaves."""
 
-    __slots__ = ("_departures", "_settings", "_writer")
+    __slots__ = ("_entry_writer", "_sent_times_ns", "_settings")
 
     def __init__(self, settings: RecordSettings, encoder: Encoder) -> None:
         self._settings: Final = settings
         # Newest first.
-        self._departures: Final[deque[Instant]] = deque(maxlen=settings.size)
-        self._writer: Final = (
-            _TagWriter(settings, encoder)
+        self._sent_times_ns: Final[deque[Instant]] = deque(maxlen=settings.size)
+        self._entry_writer: Final = (
+            _FingerprintEntryWriter(settings, encoder)
             if settings.bloom is None
-            else _SetWriter(settings.size, settings.bloom, encoder)
+            else _BloomEntryWriter(settings.size, settings.bloom, encoder)
         )
 
-    def attach(self, message: Message, departed: Instant) -> Record:
+    def append(self, message: Message, sent_ns: Instant) -> Record:
         """The record of the messages before this one; from now on this one is in it."""
         if not self._settings.size:
             return EMPTY_RECORD
         # Stamps on the wire are whole microseconds.
-        departed -= departed % MICROSECOND
-        deltas = self._deltas_100us(departed)
-        record = Record.joined(deltas, self._writer.write(message, len(deltas)))
-        self._departures.appendleft(departed)
+        sent_ns -= sent_ns % MICROSECOND
+        deltas = self._deltas_100us(sent_ns)
+        record = Record.joined(deltas, self._entry_writer.write(message, len(deltas)))
+        self._sent_times_ns.appendleft(sent_ns)
         return record
 
-    def retract(self) -> None:
+    def undo(self) -> None:
         """The message attached last never left."""
         if self._settings.size:
-            self._departures.popleft()
-            self._writer.retract()
+            self._sent_times_ns.popleft()
+            self._entry_writer.undo()
 
-    def _deltas_100us(self, departed: Instant) -> list[int]:
+    def _deltas_100us(self, sent_ns: Instant) -> list[int]:
         """How long ago those left that the record is to tell of."""
-        past = list(self._departures)
+        past = list(self._sent_times_ns)
         if self._settings.cover_ns is not None:
-            since = departed - self._settings.cover_ns
+            since = sent_ns - self._settings.cover_ns
             while past and past[-1] < since:
                 past.pop()
         # As quantise.delta_100us has it, in one go; at its edges it is asked itself.
-        rounded = departed + _UNIT_NS // 2
+        rounded = sent_ns + _UNIT_NS // 2
         deltas = [(rounded - before) // _UNIT_NS for before in past]
         if deltas and (min(deltas) < 0 or max(deltas) >> DELTA_BITS):
-            return [delta_100us(departed - before) for before in past]
+            return [delta_100us(sent_ns - before) for before in past]
         return deltas
 
 
-class _SetWriter:
+class _BloomEntryWriter:
     """Writes entries as Bloom sets."""
 
-    __slots__ = ("_bloom", "_encoder", "_past")
+    __slots__ = ("_bloom", "_encoder", "_history")
 
     def __init__(self, size: int, bloom: BloomParams, encoder: Encoder) -> None:
         self._bloom = bloom
         self._encoder = encoder
-        self._past: deque[bytes] = deque(maxlen=size)
+        self._history: deque[bytes] = deque(maxlen=size)
 
     def write(self, message: Message, count: int) -> list[bytes]:
         """The entries of the `count` messages before this one, which is then remembered."""
-        packed = list(islice(self._past, count))
-        prints = self._encoder.message_fingerprints(message)
-        bits = self._bloom.bits_of_fingerprints(prints.presence + prints.values)
-        self._past.appendleft(pack_bloom(BloomEntry(bits, self._bloom.m + 7 >> 3)))
+        packed = list(islice(self._history, count))
+        fingerprints = self._encoder.message_fingerprints(message)
+        bits = self._bloom.bits_of_fingerprints(fingerprints.presence + fingerprints.values)
+        self._history.appendleft(pack_bloom(BloomEntry(bits, self._bloom.m + 7 >> 3)))
         return packed
 
-    def retract(self) -> None:
+    def undo(self) -> None:
         """Forgets the last one."""
-        self._past.popleft()
+        self._history.popleft()
 
 
-class _TagWriter:
+class _FingerprintEntryWriter:
     """Writes entries as fingerprints."""
 
-    __slots__ = ("_encoder", "_numbers", "_past", "_width_bits")
+    __slots__ = ("_encoder", "_history", "_numeric_attributes", "_width_bits")
 
     def __init__(self, settings: RecordSettings, encoder: Encoder) -> None:
         self._encoder = encoder
         self._width_bits = encoder.fingerprint_bits
-        self._numbers = {name: encoder.fingerprint(presence_tag(name)) for name in settings.numbers}
-        self._past: deque[_Sent] = deque(maxlen=settings.size)
+        self._numeric_attributes = {
+            name: encoder.fingerprint(presence_tag(name)) for name in settings.numbers
+        }
+        self._history: deque[_PastMessage] = deque(maxlen=settings.size)
 
     def write(self, message: Message, count: int) -> list[bytes]:
         """The entries of the `count` messages before this one, which is then remembered."""
-        listing = listing_of(message, self._encoder)
-        codec = EntryCodec(*listing, self._width_bits)
-        numbers = self._numbers_of(message, listing)
-        entry = FingerprintEntry(listing.presence, tuple(sorted(codec.carried)), numbers)
-        own = _Sent(entry, self._width_bits, message, listing)
-        shape, carried = (listing.presence, len(listing.values)), codec.carried
+        tags = tags_of(message, self._encoder)
+        codec = EntryCodec(*tags, self._width_bits)
+        numeric_values = self._numeric_values(message, tags)
+        entry = FingerprintEntry(tags.presence, tuple(sorted(codec.carried)), numeric_values)
+        current = _PastMessage(entry, self._width_bits, message, tags)
+        shape, carried = (tags.presence, len(tags.values)), codec.carried
         # What is done most is done here, without a call.
         packed = [
-            sent.plain
-            if sent.plain and sent.shape == shape and sent.members.isdisjoint(carried)
-            else sent.packed(own, codec)
-            for sent in islice(self._past, count)
+            past.packed_unshared
+            if past.packed_unshared
+            and past.shape == shape
+            and past.fingerprints.isdisjoint(carried)
+            else past.pack_for(current, codec)
+            for past in islice(self._history, count)
         ]
-        self._past.appendleft(own)
+        self._history.appendleft(current)
         return packed
 
-    def retract(self) -> None:
+    def undo(self) -> None:
         """Forgets the last one."""
-        self._past.popleft()
+        self._history.popleft()
 
-    def _numbers_of(self, message: Message, listing: Listing) -> tuple[tuple[int, float], ...]:
+    def _numeric_values(self, message: Message, tags: MessageTags) -> tuple[tuple[int, float], ...]:
         # Of two attributes with one presence tag, nobody could say whose the number is.
-        if not self._numbers or len(listing.presence) < len(message.attributes):
+        if not self._numeric_attributes or len(tags.presence) < len(message.attributes):
             return ()
-        numbers = []
-        for name, presence in self._numbers.items():
+        numeric_values = []
+        for name, presence in self._numeric_attributes.items():
             value = message.attributes.get(name)
             if (type(value) is int or type(value) is float) and not isnan(value):
-                numbers.append((presence, quantise_float16(float(value))))
-        return tuple(sorted(numbers))
+                numeric_values.append((presence, quantise_float16(float(value))))
+        return tuple(sorted(numeric_values))
 
 
-class _Sent:
+class _PastMessage:
     """A message that was sent, as later records see it."""
 
-    __slots__ = ("_draft", "_items", "_keys", "_places", "members", "plain", "shape")
+    __slots__ = (
+        "_attributes_by_fingerprint",
+        "_draft",
+        "_keys",
+        "_value_fingerprints",
+        "fingerprints",
+        "packed_unshared",
+        "shape",
+    )
 
     def __init__(
-        self, entry: FingerprintEntry, width_bits: int, message: Message, listing: Listing
+        self, entry: FingerprintEntry, width_bits: int, message: Message, tags: MessageTags
     ) -> None:
         self._draft = Draft(entry, width_bits)
         self._keys = message.keys
-        self._places = listing.values
-        self._items: dict[int, tuple[str, Key]] = {}
-        self.members = self._draft.members
+        self._value_fingerprints = tags.values
+        self._attributes_by_fingerprint: dict[int, tuple[str, Key]] = {}
+        self.fingerprints = self._draft.members
         # Its bytes, once known, in the record of any message of its shape with none of its values.
-        self.plain = b""
+        self.packed_unshared = b""
         self.shape = (entry.presence, len(entry.values))
 
     @property
-    def items(self) -> dict[int, tuple[str, Key]]:
+    def attributes_by_fingerprint(self) -> dict[int, tuple[str, Key]]:
         """Its attributes by the fingerprints of their values."""
-        if not self._items:
+        if not self._attributes_by_fingerprint:
             # The first places are those of the attributes' own values, in the same order.
-            self._items = dict(zip(self._places, self._keys.items(), strict=False))
-        return self._items
+            self._attributes_by_fingerprint = dict(
+                zip(self._value_fingerprints, self._keys.items(), strict=False)
+            )
+        return self._attributes_by_fingerprint
 
-    def packed(self, carrier: _Sent, codec: EntryCodec) -> bytes:
+    def pack_for(self, carrier: _PastMessage, codec: EntryCodec) -> bytes:
         """Its bytes in the record of another."""
-        shared = self.members & codec.carried
-        if shared and self._is_mistakable(shared, carrier):
+        shared = self.fingerprints & codec.carried
+        if shared and self._is_ambiguous(shared, carrier):
             shared = frozenset()
         packed = self._draft.pack(codec, shared)
         if not shared and self.shape == (codec.presence, len(codec.values)):
-            self.plain = packed
+            self.packed_unshared = packed
         return packed
 
-    def _is_mistakable(self, shared: frozenset[int], carrier: _Sent) -> bool:
+    def _is_ambiguous(self, shared: frozenset[int], carrier: _PastMessage) -> bool:
         """Whether a fingerprint stands for one value here and for another there, or for two."""
-        items, others = self.items, carrier.items
+        items, others = self.attributes_by_fingerprint, carrier.attributes_by_fingerprint
         if len(items) < len(self._keys):
             return True
         for value in shared:
             item, other = items.get(value), others.get(value)
-            if item != other and not _are_nan(item, other):
+            if item != other and not _are_both_nan(item, other):
                 return True
         return False
 
 
-def _are_nan(item: tuple[str, Key] | None, other: tuple[str, Key] | None) -> bool:
+def _are_both_nan(item: tuple[str, Key] | None, other: tuple[str, Key] | None) -> bool:
     """Whether both are NaN, which to tags is the same."""
     if item is None or other is None or item[0] != other[0]:
         return False

@@ -13,7 +13,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Duration, Instant
 from penstock.transport.publish.congestion_header import NO_HEAD, Head
-from penstock.transport.publish.record_writer import RecordKeeper
+from penstock.transport.publish.record_writer import RecordWriter
 from penstock.transport.settings import EndpointSettings
 from penstock.wire import fit
 from penstock.wire.codec.data import check_message
@@ -23,49 +23,55 @@ from penstock.wire.quantise import delta_100us, quantise_rate, stamp_us
 from penstock.wire.serial import SEQ_BITS, after
 
 
-class Publisher:
+class Sequencer:
     """Makes the frames of one epoch."""
 
     __slots__ = (
         "_checked",
-        "_departed",
         "_epoch",
         "_is_literal",
-        "_keeper",
-        "_pub",
-        "_rate",
-        "_seq",
+        "_last_sent_ns",
+        "_next_seq",
+        "_publisher",
+        "_record_writer",
+        "_send_rate",
     )
 
-    def __init__(self, pub: int, epoch: int, encoder: Encoder, settings: EndpointSettings) -> None:
-        self._pub: Final = pub
+    def __init__(
+        self, publisher: int, epoch: int, encoder: Encoder, settings: EndpointSettings
+    ) -> None:
+        self._publisher: Final = publisher
         self._epoch: Final = epoch
-        self._keeper: Final = RecordKeeper(settings.record, encoder)
+        self._record_writer: Final = RecordWriter(settings.record, encoder)
         self._is_literal: Final = settings.record.bloom is not None
-        self._rate: Final = SendRate(settings.rate_over_ns)
-        self._seq = 0
-        self._departed: Instant | None = None
+        self._send_rate: Final = SendRate(settings.send_rate_interval_ns)
+        self._next_seq = 0
+        self._last_sent_ns: Instant | None = None
         # The message that was checked last, and its bytes: most leave at once.
         self._checked: tuple[Message, int] | None = None
 
-    def frame(
-        self, message: Message, now: Instant, flows: tuple[Flow, ...] = (), head: Head = NO_HEAD
+    def next_frame(
+        self,
+        message: Message,
+        now: Instant,
+        flow_tags: tuple[Flow, ...] = (),
+        header: Head = NO_HEAD,
     ) -> Data:
         """The next message, which leaves now, and has these numbers in flows beside its head's."""
-        before = now if self._departed is None else self._departed
+        previous_ns = now if self._last_sent_ns is None else self._last_sent_ns
         frame = Data(
-            pub=self._pub,
+            pub=self._publisher,
             epoch=self._epoch,
-            seq=self._seq,
+            seq=self._next_seq,
             send_ts_us=stamp_us(now),
-            prev_delta_100us=delta_100us(now - before),
-            send_rate_mps=quantise_rate(self._rate.sent(now)),
-            r_max_code=head.r_max_code,
-            fb_round=head.fb_round,
+            prev_delta_100us=delta_100us(now - previous_ns),
+            send_rate_mps=quantise_rate(self._send_rate.on_sent(now)),
+            r_max_code=header.r_max_code,
+            fb_round=header.fb_round,
             message=message,
-            flows=(head.flows + flows)[:FLOWS_MAX],
-            echo=head.echo,
-            record=self._keeper.attach(message, now),
+            flows=(header.flows + flow_tags)[:FLOWS_MAX],
+            echo=header.echo,
+            record=self._record_writer.append(message, now),
             literal=self._is_literal,
         )
         checked = self._checked
@@ -74,13 +80,13 @@ class Publisher:
             frame = fit(frame, known_bytes)
         except UsageError:
             # Too large to leave: it has no number, and later records must not tell of it.
-            self._keeper.retract()
+            self._record_writer.undo()
             raise
-        self._seq = after(self._seq, SEQ_BITS)
-        self._departed = now
+        self._next_seq = after(self._next_seq, SEQ_BITS)
+        self._last_sent_ns = now
         return frame
 
-    def check(self, message: Message) -> None:
+    def check_size(self, message: Message) -> None:
         """Refuses what is too large to leave, before it waits for its turn."""
         self._checked = message, check_message(message)
 
@@ -88,28 +94,32 @@ class Publisher:
 class SendRate:
     """Messages a second over the last stretch: what is sent in this one, and a part of the last."""
 
-    __slots__ = ("_before", "_count", "_over_ns", "_start")
+    __slots__ = ("_count", "_interval_ns", "_previous_count", "_start")
 
-    def __init__(self, over_ns: Duration) -> None:
-        self._over_ns: Final = over_ns
+    def __init__(self, interval_ns: Duration) -> None:
+        self._interval_ns: Final = interval_ns
         self._start: Instant | None = None
         self._count = 0
         # None while the first stretch lasts.
-        self._before: int | None = None
+        self._previous_count: int | None = None
 
-    def sent(self, now: Instant) -> float:
+    def on_sent(self, now: Instant) -> float:
         """One more; the rate with it."""
         if self._start is None:
             self._start = now
-        since = now - self._start
-        if since >= self._over_ns:
-            stretches = since // self._over_ns
-            self._before = self._count if stretches == 1 else 0
+        elapsed_ns = now - self._start
+        if elapsed_ns >= self._interval_ns:
+            intervals = elapsed_ns // self._interval_ns
+            self._previous_count = self._count if intervals == 1 else 0
             self._count = 0
-            self._start += stretches * self._over_ns
-            since = now - self._start
+            self._start += intervals * self._interval_ns
+            elapsed_ns = now - self._start
         self._count += 1
-        if self._before is None:
+        if self._previous_count is None:
             # The first stretch is not over: what was sent is all that is known.
-            return self._count * 1e9 / max(since, self._over_ns / 10)
-        return (self._before * (1 - since / self._over_ns) + self._count) * 1e9 / self._over_ns
+            return self._count * 1e9 / max(elapsed_ns, self._interval_ns / 10)
+        return (
+            (self._previous_count * (1 - elapsed_ns / self._interval_ns) + self._count)
+            * 1e9
+            / self._interval_ns
+        )

@@ -21,12 +21,12 @@ from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, 
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.congestion.controller import Congestion
 from penstock.transport.detect.flow_gaps import Lost
-from penstock.transport.facts import Absence, Receipt, Unseen
+from penstock.transport.facts import Absence, Delivery, Unseen
 from penstock.transport.order.missing import LOST
-from penstock.transport.order.stream import Stream
-from penstock.transport.receive.publisher_image import WINDOW, Arrivals
-from penstock.transport.receive.subscriptions import Wish
-from penstock.transport.record.matcher import open_digest
+from penstock.transport.order.stream import OrderedStream
+from penstock.transport.receive.publisher_image import WINDOW_SIZE, PublisherImage
+from penstock.transport.receive.subscriptions import SharedInterest
+from penstock.transport.record.matcher import read_digest
 from penstock.transport.recovery.recovery import Recovery
 from penstock.transport.settings import EndpointSettings
 from penstock.wire import size_of
@@ -36,26 +36,26 @@ from penstock.wire.serial import EPOCH_BITS, SEQ_BITS, newer
 
 _DELIVERED: Final = ReceiverFate.DELIVERED
 _REPAIRED: Final = ReceiverFate.REPAIRED
-_SILENCE_NS: Final = 30 * SECOND
+_SILENCE_MAX_NS: Final = 30 * SECOND
 # Of publishers whose delays nobody measures.
-_LOSS_WAIT_NS: Final = 100 * MILLISECOND
+_DEFAULT_LOSS_TIMEOUT_NS: Final = 100 * MILLISECOND
 _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 # Up to so many filters in all, looking at each is quicker than an index.
-_FEW_FILTERS: Final = 4
+_SCAN_FILTERS_MAX: Final = 4
 
 
-class Reception(ABC):
+class Inbound(ABC):
     """Publishers that are heard, and what is wanted of them."""
 
     def __init__(self, encoder: Encoder, settings: EndpointSettings) -> None:
         self._encoder: Final = encoder
         self._settings: Final = settings
-        self._wishes: Final[dict[Predicate, Wish]] = {}
+        self._interests_by_predicate: Final[dict[Predicate, SharedInterest]] = {}
         # The same by the numbers that the network knows them by; and an index if they are many.
-        self._numbered: Final[dict[int, Wish]] = {}
+        self._interests_by_id: Final[dict[int, SharedInterest]] = {}
         self._index: MatchingIndex[int] | None = None
         # Those heard last come last.
-        self._arrivals: Final[OrderedDict[int, Arrivals]] = OrderedDict()
+        self._images: Final[OrderedDict[int, PublisherImage]] = OrderedDict()
         self.recovery: Recovery | None = None
         self.congestion: Congestion | None = None
         # What was dropped, and which bounds were met.
@@ -76,99 +76,115 @@ class Reception(ABC):
         )
 
     @abstractmethod
-    def _put_out(self, fact: Receipt | Absence | Unseen) -> None:
+    def _deliver(self, fact: Delivery | Absence | Unseen) -> None:
         """To the application."""
 
     @abstractmethod
-    def _tell_listeners(self) -> None:
+    def _route_losses(self) -> None:
         """Of losses."""
 
-    def _on_data(self, frame: Data, now: Instant, *, is_marked: bool = False) -> None:
-        arrivals = self._arrivals.get(frame.pub)
-        if arrivals is None or arrivals.epoch != frame.epoch:
-            if arrivals is not None and not _is_new_epoch(frame, arrivals, now):
+    def on_data(self, frame: Data, now: Instant, *, is_marked: bool = False) -> None:
+        """A message has arrived: orders it for each subscription that it matches."""
+        image = self._images.get(frame.pub)
+        if image is None or image.epoch != frame.epoch:
+            if image is not None and not _is_new_epoch(frame, image, now):
                 self.counters["old_epoch"] += 1
                 return
-            arrivals = self._begin(frame, now)
+            image = self._admit(frame, now)
         else:
-            self._arrivals.move_to_end(frame.pub)
-        before = arrivals.highest
-        number = arrivals.take(frame, now)
-        if number is None:
-            if not arrivals.is_too_old(frame.seq):
+            self._images.move_to_end(frame.pub)
+        previous_highest = image.highest
+        extended_seq = image.receive(frame, now)
+        if extended_seq is None:
+            if not image.is_too_old(frame.seq):
                 self.counters["duplicate"] += 1
                 return
-            if now - arrivals.heard_ns <= _SILENCE_NS:
+            if now - image.last_heard_ns <= _SILENCE_MAX_NS:
                 self.counters["too_old"] += 1
                 return
             # Nothing newer for long: the number that made this one old was a mistake, or forged.
-            arrivals = self._begin(frame, now)
-            number = arrivals.take(frame, now)
-            assert number is not None
-        wishes = self._matching(frame.message)
-        for wish in wishes:
-            for subscription in wish.subscriptions.values():
-                stream = arrivals.streams.get(subscription.number)
+            image = self._admit(frame, now)
+            extended_seq = image.receive(frame, now)
+            assert extended_seq is not None
+        interests = self._matching_interests(frame.message)
+        for interest in interests:
+            for subscription in interest.subscriptions.values():
+                stream = image.streams.get(subscription.subscription_id)
                 if subscription.ordering.latch is None:
                     if stream is None:
-                        receipt = Receipt(subscription.number, frame, now, now, None, _DELIVERED)
-                        self._put_out(receipt)
+                        delivery = Delivery(
+                            subscription.subscription_id, frame, now, now, None, _DELIVERED
+                        )
+                        self._deliver(delivery)
                     else:
-                        stream.take_unordered(frame, number, now)
+                        stream.on_unordered(frame, extended_seq, now)
                     continue
                 if stream is None:
-                    stream = Stream(subscription, arrivals, number)
-                    arrivals.streams[subscription.number] = stream
-                stream.take(frame, number, now)
-        if not wishes:
+                    stream = OrderedStream(subscription, image, extended_seq)
+                    image.streams[subscription.subscription_id] = stream
+                stream.on_message(frame, extended_seq, now)
+        if not interests:
             self.counters["unmatched"] += 1
-        if number != arrivals.highest:
-            self._pass_by(arrivals, number, wishes, now)
-        if self.congestion is not None and any(wish.subscriptions for wish in wishes):
+        if extended_seq != image.highest:
+            self._clear_irrelevant(image, extended_seq, interests, now)
+        if self.congestion is not None and any(wish.subscriptions for wish in interests):
             if is_marked:
                 # Of what comes twice the mark was heard with the first.
                 self.congestion.marked(frame, now)
             self.congestion.came(frame, size_of(frame), now)
         if self.recovery is not None:
-            untold = number - before - 1 - frame.record.count
-            if untold > 0:
-                first = (before + 1) & _SEQ_MASK
-                self.recovery.on_untold(frame.pub, frame.epoch, first, untold, now)
-            is_wanted = any(wish.subscriptions for wish in wishes)
-            self.recovery.came(frame, is_wanted=is_wanted, is_kept=bool(wishes), now=now)
+            undescribed = extended_seq - previous_highest - 1 - frame.record.count
+            if undescribed > 0:
+                first_undescribed = (previous_highest + 1) & _SEQ_MASK
+                self.recovery.on_untold(frame.pub, frame.epoch, first_undescribed, undescribed, now)
+            is_wanted = any(wish.subscriptions for wish in interests)
+            self.recovery.came(frame, is_wanted=is_wanted, is_kept=bool(interests), now=now)
 
-    def _pass_by(
-        self, arrivals: Arrivals, number: int, wishes: Sequence[Wish], now: Instant
+    def _clear_irrelevant(
+        self,
+        image: PublisherImage,
+        extended_seq: int,
+        interests: Sequence[SharedInterest],
+        now: Instant,
     ) -> None:
         """A late message ends the wait also of those who only thought that it was for them."""
-        for stream in arrivals.streams.values():
-            if number in stream.missing and stream.wish not in wishes:
-                stream.pass_by(number, now)
+        for stream in image.streams.values():
+            if extended_seq in stream.missing and stream.interest not in interests:
+                stream.on_irrelevant(extended_seq, now)
 
-    def _matching(self, message: Message) -> Sequence[Wish]:
+    def _matching_interests(self, message: Message) -> Sequence[SharedInterest]:
         if self._index is None:
-            return [wish for wish in self._wishes.values() if wish.predicate.matches(message)]
+            return [
+                interest
+                for interest in self._interests_by_predicate.values()
+                if interest.predicate.matches(message)
+            ]
         # In order of subscription: the index's own order is not the same on every machine.
-        return [self._numbered[number] for number in sorted(self._index.match(message))]
+        return [
+            self._interests_by_id[interest_id] for interest_id in sorted(self._index.match(message))
+        ]
 
-    def _index_wish(self, wish: Wish) -> None:
+    def _index_interest(self, interest: SharedInterest) -> None:
         """Puts it into the index, which is there once there are more than a few filters."""
         if self._index is not None:
-            self._index.add(wish.number, wish.predicate)
-        elif sum(len(predicate.filters) for predicate in self._wishes) > _FEW_FILTERS:
+            self._index.add(interest.interest_id, interest.predicate)
+        elif (
+            sum(len(predicate.filters) for predicate in self._interests_by_predicate)
+            > _SCAN_FILTERS_MAX
+        ):
             self._index = MatchingIndex()
-            for each in self._wishes.values():
-                self._index.add(each.number, each.predicate)
+            for each in self._interests_by_predicate.values():
+                self._index.add(each.interest_id, each.predicate)
 
     # What recovery asks for.
 
     def has_come(self, id_: MessageId) -> bool:
         """Whether the message came here, as far as that is remembered."""
-        arrivals = self._arrivals.get(id_.pub)
-        if arrivals is None or arrivals.epoch != id_.epoch:
+        image = self._images.get(id_.pub)
+        if image is None or image.epoch != id_.epoch:
             return False
-        number = arrivals.number(id_.seq)
-        return number >= arrivals.known_from and arrivals.came(number)
+        extended_seq = image.unwrap(id_.seq)
+        return extended_seq >= image.oldest_known and image.contains(extended_seq)
 
     def take_repair(self, frame: Data, now: Instant, *, is_asked: bool = False) -> bool:
         """Takes a message that others had kept; whether it was still missing.
@@ -176,112 +192,118 @@ class Reception(ABC):
         It must be one that was asked for or is known to be missing, or at least one that
         others of its publisher have come after: what is yet to come is nobody's to repair.
         """
-        arrivals = self._arrivals.get(frame.pub)
-        if arrivals is None or arrivals.epoch != frame.epoch:
+        image = self._images.get(frame.pub)
+        if image is None or image.epoch != frame.epoch:
             self.counters["repair_unwanted"] += 1
             return False
-        number = arrivals.number(frame.seq)
-        is_missing = any(number in s.missing for s in arrivals.streams.values())
-        is_asked &= number <= arrivals.highest + WINDOW
-        is_past = arrivals.begun <= number < arrivals.highest and number >= arrivals.known_from
+        extended_seq = image.unwrap(frame.seq)
+        is_missing = any(extended_seq in s.missing for s in image.streams.values())
+        is_asked &= extended_seq <= image.highest + WINDOW_SIZE
+        is_past = image.first <= extended_seq < image.highest and extended_seq >= image.oldest_known
         if not (is_missing or is_asked or is_past):
             self.counters["repair_unwanted"] += 1
             return False
-        wishes = self._matching(frame.message)
-        if not wishes:
+        interests = self._matching_interests(frame.message)
+        if not interests:
             # [F17] What the record told of it was not enough: it never was for us.
             self.counters["repair_unmatched"] += 1
-            self._pass_by(arrivals, number, wishes, now)
+            self._clear_irrelevant(image, extended_seq, interests, now)
             return False
-        if not arrivals.add(number):
+        if not image.add(extended_seq):
             self.counters["duplicate"] += 1
             return False
-        for wish in wishes:
-            for subscription in wish.subscriptions.values():
-                stream = arrivals.streams.get(subscription.number)
+        for interest in interests:
+            for subscription in interest.subscriptions.values():
+                stream = image.streams.get(subscription.subscription_id)
                 if stream is None:
-                    self._put_out(Receipt(subscription.number, frame, now, now, None, _REPAIRED))
+                    self._deliver(
+                        Delivery(subscription.subscription_id, frame, now, now, None, _REPAIRED)
+                    )
                 else:
-                    stream.take_repair(frame, number, now)
-        self._pass_by(arrivals, number, wishes, now)
+                    stream.on_repair(frame, extended_seq, now)
+        self._clear_irrelevant(image, extended_seq, interests, now)
         return True
 
     def give_up(self, id_: MessageId, now: Instant) -> None:
         """Nobody could repair it."""
-        arrivals = self._arrivals.get(id_.pub)
-        if arrivals is not None and arrivals.epoch == id_.epoch:
-            number = arrivals.number(id_.seq)
-            for stream in arrivals.streams.values():
-                stream.give_up(number, now)
+        image = self._images.get(id_.pub)
+        if image is not None and image.epoch == id_.epoch:
+            extended_seq = image.unwrap(id_.seq)
+            for stream in image.streams.values():
+                stream.give_up(extended_seq, now)
 
     def give_up_unseen(self, lost: Lost, now: Instant) -> None:
         """So many messages nobody could repair, of which it is not known which they were."""
-        wish = self._numbered.get(lost.wish)
-        for number in wish.subscriptions if wish else ():
-            unseen = Unseen(number, lost.pub, lost.epoch, lost.messages, lost.detected_ns, now)
-            self._put_out(unseen)
+        interest = self._interests_by_id.get(lost.wish)
+        for subscription_id in interest.subscriptions if interest else ():
+            unseen = Unseen(
+                subscription_id, lost.pub, lost.epoch, lost.messages, lost.detected_ns, now
+            )
+            self._deliver(unseen)
 
     def loss_wait_ns(self, pub: int) -> Duration:
         """How long after another a message of this publisher may come that left before it."""
-        arrivals = self._arrivals.get(pub)
-        streams = arrivals.streams.values() if arrivals is not None else ()
-        return max((stream.loss_wait_ns() for stream in streams), default=_LOSS_WAIT_NS)
+        image = self._images.get(pub)
+        streams = image.streams.values() if image is not None else ()
+        return max(
+            (stream.loss_timeout_ns() for stream in streams), default=_DEFAULT_LOSS_TIMEOUT_NS
+        )
 
-    def _is_lost(self, id_: MessageId) -> bool:
+    def _is_awaited(self, id_: MessageId) -> bool:
         """Whether a subscription still hopes for it, after others have ended or given it up."""
-        arrivals = self._arrivals.get(id_.pub)
-        if arrivals is None or arrivals.epoch != id_.epoch:
+        image = self._images.get(id_.pub)
+        if image is None or image.epoch != id_.epoch:
             return False
-        number = arrivals.number(id_.seq)
-        missing = (stream.missing.get(number) for stream in arrivals.streams.values())
-        return any(one is not None and one.state is LOST for one in missing)
+        extended_seq = image.unwrap(id_.seq)
+        missing = (stream.missing.get(extended_seq) for stream in image.streams.values())
+        return any(entry is not None and entry.state is LOST for entry in missing)
 
     def take_digest(self, digest: Digest, now: Instant) -> None:
         """Looks for what is missing of what a digest tells of."""
-        arrivals = self._arrivals.get(digest.pub)
-        if arrivals is None or arrivals.epoch != digest.epoch or not arrivals.streams:
+        image = self._images.get(digest.pub)
+        if image is None or image.epoch != digest.epoch or not image.streams:
             return
-        told = open_digest(digest, self._encoder)
-        after = arrivals.number(digest.seq) + 1
+        entries = read_digest(digest, self._encoder)
+        next_seq = image.unwrap(digest.seq) + 1
         sent_ns = digest.send_ts_us * MICROSECOND
-        for number, stream in list(arrivals.streams.items()):
-            if stream.wish.subscriptions[number].ordering.latch is None:
+        for subscription_id, stream in list(image.streams.items()):
+            if stream.interest.subscriptions[subscription_id].ordering.latch is None:
                 # It has ceased to order: nothing is missed.
                 continue
-            glimpses = stream.wish.interest(None).reveal_digest(told)
-            if glimpses:
-                stream.take_digest(glimpses, after, sent_ns, now)
-        self._tell_listeners()
+            matches = stream.interest.matcher(None).match_digest(entries)
+            if matches:
+                stream.on_digest(matches, next_seq, sent_ns, now)
+        self._route_losses()
 
     # Who is heard.
 
     @property
     def publishers(self) -> Collection[int]:
         """Those that are remembered, the one heard last at the end."""
-        return self._arrivals.keys()
+        return self._images.keys()
 
-    def _begin(self, first: Data, now: Instant) -> Arrivals:
+    def _admit(self, first: Data, now: Instant) -> PublisherImage:
         """A publisher's first message, or the first of a new epoch."""
-        if first.pub in self._arrivals:
-            self._forget(first.pub, now)
-        elif len(self._arrivals) >= self._settings.publishers_max:
+        if first.pub in self._images:
+            self._evict(first.pub, now)
+        elif len(self._images) >= self._settings.publishers_max:
             self.counters["publishers_overflow"] += 1
-            self._forget(next(iter(self._arrivals)), now)
-        arrivals = self._arrivals[first.pub] = Arrivals(first)
-        return arrivals
+            self._evict(next(iter(self._images)), now)
+        image = self._images[first.pub] = PublisherImage(first)
+        return image
 
-    def _forget(self, pub: int, now: Instant) -> None:
-        for stream in self._arrivals.pop(pub).streams.values():
+    def _evict(self, publisher: int, now: Instant) -> None:
+        for stream in self._images.pop(publisher).streams.values():
             stream.close(now)
 
     def _close_streams(self, subscription: int, now: Instant) -> None:
-        for arrivals in self._arrivals.values():
-            stream = arrivals.streams.pop(subscription, None)
+        for image in self._images.values():
+            stream = image.streams.pop(subscription, None)
             if stream is not None:
                 stream.close(now)
 
 
-def _is_new_epoch(frame: Data, arrivals: Arrivals, now: Instant) -> bool:
+def _is_new_epoch(frame: Data, image: PublisherImage, now: Instant) -> bool:
     """Epochs may be counted by a clock, and wrap: after a long silence any other one is new."""
-    is_silent = now - arrivals.heard_ns > _SILENCE_NS
-    return is_silent or newer(frame.epoch, arrivals.epoch, EPOCH_BITS)
+    is_silent = now - image.last_heard_ns > _SILENCE_MAX_NS
+    return is_silent or newer(frame.epoch, image.epoch, EPOCH_BITS)

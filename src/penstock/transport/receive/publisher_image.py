@@ -16,19 +16,19 @@ from penstock.wire.frames.data import Data
 from penstock.wire.serial import SEQ_BITS
 
 if TYPE_CHECKING:
-    from penstock.transport.order.stream import Stream
+    from penstock.transport.order.stream import OrderedStream
 
 # How far back a number that comes is known to be new, or not.
-WINDOW: Final = 8_192
-_WINDOW_MASK: Final = (1 << WINDOW) - 1
+WINDOW_SIZE: Final = 8_192
+_WINDOW_MASK: Final = (1 << WINDOW_SIZE) - 1
 # How many of the window's bits move with every gap: to move all would take as long as the rest.
-_RECENT_BITS: Final = 512
+_RECENT_BITS_MAX: Final = 512
 _SEQ_SPACE: Final = 1 << SEQ_BITS
 _SEQ_MASK: Final = _SEQ_SPACE - 1
 _SEQ_HALF: Final = _SEQ_SPACE >> 1
 
 
-class Arrivals:
+class PublisherImage:
     """One epoch of one publisher, from its first message on."""
 
     __slots__ = (
@@ -36,73 +36,73 @@ class Arrivals:
         "_older",
         "_recent",
         "_recent_bits",
-        "_run",
-        "begun",
+        "_run_length",
         "epoch",
-        "heard_ns",
+        "first",
         "highest",
-        "pub",
+        "last_heard_ns",
+        "publisher",
         "streams",
     )
 
     def __init__(self, first: Data) -> None:
-        self.pub: Final = first.pub
+        self.publisher: Final = first.pub
         self.epoch: Final = first.epoch
         # The first that came; what was before it is nobody's to bring.
-        self.begun: Final = first.seq
+        self.first: Final = first.seq
         self.highest = first.seq - 1
-        self.heard_ns: Instant = 0
+        self.last_heard_ns: Instant = 0
         # The numbers from `highest` down that all came. Of those below, bit i stands for
         # `highest - run - i` in the recent ones, and so many bits further down in the older ones.
-        self._run = 0
+        self._run_length = 0
         self._recent = self._recent_bits = self._older = 0
         self._estimators: dict[EstimatorSettings, DelayEstimator] = {}
         # The order of its messages, for each subscription that got one, by its number.
-        self.streams: Final[dict[int, Stream]] = {}
+        self.streams: Final[dict[int, OrderedStream]] = {}
 
-    def number(self, seq: int) -> int:
+    def unwrap(self, seq: int) -> int:
         """The unwrapped number nearest to those that came last."""
         ahead = (seq - self.highest) & _SEQ_MASK
         return self.highest + (ahead if ahead < _SEQ_HALF else ahead - _SEQ_SPACE)
 
-    def add(self, number: int) -> bool:
+    def add(self, extended_seq: int) -> bool:
         """Notes that it came; False if it had come before, or is too old to tell."""
-        ahead = number - self.highest
+        ahead = extended_seq - self.highest
         if ahead == 1:
-            self._run += 1
-            self.highest = number
+            self._run_length += 1
+            self.highest = extended_seq
             return True
         if ahead > 1:
-            self._begin_run(number, ahead - 1)
+            self._begin_run(extended_seq, ahead - 1)
             return True
-        place = -ahead - self._run
-        if place < 0:
+        offset = -ahead - self._run_length
+        if offset < 0:
             return False
-        if place >= WINDOW:
-            return any(number in stream.missing for stream in self.streams.values())
-        if self._has(place):
+        if offset >= WINDOW_SIZE:
+            return any(extended_seq in stream.missing for stream in self.streams.values())
+        if self._is_set(offset):
             return False
-        if place < self._recent_bits:
-            self._recent |= 1 << place
+        if offset < self._recent_bits:
+            self._recent |= 1 << offset
         else:
-            self._older |= 1 << place - self._recent_bits
+            self._older |= 1 << offset - self._recent_bits
         return True
 
     def is_too_old(self, seq: int) -> bool:
         """Whether it is so far back that nobody knows whether it came."""
-        return self.highest - self._run - self.number(seq) >= WINDOW
+        return self.highest - self._run_length - self.unwrap(seq) >= WINDOW_SIZE
 
     @property
-    def known_from(self) -> int:
+    def oldest_known(self) -> int:
         """The lowest number of which it is known whether it came."""
-        return self.highest - self._run - WINDOW + 1
+        return self.highest - self._run_length - WINDOW_SIZE + 1
 
-    def came(self, number: int) -> bool:
+    def contains(self, extended_seq: int) -> bool:
         """Whether it did; what is too far back to tell is not to be waited for either."""
-        place = self.highest - self._run - number
-        if place < 0:
-            return number <= self.highest
-        return place >= WINDOW or self._has(place)
+        offset = self.highest - self._run_length - extended_seq
+        if offset < 0:
+            return extended_seq <= self.highest
+        return offset >= WINDOW_SIZE or self._is_set(offset)
 
     def estimator(self, settings: EstimatorSettings) -> DelayEstimator:
         """The one for these settings, shared by all that order alike."""
@@ -111,41 +111,41 @@ class Arrivals:
             found = self._estimators[settings] = DelayEstimator(settings)
         return found
 
-    def take(self, frame: Data, now: Instant) -> int | None:
+    def receive(self, frame: Data, now: Instant) -> int | None:
         """Its number, after all estimators have seen it; None if it is not to be taken."""
         # As `number` and `add` do: this is what happens most.
         ahead = (frame.seq - self.highest) & _SEQ_MASK
-        number = self.highest + ahead
+        extended_seq = self.highest + ahead
         if ahead == 1:
-            self._run += 1
-            self.highest = number
+            self._run_length += 1
+            self.highest = extended_seq
         elif 1 < ahead < _SEQ_HALF:
-            self._begin_run(number, ahead - 1)
+            self._begin_run(extended_seq, ahead - 1)
         else:
-            number = self.number(frame.seq)
-            if not self.add(number):
+            extended_seq = self.unwrap(frame.seq)
+            if not self.add(extended_seq):
                 return None
-        self.heard_ns = now
-        departed, is_highest = frame.send_ts_us * MICROSECOND, number == self.highest
+        self.last_heard_ns = now
+        sent_ns, is_highest = frame.send_ts_us * MICROSECOND, extended_seq == self.highest
         for estimator in self._estimators.values():
-            estimator.arrived(departed, now=now, is_highest=is_highest)
-        return number
+            estimator.on_arrival(sent_ns, now=now, is_highest=is_highest)
+        return extended_seq
 
-    def _begin_run(self, number: int, skipped: int) -> None:
+    def _begin_run(self, extended_seq: int, skipped: int) -> None:
         """What came before goes below the new run; what is far below is forgotten."""
-        if skipped >= WINDOW:
+        if skipped >= WINDOW_SIZE:
             self._recent = self._recent_bits = self._older = 0
         else:
-            run = self._run if self._run < WINDOW else WINDOW
+            run = self._run_length if self._run_length < WINDOW_SIZE else WINDOW_SIZE
             self._recent = self._recent << run + skipped | ((1 << run) - 1) << skipped
             self._recent_bits += run + skipped
-            if self._recent_bits > _RECENT_BITS:
+            if self._recent_bits > _RECENT_BITS_MAX:
                 self._older = (self._older << self._recent_bits | self._recent) & _WINDOW_MASK
                 self._recent = self._recent_bits = 0
-        self._run = 1
-        self.highest = number
+        self._run_length = 1
+        self.highest = extended_seq
 
-    def _has(self, place: int) -> bool:
+    def _is_set(self, offset: int) -> bool:
         """Whether the number came that stands so far below the last run."""
-        older = place - self._recent_bits
-        return bool(self._recent >> place & 1 if older < 0 else self._older >> older & 1)
+        older = offset - self._recent_bits
+        return bool(self._recent >> offset & 1 if older < 0 else self._older >> older & 1)

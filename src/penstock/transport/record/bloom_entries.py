@@ -19,19 +19,19 @@ import numpy as np
 
 from penstock.content.bloom import BloomParams
 from penstock.content.tags import Encoder, Fingerprints
-from penstock.transport.record.reader import Carrier
+from penstock.transport.record.reader import CarriedEntryReader
 from penstock.wire.frames.data import Data
 
 # Up to so many filters are looked for one by one.
-_FEW: Final = 3
-_FRAMES_KEPT: Final = 2_048
-_PRINTS_KEPT: Final = 65_536
+_SCAN_FILTERS_MAX: Final = 3
+_CACHED_FRAMES_MAX: Final = 2_048
+_CACHED_FINGERPRINTS_MAX: Final = 65_536
 
 
-class SetQuestion:
+class BloomEntryTest:
     """Filters, as the sets of their tags."""
 
-    __slots__ = ("_encoder", "_filters", "_params", "_sets", "malformed")
+    __slots__ = ("_encoder", "_filter_positions", "_filter_sets", "_params", "malformed")
 
     def __init__(
         self, filters: Iterable[Fingerprints], params: BloomParams, encoder: Encoder
@@ -39,60 +39,65 @@ class SetQuestion:
         self._params = params
         self._encoder = encoder
         # Bits of values first: most entries have the names too.
-        self._filters = [
-            [*_positions(prints.values, params), *_positions(prints.presence, params)]
-            for prints in filters
+        self._filter_positions = [
+            [
+                *_bit_positions(fingerprints.values, params),
+                *_bit_positions(fingerprints.presence, params),
+            ]
+            for fingerprints in filters
         ]
-        self._sets = [sum({1 << position for position in filter_}) for filter_ in self._filters]
+        self._filter_sets = [
+            sum({1 << position for position in filter_}) for filter_ in self._filter_positions
+        ]
         # How many entries could not be read.
         self.malformed = 0
 
-    def ask(self, frame: Data, count: int) -> list[int]:
+    def matching_entries(self, frame: Data, count: int) -> list[int]:
         """Which of the `count` newest entries hold one of the sets."""
-        if frame.literal and len(self._sets) <= _FEW:
+        if frame.literal and len(self._filter_sets) <= _SCAN_FILTERS_MAX:
             # So little to do that nothing is worth keeping.
-            return self._holders(_travelled(frame, count, self._params))
-        opened = _opened(_Same(frame), self._params, self._encoder)
-        self.malformed += opened.malformed
-        if len(self._sets) <= _FEW:
-            return self._holders(opened.sets[:count])
-        rows = opened.rows
-        within = 0
-        for positions in self._filters:
-            within |= rows.holding(positions)
-        return [i for i in range(min(count, len(opened.sets))) if rows.has(within, i)]
+            return self._entries_containing(_carried_sets(frame, count, self._params))
+        decoded = _decoded_sets(_ByIdentity(frame), self._params, self._encoder)
+        self.malformed += decoded.malformed
+        if len(self._filter_sets) <= _SCAN_FILTERS_MAX:
+            return self._entries_containing(decoded.sets[:count])
+        bit_matrix = decoded.bit_matrix
+        matching = 0
+        for positions in self._filter_positions:
+            matching |= bit_matrix.entries_with_all(positions)
+        return [i for i in range(min(count, len(decoded.sets))) if bit_matrix.contains(matching, i)]
 
-    def _holders(self, sets: Iterable[int | None]) -> list[int]:
+    def _entries_containing(self, sets: Iterable[int | None]) -> list[int]:
         found = []
-        for i, one in enumerate(sets):
-            if one is not None:
-                for own in self._sets:
-                    if own & one == own:
+        for i, entry_set in enumerate(sets):
+            if entry_set is not None:
+                for filter_set in self._filter_sets:
+                    if filter_set & entry_set == filter_set:
                         found.append(i)
                         break
         return found
 
 
-class _Opened:
+class _DecodedSets:
     """The sets of one frame; None for an entry that tells nothing."""
 
-    __slots__ = ("_params", "_rows", "malformed", "sets")
+    __slots__ = ("_bit_matrix", "_params", "malformed", "sets")
 
     def __init__(self, sets: list[int | None], params: BloomParams, malformed: int) -> None:
         self.sets = sets
         self.malformed = malformed
         self._params = params
-        self._rows: _Rows | None = None
+        self._bit_matrix: _BitMatrix | None = None
 
     @property
-    def rows(self) -> _Rows:
+    def bit_matrix(self) -> _BitMatrix:
         """Turned when it is first asked for."""
-        if self._rows is None:
-            self._rows = _Rows(self.sets, self._params)
-        return self._rows
+        if self._bit_matrix is None:
+            self._bit_matrix = _BitMatrix(self.sets, self._params)
+        return self._bit_matrix
 
 
-class _Rows:
+class _BitMatrix:
     """For each bit, who has it."""
 
     __slots__ = ("_by_bit", "_readable", "_width_bits", "_width_bytes")
@@ -101,9 +106,9 @@ class _Rows:
         count = len(sets)
         size_bytes = params.m + 7 >> 3
         written = b"".join((one or 0).to_bytes(size_bytes, "little") for one in sets)
-        square = np.frombuffer(written, np.uint8).reshape(count, size_bytes)
-        turned = np.packbits(np.unpackbits(square, axis=1, bitorder="little").T, axis=1)
-        self._by_bit = turned.tobytes()
+        matrix = np.frombuffer(written, np.uint8).reshape(count, size_bytes)
+        transposed = np.packbits(np.unpackbits(matrix, axis=1, bitorder="little").T, axis=1)
+        self._by_bit = transposed.tobytes()
         self._width_bytes = count + 7 >> 3
         # The first entry has the highest bit.
         self._width_bits = 8 * self._width_bytes
@@ -111,23 +116,23 @@ class _Rows:
             1 << self._width_bits - 1 - i for i, one in enumerate(sets) if one is not None
         )
 
-    def holding(self, positions: Iterable[int]) -> int:
+    def entries_with_all(self, positions: Iterable[int]) -> int:
         """Who has all of these bits."""
         width, by_bit = self._width_bytes, self._by_bit
-        within = self._readable
+        matching = self._readable
         for position in positions:
             at = position * width
-            within &= int.from_bytes(by_bit[at : at + width], "big")
-            if not within:
+            matching &= int.from_bytes(by_bit[at : at + width], "big")
+            if not matching:
                 break
-        return within
+        return matching
 
-    def has(self, within: int, i: int) -> bool:
+    def contains(self, matching: int, i: int) -> bool:
         """Whether entry i is among these."""
-        return bool(within >> self._width_bits - 1 - i & 1)
+        return bool(matching >> self._width_bits - 1 - i & 1)
 
 
-class _Same:
+class _ByIdentity:
     """A frame, equal to itself alone: to compare what is in it would take as long as to read it."""
 
     __slots__ = ("frame",)
@@ -139,22 +144,22 @@ class _Same:
         return id(self.frame)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.frame is self.frame
+        return isinstance(other, _ByIdentity) and other.frame is self.frame
 
 
-@lru_cache(maxsize=_FRAMES_KEPT)
-def _opened(same: _Same, params: BloomParams, encoder: Encoder) -> _Opened:
-    frame = same.frame
+@lru_cache(maxsize=_CACHED_FRAMES_MAX)
+def _decoded_sets(key: _ByIdentity, params: BloomParams, encoder: Encoder) -> _DecodedSets:
+    frame = key.frame
     if frame.literal:
-        return _Opened(_travelled(frame, frame.record.count, params), params, 0)
+        return _DecodedSets(_carried_sets(frame, frame.record.count, params), params, 0)
     packed = frame.record.all_packed(frame.record.count)
-    carrier = Carrier(frame.message, encoder)
-    entries = [carrier.open(sealed) if sealed else None for sealed in packed]
-    sets = [None if e is None else _set_of(e.presence + e.values, params) for e in entries]
-    return _Opened(sets, params, entries.count(None) - packed.count(b""))
+    reader = CarriedEntryReader(frame.message, encoder)
+    entries = [reader.read(packed_entry) if packed_entry else None for packed_entry in packed]
+    sets = [None if e is None else _bloom_set(e.presence + e.values, params) for e in entries]
+    return _DecodedSets(sets, params, entries.count(None) - packed.count(b""))
 
 
-def _travelled(frame: Data, count: int, params: BloomParams) -> list[int | None]:
+def _carried_sets(frame: Data, count: int, params: BloomParams) -> list[int | None]:
     """Entries that are sets already; those of another size tell nothing."""
     size_bytes = params.m + 7 >> 3
     return [
@@ -163,19 +168,19 @@ def _travelled(frame: Data, count: int, params: BloomParams) -> list[int | None]
     ]
 
 
-def _set_of(fingerprints: Iterable[int], params: BloomParams) -> int:
+def _bloom_set(fingerprints: Iterable[int], params: BloomParams) -> int:
     bits = 0
     for fingerprint in fingerprints:
-        bits |= _bits_of(fingerprint, params)
+        bits |= _bloom_bits(fingerprint, params)
     return bits
 
 
-@lru_cache(maxsize=_PRINTS_KEPT)
-def _bits_of(fingerprint: int, params: BloomParams) -> int:
+@lru_cache(maxsize=_CACHED_FINGERPRINTS_MAX)
+def _bloom_bits(fingerprint: int, params: BloomParams) -> int:
     return params.bits_of_fingerprint(fingerprint)
 
 
-def _positions(fingerprints: Iterable[int], params: BloomParams) -> Iterator[int]:
+def _bit_positions(fingerprints: Iterable[int], params: BloomParams) -> Iterator[int]:
     for fingerprint in fingerprints:
-        bits = _bits_of(fingerprint, params)
+        bits = _bloom_bits(fingerprint, params)
         yield from (position for position in range(params.m) if bits >> position & 1)

@@ -19,10 +19,10 @@ from penstock.content.filter import Predicate
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import Duration
-from penstock.transport.record.bloom_entries import SetQuestion
-from penstock.transport.record.entry_match import MAYBE, NO, YES, question_of
-from penstock.transport.record.reader import Base, Carrier
-from penstock.transport.record.value_lookup import Lookup
+from penstock.transport.record.bloom_entries import BloomEntryTest
+from penstock.transport.record.entry_match import CERTAIN, NO_MATCH, POSSIBLE, compile_entry_test
+from penstock.transport.record.reader import CarriedEntryReader, EntryReader
+from penstock.transport.record.value_lookup import ValueLookup
 from penstock.wire.codec.record import ALIKE, unpack_bloom
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
@@ -30,68 +30,71 @@ from penstock.wire.frames.record import BloomEntry, FingerprintEntry, Record
 from penstock.wire.quantise import delta_ns
 
 
-class Glimpse(NamedTuple):
+class RecordMatch(NamedTuple):
     """A message that was sent before the carrying one, and that we want or may want."""
 
     # Its number is the carrying message's less this; 1 is the one just before.
-    back: int
+    offset: int
     # It left so long before the carrying message.
-    delta_ns: Duration
+    sent_before_ns: Duration
     # False: it matches as far as the entry tells, but a constraint is not told of [F17].
     is_certain: bool
     packed: bytes
     # Of whose record it is; None for a Bloom set, which refers to nothing.
-    carrier: Carrier | Base | None
+    reader: CarriedEntryReader | EntryReader | None
 
     @property
     def entry(self) -> FingerprintEntry | BloomEntry | None:
         """The entry, opened when asked for; None if what nobody had to read yet is malformed."""
-        return unpack_bloom(self.packed) if self.carrier is None else self.carrier.open(self.packed)
+        return unpack_bloom(self.packed) if self.reader is None else self.reader.read(self.packed)
 
 
-class Opened(NamedTuple):
+class DigestEntry(NamedTuple):
     """One entry of a digest."""
 
     # Its message left so long before the digest.
-    delta_ns: Duration
+    sent_before_ns: Duration
     packed: bytes
-    carrier: Base
+    reader: EntryReader
     # None: it says nothing, or cannot be read.
     entry: FingerprintEntry | None
 
 
-def open_digest(digest: Digest, encoder: Encoder) -> tuple[Opened, ...]:
+def read_digest(digest: Digest, encoder: Encoder) -> tuple[DigestEntry, ...]:
     """A digest's entries, newest first, for all who ask something of them."""
     record = digest.record
-    return _open(
+    return _read_entries(
         digest.base, record.count, record.data, digest.departed_100us, encoder.fingerprint_bits
     )
 
 
 # A digest comes to many, and where many are in one process the others need not open it again.
 @lru_cache(maxsize=128)
-def _open(
-    base: bytes, count: int, data: bytes, departed_100us: int, width_bits: int
-) -> tuple[Opened, ...]:
-    alone = Base((), (), width_bits)
-    departed_ns = delta_ns(departed_100us)
-    first = alone.open(base) if base else None
-    if first is None:
+def _read_entries(
+    base: bytes, count: int, data: bytes, newest_before_100us: int, width_bits: int
+) -> tuple[DigestEntry, ...]:
+    standalone_reader = EntryReader((), (), width_bits)
+    newest_before_ns = delta_ns(newest_before_100us)
+    newest = standalone_reader.read(base) if base else None
+    if newest is None:
         return ()
-    carrier = Base(first.presence, first.values, width_bits)
+    reader = EntryReader(newest.presence, newest.values, width_bits)
     record = Record(count, data)
     return (
-        Opened(departed_ns, base, alone, first),
+        DigestEntry(newest_before_ns, base, standalone_reader, newest),
         *(
-            Opened(
-                departed_ns + delta_ns(record.delta_100us(i)), packed, carrier, carrier.open(packed)
+            DigestEntry(
+                newest_before_ns + delta_ns(record.delta_100us(i)),
+                packed,
+                reader,
+                reader.read(packed),
             )
             for i, packed in enumerate(record.all_packed(count))
         ),
     )
 
 
-class Interest:
+class RecordMatcher:
     """One predicate, asked of records; with `bloom` in the papers' way, by sets of that size.
 
     All subscriptions that have the predicate ask the same of a message, one after
@@ -99,16 +102,16 @@ class Interest:
     """
 
     __slots__ = (
-        "_answer",
-        "_asked",
         "_bloom",
+        "_bloom_test",
         "_encoder",
-        "_is_of_values",
-        "_lookup",
+        "_entry_tests",
+        "_last_count",
+        "_last_frame",
+        "_last_matches",
         "_malformed",
-        "_questions",
-        "_sets",
-        "_told",
+        "_needs_values",
+        "_value_lookup",
     )
 
     def __init__(
@@ -116,92 +119,98 @@ class Interest:
     ) -> None:
         self._encoder = encoder
         self._bloom = bloom
-        asked = [
-            (question, encoder.filter_fingerprints(f))
+        tests = [
+            (test, encoder.filter_fingerprints(f))
             for f in predicate.filters
-            if (question := question_of(f, encoder)) is not None
+            if (test := compile_entry_test(f, encoder)) is not None
         ]
-        self._questions = [question for question, _ in asked]
-        self._is_of_values = any(question.is_of_values for question in self._questions)
-        self._lookup: Lookup | None = None
-        if bloom is None and all(question.choices for question in self._questions):
-            self._lookup = Lookup(self._questions, encoder)
+        self._entry_tests = [question for question, _ in tests]
+        self._needs_values = any(question.needs_values for question in self._entry_tests)
+        self._value_lookup: ValueLookup | None = None
+        if bloom is None and all(question.value_choices for question in self._entry_tests):
+            self._value_lookup = ValueLookup(self._entry_tests, encoder)
         # Whoever asks by fingerprints may meet sets too, of the encoder's own size.
-        self._sets = SetQuestion([prints for _, prints in asked], bloom or encoder.params, encoder)
+        self._bloom_test = BloomEntryTest(
+            [fingerprints for _, fingerprints in tests], bloom or encoder.params, encoder
+        )
         self._malformed = 0
-        self._asked: Data | None = None
-        self._answer: list[Glimpse] = []
-        self._told = 0
+        self._last_frame: Data | None = None
+        self._last_matches: list[RecordMatch] = []
+        self._last_count = 0
 
     @property
     def malformed(self) -> int:
         """How many entries could not be read; they tell nothing."""
-        looked_up = 0 if self._lookup is None else self._lookup.malformed
-        return self._malformed + looked_up + self._sets.malformed
+        looked_up = 0 if self._value_lookup is None else self._value_lookup.malformed
+        return self._malformed + looked_up + self._bloom_test.malformed
 
-    def reveal(self, frame: Data, count: int) -> list[Glimpse]:
+    def match_record(self, frame: Data, count: int) -> list[RecordMatch]:
         """Of the `count` newest entries or more, newest first, those that match or may match."""
-        if frame is not self._asked or count > self._told:
+        if frame is not self._last_frame or count > self._last_count:
             record = frame.record
-            lookup = self._lookup
+            lookup = self._value_lookup
             count = count if count < record.count else record.count
             if lookup is None or frame.literal or 0 in record.data[: record.count]:
-                self._answer = self._test(frame, count) if count > 0 else []
+                self._last_matches = self._match_each(frame, count) if count > 0 else []
             else:
-                look = lookup.look(record, count, frame.message)
-                self._answer = (
-                    _glimpses(record, look.found, look.spans.packed, look.carrier)
-                    if look is not None and look.found
+                scan = lookup.scan(record, count, frame.message)
+                self._last_matches = (
+                    _matches(record, scan.found, scan.spans.packed, scan.reader)
+                    if scan is not None and scan.found
                     else []
                 )
-            self._asked, self._told = frame, count
-        return self._answer
+            self._last_frame, self._last_count = frame, count
+        return self._last_matches
 
-    def reveal_digest(self, told: tuple[Opened, ...]) -> list[Glimpse]:
+    def match_digest(self, entries: tuple[DigestEntry, ...]) -> list[RecordMatch]:
         """Of what a digest tells of, newest first, what matches or may match.
 
         `back` is counted from the number after the digest's newest message, `delta_ns` from
         when the digest left.
         """
-        known = None if self._lookup is None else self._lookup.prints
-        found = []
-        for back, (delta_ns_, packed, carrier, entry) in enumerate(told, start=1):
-            if entry is None or (known is not None and known.isdisjoint(entry.values)):
+        fingerprints = None if self._value_lookup is None else self._value_lookup.fingerprints
+        matches = []
+        for offset, (sent_before_ns, packed, reader, entry) in enumerate(entries, start=1):
+            if entry is None or (
+                fingerprints is not None and fingerprints.isdisjoint(entry.values)
+            ):
                 continue
-            answer = self._ask(entry)
-            if answer:
-                found.append(Glimpse(back, delta_ns_, answer == YES, packed, carrier))
-        return found
+            result = self._test_entry(entry)
+            if result:
+                matches.append(
+                    RecordMatch(offset, sent_before_ns, result == CERTAIN, packed, reader)
+                )
+        return matches
 
-    def _test(self, frame: Data, count: int) -> list[Glimpse]:
+    def _match_each(self, frame: Data, count: int) -> list[RecordMatch]:
         """Tests one entry after another."""
         record = frame.record
         if frame.literal or self._bloom is not None:
-            held = dict.fromkeys(self._sets.ask(frame, count), True)
-            carrier = None if frame.literal else Carrier(frame.message, self._encoder)
-            return _glimpses(record, held, record.packed, carrier)
+            matched = dict.fromkeys(self._bloom_test.matching_entries(frame, count), True)
+            reader = None if frame.literal else CarriedEntryReader(frame.message, self._encoder)
+            return _matches(record, matched, record.packed, reader)
         packed = record.all_packed(count)
-        carrier = Carrier(frame.message, self._encoder)
-        if self._is_of_values:
-            found = self._find_opened(packed, carrier)
+        reader = CarriedEntryReader(frame.message, self._encoder)
+        if self._needs_values:
+            found = self._find_by_reading(packed, reader)
         else:
-            found = self._find_by_names(packed, carrier)
-        return _glimpses(record, found, packed.__getitem__, carrier)
+            found = self._find_by_names(packed, reader)
+        return _matches(record, found, packed.__getitem__, reader)
 
     # Each way finds entries, and says whether it is certain that they match.
 
-    def _find_opened(self, packed: list[bytes], carrier: Carrier) -> dict[int, bool]:
+    def _find_by_reading(self, packed: list[bytes], reader: CarriedEntryReader) -> dict[int, bool]:
         found = {}
         for i, entry in enumerate(packed):
-            answer = self._ask_opened(entry, carrier)
-            if answer:
-                found[i] = answer == YES
+            result = self._read_and_test(entry, reader)
+            if result:
+                found[i] = result == CERTAIN
         return found
 
-    def _find_by_names(self, packed: list[bytes], carrier: Carrier) -> dict[int, bool]:
+    def _find_by_names(self, packed: list[bytes], reader: CarriedEntryReader) -> dict[int, bool]:
         """Most entries have the carrier's names and no numbers: one answer is for all of them."""
-        codec = carrier.codec
-        usual = self._ask(FingerprintEntry(codec.presence, ()))
+        codec = reader.codec
+        usual_result = self._test_entry(FingerprintEntry(codec.presence, ()))
         found = {}
         for i, entry in enumerate(packed):
             try:
@@ -209,43 +218,43 @@ class Interest:
             except PeerError:
                 self._malformed += 1
                 continue
-            answer = usual
+            result = usual_result
             if numbers:
-                answer = self._ask(FingerprintEntry(codec.presence, (), numbers))
-            if numbers is None or (numbers and answer == MAYBE):
+                result = self._test_entry(FingerprintEntry(codec.presence, (), numbers))
+            if numbers is None or (numbers and result == POSSIBLE):
                 # Names of its own, or a number so near a bound that the values are wanted.
-                answer = self._ask_opened(entry, carrier)
-            if answer:
-                found[i] = answer == YES
+                result = self._read_and_test(entry, reader)
+            if result:
+                found[i] = result == CERTAIN
         return found
 
-    def _ask_opened(self, packed: bytes, carrier: Carrier) -> int:
-        entry = self._open(packed, carrier)
-        return NO if entry is None else self._ask(entry)
+    def _read_and_test(self, packed: bytes, reader: CarriedEntryReader) -> int:
+        entry = self._read(packed, reader)
+        return NO_MATCH if entry is None else self._test_entry(entry)
 
-    def _ask(self, entry: FingerprintEntry) -> int:
-        answer = NO
-        for question in self._questions:
-            answer = max(answer, question.ask(entry))
-            if answer == YES:
+    def _test_entry(self, entry: FingerprintEntry) -> int:
+        result = NO_MATCH
+        for test in self._entry_tests:
+            result = max(result, test.test(entry))
+            if result == CERTAIN:
                 break
-        return answer
+        return result
 
-    def _open(self, packed: bytes, carrier: Carrier) -> FingerprintEntry | None:
+    def _read(self, packed: bytes, reader: CarriedEntryReader) -> FingerprintEntry | None:
         if not packed:
             return None
-        entry = carrier.open(packed)
+        entry = reader.read(packed)
         self._malformed += entry is None
         return entry
 
 
-def _glimpses(
+def _matches(
     record: Record,
     found: dict[int, bool],
-    packed: Callable[[int], bytes],
-    carrier: Carrier | None,
-) -> list[Glimpse]:
+    packed_at: Callable[[int], bytes],
+    reader: CarriedEntryReader | None,
+) -> list[RecordMatch]:
     return [
-        Glimpse(i + 1, delta_ns(record.delta_100us(i)), found[i], packed(i), carrier)
+        RecordMatch(i + 1, delta_ns(record.delta_100us(i)), found[i], packed_at(i), reader)
         for i in sorted(found)
     ]

@@ -16,23 +16,23 @@ from penstock.wire.codec.record import EntryCodec
 from penstock.wire.frames.record import FingerprintEntry
 
 
-class Listing(NamedTuple):
+class MessageTags(NamedTuple):
     """A message's tags: `presence` sorted, `values` by place."""
 
     presence: tuple[int, ...]
     values: tuple[int, ...]
 
 
-def listing_of(message: Message, encoder: Encoder) -> Listing:
+def tags_of(message: Message, encoder: Encoder) -> MessageTags:
     """The fingerprints of a message's tags."""
     items = encoder.attribute_fingerprints(message)
-    values = [prints[0] for _, prints in items]
+    values = [fingerprints[0] for _, fingerprints in items]
     if encoder.schema.attributes:
         values += [value for _, prints in items for value in prints[1:]]
-    return Listing(tuple(sorted({presence for presence, _ in items})), tuple(values))
+    return MessageTags(tuple(sorted({presence for presence, _ in items})), tuple(values))
 
 
-class Base:
+class EntryReader:
     """Opens what refers to these tags, or to none."""
 
     __slots__ = ("_codec",)
@@ -40,7 +40,7 @@ class Base:
     def __init__(self, presence: tuple[int, ...], values: tuple[int, ...], width_bits: int) -> None:
         self._codec = EntryCodec(presence, values, width_bits)
 
-    def open(self, packed: bytes) -> FingerprintEntry | None:
+    def read(self, packed: bytes) -> FingerprintEntry | None:
         """What is in an entry; None if it says nothing or cannot be read."""
         try:
             return self._codec.unpack(packed)
@@ -48,7 +48,7 @@ class Base:
             return None
 
 
-class Carrier:
+class CarriedEntryReader:
     """Opens entries; its tags are worked out when the first one is opened."""
 
     __slots__ = ("_codec", "_encoder", "message")
@@ -63,18 +63,18 @@ class Carrier:
         """For the entries that the message carries."""
         codec = self._codec
         if codec is None:
-            listing = listing_of(self.message, self._encoder)
-            codec = self._codec = EntryCodec(*listing, self._encoder.fingerprint_bits)
+            tags = tags_of(self.message, self._encoder)
+            codec = self._codec = EntryCodec(*tags, self._encoder.fingerprint_bits)
         return codec
 
     @property
-    def places(self) -> int:
+    def value_count(self) -> int:
         """How many value tags the message has."""
         if not self._encoder.schema.attributes:
             return len(self.message.attributes)
         return len(self.codec.values)
 
-    def open(self, packed: bytes) -> FingerprintEntry | None:
+    def read(self, packed: bytes) -> FingerprintEntry | None:
         """What is in an entry; None if it says nothing or cannot be read."""
         try:
             return self.codec.unpack(packed)

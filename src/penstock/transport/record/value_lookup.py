@@ -23,118 +23,128 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.content.value import Key, key_of
 from penstock.kernel.errors import PeerError
-from penstock.transport.record.byte_search import Sieve
-from penstock.transport.record.entry_match import NO, YES, Question
-from penstock.transport.record.reader import Carrier
+from penstock.transport.record.byte_search import ByteSearch
+from penstock.transport.record.entry_match import CERTAIN, NO_MATCH, EntryTest
+from penstock.transport.record.reader import CarriedEntryReader
 from penstock.wire.codec.record import MAP_AT, SHARES, Told, read_value, read_values
 from penstock.wire.frames.record import Record, Spans
 
 # What first bytes say: whether the entry shares values, and whether that in one of the places
 # that the first byte has room for.
-_SHARING: Final = bytes([byte & SHARES != 0 for byte in range(256)])
-_HOLDING: Final = [
+_SHARING_TABLE: Final = bytes([byte & SHARES != 0 for byte in range(256)])
+_BIT_TABLES: Final = [
     bytes([byte & SHARES and byte >> bit & 1 for byte in range(256)]) for bit in range(MAP_AT, 8)
 ]
 
 
-class Lookup:
+class ValueLookup:
     """Filters, each of which names the values of an attribute, asked of records."""
 
     __slots__ = (
+        "_by_fingerprint",
         "_by_name",
-        "_by_print",
         "_encoder",
-        "_places",
+        "_find_low_bytes",
         "_width_bits",
+        "fingerprints",
         "malformed",
-        "prints",
     )
 
-    def __init__(self, questions: Sequence[Question], encoder: Encoder) -> None:
+    def __init__(self, entry_tests: Sequence[EntryTest], encoder: Encoder) -> None:
         self._encoder = encoder
         self._width_bits = encoder.fingerprint_bits
-        self._by_name: dict[str, dict[Key, _Wanted]] = {}
-        self._by_print: dict[int, _Wanted] = {}
-        for question in questions:
-            self._file(question)
+        self._by_name: dict[str, dict[Key, _WantedValue]] = {}
+        self._by_fingerprint: dict[int, _WantedValue] = {}
+        for entry_test in entry_tests:
+            self._add(entry_test)
         low_bytes, mask = self._width_bits >> 3, (1 << (self._width_bits & ~7)) - 1
-        lows = [(value & mask).to_bytes(low_bytes, "little") for value in self._by_print]
-        self._places = Sieve(lows).places
+        lows = [(value & mask).to_bytes(low_bytes, "little") for value in self._by_fingerprint]
+        self._find_low_bytes = ByteSearch(lows).find
         # One of these is in every message that matches.
-        self.prints = frozenset(self._by_print)
+        self.fingerprints = frozenset(self._by_fingerprint)
         self.malformed = 0
 
-    def look(self, record: Record, count: int, message: Message) -> Look | None:
+    def scan(self, record: Record, count: int, message: Message) -> RecordScan | None:
         """What is found among the `count` newest entries of a record without empty ones."""
-        data, all_ = record.data, record.count
+        data, total = record.data, record.count
         first_at = record.first_at
-        firsts = data[first_at : first_at + count]
-        rest_at = first_at + all_
-        lows = self._places(data, rest_at, rest_at + sum(data[:count]) - count)
-        held = self._held(firsts, message) if 1 in firsts.translate(_SHARING) else None
-        if not lows and not held:
+        first_bytes = data[first_at : first_at + count]
+        rest_start = first_at + total
+        positions = self._find_low_bytes(data, rest_start, rest_start + sum(data[:count]) - count)
+        shared = (
+            self._shared_with_carrier(first_bytes, message)
+            if 1 in first_bytes.translate(_SHARING_TABLE)
+            else None
+        )
+        if not positions and not shared:
             return None
-        look = Look(record, count, Carrier(message, self._encoder), self._width_bits)
-        for wanted, bit in held or ():
-            for i in look.holders(firsts, bit):
-                look.ask(wanted, i)
-        for at in lows:
-            i, value = look.value_at(at)
-            found = None if value is None else self._by_print.get(value)
+        scan = RecordScan(
+            record, count, CarriedEntryReader(message, self._encoder), self._width_bits
+        )
+        for wanted_value, bit in shared or ():
+            for i in scan.entries_with_bit(first_bytes, bit):
+                scan.test_entry(wanted_value, i)
+        for position in positions:
+            i, value = scan.value_at(position)
+            found = None if value is None else self._by_fingerprint.get(value)
             if found is not None:
-                look.ask(found, i)
-        self.malformed += look.malformed
-        return look
+                scan.test_entry(found, i)
+        self.malformed += scan.malformed
+        return scan
 
-    def _file(self, question: Question) -> None:
-        name, prints = question.choices[0]
+    def _add(self, entry_test: EntryTest) -> None:
+        name, fingerprints = entry_test.value_choices[0]
         by_key = self._by_name.setdefault(name, {})
-        for key, value in prints.items():
-            wanted = self._by_print.setdefault(value, _Wanted())
-            wanted.add(question)
-            by_key[key] = wanted
+        for key, value in fingerprints.items():
+            wanted_value = self._by_fingerprint.setdefault(value, _WantedValue())
+            wanted_value.add(entry_test)
+            by_key[key] = wanted_value
 
-    def _held(self, firsts: bytes, message: Message) -> list[tuple[_Wanted, int]]:
+    def _shared_with_carrier(
+        self, first_bytes: bytes, message: Message
+    ) -> list[tuple[_WantedValue, int]]:
         """Wanted values that the carrier has, with their bits, which some entry may have too."""
         # Not `message.keys`: of most attributes nobody here wants to know.
         attributes = message.attributes
-        held = []
+        shared = []
         for name, by_key in self._by_name.items():
             value = attributes.get(name)
-            wanted = None if value is None else by_key.get(key_of(value))
-            if wanted is not None:
+            wanted_value = None if value is None else by_key.get(key_of(value))
+            if wanted_value is not None:
                 bit = MAP_AT + list(attributes).index(name)
-                if bit > 7 or 1 in firsts.translate(_HOLDING[bit - MAP_AT]):
-                    held.append((wanted, bit))
-        return held
+                if bit > 7 or 1 in first_bytes.translate(_BIT_TABLES[bit - MAP_AT]):
+                    shared.append((wanted_value, bit))
+        return shared
 
 
-class _Wanted:
+class _WantedValue:
     """A value that some filters are looked up by."""
 
-    __slots__ = ("is_enough", "questions")
+    __slots__ = ("entry_tests", "is_sufficient")
 
     def __init__(self) -> None:
-        self.questions: list[Question] = []
+        self.entry_tests: list[EntryTest] = []
         # Whether one of them asks nothing else.
-        self.is_enough = False
+        self.is_sufficient = False
 
-    def add(self, question: Question) -> None:
+    def add(self, entry_test: EntryTest) -> None:
         """One more filter."""
-        self.questions.append(question)
-        self.is_enough |= question.is_of_choices and len(question.choices) == 1
+        self.entry_tests.append(entry_test)
+        self.is_sufficient |= entry_test.tests_values_only and len(entry_test.value_choices) == 1
 
 
-class Look:
+class RecordScan:
     """One look at the entries of a record, as far as is needed.
 
     `found` has those that match, and whether they do so for certain.
     """
 
-    __slots__ = ("_count", "_record", "_spans", "_width_bits", "carrier", "found", "malformed")
+    __slots__ = ("_count", "_record", "_spans", "_width_bits", "found", "malformed", "reader")
 
-    def __init__(self, record: Record, count: int, carrier: Carrier, width_bits: int) -> None:
-        self.carrier = carrier
+    def __init__(
+        self, record: Record, count: int, reader: CarriedEntryReader, width_bits: int
+    ) -> None:
+        self.reader = reader
         self.found: dict[int, bool] = {}
         self.malformed = 0
         self._record = record
@@ -149,62 +159,66 @@ class Look:
             self._spans = Spans(self._record, self._count)
         return self._spans
 
-    def holders(self, firsts: bytes, bit: int) -> list[int]:
+    def entries_with_bit(self, first_bytes: bytes, bit: int) -> list[int]:
         """The entries that share values, and of their map have this bit."""
         if bit < 8:
-            marks = firsts.translate(_HOLDING[bit - MAP_AT])
+            marks = first_bytes.translate(_BIT_TABLES[bit - MAP_AT])
             return [i for i, marked in enumerate(marks) if marked]
-        return [i for i in self.spans.with_bit(bit) if firsts[i] & SHARES]
+        return [i for i in self.spans.with_bit(bit) if first_bytes[i] & SHARES]
 
-    def value_at(self, at: int) -> tuple[int, int | None]:
+    def value_at(self, position: int) -> tuple[int, int | None]:
         """Which entry has its low bytes there, and the value; None if it is no value."""
-        i, left = self.spans.find(at)
+        i, bytes_left = self.spans.find(position)
         # Values are the last of an entry, side by side.
-        from_end, odd = divmod(left, self._width_bits >> 3)
-        if odd or not from_end:
+        from_end, remainder = divmod(bytes_left, self._width_bits >> 3)
+        if remainder or not from_end:
             return i, None
         try:
             packed = self.spans.packed(i)
-            return i, read_value(packed, self.carrier.places, from_end, self._width_bits)
+            return i, read_value(packed, self.reader.value_count, from_end, self._width_bits)
         except PeerError:
             self.malformed += 1
             return i, None
 
-    def ask(self, wanted: _Wanted, i: int) -> None:
+    def test_entry(self, wanted_value: _WantedValue, i: int) -> None:
         """Asks an entry that has the value what else there is to ask."""
-        if wanted.is_enough:
+        if wanted_value.is_sufficient:
             self.found[i] = True
         if self.found.get(i):
             return
         packed = self.spans.packed(i)
         try:
-            told = read_values(packed, self.carrier.places, self._width_bits)
+            entry_values = read_values(packed, self.reader.value_count, self._width_bits)
         except PeerError:
             self.malformed += 1
             return
-        answer = NO
-        for question in wanted.questions:
-            if _has_choices(question, told, self.carrier.message.keys):
-                answer = max(answer, self._ask_the_rest(question, packed))
-        if answer:
-            self.found[i] = answer == YES
+        result = NO_MATCH
+        for entry_test in wanted_value.entry_tests:
+            if _has_all_choices(entry_test, entry_values, self.reader.message.keys):
+                result = max(result, self._test_rest(entry_test, packed))
+        if result:
+            self.found[i] = result == CERTAIN
 
-    def _ask_the_rest(self, question: Question, packed: bytes) -> int:
-        if question.is_of_choices:
-            return YES
-        entry = self.carrier.open(packed)
+    def _test_rest(self, entry_test: EntryTest, packed: bytes) -> int:
+        if entry_test.tests_values_only:
+            return CERTAIN
+        entry = self.reader.read(packed)
         if entry is None:
             self.malformed += 1
-            return NO
-        return question.ask(entry)
+            return NO_MATCH
+        return entry_test.test(entry)
 
 
-def _has_choices(question: Question, told: Told, keys: Mapping[str, Key]) -> bool:
+def _has_all_choices(entry_test: EntryTest, entry_values: Told, keys: Mapping[str, Key]) -> bool:
     """Whether a value told, or shared with the carrier, is allowed for each attribute listed."""
-    for name, prints in question.choices:
-        if any(value in told.fresh for value in prints.values()):
+    for name, fingerprints in entry_test.value_choices:
+        if any(value in entry_values.fresh for value in fingerprints.values()):
             continue
         key = keys.get(name)
-        if key is None or key not in prints or not told.bitmap >> list(keys).index(name) & 1:
+        if (
+            key is None
+            or key not in fingerprints
+            or not entry_values.bitmap >> list(keys).index(name) & 1
+        ):
             return False
     return True

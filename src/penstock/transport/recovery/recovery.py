@@ -20,9 +20,9 @@ from penstock.transport.detect.flow_numbers import Sent
 from penstock.transport.detect.loss_detection import Exchange, Signal
 from penstock.transport.detect.tracking import Tracking
 from penstock.transport.facts import Loss
-from penstock.transport.inbox import Address
+from penstock.transport.inbox import UnicastInbox
 from penstock.transport.network import Carried, Network
-from penstock.transport.record.entry_match import question_of
+from penstock.transport.record.entry_match import compile_entry_test
 from penstock.transport.recovery.admission import Admission, Budget, Unlimited
 from penstock.transport.recovery.cache import Caches
 from penstock.transport.recovery.facts import Answered, Asked, Identity, Receiver, Told
@@ -62,7 +62,7 @@ class Recovery:
         settings: RecoverySettings,
         network: Network[Carried],
         receiver: Receiver,
-        address: Address[Carried],
+        address: UnicastInbox[Carried],
         *,
         numbers: Iterator[int],
         draw: Callable[[], float],
@@ -149,7 +149,7 @@ class Recovery:
 
     def subscribed(self, wish: int, predicate: Predicate, now: Instant) -> None:
         """Offers to answer for what a subscription gets."""
-        self._address.make_known(now)
+        self._address.open(now)
         self._exchange.subscribed(wish, predicate, now)
         if self._settings.volunteers:
             number = self._volunteered[wish] = next(self._numbers)
@@ -174,7 +174,7 @@ class Recovery:
             return
         if not self._publishes:
             self._publishes = True
-            self._address.make_known(now)
+            self._address.open(now)
             own = self._routing.own_offer(self._identity.me)
             number = next(self._numbers)
             self._network.subscribe(number, own, traffic=TrafficClass.REQUEST, now=now)
@@ -253,7 +253,7 @@ class Recovery:
         """Whether losses of what it matches are to be told by numbers."""
         if self._settings.tracks:
             return True
-        questions = (question_of(own, self._identity.encoder) for own in predicate.filters)
+        questions = (compile_entry_test(own, self._identity.encoder) for own in predicate.filters)
         return any(question is not None and not question.is_certain for question in questions)
 
     # What comes in.
