@@ -175,7 +175,7 @@ class Simulated:
                 node, number, before = self._asked[name]
                 after = ordering_of(before, **changes)
                 self._asked[name] = (node, number, after)
-                hosts[node].call(lambda endpoint, now: endpoint.adjust(number, after, now=now))
+                hosts[node].call(lambda endpoint, now: endpoint.reconfigure(number, after, now=now))
             case Unsubscribe(name):
                 node, number, _ = self._asked[name]
                 hosts[node].call(lambda endpoint, now: endpoint.unsubscribe(number, now=now))

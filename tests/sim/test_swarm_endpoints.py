@@ -26,7 +26,7 @@ from penstock.transport.order.stream import OrderedStream
 from penstock.transport.receive.publisher_image import PublisherImage
 from penstock.transport.receive.subscriptions import StreamContext
 from penstock.transport.record.matcher import RecordMatcher
-from penstock.transport.recovery.cache import CacheSettings, _Cache
+from penstock.transport.recovery.cache import CacheSettings, _PublisherCache
 from penstock.transport.recovery.requester import Requester
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import DEFAULT, OrderingSettings
@@ -257,7 +257,7 @@ def closes_with_all_it_holds(close: Any) -> Any:
 
 
 def matches_everything(_matching: Any) -> Any:
-    return lambda self, _message: list(self._wishes.values())
+    return lambda self, _message: list(self._interests_by_predicate.values())
 
 
 def takes_its_time(_latest: Any) -> Any:
@@ -326,7 +326,7 @@ def always(value: Any) -> Callable[[Any], Any]:
 
 
 def hoards(_hold: Any) -> Any:
-    return lambda self, frame, number, now: self._held.add(BufferedMessage(number, frame, now, 0))
+    return lambda self, frame, number, now: self._buffer.add(BufferedMessage(number, frame, now, 0))
 
 
 def calls_repairs_originals(_take_repair: Any) -> Any:
@@ -369,14 +369,14 @@ MUTATIONS: list[tuple[type, str, Callable[[Any], Any], str, EndpointOptions]] = 
     (OrderedStream, "_buffer_message", hoards, "bounds", BUSY),
     (Endpoint, "_evict", always(None), "bounds", TWO_PUBLISHERS),
     (OrderedStream, "_is_resolved", always(False), "counts", HASTY),
-    (Endpoint, "take_repair", takes_a_repair_for_the_original, "delays", RECOVERING),
-    (Endpoint, "take_repair", always(True), "receipts", RECOVERING),
+    (Endpoint, "on_repair", takes_a_repair_for_the_original, "delays", RECOVERING),
+    (Endpoint, "on_repair", always(True), "receipts", RECOVERING),
     (Endpoint, "_is_awaited", always(False), "losses", RECOVERING),
-    (Requester, "forget", always(None), "losses", RECOVERING),
-    (Requester, "want", always(None), "losses", RECOVERING),
+    (Requester, "cancel", always(None), "losses", RECOVERING),
+    (Requester, "request", always(None), "losses", RECOVERING),
     (OrderedStream, "on_repair", swallows_repairs, "receipts", RECOVERING),
     (OrderedStream, "on_repair", calls_repairs_originals, "order", RECOVERING),
-    (_Cache, "shrink", always(None), "bounds", RECOVERING),
+    (_PublisherCache, "shrink", always(None), "bounds", RECOVERING),
     (StreamContext, "count", always(None), "counts", HASTY),
 ]
 

@@ -107,7 +107,7 @@ class Busybody:
     "does",
     [
         lambda receiver, number, now: receiver.endpoint.unsubscribe(number, now=now),
-        lambda receiver, number, now: receiver.endpoint.adjust(number, OFF, now=now),
+        lambda receiver, number, now: receiver.endpoint.reconfigure(number, OFF, now=now),
         lambda receiver, _number, _now: receiver.subscribe("topic = 1 or topic = 3"),
     ],
     ids=["unsubscribe", "adjust", "subscribe"],

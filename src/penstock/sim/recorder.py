@@ -49,7 +49,7 @@ from penstock.trace.records import (
 from penstock.tracefile.retention import Recording
 from penstock.transport.congestion.facts import Acknowledged, Echoed, Reported
 from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Sent, Unseen
-from penstock.transport.recovery.facts import Answered, Asked, Told
+from penstock.transport.recovery.facts import ControlSent, RepairSent, RequestSent
 from penstock.wire import size_of
 from penstock.wire.codec.message import size_message
 from penstock.wire.frames.ack import Ack
@@ -284,19 +284,21 @@ class Recorder(Observer):
         row = output.row
         if isinstance(row, Decision):
             self._on_decision(host, row)
-        elif isinstance(row, Asked):
+        elif isinstance(row, RequestSent):
             self._on_asked(host, row)
-        elif isinstance(row, Answered):
+        elif isinstance(row, RepairSent):
             self._on_answered(host, row)
         elif isinstance(row, Sent):
             self.published(row.frame, row.waited_ns)
         elif isinstance(row, Reported):
             self._on_reported(host, row)
         else:
-            assert isinstance(row, Told | Echoed | Acknowledged), f"{host.name} records {row!r}"
+            assert isinstance(row, ControlSent | Echoed | Acknowledged), (
+                f"{host.name} records {row!r}"
+            )
             self._on_told(host, row)
 
-    def _on_asked(self, host: Host[Any, Any], asked: Asked) -> None:
+    def _on_asked(self, host: Host[Any, Any], asked: RequestSent) -> None:
         now, request = self.network.world.events.now, asked.request
         publisher = self._publishers[request.pub].name
         self._add(
@@ -306,7 +308,7 @@ class Recorder(Observer):
             )
         )  # fmt: skip
 
-    def _on_answered(self, host: Host[Any, Any], answered: Answered) -> None:
+    def _on_answered(self, host: Host[Any, Any], answered: RepairSent) -> None:
         now, repair = self.network.world.events.now, answered.repair
         original = repair.original
         self._add(
@@ -341,7 +343,7 @@ class Recorder(Observer):
             )
             self._add(row)
 
-    def _on_told(self, host: Host[Any, Any], told: Told | Echoed | Acknowledged) -> None:
+    def _on_told(self, host: Host[Any, Any], told: ControlSent | Echoed | Acknowledged) -> None:
         frame = told.frame
         now, publisher = self.network.world.events.now, self._publishers[frame.pub].name
         kind = _CONTROL_KINDS[type(frame)]

@@ -42,8 +42,8 @@ from penstock.transport.publish.sequencer import Sequencer
 from penstock.transport.receive.inbound import Inbound
 from penstock.transport.receive.subscriptions import SharedInterest, StreamContext
 from penstock.transport.recovery.admission import Admission
+from penstock.transport.recovery.facts import FrameSent as Recorded
 from penstock.transport.recovery.facts import Identity
-from penstock.transport.recovery.facts import Said as Recorded
 from penstock.transport.recovery.recovery import Recovery
 from penstock.transport.requests_as_messages import RequestsAsMessages
 from penstock.transport.settings import DEFAULT, EndpointSettings, OrderingSettings
@@ -122,7 +122,7 @@ class Endpoint(Inbound, Generic[Carried]):
                 adapted_network,
                 self,
                 self._inbox,
-                numbers=self._subscription_ids,
+                subscription_ids=self._subscription_ids,
                 draw=draw,
                 counters=self.counters,
                 admission=admission or self.congestion,
@@ -180,11 +180,11 @@ class Endpoint(Inbound, Generic[Carried]):
         self.congestion.settle(now)
 
     def _send(self, message: Message, header: Head, now: Instant) -> Data:
-        flow_tags = () if self.recovery is None else self.recovery.flows_of(message)
+        flow_tags = () if self.recovery is None else self.recovery.flow_tags(message)
         frame = self._sequencer.next_frame(message, now, flow_tags, header)
         self.network.publish(frame, now=now)
         if self.recovery is not None:
-            self.recovery.published(frame, now)
+            self.recovery.on_sent(frame, now)
         return frame
 
     def subscribe(
@@ -375,7 +375,7 @@ class Endpoint(Inbound, Generic[Carried]):
             else:
                 self.on_data(item, now)
         elif not isinstance(item, TransportFrame) or not (
-            (self.recovery is not None and self.recovery.take(item, now))
+            (self.recovery is not None and self.recovery.on_frame(item, now))
             or (self.congestion is not None and self.congestion.take(item, now))
         ):
             self.counters["not_data"] += 1
@@ -385,7 +385,7 @@ class Endpoint(Inbound, Generic[Carried]):
         self._outputs.append(Record(fact))
         self.network.publish(fact.frame, now=now)
 
-    def tell(self, fact: Recorded) -> None:
+    def record_sent(self, fact: Recorded) -> None:
         """For the trace."""
         self._outputs.append(Record(fact))
 
@@ -407,7 +407,7 @@ class Endpoint(Inbound, Generic[Carried]):
             and fact.resolution is _GIVEN_UP
             and not self._is_awaited(fact.id)
         ):
-            self.recovery.forget(fact.id)
+            self.recovery.cancel(fact.id)
 
     def _queue_loss(self, loss: Loss, now: Instant) -> None:
         """Not at once: a listener may do anything, and a stream is in the middle of something."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.transport.detect.reply_suppression import Shared, Whom
+from penstock.transport.detect.reply_suppression import Audience, ReplySuppression
 from penstock.transport.recovery import settings as recovery
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
@@ -92,18 +92,18 @@ def test_many_who_begin_to_listen_are_told_of_the_past_together() -> None:
 
 
 def test_all_are_told_once_and_who_asks_again_alone() -> None:
-    shared = Shared()
-    assert shared.whom(7, 1, 100, now=0) is Whom.ALL
-    assert shared.whom(7, 2, 100, now=50) is Whom.NOBODY
-    assert shared.whom(7, 2, 100, now=60) is Whom.ASKER
-    assert shared.whom(7, 3, 100, now=100) is Whom.ASKER
-    assert shared.whom(8, 3, 100, now=100) is Whom.ALL
+    shared = ReplySuppression()
+    assert shared.audience(7, 1, 100, now=0) is Audience.ALL
+    assert shared.audience(7, 2, 100, now=50) is Audience.NONE
+    assert shared.audience(7, 2, 100, now=60) is Audience.REQUESTER
+    assert shared.audience(7, 3, 100, now=100) is Audience.REQUESTER
+    assert shared.audience(8, 3, 100, now=100) is Audience.ALL
 
 
 def test_who_asks_first_may_be_the_only_one() -> None:
-    shared = Shared(alone_first=True)
-    assert shared.whom(7, 1, 100, now=0) is Whom.ASKER
-    assert shared.whom(7, 1, 100, now=10) is Whom.ASKER
-    assert shared.whom(7, 2, 100, now=20) is Whom.ALL
-    assert shared.whom(7, 3, 100, now=30) is Whom.NOBODY
-    assert shared.whom(7, 1, 100, now=40) is Whom.ASKER
+    shared = ReplySuppression(unicast_first=True)
+    assert shared.audience(7, 1, 100, now=0) is Audience.REQUESTER
+    assert shared.audience(7, 1, 100, now=10) is Audience.REQUESTER
+    assert shared.audience(7, 2, 100, now=20) is Audience.ALL
+    assert shared.audience(7, 3, 100, now=30) is Audience.NONE
+    assert shared.audience(7, 1, 100, now=40) is Audience.REQUESTER

@@ -15,10 +15,10 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.transport.recovery.cache import (
     LITERAL,
-    Caches,
+    CacheDemand,
     CacheSettings,
-    Demand,
-    Held,
+    CacheStatus,
+    RepairCache,
     bound_messages,
 )
 from penstock.wire import size_of
@@ -44,21 +44,23 @@ def frame(seq: int, *, pub: int = 1, epoch: int = 1, payload: int = 0) -> Data:
 EMPTY = size_of(frame(0))
 
 
-def get(caches: Caches, id_: MessageId, *, age: int = 0, now: int = 0) -> Data | None:
+def get(caches: RepairCache, id_: MessageId, *, age: int = 0, now: int = 0) -> Data | None:
     return caches.get(
         id_, age_ns=age, delay_ns=300 * MILLISECOND, distance_ns=100 * MILLISECOND, now=now
     )
 
 
-def asked(demand: Demand, needed_ns: int = 0, *, hits: int = 0, misses: int = 0) -> Demand:
+def asked(
+    demand: CacheDemand, needed_ns: int = 0, *, hits: int = 0, misses: int = 0
+) -> CacheDemand:
     """By those who waited 300 ms on average, 80 ms away."""
     for i in range(hits + misses):
         demand.on_request(needed_ns, 300 * MILLISECOND, 80 * MILLISECOND, is_hit=i < hits)
     return demand
 
 
-def trace(demand: Demand, k: int, rate: float, how: CacheSettings, seconds: int) -> list[int]:
-    return [k := demand.limit(k, rate, how) for _ in range(seconds)]
+def trace(demand: CacheDemand, k: int, rate: float, how: CacheSettings, seconds: int) -> list[int]:
+    return [k := demand.next_limit(k, rate, how) for _ in range(seconds)]
 
 
 # How much is kept
@@ -80,73 +82,73 @@ def test_bounds_are_those_of_the_vectors(
 ) -> None:
     assert bound_messages(rate, c1, c2, d_zb, d_ba) == pytest.approx(bound)
     # The time that the bound allows, if it were seen in requests.
-    demand = asked(Demand(), round((bound - 1) / rate * SECOND), hits=1)
-    assert demand.limit(5, rate, DEFAULT) == k
+    demand = asked(CacheDemand(), round((bound - 1) / rate * SECOND), hits=1)
+    assert demand.next_limit(5, rate, DEFAULT) == k
 
 
 @pytest.mark.spec("R2")
 def test_the_literal_rule_computes_the_bound_and_cuts_it_off() -> None:
     # Those who wait 300 ms on average are 100 ms away from the publisher: 4·.1 + .08.
-    assert asked(Demand(), hits=1).limit(20, 10, LITERAL) == 5
-    assert asked(Demand(), hits=1).limit(5, 100, LITERAL) == 49
+    assert asked(CacheDemand(), hits=1).next_limit(20, 10, LITERAL) == 5
+    assert asked(CacheDemand(), hits=1).next_limit(5, 100, LITERAL) == 49
 
 
 @pytest.mark.spec("R2")
 def test_the_literal_rule_sticks() -> None:
     # At 42, when the bound is far too high; at 5, as 1.1·5 is cut off; and if nobody asked.
-    assert set(trace(asked(Demand(), misses=1), 42, 2_000, LITERAL, 50)) == {42}
-    assert set(trace(asked(Demand(), misses=1), 5, 1, LITERAL, 50)) == {5}
-    assert set(trace(Demand(), 7, 100, LITERAL, 5)) == {7}
+    assert set(trace(asked(CacheDemand(), misses=1), 42, 2_000, LITERAL, 50)) == {42}
+    assert set(trace(asked(CacheDemand(), misses=1), 5, 1, LITERAL, 50)) == {5}
+    assert set(trace(CacheDemand(), 7, 100, LITERAL, 5)) == {7}
 
 
 @pytest.mark.spec("R3")
 def test_the_literal_rule_grows_for_ever_after_one_miss() -> None:
-    demand = asked(Demand(), hits=1_000, misses=1)
+    demand = asked(CacheDemand(), hits=1_000, misses=1)
     ks = trace(demand, 10, 1, LITERAL, 60)
     assert ks[:3] == [11, 12, 13]
     # Until a tenth more would be too much, and is left alone.
     assert 300 / 1.1 < ks[-1] < 300
-    assert asked(Demand(), hits=1_000, misses=1).limit(100, 100, DEFAULT) == 90
+    assert asked(CacheDemand(), hits=1_000, misses=1).next_limit(100, 100, DEFAULT) == 90
 
 
 @pytest.mark.spec("R2")
 def test_the_default_is_clamped_and_rounded_up() -> None:
-    demand = asked(Demand(), 10 * SECOND, hits=1)
-    assert demand.limit(42, 1_000, DEFAULT) == 300
-    assert asked(Demand(), hits=1).limit(5, 10, DEFAULT) == 5
+    demand = asked(CacheDemand(), 10 * SECOND, hits=1)
+    assert demand.next_limit(42, 1_000, DEFAULT) == 300
+    assert asked(CacheDemand(), hits=1).next_limit(5, 10, DEFAULT) == 5
     # The time needed is nothing, so that growth is all there is.
-    assert asked(Demand(), misses=1).limit(5, 10, DEFAULT) == 6
-    assert asked(Demand(), misses=1).limit(10, 10, DEFAULT) == 11
-    assert asked(Demand(), misses=1).limit(299, 10, DEFAULT) == 300
+    assert asked(CacheDemand(), misses=1).next_limit(5, 10, DEFAULT) == 6
+    assert asked(CacheDemand(), misses=1).next_limit(10, 10, DEFAULT) == 11
+    assert asked(CacheDemand(), misses=1).next_limit(299, 10, DEFAULT) == 300
 
 
 @pytest.mark.spec("R3")
 @pytest.mark.parametrize(("misses", "k"), [(5, 90), (6, 110)])
 def test_it_grows_when_too_few_of_the_last_requests_hit(misses: int, k: int) -> None:
-    demand = asked(Demand(), hits=100 - misses, misses=misses)
-    assert demand.limit(100, 1, DEFAULT) == k
+    demand = asked(CacheDemand(), hits=100 - misses, misses=misses)
+    assert demand.next_limit(100, 1, DEFAULT) == k
     # Once, not until anyone asks again.
-    assert demand.limit(100, 1, DEFAULT) == 90
+    assert demand.next_limit(100, 1, DEFAULT) == 90
 
 
 @pytest.mark.spec("R4")
 def test_all_but_the_longest_twentieth_of_the_times_are_covered() -> None:
-    demand = Demand()
+    demand = CacheDemand()
     for i in range(100):
         asked(demand, (i + 1) * 10 * MILLISECOND, hits=1)
-    assert demand.limit(5, 100, DEFAULT) == 96
-    assert demand.limit(5, 100, CacheSettings(hit_ratio=1.0)) == 101
+    assert demand.next_limit(5, 100, DEFAULT) == 96
+    assert demand.next_limit(5, 100, CacheSettings(hit_ratio=1.0)) == 101
     # Only the last hundred count.
     asked(demand, 10 * MILLISECOND, hits=100)
-    assert demand.limit(5, 100, DEFAULT) == 5
+    assert demand.next_limit(5, 100, DEFAULT) == 5
 
 
 @pytest.mark.parametrize("how", [DEFAULT, LITERAL])
 def test_who_is_not_the_closest_provider_keeps_less_and_less(how: CacheSettings) -> None:
-    demand = asked(Demand(), misses=10)
+    demand = asked(CacheDemand(), misses=10)
     for i in range(20):
         demand.on_repair(i % 2 == 0)
-    assert demand.limit(100, 1, how) == 110
+    assert demand.next_limit(100, 1, how) == 110
     asked(demand, misses=10)
     demand.on_repair(False)
     ks = trace(demand, 100, 1, how, 60)
@@ -158,11 +160,11 @@ def test_who_is_not_the_closest_provider_keeps_less_and_less(how: CacheSettings)
 @pytest.mark.spec("R4")
 def test_who_is_not_the_closest_keeps_what_requests_need_all_the_same() -> None:
     # Otherwise nobody would have it when the closest is gone.
-    demand = asked(Demand(), SECOND, misses=10)
+    demand = asked(CacheDemand(), SECOND, misses=10)
     for _ in range(20):
         demand.on_repair(False)
     assert trace(demand, 100, 49, DEFAULT, 20)[-1] == 50
-    assert demand.limit(5, 49, DEFAULT) == 50
+    assert demand.next_limit(5, 49, DEFAULT) == 50
 
 
 DEMANDS = st.lists(
@@ -175,12 +177,12 @@ DEMANDS = st.lists(
 def test_k_is_always_within_its_bounds_and_enough(
     how: CacheSettings, events: list[tuple[int, bool, bool, float]]
 ) -> None:
-    demand, k, times = Demand(), how.k_min, []
+    demand, k, times = CacheDemand(), how.k_min, []
     for needed_ns, is_hit, own, rate in events:
         demand.on_request(needed_ns, needed_ns, 0, is_hit=is_hit)
         demand.on_repair(own)
         times.append(needed_ns)
-        before, k = k, demand.limit(k, rate, how)
+        before, k = k, demand.next_limit(k, rate, how)
         assert how.k_min <= k <= how.k_max
         if how is DEFAULT:
             t_s = sorted(times)[ceil(0.95 * len(times) - 1e-9) - 1] / SECOND
@@ -192,7 +194,7 @@ def test_k_is_always_within_its_bounds_and_enough(
 
 
 def test_the_oldest_goes_first_whatever_its_number() -> None:
-    caches = Caches()
+    caches = RepairCache()
     for seq in (9, 2, 7, 4, 1, 8):
         caches.put(frame(seq), now=0)
     assert get(caches, MessageId(1, 1, 9)) is None
@@ -205,33 +207,33 @@ def test_the_oldest_goes_first_whatever_its_number() -> None:
 
 
 def test_one_that_comes_again_is_no_younger() -> None:
-    caches = Caches()
+    caches = RepairCache()
     for seq in (1, 2, 3, 4, 5, 1, 6):
         caches.put(frame(seq), now=0)
-    assert caches.peek(MessageId(1, 1, 1)) is None
-    assert caches.peek(MessageId(1, 1, 2)) is not None
+    assert caches.find(MessageId(1, 1, 1)) is None
+    assert caches.find(MessageId(1, 1, 2)) is not None
 
 
 def test_a_sample_counts_since_the_one_before() -> None:
-    caches = Caches()
+    caches = RepairCache()
     for seq in range(3):
         caches.put(frame(seq, payload=10), now=0)
     get(caches, MessageId(1, 1, 0))
     get(caches, MessageId(1, 1, 1))
     get(caches, MessageId(1, 1, 7))
-    caches.peek(MessageId(1, 1, 7))
-    assert caches.sample() == [Held(1, 3, 5, 3 * (EMPTY + 10), 2, 1)]
-    assert caches.sample() == [Held(1, 3, 5, 3 * (EMPTY + 10), 0, 0)]
+    caches.find(MessageId(1, 1, 7))
+    assert caches.sample() == [CacheStatus(1, 3, 5, 3 * (EMPTY + 10), 2, 1)]
+    assert caches.sample() == [CacheStatus(1, 3, 5, 3 * (EMPTY + 10), 0, 0)]
 
 
-def limit(caches: Caches) -> int:
+def limit(caches: RepairCache) -> int:
     [held] = caches.sample()
     return held.limit_messages
 
 
 @pytest.mark.spec("R4")
 def test_it_sizes_itself_by_the_age_of_what_it_no_longer_has() -> None:
-    caches = Caches()
+    caches = RepairCache()
     for seq in range(50):
         caches.put(frame(seq), now=seq * 20 * MILLISECOND)
     # It would have been there for .9 s when the request came, which takes .1 s.
@@ -246,7 +248,7 @@ def test_it_sizes_itself_by_the_age_of_what_it_no_longer_has() -> None:
 
 @pytest.mark.spec("R4")
 def test_it_sizes_itself_by_how_long_it_had_what_it_was_asked_for() -> None:
-    caches = Caches()
+    caches = RepairCache()
     caches.put(frame(0), now=0)
     assert get(caches, MessageId(1, 1, 0), age=100 * SECOND, now=800 * MILLISECOND) is not None
     for seq in range(1, 100):
@@ -256,7 +258,7 @@ def test_it_sizes_itself_by_how_long_it_had_what_it_was_asked_for() -> None:
 
 
 def test_a_rate_over_no_time_says_nothing() -> None:
-    caches = Caches()
+    caches = RepairCache()
     caches.put(frame(0), now=SECOND)
     get(caches, MessageId(1, 1, 7), age=SECOND, now=SECOND)
     caches.adapt(now=SECOND)
@@ -269,11 +271,11 @@ def test_a_rate_over_no_time_says_nothing() -> None:
 
 
 def test_a_smaller_cache_drops_what_is_too_much_at_once() -> None:
-    caches = Caches()
+    caches = RepairCache()
     caches.put(frame(0), now=0)
     get(caches, MessageId(1, 1, 9), age=SECOND, now=0)
-    caches.on_repair(1, own=False)
-    caches.on_repair(2, own=False)
+    caches.on_repair(1, is_own=False)
+    caches.on_repair(2, is_own=False)
     for seq in range(1, 20):
         caches.put(frame(seq), now=0)
     caches.adapt(now=SECOND)
@@ -294,19 +296,19 @@ def test_a_smaller_cache_drops_what_is_too_much_at_once() -> None:
 
 
 def test_what_is_larger_than_all_room_is_refused() -> None:
-    caches = Caches(CacheSettings(bytes_max=EMPTY + 10))
+    caches = RepairCache(CacheSettings(bytes_max=EMPTY + 10))
     caches.put(frame(0, payload=11), now=0)
-    assert (caches.refused, caches.size_bytes) == (1, 0)
+    assert (caches.too_large, caches.size_bytes) == (1, 0)
     caches.put(frame(1, payload=10), now=0)
-    assert caches.peek(MessageId(1, 1, 1)) is not None
+    assert caches.find(MessageId(1, 1, 1)) is not None
 
 
 def test_the_publishers_of_which_nothing_comes_are_forgotten_first() -> None:
-    caches = Caches(CacheSettings(publishers_max=2))
+    caches = RepairCache(CacheSettings(publishers_max=2))
     for pub in (1, 2, 1, 3):
-        caches.put(frame(caches.forgotten + pub, pub=pub), now=0)
-    assert [held.pub for held in caches.sample()] == [1, 3]
-    assert caches.forgotten == 1
+        caches.put(frame(caches.publishers_evicted + pub, pub=pub), now=0)
+    assert [held.publisher for held in caches.sample()] == [1, 3]
+    assert caches.publishers_evicted == 1
     # A request for the forgotten one makes no new cache.
     assert get(caches, MessageId(2, 1, 2)) is None
     assert len(caches.sample()) == 2
@@ -373,7 +375,7 @@ def test_it_holds_what_lists_would_and_never_too_much(
         bytes_max=bytes_max,
         publishers_max=publishers_max,
     )
-    caches, naive, now = Caches(how), Naive(how), 0
+    caches, naive, now = RepairCache(how), Naive(how), 0
     for what, pub, seq, extra in steps:
         now += 50 * MILLISECOND
         match what:
@@ -385,16 +387,16 @@ def test_it_holds_what_lists_would_and_never_too_much(
                 id_ = MessageId(pub, seq % 2, seq)
                 found = get(caches, id_, age=extra * SECOND, now=now)
                 assert found == next((f for f in naive.held[pub] if f.id == id_), None)
-                assert caches.peek(id_) == found
+                assert caches.find(id_) == found
             case "repair":
-                caches.on_repair(pub, own=bool(seq))
+                caches.on_repair(pub, is_own=bool(seq))
             case _:
                 now += SECOND
                 caches.adapt(now=now)
-                naive.limits = {held.pub: held.limit_messages for held in caches.sample()}
+                naive.limits = {held.publisher: held.limit_messages for held in caches.sample()}
                 naive.trim()
         samples = caches.sample()
-        assert [(held.pub, held.messages, held.size_bytes) for held in samples] == [
+        assert [(held.publisher, held.messages, held.size_bytes) for held in samples] == [
             (pub, len(naive.held[pub]), naive.size(pub)) for pub in naive.order
         ]
         assert sum(held.size_bytes for held in samples) == caches.size_bytes <= bytes_max
@@ -405,7 +407,7 @@ def test_short_memory_is_shared_out_in_the_long_run() -> None:
     # So often that the heap is made anew, again and again.
     rng = random.Random(1)
     how = CacheSettings(k_min=50, bytes_max=30 * EMPTY)
-    caches, naive = Caches(how), Naive(how)
+    caches, naive = RepairCache(how), Naive(how)
     for seq in range(1_000):
         new = frame(seq, pub=min(rng.randrange(8), 5), payload=rng.choice((0, 10, 300)))
         caches.put(new, now=0)

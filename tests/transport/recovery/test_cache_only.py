@@ -72,7 +72,7 @@ def test_a_keeper_asks_for_nothing_itself() -> None:
     assert keeper.counters["asked"] == 0
     assert not bus.frames(Digest)
     assert keeper.recovery is not None
-    assert keeper.recovery.caches.messages == 11
+    assert keeper.recovery.cache.messages == 11
 
 
 def test_a_keeper_keeps_the_repairs_that_it_hears() -> None:
@@ -86,7 +86,7 @@ def test_a_keeper_keeps_the_repairs_that_it_hears() -> None:
     bus.run(3 * SECOND)
     assert 5 in bus.got(ONE)
     assert keeper.recovery is not None
-    assert keeper.recovery.caches.messages == 20
+    assert keeper.recovery.cache.messages == 20
     assert not bus.receipts[KEEPER]
 
 
@@ -100,7 +100,7 @@ def test_what_is_kept_is_answered_for_however_much_came_since(later: dict[str, i
     first = bus.publish(PUBLISHER, topic=1)
     bus.run(SECOND)
     keeper.receive(msgspec.structs.replace(first, **later), via="bus", now=bus.now)
-    assert not keeper.has_come(first.id)
+    assert not keeper.has_received(first.id)
     request = Request(
         pub=PUBLISHER, epoch=1, seq=0, requester=ONE, send_ts_us=0, age_100us=0, delay_100us=0,
         round=1, is_unicast=False, bloom=0, bloom_bytes=32,
@@ -122,13 +122,13 @@ def test_an_offer_and_a_subscription_to_the_same_end_one_by_one() -> None:
     both.unsubscribe(subscription, now=bus.now)
     publish(bus)
     assert both.recovery is not None
-    assert (both.recovery.caches.messages, bus.got(ONE)) == (20, [])
+    assert (both.recovery.cache.messages, bus.got(ONE)) == (20, [])
     both.close_cache(offer, now=bus.now)
     publish(bus, 5)
-    assert both.recovery.caches.messages == 25
+    assert both.recovery.cache.messages == 25
     both.close_cache(other, now=bus.now)
     publish(bus, 5)
-    assert both.recovery.caches.messages == 25
+    assert both.recovery.cache.messages == 25
     assert both.counters["unmatched"] == 0
     with pytest.raises(UsageError, match="no offer"):
         both.close_cache(other, now=bus.now)
@@ -144,7 +144,7 @@ def test_who_does_not_volunteer_keeps_nothing_and_makes_no_offers() -> None:
     bus.run(60 * SECOND)
     assert [a.resolution for a in bus.absences[ONE]] == [ReceiverFate.GIVEN_UP]
     assert other.recovery is not None
-    assert other.recovery.caches.messages == 0
+    assert other.recovery.cache.messages == 0
     for settings in (selfish, None):
         with pytest.raises(UsageError, match="takes recovery"):
             bus.add(9, settings).open_cache(TOPIC, now=bus.now)

@@ -90,7 +90,7 @@ def test_a_flood_of_requests_is_answered_within_the_budget() -> None:
     recovery_ = bus.endpoints[PUBLISHER].recovery
     assert recovery_ is not None
     assert len(recovery_._repairer) <= SETTINGS.answers_max
-    assert recovery_._distances.count <= 4_096
+    assert recovery_._distances.peer_count <= 4_096
 
 
 def test_requests_for_what_never_was_cost_nothing() -> None:

@@ -19,8 +19,8 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.seeds import Seeds
 from penstock.transport.recovery import settings as recovery
-from penstock.transport.recovery.cache import Caches
-from penstock.transport.recovery.peer_distance import Distances
+from penstock.transport.recovery.cache import RepairCache
+from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.repairer import Repairer
 from penstock.transport.recovery.requester import Requester
 from penstock.transport.recovery.settings import RecoverySettings
@@ -113,8 +113,8 @@ class Member:
         self._has: Final[set[MessageId]] = set()
         self.armed_at: Instant | None = None
         draw = seeds.rng("member", str(me)).random
-        self._distances: Final = Distances(settings.distance_ns)
-        self._cache: Final = Caches(settings.cache)
+        self._distances: Final = PeerDistances(settings.distance_ns)
+        self._cache: Final = RepairCache(settings.cache)
         self._requester: Final = Requester(
             me,
             settings,
@@ -140,12 +140,12 @@ class Member:
 
     def lost(self, frame: Data, due_ns: Instant, now: Instant) -> None:
         """What came after it tells that it was sent, and will not come."""
-        self._distances.hint(frame.pub, due_ns - frame.send_ts_us * MICROSECOND)
-        self._requester.want(frame.id, _BITS, due_ns, now)
+        self._distances.on_hint(frame.pub, due_ns - frame.send_ts_us * MICROSECOND)
+        self._requester.request(frame.id, _BITS, due_ns, now)
 
     def on_request(self, request: Request, now: Instant) -> None:
         """Somebody lost something."""
-        self._distances.heard(request.requester)
+        self._distances.on_peer(request.requester)
         self._requester.on_request(request, now)
         if request.id in self._has:
             self._repairer.on_request(request, now)
@@ -159,15 +159,15 @@ class Member:
             self._requester.on_repair(original.pub, repair.repairer)
         self._repairer.on_repair(repair, now)
         if self._end(original.id, now, is_repaired=True):
-            self._requester.on_came(original.id, now)
+            self._requester.on_arrival(original.id, now)
             self._cache.put(original, now=now)
 
     def wake(self, now: Instant) -> None:
         """Asks and answers what is due."""
         for id_ in self._requester.timers.due(now):
-            self._requester.ring(id_, now)
+            self._requester.on_timer(id_, now)
         for id_ in self._repairer.timers.due(now):
-            self._repairer.ring(id_, now)
+            self._repairer.on_timer(id_, now)
 
     def next_wakeup(self) -> Instant | None:
         """When something is."""

@@ -31,7 +31,7 @@ class Volunteer:
         """
         endpoint = self._pump.machine
         assert endpoint.recovery is not None, "a node without recovery makes no offers"
-        caches = endpoint.recovery.caches
+        caches = endpoint.recovery.cache
         return {
             "kept": caches.messages,
             "kept_bytes": caches.size_bytes,

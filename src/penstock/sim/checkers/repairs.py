@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from penstock.sim.checkers.endpoint_history import Life
 from penstock.sim.checkers.naive_receiver import Heard
 from penstock.transport.order.missing import LOST
-from penstock.transport.recovery.cache import Caches
+from penstock.transport.recovery.cache import RepairCache
 from penstock.transport.recovery.recovery import Recovery
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
@@ -37,7 +37,10 @@ def hear(life: Life, repair: Repair) -> tuple[Heard, int] | None:
     """The naive twin takes it, and says of whom it is; None if it is not to be taken."""
     recovery, original = life.machine.recovery, repair.original
     assert recovery is not None
-    if repair.repairer == recovery._identity.me or repair.to not in (None, recovery._identity.me):
+    if repair.repairer == recovery._identity.endpoint_id or repair.to not in (
+        None,
+        recovery._identity.endpoint_id,
+    ):
         return None
     life.touched[original.pub] = None
     life.delays[original.pub] = delays(life, original.pub)
@@ -48,7 +51,9 @@ def hear(life: Life, repair: Repair) -> tuple[Heard, int] | None:
     number = heard.number(original.seq)
     is_missed = (heard, number) in life.missed(original.pub)
     # What is missing in the numbers of a flow only the endpoint knows.
-    is_missed = is_missed or recovery._holes.has(original.pub, original.epoch, original.flows)
+    is_missed = is_missed or recovery._flow_gaps.has_gap(
+        original.pub, original.epoch, original.flows
+    )
     is_past = heard.begun <= number < heard.highest and not heard.is_too_old(number)
     if not is_missed and not is_past:
         life.counted["repair_unwanted"] += 1
@@ -94,8 +99,8 @@ def objections(life: Life) -> Iterator[tuple[str, str]]:
         (len(requester.timers), len(requester), "timers to ask"),
         (len(repairer), settings.answers_max, "about to be answered"),
         (len(repairer.timers), len(repairer), "timers to answer"),
-        *_kept(recovery.caches, "of others"),
-        *_kept(recovery.own_cache, "of its own"),
+        *_kept(recovery.cache, "of others"),
+        *_kept(recovery.publication_cache, "of its own"),
     ]
     for size, most, what in sizes:
         if size > most:
@@ -117,12 +122,12 @@ def _about_losses(life: Life, recovery: Recovery) -> Iterator[str]:
         yield f"asks for {len(recovery._requester)} messages, and {len(lost)} are lost"
 
 
-def _kept(caches: Caches, whose: str) -> Iterator[tuple[int, int, str]]:
+def _kept(caches: RepairCache, whose: str) -> Iterator[tuple[int, int, str]]:
     settings = caches._settings
     yield caches.size_bytes, settings.bytes_max, f"bytes kept {whose}"
     yield caches.publishers, settings.publishers_max, f"publishers kept {whose}"
-    own_bytes = sum(cache.size_bytes for cache in caches._caches.values())
+    own_bytes = sum(cache.size_bytes for cache in caches._by_publisher.values())
     yield abs(own_bytes - caches.size_bytes), 0, f"bytes kept {whose} and not counted"
-    for pub, cache in caches._caches.items():
+    for pub, cache in caches._by_publisher.items():
         yield cache.limit, settings.k_max, f"messages to be kept {whose} of {pub}"
-        yield len(cache.held), cache.limit, f"messages kept {whose} of {pub}"
+        yield len(cache.entries), cache.limit, f"messages kept {whose} of {pub}"

@@ -77,7 +77,7 @@ class Sampler:
         if not isinstance(endpoint, Endpoint) or endpoint.recovery is None:
             return
         recovery = endpoint.recovery
-        for held in (*recovery.caches.sample(), *recovery.own_cache.sample()):
-            publisher = self._publisher(held.pub)
+        for held in (*recovery.cache.sample(), *recovery.publication_cache.sample()):
+            publisher = self._publisher(held.publisher)
             if publisher is not None:
                 yield CacheSample(now, host.name, publisher, *held[1:])

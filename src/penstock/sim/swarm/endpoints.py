@@ -234,7 +234,7 @@ class EndpointSwarm:
         interest = self.options.interests[action.interest]
         predicate = parse(interest)
         self._say(f"{action.client} keeps {interest} for others")
-        host.call(lambda endpoint, now: endpoint.volunteer(predicate, now=now))
+        host.call(lambda endpoint, now: endpoint.open_cache(predicate, now=now))
         self.check.volunteer(action.client, predicate)
 
     def _adjust(self, action: Action) -> None:

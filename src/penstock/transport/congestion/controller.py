@@ -202,11 +202,11 @@ class Congestion:
 
     # What recovery may do.
 
-    def may_ask(self, pub: int, size_bytes: int, *, now: Instant) -> bool:
+    def admit_request(self, publisher: int, size_bytes: int, *, now: Instant) -> bool:
         """Whether a request for messages of this publisher may leave now."""
-        return self._receiver.may_ask(pub, size_bytes, now)
+        return self._receiver.may_ask(publisher, size_bytes, now)
 
-    def may_repair(self, original: Data, *, now: Instant) -> bool:
+    def admit_repair(self, original: Data, *, now: Instant) -> bool:
         """Whether this message, as it was sent or came, may leave once more."""
         if original.pub != self._me:
             return self._repairs.take(original, now)

@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, Duration, Instant
-from penstock.transport.detect.flow_numbers import LEASE_NS, Flows
-from penstock.transport.detect.reply_suppression import Shared, Whom
+from penstock.transport.detect.flow_numbers import LEASE_NS, FlowNumbers
+from penstock.transport.detect.reply_suppression import Audience, ReplySuppression
 from penstock.transport.record.reader import tags_of
 from penstock.wire.codec.record import EntryCodec
 from penstock.wire.frames.data import Data
@@ -33,153 +33,164 @@ from penstock.wire.limits import DIGEST_FLOWS_MAX, RECORD_ENTRIES_MAX
 from penstock.wire.quantise import STAMP_BITS, delta_100us, stamp_us
 from penstock.wire.serial import SEQ_BITS, after
 
-PERIOD_NS: Final[Duration] = 125 * MILLISECOND
+DIGEST_INTERVAL_NS: Final[Duration] = 125 * MILLISECOND
 # So many messages need not wait for the period to end: what a digest costs is little for each.
-_WORTH_ONE: Final = 16
+_DIGEST_EARLY_AT_MESSAGES: Final = 16
 # Messages that the digest before told of already; of more there are as many as fit.
 _REPEATED_MAX: Final = 32
-_KEPT_MAX: Final = 128
+_RECENT_DIGESTS_MAX: Final = 128
 # Of more it is not known how many they are.
-_WANTED_BY_MAX: Final = 16_384
-_NAMED_MAX: Final = 1 << 16
+_SUBSCRIBERS_MAX: Final = 16_384
+_ATTRIBUTE_NAMES_MAX: Final = 1 << 16
 # What is left of a frame for entries, beside head, base and some flows.
 _ENTRIES_BYTES_MAX: Final = 1_000
-_FLOWS_BESIDE_MAX: Final = 32
+_FLOWS_WITH_ENTRIES_MAX: Final = 32
 # Digests that one who asks gets at once: more must be asked for again.
-_DESCRIBED_MAX: Final = 8
+_DIGESTS_PER_REPLY_MAX: Final = 8
 _STAMP_MASK: Final = (1 << STAMP_BITS) - 1
 _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 # More than that since the last digest is not told of.
-_SENT_MAX: Final = 4_096
+_MESSAGES_MAX: Final = 4_096
 
 
-class _Sent(NamedTuple):
+class _DigestedMessage(NamedTuple):
     seq: int
-    departed_ns: Instant
+    sent_ns: Instant
     entry: FingerprintEntry
 
 
 # Of attributes.
-Names: TypeAlias = frozenset[str]
+AttributeNames: TypeAlias = frozenset[str]
 
 
-class _Wanted(NamedTuple):
+class _DigestInterest(NamedTuple):
     # All if it is None.
-    names: Names | None
-    until: Instant
+    attributes: AttributeNames | None
+    expires_at: Instant
 
 
 # Flows and their last numbers, sorted.
-_Numbers: TypeAlias = list[tuple[int, int]]
+_FlowSeqs: TypeAlias = list[tuple[int, int]]
 
 
-class DigestMaker:
+class DigestPublisher:
     """Of one publisher's epoch."""
 
-    def __init__(self, pub: int, epoch: int, encoder: Encoder, flows: Flows) -> None:
-        self._pub: Final = pub
+    def __init__(
+        self, publisher: int, epoch: int, encoder: Encoder, flow_numbers: FlowNumbers
+    ) -> None:
+        self._publisher: Final = publisher
         self._epoch: Final = epoch
         self._encoder: Final = encoder
-        self._flows: Final = flows
+        self._flow_numbers: Final = flow_numbers
         # The numbers that were new in the last digest.
-        self._last_numbers: _Numbers = []
+        self._previous_flow_seqs: _FlowSeqs = []
         # Whether the next one can tell again all that was.
-        self._is_repeatable = False
-        self._seq = 0
-        self._departed_ns: Instant = 0
+        self._can_cover_previous = False
+        self._last_seq = 0
+        self._last_sent_ns: Instant = 0
         # What the next digest tells of, oldest first; how many of them the last one did too.
-        self._sent: Final[deque[_Sent]] = deque(maxlen=_SENT_MAX)
-        self._told = 0
+        self._messages: Final[deque[_DigestedMessage]] = deque(maxlen=_MESSAGES_MAX)
+        self._reported_count = 0
         self._is_repeated = True
-        self._number = 0
-        self._kept: Final[OrderedDict[int, Digest]] = OrderedDict()
+        self._next_digest_seq = 0
+        self._recent_digests: Final[OrderedDict[int, Digest]] = OrderedDict()
         # Of these, and of messages, what was asked for.
-        self._asked_again: Final = Shared()
-        self._asked_about: Final = Shared(alone_first=True)
+        self._resend_suppression: Final = ReplySuppression()
+        self._describe_suppression: Final = ReplySuppression(unicast_first=True)
         # Who asks, and until when that holds; who asked last comes last.
-        self._wanted_by: Final[OrderedDict[int, _Wanted]] = OrderedDict()
+        self._subscribers: Final[OrderedDict[int, _DigestInterest]] = OrderedDict()
         # Names that they give, in all.
-        self._named = 0
+        self._name_count = 0
         # The attributes that are told of: these, or all.
-        self._names: Final[set[str]] = set()
-        self._is_of_all = False
+        self._attributes: Final[set[str]] = set()
+        self._all_attributes = False
         self._recount_at: Instant = 0
         self.due_at: Instant | None = None
 
-    def wanted(self, subscriber: int, names: Names | None, now: Instant) -> int:
+    def subscribe(self, subscriber: int, attributes: AttributeNames | None, now: Instant) -> int:
         """Somebody asks to be told of messages, or of these attributes of them; how many ask."""
-        wanted_by = self._wanted_by
-        self._forget(subscriber)
+        subscribers = self._subscribers
+        self._unsubscribe(subscriber)
         # Where too much is named all is told.
-        names = names if self._named + len(names or ()) <= _NAMED_MAX else None
-        self._named += len(names or ())
-        wanted_by[subscriber] = _Wanted(names, now + LEASE_NS)
-        while wanted_by[next(iter(wanted_by))].until <= now or len(wanted_by) > _WANTED_BY_MAX:
-            self._forget(next(iter(wanted_by)))
-        self._tell_of(names)
+        attributes = (
+            attributes if self._name_count + len(attributes or ()) <= _ATTRIBUTE_NAMES_MAX else None
+        )
+        self._name_count += len(attributes or ())
+        subscribers[subscriber] = _DigestInterest(attributes, now + LEASE_NS)
+        while (
+            subscribers[next(iter(subscribers))].expires_at <= now
+            or len(subscribers) > _SUBSCRIBERS_MAX
+        ):
+            self._unsubscribe(next(iter(subscribers)))
+        self._add_attributes(attributes)
         if now >= self._recount_at:
             # Of what nobody names any more.
             self._recount_at = now + LEASE_NS
-            self._names.clear()
-            self._is_of_all = False
-            for wanted in wanted_by.values():
-                self._tell_of(wanted.names)
-        self.begin(now)
-        return len(wanted_by)
+            self._attributes.clear()
+            self._all_attributes = False
+            for interest in subscribers.values():
+                self._add_attributes(interest.attributes)
+        self.start(now)
+        return len(subscribers)
 
-    def _tell_of(self, names: Names | None) -> None:
-        self._is_of_all |= names is None
-        self._names.update(names or ())
+    def _add_attributes(self, attributes: AttributeNames | None) -> None:
+        self._all_attributes |= attributes is None
+        self._attributes.update(attributes or ())
 
-    def _forget(self, subscriber: int) -> None:
-        wanted = self._wanted_by.pop(subscriber, None)
-        if wanted is not None:
-            self._named -= len(wanted.names or ())
+    def _unsubscribe(self, subscriber: int) -> None:
+        interest = self._subscribers.pop(subscriber, None)
+        if interest is not None:
+            self._name_count -= len(interest.attributes or ())
 
     @property
-    def _wanted_until(self) -> Instant:
-        last = next(reversed(self._wanted_by.values()), None)
-        return 0 if last is None else last.until
+    def _subscribed_until(self) -> Instant:
+        last = next(reversed(self._subscribers.values()), None)
+        return 0 if last is None else last.expires_at
 
-    def begin(self, now: Instant) -> None:
+    def start(self, now: Instant) -> None:
         """Somebody listens, if only for the numbers of flows."""
         if self.due_at is None:
-            self.due_at = now + PERIOD_NS
+            self.due_at = now + DIGEST_INTERVAL_NS
 
     def on_sent(self, frame: Data, now: Instant) -> None:
         """A message left."""
         if self.due_at is None:
             return
-        self._seq, self._departed_ns = frame.seq, now - now % MICROSECOND
-        if now < self._wanted_until:
-            self._sent.append(_Sent(frame.seq, self._departed_ns, self._entry(frame.message)))
-            if len(self._sent) - self._told >= _WORTH_ONE:
+        self._last_seq, self._last_sent_ns = frame.seq, now - now % MICROSECOND
+        if now < self._subscribed_until:
+            self._messages.append(
+                _DigestedMessage(frame.seq, self._last_sent_ns, self._entry(frame.message))
+            )
+            if len(self._messages) - self._reported_count >= _DIGEST_EARLY_AT_MESSAGES:
                 self.due_at = now
 
-    def make(self, now: Instant) -> list[Digest]:
+    def next_digests(self, now: Instant) -> list[Digest]:
         """What is due now."""
-        if now >= max(self._wanted_until, self._flows.until):
+        if now >= max(self._subscribed_until, self._flow_numbers.claimed_until):
             self.due_at = None
-            self._sent.clear()
-            self._told = 0
+            self._messages.clear()
+            self._reported_count = 0
             return []
-        self.due_at = now + PERIOD_NS
-        moved = self._flows.take_moved()
-        is_silent = len(self._sent) <= self._told and not moved
+        self.due_at = now + DIGEST_INTERVAL_NS
+        advanced = self._flow_numbers.take_advanced()
+        is_silent = len(self._messages) <= self._reported_count and not advanced
         if is_silent and self._is_repeated:
             return []
         self._is_repeated = is_silent
-        digests = self._digests(sorted({**dict(self._last_numbers), **dict(moved)}.items()), now)
-        if len(digests) == 1 and self._is_repeatable:
+        digests = self._build_digests(
+            sorted({**dict(self._previous_flow_seqs), **dict(advanced)}.items()), now
+        )
+        if len(digests) == 1 and self._can_cover_previous:
             digests = [replace(digests[0], repeats=True)]
-            self._kept[digests[0].number] = digests[0]
-        self._last_numbers = moved
-        for _ in range(self._told):
-            self._sent.popleft()
-        self._is_repeatable = len(digests) <= 1 and len(self._sent) <= _REPEATED_MAX
-        while len(self._sent) > _REPEATED_MAX:
-            self._sent.popleft()
-        self._told = len(self._sent)
+            self._recent_digests[digests[0].number] = digests[0]
+        self._previous_flow_seqs = advanced
+        for _ in range(self._reported_count):
+            self._messages.popleft()
+        self._can_cover_previous = len(digests) <= 1 and len(self._messages) <= _REPEATED_MAX
+        while len(self._messages) > _REPEATED_MAX:
+            self._messages.popleft()
+        self._reported_count = len(self._messages)
         return digests
 
     def describe(
@@ -189,122 +200,138 @@ class DigestMaker:
 
         Many begin to listen at about the same time, and ask for the same.
         """
-        if requester not in self._wanted_by:
+        if requester not in self._subscribers:
             # Has not said what of messages it must know.
-            return self._described(frames, requester, now, of_all=True)[:_DESCRIBED_MAX]
-        asked = [
-            (frame, self._asked_about.whom(frame.seq, requester, hold_ns, now)) for frame in frames
+            return self._describe_runs(frames, requester, now, all_attributes=True)[
+                :_DIGESTS_PER_REPLY_MAX
+            ]
+        audiences = [
+            (frame, self._describe_suppression.audience(frame.seq, requester, hold_ns, now))
+            for frame in frames
         ]
         # Together, lest there be many short ones.
-        is_for_all = any(whom is Whom.ALL for _, whom in asked)
-        told = [frame for frame, whom in asked if whom is not Whom.NOBODY]
-        return self._described(told, None if is_for_all else requester, now)[:_DESCRIBED_MAX]
+        is_for_all = any(whom is Audience.ALL for _, whom in audiences)
+        described = [frame for frame, whom in audiences if whom is not Audience.NONE]
+        return self._describe_runs(described, None if is_for_all else requester, now)[
+            :_DIGESTS_PER_REPLY_MAX
+        ]
 
-    def _described(
-        self, frames: Iterable[Data], to: int | None, now: Instant, *, of_all: bool = False
+    def _describe_runs(
+        self, frames: Iterable[Data], to: int | None, now: Instant, *, all_attributes: bool = False
     ) -> list[Digest]:
         digests = []
         stamp = stamp_us(now)
         for run in _runs(frames):
-            sent = [
-                _Sent(
+            messages = [
+                _DigestedMessage(
                     frame.seq,
                     now - (stamp - frame.send_ts_us & _STAMP_MASK) * MICROSECOND,
-                    self._entry(frame.message, of_all=of_all),
+                    self._entry(frame.message, all_attributes=all_attributes),
                 )
                 for frame in run
             ]
-            for part in _parts(sent, self._encoder.fingerprint_bits):
-                digest = self._describe(part, (self._number - 1) & _SEQ_MASK, (), now)
+            for batch in _split_into_batches(messages, self._encoder.fingerprint_bits):
+                digest = self._build_digest(batch, (self._next_digest_seq - 1) & _SEQ_MASK, (), now)
                 if digest is not None:
                     digests.append(replace(digest, to=to, is_asked_for=True))
         return digests
 
-    def _digests(self, numbers: _Numbers, now: Instant) -> list[Digest]:
+    def _build_digests(self, flow_seqs: _FlowSeqs, now: Instant) -> list[Digest]:
         digests = []
-        for part in _parts(list(self._sent), self._encoder.fingerprint_bits):
-            beside, numbers = numbers[:_FLOWS_BESIDE_MAX], numbers[_FLOWS_BESIDE_MAX:]
-            digest = self._digest(part, beside, now)
+        for batch in _split_into_batches(list(self._messages), self._encoder.fingerprint_bits):
+            included, flow_seqs = (
+                flow_seqs[:_FLOWS_WITH_ENTRIES_MAX],
+                flow_seqs[_FLOWS_WITH_ENTRIES_MAX:],
+            )
+            digest = self._build_next_digest(batch, included, now)
             if digest is None:
-                numbers = beside + numbers
+                flow_seqs = included + flow_seqs
             else:
                 digests.append(digest)
-        while numbers:
-            digests.append(self._keep(self._of_flows(numbers[:DIGEST_FLOWS_MAX], now)))
-            numbers = numbers[DIGEST_FLOWS_MAX:]
+        while flow_seqs:
+            digests.append(self._store(self._build_flow_digest(flow_seqs[:DIGEST_FLOWS_MAX], now)))
+            flow_seqs = flow_seqs[DIGEST_FLOWS_MAX:]
         return digests
 
-    def _of_flows(self, numbers: _Numbers, now: Instant) -> Digest:
+    def _build_flow_digest(self, flow_seqs: _FlowSeqs, now: Instant) -> Digest:
         """Says nothing of what the messages were."""
         return Digest(
-            pub=self._pub,
+            pub=self._publisher,
             epoch=self._epoch,
-            number=self._number,
-            seq=self._seq,
+            number=self._next_digest_seq,
+            seq=self._last_seq,
             send_ts_us=stamp_us(now),
-            departed_100us=delta_100us(now - self._departed_ns),
-            flows=tuple(numbers),
+            departed_100us=delta_100us(now - self._last_sent_ns),
+            flows=tuple(flow_seqs),
         )
 
-    def again(
-        self, first: int, count: int, requester: int, hold_ns: Duration, now: Instant
+    def resend(
+        self, first_seq: int, count: int, requester: int, hold_ns: Duration, now: Instant
     ) -> list[Digest]:
         """The digests of these numbers that are still kept: who loses one seldom does so alone."""
         found = []
-        for number, digest in self._kept.items():
-            if 0 <= number - first < count:
-                whom = self._asked_again.whom(number, requester, hold_ns, now)
-                if whom is not Whom.NOBODY:
-                    to = None if whom is Whom.ALL else requester
+        for digest_seq, digest in self._recent_digests.items():
+            if 0 <= digest_seq - first_seq < count:
+                audience = self._resend_suppression.audience(digest_seq, requester, hold_ns, now)
+                if audience is not Audience.NONE:
+                    to = None if audience is Audience.ALL else requester
                     found.append(replace(digest, to=to))
         return found
 
-    def _digest(self, part: list[_Sent], numbers: _Numbers, now: Instant) -> Digest | None:
-        digest = self._describe(part, self._number, tuple(numbers), now)
-        return None if digest is None else self._keep(digest)
+    def _build_next_digest(
+        self, batch: list[_DigestedMessage], flow_seqs: _FlowSeqs, now: Instant
+    ) -> Digest | None:
+        digest = self._build_digest(batch, self._next_digest_seq, tuple(flow_seqs), now)
+        return None if digest is None else self._store(digest)
 
-    def _describe(
-        self, part: list[_Sent], number: int, flows: tuple[tuple[int, int], ...], now: Instant
+    def _build_digest(
+        self,
+        batch: list[_DigestedMessage],
+        digest_seq: int,
+        flows: tuple[tuple[int, int], ...],
+        now: Instant,
     ) -> Digest | None:
         """Describes these, oldest first; the base is the last one that is not too large."""
         width_bits = self._encoder.fingerprint_bits
-        alone = EntryCodec((), (), width_bits)
-        while part and not (base := alone.pack(part[-1].entry)):
-            part.pop()
-        if not part:
+        base_codec = EntryCodec((), (), width_bits)
+        while batch and not (base := base_codec.pack(batch[-1].entry)):
+            batch.pop()
+        if not batch:
             return None
-        newest = part[-1]
+        newest = batch[-1]
         codec = EntryCodec(newest.entry.presence, newest.entry.values, width_bits)
-        others = part[-2::-1]
+        others = batch[-2::-1]
         return Digest(
-            pub=self._pub,
+            pub=self._publisher,
             epoch=self._epoch,
-            number=number,
+            number=digest_seq,
             seq=newest.seq,
             send_ts_us=stamp_us(now),
-            departed_100us=delta_100us(now - newest.departed_ns),
+            departed_100us=delta_100us(now - newest.sent_ns),
             base=base,
             record=Record.joined(
-                [delta_100us(newest.departed_ns - sent.departed_ns) for sent in others],
+                [delta_100us(newest.sent_ns - sent.sent_ns) for sent in others],
                 [codec.pack(sent.entry) for sent in others],
             ),
             flows=flows,
         )
 
-    def _keep(self, digest: Digest) -> Digest:
-        self._number = after(self._number, SEQ_BITS)
-        self._kept[digest.number] = digest
-        if len(self._kept) > _KEPT_MAX:
-            self._kept.popitem(last=False)
+    def _store(self, digest: Digest) -> Digest:
+        self._next_digest_seq = after(self._next_digest_seq, SEQ_BITS)
+        self._recent_digests[digest.number] = digest
+        if len(self._recent_digests) > _RECENT_DIGESTS_MAX:
+            self._recent_digests.popitem(last=False)
         return digest
 
-    def _entry(self, message: Message, *, of_all: bool = False) -> FingerprintEntry:
-        if not (of_all or self._is_of_all):
+    def _entry(self, message: Message, *, all_attributes: bool = False) -> FingerprintEntry:
+        if not (all_attributes or self._all_attributes):
             # What no filter asks for tells nobody anything.
-            kept = {
-                name: message.attributes[name] for name in message.attributes if name in self._names
+            attributes = {
+                name: message.attributes[name]
+                for name in message.attributes
+                if name in self._attributes
             }
-            message = Message(kept)
+            message = Message(attributes)
         listing = tags_of(message, self._encoder)
         return FingerprintEntry(listing.presence, tuple(sorted({*listing.values})))
 
@@ -321,19 +348,21 @@ def _runs(frames: Iterable[Data]) -> Iterator[list[Data]]:
         yield run
 
 
-def _parts(sent: list[_Sent], width_bits: int) -> Iterable[list[_Sent]]:
+def _split_into_batches(
+    messages: list[_DigestedMessage], width_bits: int
+) -> Iterable[list[_DigestedMessage]]:
     """Runs of consecutive messages that fit a frame each, oldest first."""
-    part: list[_Sent] = []
+    batch: list[_DigestedMessage] = []
     used_bytes = 0
-    for each in sent:
+    for message in messages:
         # Whole bytes for a fingerprint and its code, and what an entry has besides.
-        tags = len(each.entry.values) + len(each.entry.presence)
+        tags = len(message.entry.values) + len(message.entry.presence)
         size_bytes = 8 + (width_bits // 8 + 1) * tags
-        if used_bytes + size_bytes > _ENTRIES_BYTES_MAX or len(part) >= RECORD_ENTRIES_MAX:
-            if part:
-                yield part
-            part, used_bytes = [], 0
-        part.append(each)
+        if used_bytes + size_bytes > _ENTRIES_BYTES_MAX or len(batch) >= RECORD_ENTRIES_MAX:
+            if batch:
+                yield batch
+            batch, used_bytes = [], 0
+        batch.append(message)
         used_bytes += size_bytes
-    if part:
-        yield part
+    if batch:
+        yield batch

@@ -24,17 +24,17 @@ from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
 from penstock.wire.serial import SEQ_BITS, distance
 
-_LOW: Final = 0.9
-_HIGH: Final = 0.97
-_LOW_TIMES: Final = 2
+_DETECTION_LOW: Final = 0.9
+_DETECTION_HIGH: Final = 0.97
+_LOW_UPDATES_MIN: Final = 2
 _SMOOTHING: Final = 0.3
 # Of fewer messages nothing is concluded.
 _SENT_MIN: Final = 8
 _TRIES_MAX: Final = 9
 # Where all are close a hiccup of the network is longer than many round trips.
 _RETRY_MIN_NS: Final = 50 * MILLISECOND
-_DIGESTS_MAX: Final = 32
-_UNTOLD_MAX: Final = 2_048
+_MISSING_DIGESTS_MAX: Final = 32
+_UNDESCRIBED_MAX: Final = 2_048
 _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 
 
@@ -114,117 +114,132 @@ class Pending:
         return self._timers.next_wakeup()
 
 
-class Watched:
+class DigestState:
     """One publisher."""
 
     __slots__ = (
-        "_came",
-        "_entries",
-        "_first",
-        "_last",
-        "_low_times",
-        "_share",
-        "_told",
-        "answered",
-        "begun",
-        "digest",
+        "_arrivals",
+        "_described_through",
+        "_last_seq",
+        "_low_updates",
+        "_received_share",
+        "_record_entries",
+        "_update_first_seq",
         "epoch",
-        "holes",
-        "is_wanted",
-        "named",
-        "subscription",
-        "tell_at",
+        "first_seq",
+        "last_digest_seq",
+        "missing_digests",
+        "renew_at",
+        "replies",
+        "requested_attributes",
+        "subscription_id",
         "unanswered",
-        "untold",
+        "undescribed",
+        "wants_digests",
     )
 
     def __init__(self, frame: Data, room: Room) -> None:
         self.epoch = frame.epoch
         # The first message that came, since when others may have been lost.
-        self.begun = frame.seq
-        self._first = self._last = frame.seq
-        self._came = 0
-        self._entries = frame.record.count
-        self._share: float | None = None
-        self._low_times = 0
+        self.first_seq = frame.seq
+        self._update_first_seq = self._last_seq = frame.seq
+        self._arrivals = 0
+        self._record_entries = frame.record.count
+        self._received_share: float | None = None
+        self._low_updates = 0
         # Whether digests of what it sends are.
-        self.is_wanted = False
+        self.wants_digests = False
         # Of the network, for its digests; None while none are wanted.
-        self.subscription: int | None = None
+        self.subscription_id: int | None = None
         # When the publisher is next told that they are; how often it did, and did not, answer.
-        self.tell_at: Instant = 0
-        self.answered = 0
+        self.renew_at: Instant = 0
+        self.replies = 0
         self.unanswered = 0
         # The attributes that it was told to tell of.
-        self.named: Predicate | None = None
+        self.requested_attributes: Predicate | None = None
         # The newest digest, those before it that did not come, and messages of which none tells.
-        self.digest: int | None = None
+        self.last_digest_seq: int | None = None
         # The last message that a digest told of.
-        self._told: int | None = None
-        self.holes: Final = Pending(_DIGESTS_MAX, room)
-        self.untold: Final = Pending(_UNTOLD_MAX, room)
+        self._described_through: int | None = None
+        self.missing_digests: Final = Pending(_MISSING_DIGESTS_MAX, room)
+        self.undescribed: Final = Pending(_UNDESCRIBED_MAX, room)
 
-    def came(self, frame: Data) -> None:
+    def on_message(self, frame: Data) -> None:
         """One of its messages."""
         if frame.epoch != self.epoch:
-            self.epoch, self.digest, self._told, self.tell_at = frame.epoch, None, None, 0
-            self.answered = 0
-            self.holes.clear()
-            self.untold.clear()
-            self.begun = self._first = self._last = frame.seq
-            self._came = 0
-        self._came += 1
-        if distance(frame.seq, self._last, SEQ_BITS) > 0:
-            self._last = frame.seq
-        self._entries = frame.record.count
+            self.epoch, self.last_digest_seq, self._described_through, self.renew_at = (
+                frame.epoch,
+                None,
+                None,
+                0,
+            )
+            self.replies = 0
+            self.missing_digests.clear()
+            self.undescribed.clear()
+            self.first_seq = self._update_first_seq = self._last_seq = frame.seq
+            self._arrivals = 0
+        self._arrivals += 1
+        if distance(frame.seq, self._last_seq, SEQ_BITS) > 0:
+            self._last_seq = frame.seq
+        self._record_entries = frame.record.count
 
     @property
-    def is_judged(self) -> bool:
+    def has_detection_ratio(self) -> bool:
         """Whether enough was heard of it to know."""
-        return self._share is not None
+        return self._received_share is not None
 
-    def judge(self) -> None:
+    def update_detection_ratio(self) -> None:
         """From time to time: whether its digests are wanted; unless too little was sent."""
-        sent = distance(self._last, self._first, SEQ_BITS)
+        sent = distance(self._last_seq, self._update_first_seq, SEQ_BITS)
         if sent < _SENT_MIN:
             return
-        share = min(1.0, self._came / sent)
-        before = self._share
-        self._share = share if before is None else before + _SMOOTHING * (share - before)
-        self._first, self._came = self._last, 0
-        told = 1 - (1 - self._share) ** self._entries
-        self._low_times = self._low_times + 1 if told < _LOW else 0
-        if self._low_times >= _LOW_TIMES or (before is None and told < _LOW):
-            self.is_wanted = True
-        elif told > _HIGH:
-            self.is_wanted = False
+        share = min(1.0, self._arrivals / sent)
+        previous = self._received_share
+        self._received_share = (
+            share if previous is None else previous + _SMOOTHING * (share - previous)
+        )
+        self._update_first_seq, self._arrivals = self._last_seq, 0
+        detection_ratio = 1 - (1 - self._received_share) ** self._record_entries
+        self._low_updates = self._low_updates + 1 if detection_ratio < _DETECTION_LOW else 0
+        if self._low_updates >= _LOW_UPDATES_MIN or (
+            previous is None and detection_ratio < _DETECTION_LOW
+        ):
+            self.wants_digests = True
+        elif detection_ratio > _DETECTION_HIGH:
+            self.wants_digests = False
 
     def on_digest(self, digest: Digest, wait_ns: Duration, now: Instant) -> None:
         """Notes the number, and those that it shows to be missing: to be asked for after a wait."""
-        number = digest.number
-        self.holes.discard(number)
-        for back in range(digest.count if self.untold else 0):
-            self.untold.discard((digest.seq - back) & _SEQ_MASK)
+        digest_seq = digest.number
+        self.missing_digests.discard(digest_seq)
+        for offset in range(digest.count if self.undescribed else 0):
+            self.undescribed.discard((digest.seq - offset) & _SEQ_MASK)
         if digest.to is not None or digest.is_asked_for:
             # It says nothing of where others stand.
             return
-        ahead = 0 if self.digest is None else distance(number, self.digest, SEQ_BITS)
-        if ahead > _DIGESTS_MAX and self._told is not None:
+        ahead = (
+            0
+            if self.last_digest_seq is None
+            else distance(digest_seq, self.last_digest_seq, SEQ_BITS)
+        )
+        if ahead > _MISSING_DIGESTS_MAX and self._described_through is not None:
             # So many are kept by nobody: what was in them is asked for instead.
-            self._want_between(self._told, digest, now + wait_ns)
+            self._request_between(self._described_through, digest, now + wait_ns)
         elif ahead > 1:
-            self.holes.add(range(number - ahead + 1, number - digest.repeats), now + wait_ns)
-        if self.digest is None or ahead > 0:
-            self.digest = number
-            self._told = digest.seq if digest.count else self._told
+            self.missing_digests.add(
+                range(digest_seq - ahead + 1, digest_seq - digest.repeats), now + wait_ns
+            )
+        if self.last_digest_seq is None or ahead > 0:
+            self.last_digest_seq = digest_seq
+            self._described_through = digest.seq if digest.count else self._described_through
 
-    def want_before(self, first: Digest, now: Instant) -> None:
+    def request_before(self, first_digest: Digest, now: Instant) -> None:
         """What left before the first digest, and after the first message that came."""
-        self._want_between(self.begun, first, now)
+        self._request_between(self.first_seq, first_digest, now)
 
-    def _want_between(self, told: int, digest: Digest, at: Instant) -> None:
+    def _request_between(self, described_through: int, digest: Digest, at: Instant) -> None:
         """The messages after that one, and before those that the digest tells of."""
         oldest = digest.seq - digest.count + 1
-        between = distance(oldest & _SEQ_MASK, told, SEQ_BITS) - 1
+        between = distance(oldest & _SEQ_MASK, described_through, SEQ_BITS) - 1
         if between > 0:
-            self.untold.add(range(oldest - between, oldest), at)
+            self.undescribed.add(range(oldest - between, oldest), at)

@@ -14,13 +14,13 @@ from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter, Predicate
 from penstock.content.limits import CONSTRAINTS_MAX
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant, earliest
-from penstock.transport.detect.digest_publisher import Names
-from penstock.transport.detect.digest_state import Pending, Room, Watched
+from penstock.transport.detect.digest_publisher import AttributeNames
+from penstock.transport.detect.digest_state import DigestState, Pending, Room
 from penstock.transport.detect.flow_gaps import ranges_of
 from penstock.transport.detect.flow_numbers import LEASE_NS
 from penstock.transport.network import Carried, Network
-from penstock.transport.recovery.peer_distance import Distances
-from penstock.transport.recovery.request_timers import backoff
+from penstock.transport.recovery.peer_distance import PeerDistances
+from penstock.transport.recovery.request_timers import random_backoff
 from penstock.wire.frames.control_routing import digest_of
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
@@ -30,30 +30,30 @@ from penstock.wire.limits import EVERY_MESSAGE, RECALL_RANGES_MAX
 from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
 
 # What a TRACK for digests is called: an endpoint asks for them once.
-TOKEN: Final = 0
+DIGEST_TOKEN: Final = 0
 
-_TELL_NS: Final = LEASE_NS // 3
-_TELL_AGAIN_NS: Final = 2 * SECOND
+_RENEW_NS: Final = LEASE_NS // 3
+_RENEW_FIRST_NS: Final = 2 * SECOND
 # Until it answers, twice as long each time.
-_TELL_FIRST_NS: Final = 500 * MILLISECOND
-_TELL_LAST_NS: Final = 16 * SECOND
-_POSTPONED: Final = 50 * MILLISECOND
-_JUDGE_NS: Final = 250 * MILLISECOND
+_RETRY_FIRST_NS: Final = 500 * MILLISECOND
+_RETRY_MAX_NS: Final = 16 * SECOND
+_POSTPONE_NS: Final = 50 * MILLISECOND
+_UPDATE_NS: Final = 250 * MILLISECOND
 # Until it is known whether digests of a new publisher are wanted, and how they begin.
-_FIRST_NS: Final = 3 * _JUDGE_NS
-_WATCHED_MAX: Final = 4_096
+_NEW_PUBLISHER_WAIT_NS: Final = 3 * _UPDATE_NS
+_PUBLISHERS_MAX: Final = 4_096
 # Digests and messages that are asked for, of all publishers.
 _PENDING_MAX: Final = 65_536
 # Distances between asking for what was lost and asking again.
-_RETRY: Final = 4
+_RETRY_DISTANCES: Final = 4
 # Before it is asked for the first time: at most so many, as if so many had lost it.
-_SPREAD: Final = 2.0
-_SHARERS: Final = 100
+_SPREAD_DISTANCES: Final = 2.0
+_ASSUMED_GROUP_SIZE: Final = 100
 # So that they fit a frame, whatever is in them.
-_NAMES_CHARS_MAX: Final = 250
+_ATTRIBUTES_CHARS_MAX: Final = 250
 
 
-class Listening:
+class DigestSubscriber:
     """One endpoint's; `asks` says whether it asks for digests of messages at all.
 
     `is_tracked` says of a publisher whether its numbers tell more than digests would.
@@ -61,202 +61,229 @@ class Listening:
 
     def __init__(
         self,
-        me: int,
+        endpoint_id: int,
         network: Network[Carried],
-        distances: Distances,
+        distances: PeerDistances,
         *,
-        asks: bool,
-        tracks: Callable[[], bool],
-        is_tracked: Callable[[int], bool],
-        numbers: Iterator[int],
+        requests_digests: bool,
+        needs_flow_numbers: Callable[[], bool],
+        covers_all_losses: Callable[[int], bool],
+        subscription_ids: Iterator[int],
         draw: Callable[[], float],
         send: Callable[[Track | Recall, Instant], bool],
     ) -> None:
-        self._me: Final = me
+        self._endpoint_id: Final = endpoint_id
         self._network: Final = network
         self._distances: Final = distances
-        self._asks: Final = asks
+        self._requests_digests: Final = requests_digests
         # Whether digests are listened to in any case, for the numbers of flows, as of now.
-        self._tracks: Final = tracks
-        self._is_tracked: Final = is_tracked
-        self._numbers: Final = numbers
+        self._needs_flow_numbers: Final = needs_flow_numbers
+        self._covers_all_losses: Final = covers_all_losses
+        self._subscription_ids: Final = subscription_ids
         self._draw: Final = draw
         self._send: Final = send
         # Publishers heard; those heard longest ago first.
-        self._watched: Final[OrderedDict[int, Watched]] = OrderedDict()
+        self._publishers: Final[OrderedDict[int, DigestState]] = OrderedDict()
         self._room: Final = Room(_PENDING_MAX)
-        self._judge_at: Instant | None = None
+        self._update_at: Instant | None = None
         # Nothing is to be asked for before; what came meanwhile may have been all there was.
-        self._recall_at: Instant | None = None
+        self._range_request_at: Instant | None = None
         # The attributes that each wish is about, and how they are told.
-        self._names: Final[dict[int, Names]] = {}
-        self._named: Predicate | None = None
+        self._attributes: Final[dict[int, AttributeNames]] = {}
+        self._requested_attributes: Predicate | None = None
 
     # What is wanted.
 
-    def subscribed(self, wish: int, predicate: Predicate) -> None:
+    def subscribed(self, interest_id: int, predicate: Predicate) -> None:
         """One more predicate: digests are to tell of its attributes too."""
-        self._names[wish] = names_in(predicate)
-        self._tell_names()
+        self._attributes[interest_id] = attribute_names(predicate)
+        self._update_requested_attributes()
 
-    def unsubscribed(self, wish: int) -> None:
+    def unsubscribed(self, interest_id: int) -> None:
         """One less."""
-        self._names.pop(wish, None)
-        self._tell_names()
+        self._attributes.pop(interest_id, None)
+        self._update_requested_attributes()
 
-    def _tell_names(self) -> None:
+    def _update_requested_attributes(self) -> None:
         """Publishers are told of other names at once."""
-        named = _named(frozenset().union(*self._names.values()))
-        if named != self._named:
-            self._named = named
-            for watched in self._watched.values():
-                watched.tell_at = 0
+        requested = _attributes_predicate(frozenset().union(*self._attributes.values()))
+        if requested != self._requested_attributes:
+            self._requested_attributes = requested
+            for state in self._publishers.values():
+                state.renew_at = 0
 
     # What comes.
 
-    def came(self, frame: Data, now: Instant) -> None:
+    def on_message(self, frame: Data, now: Instant) -> None:
         """A message for us."""
-        watched = self._watched.get(frame.pub)
-        if watched is not None:
-            self._watched.move_to_end(frame.pub)
-            watched.came(frame)
-        elif self._asks or self._tracks():
-            if len(self._watched) >= _WATCHED_MAX:
-                _, forgotten = self._watched.popitem(last=False)
-                self._stop(forgotten, now)
-                forgotten.holes.clear()
-                forgotten.untold.clear()
-            watched = self._watched[frame.pub] = Watched(frame, self._room)
-            if self._tracks():
-                self._listen(frame.pub, watched, now)
-            if self._judge_at is None:
-                self._judge_at = now + _JUDGE_NS
+        state = self._publishers.get(frame.pub)
+        if state is not None:
+            self._publishers.move_to_end(frame.pub)
+            state.on_message(frame)
+        elif self._requests_digests or self._needs_flow_numbers():
+            if len(self._publishers) >= _PUBLISHERS_MAX:
+                _, evicted = self._publishers.popitem(last=False)
+                self._unsubscribe(evicted, now)
+                evicted.missing_digests.clear()
+                evicted.undescribed.clear()
+            state = self._publishers[frame.pub] = DigestState(frame, self._room)
+            if self._needs_flow_numbers():
+                self._subscribe(frame.pub, state, now)
+            if self._update_at is None:
+                self._update_at = now + _UPDATE_NS
 
     def on_digest(self, digest: Digest, now: Instant) -> bool:
         """Whether it is from one whose digests are wanted."""
-        watched = self._watched.get(digest.pub)
-        if watched is None or watched.epoch != digest.epoch or digest.to not in (None, self._me):
+        state = self._publishers.get(digest.pub)
+        if (
+            state is None
+            or state.epoch != digest.epoch
+            or digest.to not in (None, self._endpoint_id)
+        ):
             return False
-        if watched.digest is None and digest.to is None and not digest.is_asked_for and self._asks:
-            watched.want_before(digest, now)
+        if (
+            state.last_digest_seq is None
+            and digest.to is None
+            and not digest.is_asked_for
+            and self._requests_digests
+        ):
+            state.request_before(digest, now)
         # Others lost it too, and what is sent again is for all: each waits a time of its own.
-        spread = backoff(_SPREAD, _SHARERS, self._draw())
-        watched.on_digest(digest, round(spread * self._distances.of(digest.pub)), now)
-        self._expect_recall(watched)
+        spread = random_backoff(_SPREAD_DISTANCES, _ASSUMED_GROUP_SIZE, self._draw())
+        state.on_digest(digest, round(spread * self._distances.distance_ns(digest.pub)), now)
+        self._schedule_range_request(state)
         return True
 
-    def on_answer(self, pub: int, now: Instant) -> None:
+    def on_reply(self, publisher: int, now: Instant) -> None:
         """A publisher knows that its digests are wanted: from time to time is enough."""
-        watched = self._watched.get(pub)
-        if watched is not None and watched.named == self._named:
-            watched.unanswered = 0
+        state = self._publishers.get(publisher)
+        if state is not None and state.requested_attributes == self._requested_attributes:
+            state.unanswered = 0
             # At first more often: with the answer comes how many others there are by now.
-            watched.tell_at = now + min(_TELL_NS, _TELL_AGAIN_NS << watched.answered)
-            watched.answered = min(watched.answered + 1, 8)
+            state.renew_at = now + min(_RENEW_NS, _RENEW_FIRST_NS << state.replies)
+            state.replies = min(state.replies + 1, 8)
 
-    def on_untold(self, pub: int, epoch: int, first: int, messages: int, now: Instant) -> None:
+    def on_undescribed(
+        self, publisher: int, epoch: int, first_seq: int, count: int, now: Instant
+    ) -> None:
         """So many messages of which no record told: what they were is asked of the publisher."""
-        watched = self._watched.get(pub)
-        if watched is None or watched.epoch != epoch or watched.is_wanted or not self._asks:
+        state = self._publishers.get(publisher)
+        if (
+            state is None
+            or state.epoch != epoch
+            or state.wants_digests
+            or not self._requests_digests
+        ):
             # Digests tell of them.
             return
-        if not self._is_tracked(pub):
+        if not self._covers_all_losses(publisher):
             # Of a publisher that is new, digests will most often be wanted, and tell it all.
-            wait_ns = self._distances.of(pub) + (0 if watched.is_judged else _FIRST_NS)
-            watched.untold.add(range(first, first + messages), now + wait_ns)
-            self._expect_recall(watched)
+            wait_ns = self._distances.distance_ns(publisher) + (
+                0 if state.has_detection_ratio else _NEW_PUBLISHER_WAIT_NS
+            )
+            state.undescribed.add(range(first_seq, first_seq + count), now + wait_ns)
+            self._schedule_range_request(state)
 
     # What is due.
 
     def wake(self, now: Instant) -> None:
         """Judges and asks."""
-        if self._judge_at is not None and now >= self._judge_at:
-            self._judge_at = now + _JUDGE_NS
-            for pub, watched in self._watched.items():
-                self._judge(pub, watched, now)
-        if self._recall_at is not None and now >= self._recall_at:
-            self._recall_at = None
-            for pub, watched in self._watched.items():
-                self._recall(pub, watched, watched.holes, None, now)
-                self._recall(pub, watched, watched.untold, EVERY_MESSAGE, now)
-                self._expect_recall(watched)
+        if self._update_at is not None and now >= self._update_at:
+            self._update_at = now + _UPDATE_NS
+            for publisher, state in self._publishers.items():
+                self._update_subscription(publisher, state, now)
+        if self._range_request_at is not None and now >= self._range_request_at:
+            self._range_request_at = None
+            for publisher, state in self._publishers.items():
+                self._request_ranges(publisher, state, state.missing_digests, None, now)
+                self._request_ranges(publisher, state, state.undescribed, EVERY_MESSAGE, now)
+                self._schedule_range_request(state)
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
-        return earliest(self._judge_at, self._recall_at)
+        return earliest(self._update_at, self._range_request_at)
 
-    def _expect_recall(self, watched: Watched) -> None:
-        for pending in (watched.holes, watched.untold):
+    def _schedule_range_request(self, state: DigestState) -> None:
+        for pending in (state.missing_digests, state.undescribed):
             if pending:
-                self._recall_at = earliest(self._recall_at, pending.next_at())
+                self._range_request_at = earliest(self._range_request_at, pending.next_at())
 
-    def _judge(self, pub: int, watched: Watched, now: Instant) -> None:
-        watched.judge()
-        wants = self._asks and watched.is_wanted and not self._is_tracked(pub)
-        if wants or self._tracks():
-            self._listen(pub, watched, now)
+    def _update_subscription(self, publisher: int, state: DigestState, now: Instant) -> None:
+        state.update_detection_ratio()
+        wants_digests = (
+            self._requests_digests
+            and state.wants_digests
+            and not self._covers_all_losses(publisher)
+        )
+        if wants_digests or self._needs_flow_numbers():
+            self._subscribe(publisher, state, now)
         else:
-            self._stop(watched, now)
-        if not wants:
+            self._unsubscribe(state, now)
+        if not wants_digests:
             # Where all is tracked its numbers tell more, and its digests bring them.
             return
-        if now >= watched.tell_at:
-            retry_ns = _TELL_FIRST_NS << min(watched.unanswered, 8)
-            watched.tell_at = now + min(retry_ns, _TELL_LAST_NS)
-            watched.unanswered += 1
-            watched.named = self._named
-            self._send(self._track(pub, now), now)
+        if now >= state.renew_at:
+            retry_ns = _RETRY_FIRST_NS << min(state.unanswered, 8)
+            state.renew_at = now + min(retry_ns, _RETRY_MAX_NS)
+            state.unanswered += 1
+            state.requested_attributes = self._requested_attributes
+            self._send(self._track_request(publisher, now), now)
 
-    def _track(self, pub: int, now: Instant) -> Track:
+    def _track_request(self, publisher: int, now: Instant) -> Track:
         return Track(
-            subscriber=self._me,
-            pub=pub,
-            token=TOKEN,
+            subscriber=self._endpoint_id,
+            pub=publisher,
+            token=DIGEST_TOKEN,
             send_ts_us=stamp_us(now, ECHO_STAMP_BITS),
             wants_digest=True,
-            predicate=self._named,
+            predicate=self._requested_attributes,
         )
 
-    def _listen(self, pub: int, watched: Watched, now: Instant) -> None:
+    def _subscribe(self, publisher: int, state: DigestState, now: Instant) -> None:
         """Asks the network for its digests."""
-        if watched.subscription is None:
-            watched.subscription = next(self._numbers)
-            watched.tell_at = 0
-            self._network.subscribe(watched.subscription, digest_of(pub), now=now)
+        if state.subscription_id is None:
+            state.subscription_id = next(self._subscription_ids)
+            state.renew_at = 0
+            self._network.subscribe(state.subscription_id, digest_of(publisher), now=now)
 
-    def _stop(self, watched: Watched, now: Instant) -> None:
-        if watched.subscription is not None:
-            self._network.unsubscribe(watched.subscription, now=now)
-            watched.subscription = watched.digest = None
-            watched.holes.clear()
+    def _unsubscribe(self, state: DigestState, now: Instant) -> None:
+        if state.subscription_id is not None:
+            self._network.unsubscribe(state.subscription_id, now=now)
+            state.subscription_id = state.last_digest_seq = None
+            state.missing_digests.clear()
 
-    def _recall(
-        self, pub: int, watched: Watched, wanted: Pending, flow_id: int | None, now: Instant
+    def _request_ranges(
+        self,
+        publisher: int,
+        state: DigestState,
+        pending: Pending,
+        flow_id: int | None,
+        now: Instant,
     ) -> None:
-        numbers = sorted(wanted.due(self._retry_ns(pub), now)) if wanted else ()
-        if numbers:
-            recall = Recall(
-                pub=pub,
-                epoch=watched.epoch,
-                requester=self._me,
+        seqs = sorted(pending.due(self._retry_ns(publisher), now)) if pending else ()
+        if seqs:
+            request = Recall(
+                pub=publisher,
+                epoch=state.epoch,
+                requester=self._endpoint_id,
                 send_ts_us=stamp_us(now),
                 flow_id=flow_id,
-                ranges=tuple(ranges_of(numbers))[:RECALL_RANGES_MAX],
+                ranges=tuple(ranges_of(seqs))[:RECALL_RANGES_MAX],
             )
-            if not self._send(recall, now):
-                wanted.postpone(numbers, now + _POSTPONED)
+            if not self._send(request, now):
+                pending.postpone(seqs, now + _POSTPONE_NS)
 
-    def _retry_ns(self, pub: int) -> Duration:
-        return _RETRY * self._distances.of(pub)
+    def _retry_ns(self, publisher: int) -> Duration:
+        return _RETRY_DISTANCES * self._distances.distance_ns(publisher)
 
 
-def names_in(predicate: Predicate) -> Names:
+def attribute_names(predicate: Predicate) -> AttributeNames:
     """The attributes that it is about."""
     return frozenset(c.attribute for f in predicate.filters for c in f.constraints)
 
 
-def _named(names: Names) -> Predicate | None:
+def _attributes_predicate(attributes: AttributeNames) -> Predicate | None:
     """How a publisher is told which attributes matter; None, for all, if they are too many."""
-    if len(names) > CONSTRAINTS_MAX or sum(map(len, names)) > _NAMES_CHARS_MAX:
+    if len(attributes) > CONSTRAINTS_MAX or sum(map(len, attributes)) > _ATTRIBUTES_CHARS_MAX:
         return None
-    return Predicate([Filter([Constraint(name, Op.EXISTS, None) for name in names])])
+    return Predicate([Filter([Constraint(name, Op.EXISTS, None) for name in attributes])])

@@ -21,92 +21,92 @@ from typing import Final, NamedTuple
 
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.kernel.timers import Timers
-from penstock.transport.recovery.peer_distance import Distances
-from penstock.transport.recovery.request_timers import backoff
+from penstock.transport.recovery.peer_distance import PeerDistances
+from penstock.transport.recovery.request_timers import random_backoff
 from penstock.wire.frames.data import Flow
 from penstock.wire.frames.range_request import Recall
 from penstock.wire.limits import RECALL_RANGES_MAX
 from penstock.wire.quantise import stamp_us
 from penstock.wire.serial import SEQ_BITS, distance
 
-_HOLES_MAX: Final = 4_096
-_HOLES_PER_FLOW: Final = 1_024
-_TRIES_MAX: Final = 8
-_EARLY_MAX: Final = 256
+_GAPS_MAX: Final = 4_096
+_GAPS_PER_FLOW_MAX: Final = 1_024
+_ATTEMPTS_MAX: Final = 8
+_UNCLAIMED_MAX: Final = 256
 # A round trip and a half, and a little for who answers.
 _RETRY_DISTANCES: Final = 3
-_RETRY_NS: Final = 20 * MILLISECOND
-_POSTPONED: Final = 50 * MILLISECOND
+_RETRY_MARGIN_NS: Final = 20 * MILLISECOND
+_POSTPONE_NS: Final = 50 * MILLISECOND
 # Those who share a flow, if they are more than few, spread what they ask over the logarithm of
 # their number in distances: of them about e² ask before the first is answered, two distances later.
-_FEW: Final = 2
+_SPREAD_ABOVE_GROUP_SIZE: Final = 2
 _SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 
 
-class Hole(NamedTuple):
+class FlowGap(NamedTuple):
     """A number of a flow that did not come."""
 
-    pub: int
+    publisher: int
     flow_id: int
     flow_seq: int
 
 
-class Lost(NamedTuple):
+class FlowLoss(NamedTuple):
     """What nobody could give back: so many messages of a publisher, of one wish."""
 
-    wish: int
-    pub: int
+    interest_id: int
+    publisher: int
     epoch: int
     messages: int
     detected_ns: Instant
 
 
 @dataclass(slots=True)
-class _Asked:
-    since_ns: Instant
-    tries: int = 0
+class _GapState:
+    detected_ns: Instant
+    attempts: int = 0
 
 
 @dataclass(slots=True)
-class _Flow:
-    highest: int
-    wishes: set[int] = field(default_factory=set)
-    holes: dict[int, _Asked] = field(default_factory=dict)
+class _FlowGaps:
+    highest_seq: int
+    interest_ids: set[int] = field(default_factory=set)
+    gaps: dict[int, _GapState] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class _Source:
+class _FlowGapState:
     epoch: int
-    flows: dict[int, _Flow] = field(default_factory=dict)
+    flows: dict[int, _FlowGaps] = field(default_factory=dict)
     # How many share a flow of it, at most.
-    sharers: int = 0
+    group_size: int = 0
     # The last numbers that came of flows that we did not know, and may yet be told of.
-    early: deque[Flow] = field(default_factory=lambda: deque(maxlen=_EARLY_MAX))
+    unclaimed: deque[Flow] = field(default_factory=lambda: deque(maxlen=_UNCLAIMED_MAX))
 
 
-class Holes:
+class FlowGapDetector:
     """Of all flows that one endpoint tracks; `loss_wait_ns` says of a publisher when to ask."""
 
     def __init__(
         self,
-        me: int,
-        distances: Distances,
+        endpoint_id: int,
+        distances: PeerDistances,
         *,
         give_up_ns: Duration,
         draw: Callable[[], float],
         send: Callable[[Recall, Instant], bool],
-        loss_wait_ns: Callable[[int], Duration],
-        give_up: Callable[[Lost, Instant], None],
+        loss_timeout_ns: Callable[[int], Duration],
+        report_loss: Callable[[FlowLoss, Instant], None],
     ) -> None:
-        self._me: Final = me
+        self._endpoint_id: Final = endpoint_id
         self._distances: Final = distances
         self._give_up_ns: Final = give_up_ns
         self._draw: Final = draw
         self._send: Final = send
-        self._loss_wait_ns: Final = loss_wait_ns
-        self._give_up: Final = give_up
-        self._sources: Final[dict[int, _Source]] = {}
-        self._timers: Final[Timers[Hole]] = Timers()
+        self._loss_timeout_ns: Final = loss_timeout_ns
+        self._report_loss: Final = report_loss
+        self._publishers: Final[dict[int, _FlowGapState]] = {}
+        self._timers: Final[Timers[FlowGap]] = Timers()
 
     def __len__(self) -> int:
         return len(self._timers)
@@ -117,162 +117,182 @@ class Holes:
 
     # Which flows there are.
 
-    def begin(self, pub: int, epoch: int) -> None:
+    def open_publisher(self, publisher: int, epoch: int) -> None:
         """A publisher is heard, which is yet to say how it numbers."""
-        self._sources[pub] = _Source(epoch)
+        self._publishers[publisher] = _FlowGapState(epoch)
 
-    def open(self, pub: int, flow_id: int, last: int, wish: int, now: Instant) -> None:
+    def open_flow(
+        self, publisher: int, flow_id: int, last_seq: int, interest_id: int, now: Instant
+    ) -> None:
         """The numbers after `last` are expected; some may have come before we knew whose."""
-        source = self._sources[pub]
-        flow = source.flows.get(flow_id)
+        state = self._publishers[publisher]
+        flow = state.flows.get(flow_id)
         if flow is None:
-            flow = source.flows[flow_id] = _Flow(last)
-            early = [each for each in source.early if each.flow_id == flow_id]
-            self.came(pub, source.epoch, early, now)
-        flow.wishes.add(wish)
+            flow = state.flows[flow_id] = _FlowGaps(last_seq)
+            early = [each for each in state.unclaimed if each.flow_id == flow_id]
+            self.on_flow_tags(publisher, state.epoch, early, now)
+        flow.interest_ids.add(interest_id)
 
-    def set_sharers(self, pub: int, sharers: int) -> None:
+    def set_group_size(self, publisher: int, group_size: int) -> None:
         """So many share a flow of this publisher."""
-        if pub in self._sources:
-            self._sources[pub].sharers = sharers
+        if publisher in self._publishers:
+            self._publishers[publisher].group_size = group_size
 
-    def close(self, pub: int, now: Instant) -> None:
+    def close_publisher(self, publisher: int, now: Instant) -> None:
         """Its numbers mean nothing any more, and what is missing never comes."""
-        source = self._sources.pop(pub, None)
-        if source is None:
+        state = self._publishers.pop(publisher, None)
+        if state is None:
             return
-        for flow_id, flow in source.flows.items():
-            for number, asked in list(flow.holes.items()):
-                self._fill(Hole(pub, flow_id, number), flow)
-                self._lose(pub, source.epoch, flow, 1, asked.since_ns, now)
+        for flow_id, flow in state.flows.items():
+            for flow_seq, gap_state in list(flow.gaps.items()):
+                self._fill(FlowGap(publisher, flow_id, flow_seq), flow)
+                self._give_up(publisher, state.epoch, flow, 1, gap_state.detected_ns, now)
 
-    def close_wish(self, wish: int) -> None:
+    def close_interest(self, interest_id: int) -> None:
         """Nobody here wants it any more."""
-        for pub, source in self._sources.items():
-            for flow_id, flow in list(source.flows.items()):
-                flow.wishes.discard(wish)
-                if not flow.wishes:
-                    for number in list(flow.holes):
-                        self._fill(Hole(pub, flow_id, number), flow)
-                    del source.flows[flow_id]
+        for publisher, state in self._publishers.items():
+            for flow_id, flow in list(state.flows.items()):
+                flow.interest_ids.discard(interest_id)
+                if not flow.interest_ids:
+                    for flow_seq in list(flow.gaps):
+                        self._fill(FlowGap(publisher, flow_id, flow_seq), flow)
+                    del state.flows[flow_id]
 
     # What comes.
 
-    def came(self, pub: int, epoch: int, flows: Iterable[Flow], now: Instant) -> None:
+    def on_flow_tags(self, publisher: int, epoch: int, tags: Iterable[Flow], now: Instant) -> None:
         """Numbers that a message or a repair brings."""
-        source = self._sources.get(pub)
-        if source is None or source.epoch != epoch:
+        state = self._publishers.get(publisher)
+        if state is None or state.epoch != epoch:
             return
-        for numbered in flows:
-            flow_id, number = numbered.flow_id, numbered.flow_seq
-            flow = source.flows.get(flow_id)
+        for tag in tags:
+            flow_id, flow_seq = tag.flow_id, tag.flow_seq
+            flow = state.flows.get(flow_id)
             if flow is None:
-                source.early.append(numbered)
-            elif number in flow.holes:
-                self._fill(Hole(pub, flow_id, number), flow)
-            elif distance(number, flow.highest, SEQ_BITS) > 0:
-                self._jump(pub, source, flow_id, (number - 1) & _SEQ_MASK, now)
-                flow.highest = number
+                state.unclaimed.append(tag)
+            elif flow_seq in flow.gaps:
+                self._fill(FlowGap(publisher, flow_id, flow_seq), flow)
+            elif distance(flow_seq, flow.highest_seq, SEQ_BITS) > 0:
+                self._add_gaps(publisher, state, flow_id, (flow_seq - 1) & _SEQ_MASK, now)
+                flow.highest_seq = flow_seq
 
-    def told_last(
-        self, pub: int, epoch: int, last: Iterable[tuple[int, int]], now: Instant
+    def on_last_numbers(
+        self, publisher: int, epoch: int, last_seqs: Iterable[tuple[int, int]], now: Instant
     ) -> None:
         """The last numbers of flows, from a digest."""
-        source = self._sources.get(pub)
-        if source is None or source.epoch != epoch:
+        state = self._publishers.get(publisher)
+        if state is None or state.epoch != epoch:
             return
-        for flow_id, number in last:
-            flow = source.flows.get(flow_id)
-            if flow is not None and distance(number, flow.highest, SEQ_BITS) > 0:
-                self._jump(pub, source, flow_id, number, now)
-                flow.highest = number
+        for flow_id, flow_seq in last_seqs:
+            flow = state.flows.get(flow_id)
+            if flow is not None and distance(flow_seq, flow.highest_seq, SEQ_BITS) > 0:
+                self._add_gaps(publisher, state, flow_id, flow_seq, now)
+                flow.highest_seq = flow_seq
 
-    def has(self, pub: int, epoch: int, flows: Iterable[Flow]) -> bool:
+    def has_gap(self, publisher: int, epoch: int, tags: Iterable[Flow]) -> bool:
         """Whether one of these numbers is missing."""
-        source = self._sources.get(pub)
-        if source is None or source.epoch != epoch:
+        state = self._publishers.get(publisher)
+        if state is None or state.epoch != epoch:
             return False
-        known = ((source.flows.get(each.flow_id), each.flow_seq) for each in flows)
-        return any(flow is not None and number in flow.holes for flow, number in known)
+        known = ((state.flows.get(each.flow_id), each.flow_seq) for each in tags)
+        return any(flow is not None and flow_seq in flow.gaps for flow, flow_seq in known)
 
     # What is due.
 
     def wake(self, now: Instant) -> None:
         """Asks for what hardly can come any more."""
         due: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-        for hole in self._timers.due(now):
-            due[hole.pub, hole.flow_id].append(hole.flow_seq)
-        for (pub, flow_id), numbers in due.items():
-            self._ask(pub, flow_id, numbers, now)
+        for gap in self._timers.due(now):
+            due[gap.publisher, gap.flow_id].append(gap.flow_seq)
+        for (publisher, flow_id), flow_seqs in due.items():
+            self._send_request(publisher, flow_id, flow_seqs, now)
 
-    def _ask(self, pub: int, flow_id: int, numbers: list[int], now: Instant) -> None:
-        source = self._sources[pub]
-        flow = source.flows[flow_id]
-        wanted = sorted(n for n in numbers if not self._is_over(pub, source, flow_id, n, now))
-        if not wanted:
+    def _send_request(
+        self, publisher: int, flow_id: int, flow_seqs: list[int], now: Instant
+    ) -> None:
+        state = self._publishers[publisher]
+        flow = state.flows[flow_id]
+        requested = sorted(
+            seq
+            for seq in flow_seqs
+            if not self._give_up_if_expired(publisher, state, flow_id, seq, now)
+        )
+        if not requested:
             return
-        ranges = tuple(ranges_of(wanted))[:RECALL_RANGES_MAX]
-        recall = Recall(
-            pub=pub,
-            epoch=source.epoch,
-            requester=self._me,
+        ranges = tuple(ranges_of(requested))[:RECALL_RANGES_MAX]
+        request = Recall(
+            pub=publisher,
+            epoch=state.epoch,
+            requester=self._endpoint_id,
             send_ts_us=stamp_us(now),
             flow_id=flow_id,
             ranges=ranges,
         )
-        is_sent = self._send(recall, now)
-        retry_ns = _RETRY_DISTANCES * self._distances.of(pub) + _RETRY_NS
+        is_sent = self._send(request, now)
+        retry_ns = _RETRY_DISTANCES * self._distances.distance_ns(publisher) + _RETRY_MARGIN_NS
         end = sum(ranges[-1])
-        for number in wanted:
-            asked = flow.holes[number]
-            if is_sent and number < end:
-                self._timers.set(Hole(pub, flow_id, number), now + (retry_ns << asked.tries))
-                asked.tries += 1
+        for flow_seq in requested:
+            gap_state = flow.gaps[flow_seq]
+            if is_sent and flow_seq < end:
+                self._timers.set(
+                    FlowGap(publisher, flow_id, flow_seq), now + (retry_ns << gap_state.attempts)
+                )
+                gap_state.attempts += 1
             else:
-                self._timers.set(Hole(pub, flow_id, number), now + _POSTPONED)
+                self._timers.set(FlowGap(publisher, flow_id, flow_seq), now + _POSTPONE_NS)
 
-    def _is_over(self, pub: int, source: _Source, flow_id: int, number: int, now: Instant) -> bool:
+    def _give_up_if_expired(
+        self, publisher: int, state: _FlowGapState, flow_id: int, flow_seq: int, now: Instant
+    ) -> bool:
         """Gives it up if it was asked for often enough, or for long enough."""
-        flow = source.flows[flow_id]
-        asked = flow.holes[number]
-        if asked.tries < _TRIES_MAX and now - asked.since_ns < self._give_up_ns:
+        flow = state.flows[flow_id]
+        gap_state = flow.gaps[flow_seq]
+        if gap_state.attempts < _ATTEMPTS_MAX and now - gap_state.detected_ns < self._give_up_ns:
             return False
-        self._fill(Hole(pub, flow_id, number), flow)
-        self._lose(pub, source.epoch, flow, 1, asked.since_ns, now)
+        self._fill(FlowGap(publisher, flow_id, flow_seq), flow)
+        self._give_up(publisher, state.epoch, flow, 1, gap_state.detected_ns, now)
         return True
 
-    def _jump(self, pub: int, source: _Source, flow_id: int, last: int, now: Instant) -> None:
+    def _add_gaps(
+        self, publisher: int, state: _FlowGapState, flow_id: int, last_seq: int, now: Instant
+    ) -> None:
         """The numbers after the highest, up to `last`, did not come, or not yet."""
-        flow = source.flows[flow_id]
-        missing = distance(last, flow.highest, SEQ_BITS)
+        flow = state.flows[flow_id]
+        missing = distance(last_seq, flow.highest_seq, SEQ_BITS)
         if missing <= 0:
             return
-        room = max(0, min(_HOLES_PER_FLOW - len(flow.holes), _HOLES_MAX - len(self)))
-        if missing > room:
+        room_left = max(0, min(_GAPS_PER_FLOW_MAX - len(flow.gaps), _GAPS_MAX - len(self)))
+        if missing > room_left:
             # The oldest are the least likely to be there still.
-            self._lose(pub, source.epoch, flow, missing - room, now, now)
-        ask_at = now + self._wait_ns(pub, source)
-        for back in range(min(missing, room) - 1, -1, -1):
-            number = (last - back) & _SEQ_MASK
-            flow.holes[number] = _Asked(now)
-            self._timers.set(Hole(pub, flow_id, number), ask_at)
+            self._give_up(publisher, state.epoch, flow, missing - room_left, now, now)
+        request_at = now + self._request_wait_ns(publisher, state)
+        for back in range(min(missing, room_left) - 1, -1, -1):
+            flow_seq = (last_seq - back) & _SEQ_MASK
+            flow.gaps[flow_seq] = _GapState(now)
+            self._timers.set(FlowGap(publisher, flow_id, flow_seq), request_at)
 
-    def _wait_ns(self, pub: int, source: _Source) -> Duration:
-        wait_ns = self._loss_wait_ns(pub)
-        if source.sharers > _FEW:
-            spread = backoff(log(source.sharers), source.sharers, self._draw())
-            wait_ns += round(spread * self._distances.of(pub))
+    def _request_wait_ns(self, publisher: int, state: _FlowGapState) -> Duration:
+        wait_ns = self._loss_timeout_ns(publisher)
+        if state.group_size > _SPREAD_ABOVE_GROUP_SIZE:
+            spread = random_backoff(log(state.group_size), state.group_size, self._draw())
+            wait_ns += round(spread * self._distances.distance_ns(publisher))
         return wait_ns
 
-    def _fill(self, hole: Hole, flow: _Flow) -> None:
-        del flow.holes[hole.flow_seq]
-        self._timers.cancel(hole)
+    def _fill(self, gap: FlowGap, flow: _FlowGaps) -> None:
+        del flow.gaps[gap.flow_seq]
+        self._timers.cancel(gap)
 
-    def _lose(
-        self, pub: int, epoch: int, flow: _Flow, messages: int, since: Instant, now: Instant
+    def _give_up(
+        self,
+        publisher: int,
+        epoch: int,
+        flow: _FlowGaps,
+        messages: int,
+        detected_ns: Instant,
+        now: Instant,
     ) -> None:
-        for wish in sorted(flow.wishes):
-            self._give_up(Lost(wish, pub, epoch, messages, since), now)
+        for interest_id in sorted(flow.interest_ids):
+            self._report_loss(FlowLoss(interest_id, publisher, epoch, messages, detected_ns), now)
 
 
 def ranges_of(numbers: list[int]) -> Iterator[tuple[int, int]]:

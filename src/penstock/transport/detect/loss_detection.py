@@ -17,12 +17,16 @@ from msgspec.structs import replace
 from penstock.content.filter import Predicate
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant, earliest
-from penstock.transport.detect.digest_publisher import DigestMaker
-from penstock.transport.detect.digest_subscriber import TOKEN, Listening, names_in
-from penstock.transport.detect.flow_numbers import Claim, Flows, Sent
-from penstock.transport.detect.tracking import Tracking
+from penstock.transport.detect.digest_publisher import DigestPublisher
+from penstock.transport.detect.digest_subscriber import (
+    DIGEST_TOKEN,
+    DigestSubscriber,
+    attribute_names,
+)
+from penstock.transport.detect.flow_numbers import FlowClaim, FlowNumbers, NumberedMessage
+from penstock.transport.detect.tracking import FlowTracking
 from penstock.transport.network import Carried, Network
-from penstock.transport.recovery.peer_distance import Distances
+from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import hold_down_ns
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
@@ -32,17 +36,17 @@ from penstock.wire.frames.track_reply import Tracked
 from penstock.wire.frames.track_request import Track
 from penstock.wire.limits import EVERY_MESSAGE
 
-_SHARERS_MAX: Final = (1 << 16) - 1
+_GROUP_SIZE_MAX: Final = (1 << 16) - 1
 # Messages that one recall of a flow gets: the rest must be asked for again.
-_ANSWERED_MAX: Final = 64
+_REPAIRS_PER_REQUEST_MAX: Final = 64
 # Messages that one recall may ask about; fewer fit the digests that answer it.
-_DESCRIBED_MAX: Final = 2_048
+_MESSAGES_PER_REQUEST_MAX: Final = 2_048
 
 # What endpoints say to one another beside messages, requests and repairs.
-Signal: TypeAlias = Digest | Track | Tracked | Recall
+ControlFrame: TypeAlias = Digest | Track | Tracked | Recall
 
 
-class Exchange:
+class LossDetection:
     """One endpoint's; `send` gets frames that leave, `reveal` digests that came.
 
     `answer` gets what a message was of which only the number in a flow was named, `kept` gives
@@ -51,185 +55,200 @@ class Exchange:
 
     def __init__(
         self,
-        me: int,
+        endpoint_id: int,
         epoch: int,
         encoder: Encoder,
         network: Network[Carried],
-        distances: Distances,
+        distances: PeerDistances,
         *,
-        asks: bool,
-        tracking: Tracking | None,
-        tracked_max: int,
-        numbers: Iterator[int],
+        requests_digests: bool,
+        tracking: FlowTracking | None,
+        tracked_flows_max: int,
+        subscription_ids: Iterator[int],
         draw: Callable[[], float],
-        send: Callable[[Signal, Instant], bool],
-        reveal: Callable[[Digest, Instant], None],
-        answer: Callable[[Recall, Sent, Instant], None],
-        kept: Callable[[int], Data | None],
-        on_sharers: Callable[[int, int], None],
+        send: Callable[[ControlFrame, Instant], bool],
+        deliver_digest: Callable[[Digest, Instant], None],
+        repair: Callable[[Recall, NumberedMessage, Instant], None],
+        find_published: Callable[[int], Data | None],
+        on_group_size: Callable[[int, int], None],
     ) -> None:
-        self._me: Final = me
+        self._endpoint_id: Final = endpoint_id
         self._epoch: Final = epoch
         self._distances: Final = distances
         self._send: Final = send
-        self._reveal: Final = reveal
-        self._answer: Final = answer
-        self._kept: Final = kept
-        self._on_sharers: Final = on_sharers
+        self._deliver_digest: Final = deliver_digest
+        self._repair: Final = repair
+        self._find_published: Final = find_published
+        self._on_group_size: Final = on_group_size
         self._tracking: Final = tracking
-        self.flows: Final = Flows(tracked_max)
-        self._maker: Final = DigestMaker(me, epoch, encoder, self.flows)
-        self._listening: Final = Listening(
-            me,
+        self.flow_numbers: Final = FlowNumbers(tracked_flows_max)
+        self._digest_publisher: Final = DigestPublisher(
+            endpoint_id, epoch, encoder, self.flow_numbers
+        )
+        self._digest_subscriber: Final = DigestSubscriber(
+            endpoint_id,
             network,
             distances,
-            asks=asks,
-            tracks=lambda: tracking is not None and tracking.is_needed,
-            is_tracked=lambda pub: tracking is not None and tracking.is_tracked(pub),
-            numbers=numbers,
+            requests_digests=requests_digests,
+            needs_flow_numbers=lambda: tracking is not None and tracking.has_filters,
+            covers_all_losses=lambda publisher: (
+                tracking is not None and tracking.covers_all_losses(publisher)
+            ),
+            subscription_ids=subscription_ids,
             draw=draw,
             send=send,
         )
 
     # What happens.
 
-    def subscribed(self, wish: int, predicate: Predicate, now: Instant) -> None:
+    def subscribed(self, interest_id: int, predicate: Predicate, now: Instant) -> None:
         """One more predicate."""
-        self._listening.subscribed(wish, predicate)
+        self._digest_subscriber.subscribed(interest_id, predicate)
         if self._tracking is not None:
-            self._tracking.subscribed(wish, predicate, now)
+            self._tracking.subscribed(interest_id, predicate, now)
 
-    def unsubscribed(self, wish: int, now: Instant) -> None:
+    def unsubscribed(self, interest_id: int, now: Instant) -> None:
         """One less."""
-        self._listening.unsubscribed(wish)
+        self._digest_subscriber.unsubscribed(interest_id)
         if self._tracking is not None:
-            self._tracking.unsubscribed(wish, now)
+            self._tracking.unsubscribed(interest_id, now)
 
-    def published(self, frame: Data, now: Instant) -> None:
+    def on_sent(self, frame: Data, now: Instant) -> None:
         """A message left here."""
         if frame.flows:
-            self.flows.on_sent(frame, now)
-        self._maker.on_sent(frame, now)
+            self.flow_numbers.on_sent(frame, now)
+        self._digest_publisher.on_sent(frame, now)
 
-    def came(self, frame: Data, now: Instant) -> None:
+    def on_arrival(self, frame: Data, now: Instant) -> None:
         """A message came that is for us."""
         if self._tracking is not None:
-            self._tracking.heard(frame, now)
-        self._listening.came(frame, now)
+            self._tracking.on_message(frame, now)
+        self._digest_subscriber.on_message(frame, now)
 
-    def on_untold(self, pub: int, epoch: int, first: int, messages: int, now: Instant) -> None:
+    def on_undescribed(
+        self, publisher: int, epoch: int, first_seq: int, count: int, now: Instant
+    ) -> None:
         """So many messages did not come here of which no record told."""
-        self._listening.on_untold(pub, epoch, first, messages, now)
+        self._digest_subscriber.on_undescribed(publisher, epoch, first_seq, count, now)
 
-    def take(self, frame: TransportFrame, now: Instant) -> bool:
+    def on_frame(self, frame: TransportFrame, now: Instant) -> bool:
         """What the network brings; False if it is about something else."""
         if type(frame) is Digest:
             self._on_digest(frame, now)
         elif type(frame) is Track:
-            self._on_track(frame, now)
+            self._on_track_request(frame, now)
         elif type(frame) is Tracked:
-            self._on_tracked(frame, now)
+            self._on_track_reply(frame, now)
         elif type(frame) is Recall:
-            self._on_recall(frame, now)
+            self._on_range_request(frame, now)
         else:
             return False
         return True
 
     def wake(self, now: Instant) -> None:
         """Runs everything that is due."""
-        if self._maker.due_at is not None and now >= self._maker.due_at:
-            for digest in self._maker.make(now):
+        if self._digest_publisher.due_at is not None and now >= self._digest_publisher.due_at:
+            for digest in self._digest_publisher.next_digests(now):
                 self._send(digest, now)
-        self._listening.wake(now)
+        self._digest_subscriber.wake(now)
         if self._tracking is not None:
             self._tracking.wake(now)
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
         tracking = None if self._tracking is None else self._tracking.next_wakeup()
-        return earliest(self._maker.due_at, self._listening.next_wakeup(), tracking)
+        return earliest(
+            self._digest_publisher.due_at, self._digest_subscriber.next_wakeup(), tracking
+        )
 
     # What a subscriber hears.
 
     def _on_digest(self, digest: Digest, now: Instant) -> None:
-        if not self._listening.on_digest(digest, now):
+        if not self._digest_subscriber.on_digest(digest, now):
             return
         if self._tracking is not None and digest.flows:
-            self._tracking.told_last(digest, now)
+            self._tracking.on_last_numbers(digest, now)
         if digest.count:
-            self._reveal(digest, now)
+            self._deliver_digest(digest, now)
 
-    def _on_tracked(self, tracked: Tracked, now: Instant) -> None:
-        if tracked.to != self._me:
+    def _on_track_reply(self, reply: Tracked, now: Instant) -> None:
+        if reply.to != self._endpoint_id:
             return
-        self._distances.on_echo(tracked.pub, tracked.echo_ts_us, 0, now=now)
-        if tracked.token == TOKEN:
-            self._listening.on_answer(tracked.pub, now)
-            if tracked.sharers:
-                self._on_sharers(tracked.pub, tracked.sharers)
+        self._distances.on_echo(reply.pub, reply.echo_ts_us, 0, now=now)
+        if reply.token == DIGEST_TOKEN:
+            self._digest_subscriber.on_reply(reply.pub, now)
+            if reply.sharers:
+                self._on_group_size(reply.pub, reply.sharers)
         elif self._tracking is not None:
-            self._tracking.on_tracked(tracked, now)
+            self._tracking.on_reply(reply, now)
 
     # What a publisher hears.
 
-    def _on_track(self, track: Track, now: Instant) -> None:
-        if track.pub != self._me:
+    def _on_track_request(self, request: Track, now: Instant) -> None:
+        if request.pub != self._endpoint_id:
             return
-        answer = Tracked(
-            to=track.subscriber,
-            pub=self._me,
+        reply = Tracked(
+            to=request.subscriber,
+            pub=self._endpoint_id,
             epoch=self._epoch,
-            token=track.token,
-            echo_ts_us=track.send_ts_us,
+            token=request.token,
+            echo_ts_us=request.send_ts_us,
             hold_100us=0,
         )
-        if not track.wants_digest:
-            answer = self._numbered(track, answer, now)
-        elif not track.is_end:
-            names = None if track.predicate is None else names_in(track.predicate)
-            sharers = self._maker.wanted(track.subscriber, names, now)
-            answer = replace(answer, sharers=min(sharers, _SHARERS_MAX))
-        self._send(answer, now)
+        if not request.wants_digest:
+            reply = self._assign_flows(request, reply, now)
+        elif not request.is_end:
+            attributes = None if request.predicate is None else attribute_names(request.predicate)
+            group_size = self._digest_publisher.subscribe(request.subscriber, attributes, now)
+            reply = replace(reply, sharers=min(group_size, _GROUP_SIZE_MAX))
+        self._send(reply, now)
 
-    def _numbered(self, track: Track, answer: Tracked, now: Instant) -> Tracked:
+    def _assign_flows(self, request: Track, reply: Tracked, now: Instant) -> Tracked:
         """Numbers what is asked for, or no longer."""
-        claim = Claim(track.subscriber, track.token)
-        if track.is_end:
-            self.flows.drop(claim)
-            return answer
-        if track.predicate is not None:
-            flows = tuple(self.flows.claim(claim, track.predicate, now))
-            answer = replace(answer, flows=flows)
-        elif not self.flows.renew(claim, now):
-            return replace(answer, is_known=False)
-        self._maker.begin(now)
-        return replace(answer, sharers=min(self.flows.sharers(claim), _SHARERS_MAX))
+        claim = FlowClaim(request.subscriber, request.token)
+        if request.is_end:
+            self.flow_numbers.release(claim)
+            return reply
+        if request.predicate is not None:
+            flows = tuple(self.flow_numbers.claim(claim, request.predicate, now))
+            reply = replace(reply, flows=flows)
+        elif not self.flow_numbers.renew(claim, now):
+            return replace(reply, is_known=False)
+        self._digest_publisher.start(now)
+        return replace(reply, sharers=min(self.flow_numbers.group_size(claim), _GROUP_SIZE_MAX))
 
-    def _on_recall(self, recall: Recall, now: Instant) -> None:
-        if (recall.pub, recall.epoch) != (self._me, self._epoch):
+    def _on_range_request(self, request: Recall, now: Instant) -> None:
+        if (request.pub, request.epoch) != (self._endpoint_id, self._epoch):
             return
-        if recall.flow_id is None:
-            self._send_again(recall, now)
-        elif recall.flow_id == EVERY_MESSAGE:
-            self._describe(recall, now)
+        if request.flow_id is None:
+            self._resend_digests(request, now)
+        elif request.flow_id == EVERY_MESSAGE:
+            self._describe_messages(request, now)
         else:
-            found = chain.from_iterable(
-                self.flows.sent_as(recall.flow_id, first, count) for first, count in recall.ranges
+            messages = chain.from_iterable(
+                self.flow_numbers.messages_at(request.flow_id, first, count)
+                for first, count in request.ranges
             )
-            for sent in islice(found, _ANSWERED_MAX):
-                self._answer(recall, sent, now)
+            for message in islice(messages, _REPAIRS_PER_REQUEST_MAX):
+                self._repair(request, message, now)
 
-    def _send_again(self, recall: Recall, now: Instant) -> None:
+    def _resend_digests(self, request: Recall, now: Instant) -> None:
         """Digests that were lost."""
-        hold_ns = hold_down_ns(self._distances.of(recall.requester))
-        for first, count in recall.ranges:
-            for digest in self._maker.again(first, count, recall.requester, hold_ns, now):
+        hold_ns = hold_down_ns(self._distances.distance_ns(request.requester))
+        for first, count in request.ranges:
+            for digest in self._digest_publisher.resend(
+                first, count, request.requester, hold_ns, now
+            ):
                 self._send(digest, now)
 
-    def _describe(self, recall: Recall, now: Instant) -> None:
+    def _describe_messages(self, request: Recall, now: Instant) -> None:
         """What messages were of which no digest told, as far as they are kept."""
-        asked = chain.from_iterable(range(first, first + count) for first, count in recall.ranges)
-        frames = filter(None, map(self._kept, islice(asked, _DESCRIBED_MAX)))
-        hold_ns = hold_down_ns(self._distances.of(recall.requester))
-        for digest in self._maker.describe(frames, recall.requester, hold_ns, now):
+        requested = chain.from_iterable(
+            range(first, first + count) for first, count in request.ranges
+        )
+        frames = filter(
+            None, map(self._find_published, islice(requested, _MESSAGES_PER_REQUEST_MAX))
+        )
+        hold_ns = hold_down_ns(self._distances.distance_ns(request.requester))
+        for digest in self._digest_publisher.describe(frames, request.requester, hold_ns, now):
             self._send(digest, now)

@@ -12,54 +12,54 @@ from typing import Final
 
 from penstock.kernel.instant import Duration, Instant
 
-_NUMBERS_MAX: Final = 4_096
+_ITEMS_MAX: Final = 4_096
 # More wait a little longer.
-_ASKED_BY_MAX: Final = 64
+_REQUESTERS_MAX: Final = 64
 
 
-class Whom(Enum):
+class Audience(Enum):
     """Who is to be told."""
 
     ALL = "all"
-    ASKER = "asker"
-    NOBODY = "nobody"
+    REQUESTER = "asker"
+    NONE = "nobody"
 
 
-class _Asked:
-    __slots__ = ("by", "told_all_at")
+class _RequestedItem:
+    __slots__ = ("replied_to_all_at", "requesters")
 
     def __init__(self) -> None:
         # Who asked before, and so did not hear it.
-        self.by: Final[set[int]] = set()
-        self.told_all_at: Instant | None = None
+        self.requesters: Final[set[int]] = set()
+        self.replied_to_all_at: Instant | None = None
 
 
-class Shared:
+class ReplySuppression:
     """Numbers that are asked for; `alone_first` tells who asks first alone.
 
     It does where one may be the only one: all are told when a second one asks.
     """
 
-    def __init__(self, *, alone_first: bool = False) -> None:
-        self._alone_first: Final = alone_first
-        self._asked: Final[OrderedDict[int, _Asked]] = OrderedDict()
+    def __init__(self, *, unicast_first: bool = False) -> None:
+        self._unicast_first: Final = unicast_first
+        self._items: Final[OrderedDict[int, _RequestedItem]] = OrderedDict()
 
-    def whom(self, number: int, asker: int, hold_ns: Duration, now: Instant) -> Whom:
+    def audience(self, seq: int, requester: int, hold_down_ns: Duration, now: Instant) -> Audience:
         """Who is told of this number, now that somebody asks."""
-        asked = self._asked.get(number)
-        is_first = asked is None
-        if asked is None:
-            asked = self._asked[number] = _Asked()
-            if len(self._asked) > _NUMBERS_MAX:
-                self._asked.popitem(last=False)
-        asks_again = asker in asked.by
-        if len(asked.by) < _ASKED_BY_MAX:
-            asked.by.add(asker)
-        if asked.told_all_at is None:
-            if asks_again or (is_first and self._alone_first):
-                return Whom.ASKER
-            asked.told_all_at = now
-            return Whom.ALL
-        if asks_again or now >= asked.told_all_at + hold_ns:
-            return Whom.ASKER
-        return Whom.NOBODY
+        item = self._items.get(seq)
+        is_first = item is None
+        if item is None:
+            item = self._items[seq] = _RequestedItem()
+            if len(self._items) > _ITEMS_MAX:
+                self._items.popitem(last=False)
+        is_repeated = requester in item.requesters
+        if len(item.requesters) < _REQUESTERS_MAX:
+            item.requesters.add(requester)
+        if item.replied_to_all_at is None:
+            if is_repeated or (is_first and self._unicast_first):
+                return Audience.REQUESTER
+            item.replied_to_all_at = now
+            return Audience.ALL
+        if is_repeated or now >= item.replied_to_all_at + hold_down_ns:
+            return Audience.REQUESTER
+        return Audience.NONE

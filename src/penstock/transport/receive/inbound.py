@@ -20,7 +20,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.congestion.controller import Congestion
-from penstock.transport.detect.flow_gaps import Lost
+from penstock.transport.detect.flow_gaps import FlowLoss
 from penstock.transport.facts import Absence, Delivery, Unseen
 from penstock.transport.order.missing import LOST
 from penstock.transport.order.stream import OrderedStream
@@ -136,9 +136,11 @@ class Inbound(ABC):
             undescribed = extended_seq - previous_highest - 1 - frame.record.count
             if undescribed > 0:
                 first_undescribed = (previous_highest + 1) & _SEQ_MASK
-                self.recovery.on_untold(frame.pub, frame.epoch, first_undescribed, undescribed, now)
+                self.recovery.on_undescribed(
+                    frame.pub, frame.epoch, first_undescribed, undescribed, now
+                )
             is_wanted = any(wish.subscriptions for wish in interests)
-            self.recovery.came(frame, is_wanted=is_wanted, is_kept=bool(interests), now=now)
+            self.recovery.on_arrival(frame, is_wanted=is_wanted, is_cached=bool(interests), now=now)
 
     def _clear_irrelevant(
         self,
@@ -178,7 +180,7 @@ class Inbound(ABC):
 
     # What recovery asks for.
 
-    def has_come(self, id_: MessageId) -> bool:
+    def has_received(self, id_: MessageId) -> bool:
         """Whether the message came here, as far as that is remembered."""
         image = self._images.get(id_.pub)
         if image is None or image.epoch != id_.epoch:
@@ -186,7 +188,7 @@ class Inbound(ABC):
         extended_seq = image.unwrap(id_.seq)
         return extended_seq >= image.oldest_known and image.contains(extended_seq)
 
-    def take_repair(self, frame: Data, now: Instant, *, is_asked: bool = False) -> bool:
+    def on_repair(self, frame: Data, now: Instant, *, is_requested: bool = False) -> bool:
         """Takes a message that others had kept; whether it was still missing.
 
         It must be one that was asked for or is known to be missing, or at least one that
@@ -198,9 +200,9 @@ class Inbound(ABC):
             return False
         extended_seq = image.unwrap(frame.seq)
         is_missing = any(extended_seq in s.missing for s in image.streams.values())
-        is_asked &= extended_seq <= image.highest + WINDOW_SIZE
+        is_requested &= extended_seq <= image.highest + WINDOW_SIZE
         is_past = image.first <= extended_seq < image.highest and extended_seq >= image.oldest_known
-        if not (is_missing or is_asked or is_past):
+        if not (is_missing or is_requested or is_past):
             self.counters["repair_unwanted"] += 1
             return False
         interests = self._matching_interests(frame.message)
@@ -232,18 +234,18 @@ class Inbound(ABC):
             for stream in image.streams.values():
                 stream.give_up(extended_seq, now)
 
-    def give_up_unseen(self, lost: Lost, now: Instant) -> None:
+    def give_up_unidentified(self, loss: FlowLoss, now: Instant) -> None:
         """So many messages nobody could repair, of which it is not known which they were."""
-        interest = self._interests_by_id.get(lost.wish)
+        interest = self._interests_by_id.get(loss.interest_id)
         for subscription_id in interest.subscriptions if interest else ():
             unseen = Unseen(
-                subscription_id, lost.pub, lost.epoch, lost.messages, lost.detected_ns, now
+                subscription_id, loss.publisher, loss.epoch, loss.messages, loss.detected_ns, now
             )
             self._deliver(unseen)
 
-    def loss_wait_ns(self, pub: int) -> Duration:
+    def loss_timeout_ns(self, publisher: int) -> Duration:
         """How long after another a message of this publisher may come that left before it."""
-        image = self._images.get(pub)
+        image = self._images.get(publisher)
         streams = image.streams.values() if image is not None else ()
         return max(
             (stream.loss_timeout_ns() for stream in streams), default=_DEFAULT_LOSS_TIMEOUT_NS
@@ -258,7 +260,7 @@ class Inbound(ABC):
         missing = (stream.missing.get(extended_seq) for stream in image.streams.values())
         return any(entry is not None and entry.state is LOST for entry in missing)
 
-    def take_digest(self, digest: Digest, now: Instant) -> None:
+    def on_digest(self, digest: Digest, now: Instant) -> None:
         """Looks for what is missing of what a digest tells of."""
         image = self._images.get(digest.pub)
         if image is None or image.epoch != digest.epoch or not image.streams:

@@ -11,22 +11,22 @@ from penstock.wire.frames.data import Data
 class Admission(Protocol):
     """Congestion control, asked before anything is sent that no application published."""
 
-    def may_ask(self, pub: int, size_bytes: int, *, now: Instant) -> bool:
+    def admit_request(self, publisher: int, size_bytes: int, *, now: Instant) -> bool:
         """Whether a request for messages of this publisher may leave now."""
 
-    def may_repair(self, original: Data, *, now: Instant) -> bool:
+    def admit_repair(self, original: Data, *, now: Instant) -> bool:
         """Whether this message, as it was sent or came, may leave once more."""
 
 
 class Unlimited:
     """Where there is no congestion control."""
 
-    def may_ask(self, pub: int, size_bytes: int, *, now: Instant) -> bool:
+    def admit_request(self, publisher: int, size_bytes: int, *, now: Instant) -> bool:
         """Always."""
-        del pub, size_bytes, now
+        del publisher, size_bytes, now
         return True
 
-    def may_repair(self, original: Data, *, now: Instant) -> bool:
+    def admit_repair(self, original: Data, *, now: Instant) -> bool:
         """Always."""
         del original, now
         return True

@@ -9,8 +9,8 @@ import msgspec
 
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import Duration, Instant
-from penstock.transport.detect.flow_gaps import Lost
-from penstock.transport.detect.loss_detection import Signal
+from penstock.transport.detect.flow_gaps import FlowLoss
+from penstock.transport.detect.loss_detection import ControlFrame
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.repair import Repair
@@ -21,52 +21,52 @@ from penstock.wire.frames.request import Request
 class Identity:
     """Who an endpoint is, and how it encodes."""
 
-    me: int
+    endpoint_id: int
     epoch: int
     encoder: Encoder
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
+class RequestSent(msgspec.Struct, frozen=True, gc=False):
     """For the trace: a request that left."""
 
     request: Request
 
 
-class Answered(msgspec.Struct, frozen=True, gc=False):
+class RepairSent(msgspec.Struct, frozen=True, gc=False):
     """For the trace: a repair that left."""
 
     repair: Repair
 
 
-class Told(msgspec.Struct, frozen=True, gc=False):
+class ControlSent(msgspec.Struct, frozen=True, gc=False):
     """For the trace: a digest that left, or what is said to get one."""
 
-    frame: Signal
+    frame: ControlFrame
 
 
-Said: TypeAlias = Asked | Answered | Told
+FrameSent: TypeAlias = RequestSent | RepairSent | ControlSent
 
 
-class Receiver(Protocol):
+class LocalEndpoint(Protocol):
     """The endpoint."""
 
-    def has_come(self, id_: MessageId) -> bool:
+    def has_received(self, id_: MessageId) -> bool:
         """Whether the message came here."""
 
-    def take_repair(self, frame: Data, now: Instant, *, is_asked: bool) -> bool:
+    def on_repair(self, frame: Data, now: Instant, *, is_requested: bool) -> bool:
         """Takes a message that others had kept; whether it was still missing."""
 
-    def take_digest(self, digest: Digest, now: Instant) -> None:
+    def on_digest(self, digest: Digest, now: Instant) -> None:
         """Looks for what is missing of what a digest tells of."""
 
     def give_up(self, id_: MessageId, now: Instant) -> None:
         """Nobody could repair it."""
 
-    def give_up_unseen(self, lost: Lost, now: Instant) -> None:
+    def give_up_unidentified(self, loss: FlowLoss, now: Instant) -> None:
         """So many messages nobody could repair, of which it is not known which they were."""
 
-    def loss_wait_ns(self, pub: int) -> Duration:
+    def loss_timeout_ns(self, publisher: int) -> Duration:
         """How long after another a message of this publisher may come that left before it."""
 
-    def tell(self, fact: Said) -> None:
+    def record_sent(self, fact: FrameSent) -> None:
         """For the trace."""

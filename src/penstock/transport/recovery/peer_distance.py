@@ -17,15 +17,15 @@ from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, 
 from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
 from penstock.wire.serial import distance
 
-_RTT_MAX: Final = 10 * SECOND
-_HINT_MIN: Final = MILLISECOND
-_HINT_MAX: Final = SECOND
+_RTT_MAX_NS: Final = 10 * SECOND
+_HINT_MIN_NS: Final = MILLISECOND
+_HINT_MAX_NS: Final = SECOND
 
 
-class Distances:
+class PeerDistances:
     """From one node to those it heard."""
 
-    __slots__ = ("_default_ns", "_peers", "_peers_max", "forgotten", "refused")
+    __slots__ = ("_default_ns", "_peers", "_peers_max", "evicted", "rejected_echoes")
 
     def __init__(self, default_ns: Duration = 100 * MILLISECOND, *, peers_max: int = 4_096) -> None:
         if default_ns <= 0 or peers_max < 1:
@@ -34,15 +34,15 @@ class Distances:
         self._peers_max: Final = peers_max
         self._peers: Final[OrderedDict[int, _Peer]] = OrderedDict()
         # Peers that had to go, and echoes that cannot be.
-        self.forgotten = 0
-        self.refused = 0
+        self.evicted = 0
+        self.rejected_echoes = 0
 
     @property
-    def count(self) -> int:
+    def peer_count(self) -> int:
         """How many distinct peers were heard, as far as they are remembered: G."""
         return len(self._peers)
 
-    def of(self, peer: int) -> Duration:
+    def distance_ns(self, peer: int) -> Duration:
         """As measured; else as hinted; else the default."""
         known = self._peers.get(peer)
         if known is None:
@@ -51,35 +51,35 @@ class Distances:
             return known.measured_ns
         return self._default_ns if known.hinted_ns is None else known.hinted_ns
 
-    def heard(self, peer: int) -> None:
+    def on_peer(self, peer: int) -> None:
         """Something came from it."""
-        self._peer(peer)
+        self._get_or_add(peer)
 
-    def hint(self, peer: int, distance_ns: Duration) -> None:
+    def on_hint(self, peer: int, distance_ns: Duration) -> None:
         """What holds until an echo comes; what cannot be is told by clocks that differ."""
-        known = self._peer(peer)
-        if 0 <= distance_ns <= _HINT_MAX:
-            known.hinted_ns = _smoothed(known.hinted_ns, max(distance_ns, _HINT_MIN))
+        known = self._get_or_add(peer)
+        if 0 <= distance_ns <= _HINT_MAX_NS:
+            known.hinted_ns = _smoothed(known.hinted_ns, max(distance_ns, _HINT_MIN_NS))
 
     def on_echo(self, peer: int, sent_us32: int, hold_ns: Duration, *, now: Instant) -> bool:
         """Our stamp came back, after it was held so long; False if that cannot be."""
         # Stamps wrap after 71 minutes: one of up to half that age is told from one of the future.
-        away_us = distance(stamp_us(now, ECHO_STAMP_BITS), sent_us32, ECHO_STAMP_BITS)
-        rtt_ns = away_us * MICROSECOND - hold_ns
-        if hold_ns < 0 or not 0 <= rtt_ns <= _RTT_MAX:
-            self.refused += 1
+        elapsed_us = distance(stamp_us(now, ECHO_STAMP_BITS), sent_us32, ECHO_STAMP_BITS)
+        rtt_ns = elapsed_us * MICROSECOND - hold_ns
+        if hold_ns < 0 or not 0 <= rtt_ns <= _RTT_MAX_NS:
+            self.rejected_echoes += 1
             return False
-        known = self._peer(peer)
+        known = self._get_or_add(peer)
         # Stamps tell nothing shorter; and who waits for no time at all never gets on.
         known.measured_ns = _smoothed(known.measured_ns, max(MICROSECOND, rtt_ns // 2))
         return True
 
-    def _peer(self, peer: int) -> _Peer:
+    def _get_or_add(self, peer: int) -> _Peer:
         known = self._peers.get(peer)
         if known is None:
             if len(self._peers) >= self._peers_max:
                 self._peers.popitem(last=False)
-                self.forgotten += 1
+                self.evicted += 1
             known = self._peers[peer] = _Peer()
         else:
             self._peers.move_to_end(peer)
@@ -94,6 +94,6 @@ class _Peer:
         self.hinted_ns: Duration | None = None
 
 
-def _smoothed(before_ns: Duration | None, sample_ns: Duration) -> Duration:
+def _smoothed(previous_ns: Duration | None, sample_ns: Duration) -> Duration:
     """A quarter of the way to the new one; the first as it is."""
-    return sample_ns if before_ns is None else (3 * before_ns + sample_ns + 2) // 4
+    return sample_ns if previous_ns is None else (3 * previous_ns + sample_ns + 2) // 4

@@ -22,11 +22,11 @@ from msgspec.structs import replace
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant
 from penstock.kernel.timers import Timers
-from penstock.transport.detect.flow_numbers import tracked_of
+from penstock.transport.detect.flow_numbers import tracked_flow_tags
 from penstock.transport.recovery.admission import Budget
-from penstock.transport.recovery.cache import Caches
-from penstock.transport.recovery.peer_distance import Distances
-from penstock.transport.recovery.request_timers import Adaptive, hold_down_ns
+from penstock.transport.recovery.cache import RepairCache
+from penstock.transport.recovery.peer_distance import PeerDistances
+from penstock.transport.recovery.request_timers import AdaptiveTimer, hold_down_ns
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire import size_of
 from penstock.wire.frames.data import Data, MessageId
@@ -38,28 +38,36 @@ from penstock.wire.quantise import ECHO_STAMP_BITS, delta_ns, hold_100us
 _ECHO_MASK: Final = (1 << ECHO_STAMP_BITS) - 1
 # Who asks for one message while it is about to be sent: more are not remembered.
 _REQUESTERS_MAX: Final = 1_024
-_POSTPONED: Final = 20 * MILLISECOND
+_POSTPONE_NS: Final = 20 * MILLISECOND
 _SMOOTHING: Final = 1 / 8
 # As a rule only one asks, if on average no more do than these; until that is known, several do:
 # those who left it to who asked wait long for what went to that one alone.
-_ALONE: Final = 1.05
-_ASKERS_BEGIN: Final = 2.0
+_SINGLE_REQUESTER_MEAN_MAX: Final = 1.05
+_INITIAL_MEAN_REQUESTERS: Final = 2.0
 
 
-class Answer:
+class PendingRepair:
     """What is about to be sent again, or was."""
 
-    __slots__ = ("first_ns", "frame", "id", "is_ours", "repairs", "requesters", "since_ns")
+    __slots__ = (
+        "first_repair_ns",
+        "frame",
+        "id",
+        "is_designated",
+        "repair_count",
+        "requested_ns",
+        "requesters",
+    )
 
-    def __init__(self, id_: MessageId, frame: Data, now: Instant, *, is_ours: bool) -> None:
+    def __init__(self, id_: MessageId, frame: Data, now: Instant, *, is_designated: bool) -> None:
         self.id: Final = id_
         self.frame: Final = frame
         # Whether we were named, so that nobody else is about to answer.
-        self.is_ours: Final = is_ours
-        self.since_ns: Final = now
+        self.is_designated: Final = is_designated
+        self.requested_ns: Final = now
         # How many answered, we among them, and when the first did.
-        self.repairs = 0
-        self.first_ns: Instant = now
+        self.repair_count = 0
+        self.first_repair_ns: Instant = now
         # Who asked: their stamp, and when it came.
         self.requesters: Final[dict[int, tuple[int, Instant]]] = {}
 
@@ -69,140 +77,142 @@ class Repairer:
 
     def __init__(
         self,
-        me: int,
+        endpoint_id: int,
         settings: RecoverySettings,
-        caches_of: Callable[[int], Caches],
-        distances: Distances,
+        cache_for: Callable[[int], RepairCache],
+        distances: PeerDistances,
         *,
         draw: Callable[[], float],
         send: Callable[[Repair, Instant], bool],
     ) -> None:
-        self._me: Final = me
+        self._endpoint_id: Final = endpoint_id
         self._settings: Final = settings
         # By publisher.
-        self._caches_of: Final = caches_of
+        self._cache_for: Final = cache_for
         self._distances: Final = distances
         self._draw: Final = draw
         self._send: Final = send
         self._budget: Final = Budget(settings.repairs_mps)
-        self._adaptive: Final = Adaptive(settings.timers, to_answer=True)
-        self._answers: Final[dict[MessageId, Answer]] = {}
+        self._adaptive_timer: Final = AdaptiveTimer(settings.timers, for_repairs=True)
+        self._pending: Final[dict[MessageId, PendingRepair]] = {}
         # Those of which a repair was sent or heard, until nobody else can send one.
-        self._answered: Final[OrderedDict[MessageId, Answer]] = OrderedDict()
+        self._completed: Final[OrderedDict[MessageId, PendingRepair]] = OrderedDict()
         # Until when requests were sent before a repair came: of all, or of one.
-        self._held_down: Final[OrderedDict[MessageId | tuple[MessageId, int], Instant]] = (
+        self._hold_downs: Final[OrderedDict[MessageId | tuple[MessageId, int], Instant]] = (
             OrderedDict()
         )
         # Who named us, and for what, of late.
-        self._asked_us: Final[OrderedDict[tuple[MessageId, int], None]] = OrderedDict()
+        self._designations: Final[OrderedDict[tuple[MessageId, int], None]] = OrderedDict()
         # How many ask for a message, on average.
-        self._askers = _ASKERS_BEGIN
+        self._mean_requesters = _INITIAL_MEAN_REQUESTERS
         # Of the last messages sent again, how many asked for each.
-        self._asked_for: Final[OrderedDict[MessageId, int]] = OrderedDict()
+        self._request_counts: Final[OrderedDict[MessageId, int]] = OrderedDict()
         # Those of them that nobody but who asked got.
-        self._alone: Final[set[MessageId]] = set()
+        self._unicast_only: Final[set[MessageId]] = set()
         self.timers: Final[Timers[MessageId]] = Timers()
         self.overflow = 0
 
     def __len__(self) -> int:
-        return len(self._answers)
+        return len(self._pending)
 
     def on_request(self, request: Request, now: Instant) -> None:
         """Somebody lost a message that came here, or was published here."""
         id_, requester = request.id, request.requester
         # Who asks us alone, and again, has waited for as long as an answer takes.
-        insists = request.first == self._me and (id_, requester) in self._asked_us
-        if request.first == self._me:
-            self._remember(id_, requester)
-        if self._is_held_down(id_, requester, now) and not insists:
+        is_repeated = request.first == self._endpoint_id and (id_, requester) in self._designations
+        if request.first == self._endpoint_id:
+            self._record_designation(id_, requester)
+        if self._is_held_down(id_, requester, now) and not is_repeated:
             return
-        answer = self._answers.get(id_)
-        if answer is not None:
-            if len(answer.requesters) < _REQUESTERS_MAX:
-                answer.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
+        pending = self._pending.get(id_)
+        if pending is not None:
+            if len(pending.requesters) < _REQUESTERS_MAX:
+                pending.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
             return
-        distance_ns = self._distances.of(requester)
-        frame = self._caches_of(id_.pub).get(
+        distance_ns = self._distances.distance_ns(requester)
+        frame = self._cache_for(id_.pub).get(
             id_,
             age_ns=delta_ns(request.age_100us),
             delay_ns=delta_ns(request.delay_100us),
             distance_ns=distance_ns,
             now=now,
         )
-        if frame is None or (request.first is not None and request.first != self._me):
+        if frame is None or (request.first is not None and request.first != self._endpoint_id):
             return
-        if len(self._answers) >= self._settings.answers_max:
+        if len(self._pending) >= self._settings.answers_max:
             self.overflow += 1
             return
         # Others did not hear that we answered one alone, and think that we do not.
-        is_ours = request.first == self._me or id_ in self._alone
-        answer = self._answers[id_] = Answer(id_, frame, now, is_ours=is_ours)
-        answer.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
-        if answer.is_ours:
-            self.ring(id_, now)
+        is_designated = request.first == self._endpoint_id or id_ in self._unicast_only
+        pending = self._pending[id_] = PendingRepair(id_, frame, now, is_designated=is_designated)
+        pending.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
+        if pending.is_designated:
+            self.on_timer(id_, now)
             return
         self._adapt(now)
-        wait_ns = self._adaptive.wait_ns(distance_ns, group=self._group, draw=self._draw())
+        wait_ns = self._adaptive_timer.wait_ns(
+            distance_ns, group_size=self._group_size, draw=self._draw()
+        )
         self.timers.set(id_, now + wait_ns)
 
-    def _remember(self, id_: MessageId, requester: int) -> None:
-        self._asked_us[id_, requester] = None
-        while len(self._asked_us) > self._settings.answers_max:
-            self._asked_us.popitem(last=False)
+    def _record_designation(self, id_: MessageId, requester: int) -> None:
+        self._designations[id_, requester] = None
+        while len(self._designations) > self._settings.answers_max:
+            self._designations.popitem(last=False)
 
     def on_repair(self, repair: Repair, now: Instant) -> None:
         """Somebody else answers, to all."""
         id_ = repair.original.id
-        self._caches_of(id_.pub).on_repair(id_.pub, own=False)
+        self._cache_for(id_.pub).on_repair(id_.pub, is_own=False)
         if repair.to is None:
-            answer = self._answers.pop(id_, None)
-            if answer is not None:
+            pending = self._pending.pop(id_, None)
+            if pending is not None:
                 self.timers.cancel(id_)
-            self._count_repair(id_, answer, now)
-            self._hold_down(id_, self._distances.of(repair.requester), now)
+            self._count_repair(id_, pending, now)
+            self._hold_down(id_, self._distances.distance_ns(repair.requester), now)
 
-    def ring(self, id_: MessageId, now: Instant) -> None:
+    def on_timer(self, id_: MessageId, now: Instant) -> None:
         """Nobody else was quicker."""
-        answer = self._answers[id_]
-        repair = self._repair(answer, now)
+        pending = self._pending[id_]
+        repair = self._build_repair(pending, now)
         if repair is None:
-            del self._answers[id_]
+            del self._pending[id_]
             return
         if not self._budget.take(now) or not self._send(repair, now):
             # All that there is no room for try again together, the oldest first.
-            self.timers.set(id_, (now // _POSTPONED + 1) * _POSTPONED)
+            self.timers.set(id_, (now // _POSTPONE_NS + 1) * _POSTPONE_NS)
             return
-        del self._answers[id_]
+        del self._pending[id_]
         self.timers.cancel(id_)
-        self._caches_of(id_.pub).on_repair(id_.pub, own=True)
-        self._count_askers(answer, is_alone=repair.to is not None)
+        self._cache_for(id_.pub).on_repair(id_.pub, is_own=True)
+        self._count_requesters(pending, is_unicast=repair.to is not None)
         key = id_ if repair.to is None else (id_, repair.to)
-        self._hold_down(key, self._distances.of(repair.requester), now)
-        if not answer.is_ours:
-            self._count_repair(id_, answer, now)
+        self._hold_down(key, self._distances.distance_ns(repair.requester), now)
+        if not pending.is_designated:
+            self._count_repair(id_, pending, now)
 
     @property
-    def _group(self) -> int:
-        return max(self._settings.group_min, self._distances.count)
+    def _group_size(self) -> int:
+        return max(self._settings.group_min, self._distances.peer_count)
 
-    def _repair(self, answer: Answer, now: Instant) -> Repair | None:
+    def _build_repair(self, pending: PendingRepair, now: Instant) -> Repair | None:
         """For the one who asked last, or all; None if it does not fit a frame."""
-        requester, (echo_ts_us, asked_ns) = next(reversed(answer.requesters.items()))
+        requester, (echo_ts_us, requested_ns) = next(reversed(pending.requesters.items()))
         # Records and what was said of congestion are of when it was sent first.
         original = replace(
-            answer.frame,
+            pending.frame,
             record=EMPTY_RECORD,
             echo=None,
             literal=False,
-            flows=tracked_of(answer.frame),
+            flows=tracked_flow_tags(pending.frame),
         )
         repair = Repair(
             original=original,
-            repairer=self._me,
+            repairer=self._endpoint_id,
             requester=requester,
             echo_ts_us=echo_ts_us,
-            hold_100us=hold_100us(now - asked_ns),
-            to=requester if self._is_for_one(answer) else None,
+            hold_100us=hold_100us(now - requested_ns),
+            to=requester if self._is_unicast(pending) else None,
         )
         try:
             size_of(repair)
@@ -211,61 +221,63 @@ class Repairer:
             return None
         return repair
 
-    def _is_for_one(self, answer: Answer) -> bool:
-        asked = len(answer.requesters) + self._asked_for.get(answer.id, 0)
-        if asked > 1 or self._settings.reply == "publish":
+    def _is_unicast(self, pending: PendingRepair) -> bool:
+        request_count = len(pending.requesters) + self._request_counts.get(pending.id, 0)
+        if request_count > 1 or self._settings.reply == "publish":
             return False
         # What others do not hear they cannot leave to us.
-        return self._settings.reply == "unicast" or (answer.is_ours and self._askers <= _ALONE)
+        return self._settings.reply == "unicast" or (
+            pending.is_designated and self._mean_requesters <= _SINGLE_REQUESTER_MEAN_MAX
+        )
 
-    def _count_askers(self, answer: Answer, *, is_alone: bool) -> None:
+    def _count_requesters(self, pending: PendingRepair, *, is_unicast: bool) -> None:
         """One who asks after others were answered is one more for the same message."""
-        before = self._asked_for.get(answer.id, 0)
-        count = self._asked_for[answer.id] = before + len(answer.requesters)
-        if not before:
-            self._askers += _SMOOTHING * (count - self._askers)
+        previous = self._request_counts.get(pending.id, 0)
+        count = self._request_counts[pending.id] = previous + len(pending.requesters)
+        if not previous:
+            self._mean_requesters += _SMOOTHING * (count - self._mean_requesters)
         else:
-            self._askers += _SMOOTHING * (count - before)
-        if is_alone:
-            self._alone.add(answer.id)
+            self._mean_requesters += _SMOOTHING * (count - previous)
+        if is_unicast:
+            self._unicast_only.add(pending.id)
         else:
-            self._alone.discard(answer.id)
-        while len(self._asked_for) > self._settings.answers_max:
-            self._alone.discard(self._asked_for.popitem(last=False)[0])
+            self._unicast_only.discard(pending.id)
+        while len(self._request_counts) > self._settings.answers_max:
+            self._unicast_only.discard(self._request_counts.popitem(last=False)[0])
 
-    def _count_repair(self, id_: MessageId, answer: Answer | None, now: Instant) -> None:
+    def _count_repair(self, id_: MessageId, pending: PendingRepair | None, now: Instant) -> None:
         """One more answered what we were to answer, or did; it was us, or another."""
-        answer = self._answered.setdefault(id_, answer) if answer else self._answered.get(id_)
-        if answer is None:
+        pending = self._completed.setdefault(id_, pending) if pending else self._completed.get(id_)
+        if pending is None:
             return
-        answer.first_ns = answer.first_ns if answer.repairs else now
-        answer.repairs += 1
-        while len(self._answered) > self._settings.answers_max:
-            self._answered.popitem(last=False)
+        pending.first_repair_ns = pending.first_repair_ns if pending.repair_count else now
+        pending.repair_count += 1
+        while len(self._completed) > self._settings.answers_max:
+            self._completed.popitem(last=False)
 
     def _adapt(self, now: Instant) -> None:
         """To those messages that all have been answered who could, however often."""
-        while self._answered:
-            id_, answer = next(iter(self._answered.items()))
-            if now < self._held_down.get(id_, 0):
+        while self._completed:
+            id_, completed = next(iter(self._completed.items()))
+            if now < self._hold_downs.get(id_, 0):
                 return
-            del self._answered[id_]
-            rtt_ns = max(1, 2 * self._distances.of(next(iter(answer.requesters))))
-            self._adaptive.on_cycle(
-                answer.repairs - 1,
-                (answer.first_ns - answer.since_ns) / rtt_ns,
+            del self._completed[id_]
+            rtt_ns = max(1, 2 * self._distances.distance_ns(next(iter(completed.requesters))))
+            self._adaptive_timer.on_cycle(
+                completed.repair_count - 1,
+                (completed.first_repair_ns - completed.requested_ns) / rtt_ns,
                 is_closest=False,
-                group=self._group,
+                group_size=self._group_size,
             )
 
     def _is_held_down(self, id_: MessageId, requester: int, now: Instant) -> bool:
-        held_down = self._held_down
-        return now < held_down.get(id_, 0) or now < held_down.get((id_, requester), 0)
+        hold_downs = self._hold_downs
+        return now < hold_downs.get(id_, 0) or now < hold_downs.get((id_, requester), 0)
 
     def _hold_down(
         self, key: MessageId | tuple[MessageId, int], distance_ns: int, now: Instant
     ) -> None:
-        self._held_down[key] = now + hold_down_ns(distance_ns)
-        self._held_down.move_to_end(key)
-        while len(self._held_down) > self._settings.answers_max:
-            self._held_down.popitem(last=False)
+        self._hold_downs[key] = now + hold_down_ns(distance_ns)
+        self._hold_downs.move_to_end(key)
+        while len(self._hold_downs) > self._settings.answers_max:
+            self._hold_downs.popitem(last=False)

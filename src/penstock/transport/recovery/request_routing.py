@@ -18,23 +18,23 @@ from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry
 
-_PUBLISHER: Final = "penstock.pub"
-_SCOPE: Final = "penstock.scope"
+_PUBLISHER_ATTRIBUTE: Final = "penstock.pub"
+_SCOPE_ATTRIBUTE: Final = "penstock.scope"
 
 
-class Routing:
+class RequestRouting:
     """Of one endpoint's requests, and of its offers to answer others'."""
 
-    __slots__ = ("_encoder", "_names_publisher", "_scope")
+    __slots__ = ("_adds_publisher", "_encoder", "_scope")
 
     def __init__(self, encoder: Encoder, settings: RecoverySettings) -> None:
         self._encoder: Final = encoder
-        self._names_publisher: Final = settings.publisher_answers
+        self._adds_publisher: Final = settings.publisher_answers
         self._scope: Final = (
-            None if settings.scope is None else Constraint(_SCOPE, Op.EQ, settings.scope)
+            None if settings.scope is None else Constraint(_SCOPE_ATTRIBUTE, Op.EQ, settings.scope)
         )
 
-    def bits_of(self, loss: Loss) -> int | None:
+    def bloom_for(self, loss: Loss) -> int | None:
         """For a request; None if what is known of the message routes nothing."""
         encoder = self._encoder
         entry = None if loss.glimpse is None else loss.glimpse.entry
@@ -44,35 +44,40 @@ class Routing:
             bits = entry.bloom
         else:
             return None
-        return bits | self._added(loss.id.pub)
+        return bits | self._extra_bits(loss.id.pub)
 
-    def is_of(self, bits: int, frame: Data) -> bool:
+    def could_be(self, bloom: int, frame: Data) -> bool:
         """Whether a request routed by these could have been for this message."""
-        return not bits & ~(self._encoder.message_bits(frame.message) | self._added(frame.pub))
+        return not bloom & ~(
+            self._encoder.message_bits(frame.message) | self._extra_bits(frame.pub)
+        )
 
-    def _added(self, pub: int) -> int:
+    def _extra_bits(self, publisher: int) -> int:
         """What is not of the message."""
         bits = 0
         if self._scope is not None:
             bits |= self._encoder.filter_bits(Filter([self._scope]))
-        if self._names_publisher:
-            bits |= self._encoder.filter_bits(Filter([_of_publisher(pub)]))
+        if self._adds_publisher:
+            bits |= self._encoder.filter_bits(Filter([_publisher_constraint(publisher)]))
         return bits
 
-    def offer(self, predicate: Predicate) -> Predicate:
+    def request_filter(self, predicate: Predicate) -> Predicate:
         """Asks for the requests of those who lost what it matches."""
         if self._scope is None:
             return predicate
         # One constraint less is asked of a filter that has no room: it offers more, not less.
-        most = CONSTRAINTS_MAX - 1
+        constraints_max = CONSTRAINTS_MAX - 1
         return Predicate(
-            [Filter([*own.constraints[:most], self._scope]) for own in predicate.filters]
+            [
+                Filter([*filter_.constraints[:constraints_max], self._scope])
+                for filter_ in predicate.filters
+            ]
         )
 
-    def own_offer(self, pub: int) -> Predicate:
+    def own_request_filter(self, publisher: int) -> Predicate:
         """Asks for the requests of those who lost what is published here."""
-        return self.offer(Predicate([Filter([_of_publisher(pub)])]))
+        return self.request_filter(Predicate([Filter([_publisher_constraint(publisher)])]))
 
 
-def _of_publisher(pub: int) -> Constraint:
-    return Constraint(_PUBLISHER, Op.EQ, f"{pub:016x}")
+def _publisher_constraint(publisher: int) -> Constraint:
+    return Constraint(_PUBLISHER_ATTRIBUTE, Op.EQ, f"{publisher:016x}")

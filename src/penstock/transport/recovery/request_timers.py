@@ -27,16 +27,16 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Duration, Instant
 
 _SMOOTHING: Final = 1 / 4
-_GROUP_MIN: Final = 2
+_GROUP_SIZE_MIN: Final = 2
 # What is aimed at: fewer duplicates than one, within a round trip.
 _DUPLICATES_HIGH: Final = 1.0
 _DUPLICATES_LOW: Final = 0.9
 _DUPLICATES_RARE: Final = 0.25
 _DELAY_HIGH_RTTS: Final = 1.0
-_FARTHER: Final = 1.5
-_HOLD_DOWN: Final = 3
+_FARTHER_RATIO: Final = 1.5
+_HOLD_DOWN_DISTANCES: Final = 3
 # Distances until who is asked to answer at once has answered: there and back, and a little.
-_ANSWERED: Final = 2.5
+_DESIGNATED_REPLY_DISTANCES: Final = 2.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +70,16 @@ class TimerSettings:
             raise UsageError(f"rounds_max lies within 1 and 16, not {self.rounds_max}")
 
 
-class Adaptive:
+class AdaptiveTimer:
     """C1 and C2 of one publisher; or D1 and D2, when made to answer."""
 
     __slots__ = (
         "_delay_rtts",
         "_duplicates",
         "_first",
-        "_to_answer",
+        "_for_repairs",
         "_width",
-        "crowd",
+        "effective_group_size",
         "settings",
     )
 
@@ -87,17 +87,17 @@ class Adaptive:
         self,
         settings: TimerSettings,
         *,
-        to_answer: bool = False,
-        begin: tuple[float, float] | None = None,
+        for_repairs: bool = False,
+        initial: tuple[float, float] | None = None,
     ) -> None:
         self.settings: Final = settings
-        self._to_answer: Final = to_answer
+        self._for_repairs: Final = for_repairs
         # None until there is something to adapt to, and D is log₁₀ G: that may grow before.
         self._first: float | None = None
         self._width: float | None = None
-        if begin is not None:
-            self._first, self._width = begin
-        elif to_answer:
+        if initial is not None:
+            self._first, self._width = initial
+        elif for_repairs:
             self._first, self._width = settings.answer_first, settings.answer_width
         else:
             self._first, self._width = settings.ask_first, settings.ask_width
@@ -105,41 +105,49 @@ class Adaptive:
         self._duplicates: float | None = None
         self._delay_rtts = 0.0
         # As many as the law is for, where that is known better than by the size of the group.
-        self.crowd: float | None = None
+        self.effective_group_size: float | None = None
 
-    def interval(self, group: int) -> tuple[float, float]:
+    def interval(self, group_size: int) -> tuple[float, float]:
         """`first` and `width`, in distances."""
-        settings, group = self.settings, max(_GROUP_MIN, group)
-        size = log10(group)
-        first_max = max(settings.first_min, size) if self._to_answer else settings.first_max
-        first = size if self._first is None else self._first
-        width = size if self._width is None else self._width
+        settings, group_size = self.settings, max(_GROUP_SIZE_MIN, group_size)
+        log_size = log10(group_size)
+        first_max = max(settings.first_min, log_size) if self._for_repairs else settings.first_max
+        first = log_size if self._first is None else self._first
+        width = log_size if self._width is None else self._width
         return (
             min(max(first, settings.first_min), first_max),
-            max(min(width, group), settings.width_min),
+            max(min(width, group_size), settings.width_min),
         )
 
     def wait_ns(
-        self, distance_ns: Duration, *, group: int, draw: float, round_: int = 0
+        self, distance_ns: Duration, *, group_size: int, draw: float, round_: int = 0
     ) -> Duration:
         """From now until one asks or answers; twice as long in each further round."""
-        first, width = self.interval(group)
+        first, width = self.interval(group_size)
         is_uniform = self.settings.law == "uniform"
-        crowd = max(_GROUP_MIN, group) if self.crowd is None else self.crowd
-        drawn = width * draw if is_uniform or crowd <= 1 else backoff(width, crowd, draw)
-        return round((first + drawn) * distance_ns) << round_
+        effective_size = (
+            max(_GROUP_SIZE_MIN, group_size)
+            if self.effective_group_size is None
+            else self.effective_group_size
+        )
+        random_part = (
+            width * draw
+            if is_uniform or effective_size <= 1
+            else random_backoff(width, effective_size, draw)
+        )
+        return round((first + random_part) * distance_ns) << round_
 
-    def mean_wait_ns(self, distance_ns: Duration, *, group: int) -> Duration:
+    def mean_wait_ns(self, distance_ns: Duration, *, group_size: int) -> Duration:
         """(C1 + C2/2)·d, as requests tell it, whichever the law."""
-        first, width = self.interval(group)
+        first, width = self.interval(group_size)
         return round((first + width / 2) * distance_ns)
 
-    def on_sent_first(self, *, group: int) -> None:
+    def on_sent_first(self, *, group_size: int) -> None:
         """We did it before anyone else: next time a little earlier, so that it is us again."""
-        self._move(-0.1, 0, group)
+        self._adjust(-0.1, 0, group_size)
 
     def on_cycle(
-        self, duplicates: float, delay_rtts: float, *, is_closest: bool, group: int
+        self, duplicates: float, delay_rtts: float, *, is_closest: bool, group_size: int
     ) -> None:
         """One message is done with; others did the same as we so often, the first so late.
 
@@ -151,42 +159,48 @@ class Adaptive:
         else:
             self._duplicates += _SMOOTHING * (duplicates - self._duplicates)
             self._delay_rtts += _SMOOTHING * (delay_rtts - self._delay_rtts)
-        self._move(*change(self._duplicates, self._delay_rtts, is_closest), group)
+        self._adjust(*srm_adjustment(self._duplicates, self._delay_rtts, is_closest), group_size)
 
-    def _move(self, by_first: float, by_width: float, group: int) -> None:
-        first, width = self.interval(group)
-        self._first, self._width = first + by_first, width + by_width
-        self._first, self._width = self.interval(group)
+    def _adjust(self, first_change: float, width_change: float, group_size: int) -> None:
+        first, width = self.interval(group_size)
+        self._first, self._width = first + first_change, width + width_change
+        self._first, self._width = self.interval(group_size)
 
 
-class Asking:
+class RequestTimer:
     """When to ask for one lost message, how often yet, and when to give it up."""
 
-    __slots__ = ("_adaptive", "_distance_ns", "_ignore_until", "due_at", "round_")
+    __slots__ = ("_adaptive_timer", "_distance_ns", "_ignore_until", "due_at", "round_")
 
     def __init__(
-        self, adaptive: Adaptive, distance_ns: Duration, *, group: int, draw: float, now: Instant
+        self,
+        adaptive_timer: AdaptiveTimer,
+        distance_ns: Duration,
+        *,
+        group_size: int,
+        draw: float,
+        now: Instant,
     ) -> None:
-        self._adaptive: Final = adaptive
+        self._adaptive_timer: Final = adaptive_timer
         self._distance_ns = distance_ns
         self.round_ = 0
         self._ignore_until: Instant | None = None
-        self.due_at: Instant = now + self._wait_ns(group, draw)
+        self.due_at: Instant = now + self._wait_ns(group_size, draw)
 
     @property
-    def is_over(self) -> bool:
+    def is_expired(self) -> bool:
         """Whether, when it is due, it is given up instead of asked for again."""
-        return self.round_ >= self._adaptive.settings.rounds_max
+        return self.round_ >= self._adaptive_timer.settings.rounds_max
 
-    def on_asked(
+    def on_request(
         self,
         *,
         by_other: bool,
-        group: int,
+        group_size: int,
         draw: float,
         now: Instant,
         round_: int = -1,
-        is_named: bool = False,
+        is_designated: bool = False,
     ) -> bool:
         """Somebody asked, we or another: waits anew, unless it did so just now.
 
@@ -201,34 +215,36 @@ class Asking:
         if by_other and self._ignore_until is not None and now <= self._ignore_until:
             if round_ < self.round_:
                 return False
-            self.due_at = now + self._wait_ns(group, draw)
+            self.due_at = now + self._wait_ns(group_size, draw)
             return True
-        self.round_ = min(self.round_ + 1, self._adaptive.settings.rounds_max)
-        wait_ns = self._wait_ns(group, draw)
-        if is_named:
-            answered_ns = round(_ANSWERED * self._distance_ns)
-            wait_ns = max(wait_ns, answered_ns) if by_other else answered_ns << self.round_ - 1
+        self.round_ = min(self.round_ + 1, self._adaptive_timer.settings.rounds_max)
+        wait_ns = self._wait_ns(group_size, draw)
+        if is_designated:
+            reply_ns = round(_DESIGNATED_REPLY_DISTANCES * self._distance_ns)
+            wait_ns = max(wait_ns, reply_ns) if by_other else reply_ns << self.round_ - 1
         self.due_at = now + wait_ns
         self._ignore_until = now + wait_ns // 2
         return True
 
-    def is_far(self, distance_ns: Duration) -> None:
+    def extend_to(self, distance_ns: Duration) -> None:
         """Who is asked from now on may be so far away: as much longer it is waited."""
         self._distance_ns = max(self._distance_ns, distance_ns)
 
-    def _wait_ns(self, group: int, draw: float) -> Duration:
+    def _wait_ns(self, group_size: int, draw: float) -> Duration:
         # After the last round one waits for an answer only, and not longer than before it.
-        round_ = min(self.round_, self._adaptive.settings.rounds_max - 1)
-        return self._adaptive.wait_ns(self._distance_ns, group=group, draw=draw, round_=round_)
+        round_ = min(self.round_, self._adaptive_timer.settings.rounds_max - 1)
+        return self._adaptive_timer.wait_ns(
+            self._distance_ns, group_size=group_size, draw=draw, round_=round_
+        )
 
 
-def backoff(longest: float, group: float, draw: float) -> float:
+def random_backoff(longest: float, group_size: float, draw: float) -> float:
     """RFC 5401's: of `group` who draw, few get much less than the longest."""
     # λ = ln G + 1, so e^λ = e·G.
-    return longest * log1p(draw * (e * group - 1)) / (log(group) + 1)
+    return longest * log1p(draw * (e * group_size - 1)) / (log(group_size) + 1)
 
 
-def change(duplicates: float, delay_rtts: float, is_closest: bool) -> tuple[float, float]:
+def srm_adjustment(duplicates: float, delay_rtts: float, is_closest: bool) -> tuple[float, float]:
     """What ns-2 adds to `first` and to `width`, given how it was on average."""
     if is_closest:
         return 0, -0.1
@@ -244,9 +260,9 @@ def change(duplicates: float, delay_rtts: float, is_closest: bool) -> tuple[floa
 
 def is_much_farther(other_ns: Duration, own_ns: Duration) -> bool:
     """Whether another who did the same is so far away that we are the closest."""
-    return other_ns > _FARTHER * own_ns
+    return other_ns > _FARTHER_RATIO * own_ns
 
 
 def hold_down_ns(distance_ns: Duration) -> Duration:
     """For so long after a repair, requests for the same message were sent before it came."""
-    return _HOLD_DOWN * distance_ns
+    return _HOLD_DOWN_DISTANCES * distance_ns

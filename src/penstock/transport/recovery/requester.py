@@ -24,8 +24,8 @@ from typing import Final
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.kernel.timers import Timers
 from penstock.transport.recovery.admission import Budget
-from penstock.transport.recovery.peer_distance import Distances
-from penstock.transport.recovery.request_timers import Adaptive, Asking, is_much_farther
+from penstock.transport.recovery.peer_distance import PeerDistances
+from penstock.transport.recovery.request_timers import AdaptiveTimer, RequestTimer, is_much_farther
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire.frames.data import MessageId
 from penstock.wire.frames.request import Request
@@ -33,71 +33,78 @@ from penstock.wire.quantise import delta_100us, stamp_us
 
 _PUBLISHERS_MAX: Final = 4_096
 # Of the last repairs that one peer sent so many of, it is asked first, if it is that much closer.
-_REPAIRS_SEEN: Final = 8
-_REPAIRS_OFTEN: Final = 6
-_CLOSER: Final = 0.7
-_SILENT: Final = 2
+_RECENT_REPAIRS: Final = 8
+_DESIGNATE_AT_REPAIRS: Final = 6
+_CLOSER_RATIO: Final = 0.7
+_UNANSWERED_MAX: Final = 2
 # C2 where the publisher has said how many there are, and so is there to answer: times their log.
-_WIDTH_OF_LOG: Final = 1.0
+_WIDTH_PER_LOG_SIZE: Final = 1.0
 # Of fewer, most did not lose the same message: they need not draw as if all had.
-_MANY: Final = 4_096
+_LARGE_GROUP_SIZE: Final = 4_096
 # Of one message's requests so many are remembered.
-_HEARD_MAX: Final = 1_000
+_OVERHEARD_MAX: Final = 1_000
 # What there is no budget for is tried again then.
-_POSTPONED: Final = 50 * MILLISECOND
+_POSTPONE_NS: Final = 50 * MILLISECOND
 
 
-class Wanted:
+class PendingRequest:
     """One lost message."""
 
     __slots__ = (
-        "asked",
-        "asking",
-        "bits",
-        "due_ns",
-        "first_ns",
-        "heard",
+        "bloom",
+        "designators",
+        "detected_ns",
+        "expected_ns",
+        "first_request_ns",
         "id",
-        "is_for_all",
-        "is_named",
-        "is_silent",
-        "namers",
-        "since_ns",
+        "is_designated",
+        "is_open",
+        "is_unanswered",
+        "overheard",
+        "sent",
+        "timer",
     )
 
-    def __init__(self, id_: MessageId, bits: int, due_ns: Instant, now: Instant) -> None:
+    def __init__(self, id_: MessageId, bloom: int, expected_ns: Instant, now: Instant) -> None:
         self.id: Final = id_
         # By what it is routed; and when the message would have come.
-        self.bits: Final = bits
-        self.due_ns: Final = due_ns
-        self.since_ns: Final = now
+        self.bloom: Final = bloom
+        self.expected_ns: Final = expected_ns
+        self.detected_ns: Final = now
         # How often we asked, whom we heard ask and how far away they are; when the first did.
-        self.asked = 0
-        self.heard: Final[list[int]] = []
-        self.first_ns: Instant | None = None
+        self.sent = 0
+        self.overheard: Final[list[int]] = []
+        self.first_request_ns: Instant | None = None
         # Whether all were asked, or anyone was to answer at once; who named the publisher, and
         # whether in vain.
-        self.is_for_all = False
-        self.is_named = False
-        self.namers: Final[set[int]] = set()
-        self.is_silent = False
-        self.asking: Asking
+        self.is_open = False
+        self.is_designated = False
+        self.designators: Final[set[int]] = set()
+        self.is_unanswered = False
+        self.timer: RequestTimer
 
 
-class Source:
+class RequestState:
     """What is known of getting one publisher's messages again."""
 
-    __slots__ = ("adaptive", "epoch", "has_answered", "repairers", "sharers", "unanswered")
+    __slots__ = (
+        "adaptive_timer",
+        "epoch",
+        "group_size",
+        "has_repaired",
+        "recent_repairers",
+        "unanswered",
+    )
 
-    def __init__(self, adaptive: Adaptive) -> None:
-        self.adaptive = adaptive
-        self.repairers: Final[deque[int]] = deque(maxlen=_REPAIRS_SEEN)
+    def __init__(self, adaptive_timer: AdaptiveTimer) -> None:
+        self.adaptive_timer = adaptive_timer
+        self.recent_repairers: Final[deque[int]] = deque(maxlen=_RECENT_REPAIRS)
         # For how many messages in a row the publisher was named, and did not answer.
         self.unanswered = 0
-        self.has_answered = False
+        self.has_repaired = False
         self.epoch: int | None = None
         # How many there are who could lose the same, if the publisher has told.
-        self.sharers: int | None = None
+        self.group_size: int | None = None
 
 
 class Requester:
@@ -105,16 +112,16 @@ class Requester:
 
     def __init__(
         self,
-        me: int,
+        endpoint_id: int,
         settings: RecoverySettings,
-        distances: Distances,
+        distances: PeerDistances,
         *,
         bloom_bytes: int,
         draw: Callable[[], float],
         send: Callable[[Request, Instant], bool],
         give_up: Callable[[MessageId, Instant], None],
     ) -> None:
-        self._me: Final = me
+        self._endpoint_id: Final = endpoint_id
         self._settings: Final = settings
         self._distances: Final = distances
         self._bloom_bytes: Final = bloom_bytes
@@ -122,217 +129,244 @@ class Requester:
         self._send: Final = send
         self._give_up: Final = give_up
         self._budget: Final = Budget(settings.requests_mps)
-        self._wanted: Final[dict[MessageId, Wanted]] = {}
-        self._sources: Final[OrderedDict[int, Source]] = OrderedDict()
+        self._pending: Final[dict[MessageId, PendingRequest]] = {}
+        self._publishers: Final[OrderedDict[int, RequestState]] = OrderedDict()
         self.timers: Final[Timers[MessageId]] = Timers()
         self.overflow = 0
 
     def __contains__(self, id_: MessageId) -> bool:
-        return id_ in self._wanted
+        return id_ in self._pending
 
     def __len__(self) -> int:
-        return len(self._wanted)
+        return len(self._pending)
 
-    def bits_of(self, id_: MessageId) -> int | None:
+    def bloom_for(self, id_: MessageId) -> int | None:
         """By what a message is asked for; None if it is not."""
-        wanted = self._wanted.get(id_)
-        return None if wanted is None else wanted.bits
+        pending = self._pending.get(id_)
+        return None if pending is None else pending.bloom
 
-    def group(self, pub: int) -> int:
+    def group_size(self, publisher: int) -> int:
         """How many there may be who lost the same of a publisher."""
-        source = self._sources.get(pub)
-        told = None if source is None else source.sharers
-        return max(self._settings.group_min if told is None else told, self._distances.count)
+        state = self._publishers.get(publisher)
+        reported_size = None if state is None else state.group_size
+        return max(
+            self._settings.group_min if reported_size is None else reported_size,
+            self._distances.peer_count,
+        )
 
     # What happens.
 
-    def want(
-        self, id_: MessageId, bits: int, due_ns: Instant, now: Instant, *, later_ns: Duration = 0
+    def request(
+        self,
+        id_: MessageId,
+        bloom: int,
+        expected_ns: Instant,
+        now: Instant,
+        *,
+        extra_wait_ns: Duration = 0,
     ) -> None:
         """It is lost; `later_ns` is how much later than else it is asked for."""
-        if id_ in self._wanted:
+        if id_ in self._pending:
             return
-        if len(self._wanted) >= self._settings.wanted_max:
+        if len(self._pending) >= self._settings.wanted_max:
             self.overflow += 1
             self._give_up(id_, now)
             return
-        source = self._source(id_.pub)
-        if source.epoch != id_.epoch:
-            source.epoch, source.unanswered, source.has_answered = id_.epoch, 0, False
-        wanted = Wanted(id_, bits, due_ns, now)
-        wanted.asking = Asking(
-            source.adaptive,
-            self._distances.of(id_.pub),
-            group=self.group(id_.pub),
+        state = self._state(id_.pub)
+        if state.epoch != id_.epoch:
+            state.epoch, state.unanswered, state.has_repaired = id_.epoch, 0, False
+        pending = PendingRequest(id_, bloom, expected_ns, now)
+        pending.timer = RequestTimer(
+            state.adaptive_timer,
+            self._distances.distance_ns(id_.pub),
+            group_size=self.group_size(id_.pub),
             draw=self._draw(),
             now=now,
         )
-        self._wanted[id_] = wanted
-        self.timers.set(id_, wanted.asking.due_at + later_ns)
+        self._pending[id_] = pending
+        self.timers.set(id_, pending.timer.due_at + extra_wait_ns)
 
-    def on_sharers(self, pub: int, sharers: int) -> None:
+    def on_group_size(self, publisher: int, group_size: int) -> None:
         """A publisher says how many listen for its losses: few need not wait as long as many."""
-        source = self._source(pub)
+        state = self._state(publisher)
         timers = self._settings.timers
-        if timers.law == "exponential" and not _is_about(sharers, source.sharers):
+        if timers.law == "exponential" and not _is_similar_size(group_size, state.group_size):
             # What was adapted to was another crowd.
-            source.sharers = sharers
-            width = max(timers.width_min, _WIDTH_OF_LOG * log(max(1, sharers)))
-            source.adaptive = Adaptive(replace(timers, width_min=width, ask_width=width))
-            source.adaptive.crowd = sharers * min(1.0, sharers / _MANY)
+            state.group_size = group_size
+            width = max(timers.width_min, _WIDTH_PER_LOG_SIZE * log(max(1, group_size)))
+            state.adaptive_timer = AdaptiveTimer(replace(timers, width_min=width, ask_width=width))
+            state.adaptive_timer.effective_group_size = group_size * min(
+                1.0, group_size / _LARGE_GROUP_SIZE
+            )
 
     def on_request(self, request: Request, now: Instant) -> None:
         """Somebody else asks."""
-        wanted = self._wanted.get(request.id)
-        if wanted is None or request.requester == self._me:
+        pending = self._pending.get(request.id)
+        if pending is None or request.requester == self._endpoint_id:
             return
-        if len(wanted.heard) < _HEARD_MAX:
-            wanted.heard.append(self._distances.of(request.requester))
-        wanted.first_ns = now if wanted.first_ns is None else wanted.first_ns
-        self._note(wanted, request.requester, request.first)
-        if wanted.asking.on_asked(
+        if len(pending.overheard) < _OVERHEARD_MAX:
+            pending.overheard.append(self._distances.distance_ns(request.requester))
+        pending.first_request_ns = (
+            now if pending.first_request_ns is None else pending.first_request_ns
+        )
+        self._record_request(pending, request.requester, request.first)
+        if pending.timer.on_request(
             by_other=True,
-            group=self.group(request.pub),
+            group_size=self.group_size(request.pub),
             draw=self._draw(),
             now=now,
             round_=request.round,
-            is_named=request.first is not None,
+            is_designated=request.first is not None,
         ):
-            self.timers.set(request.id, wanted.asking.due_at)
+            self.timers.set(request.id, pending.timer.due_at)
 
-    def on_came(self, id_: MessageId, now: Instant) -> None:
+    def on_arrival(self, id_: MessageId, now: Instant) -> None:
         """The message is here, whoever sent it."""
         del now
-        wanted = self._wanted.pop(id_, None)
-        if wanted is not None:
+        pending = self._pending.pop(id_, None)
+        if pending is not None:
             self.timers.cancel(id_)
-            self._adapt(wanted)
-            if wanted.namers and not wanted.is_for_all:
+            self._adapt(pending)
+            if pending.designators and not pending.is_open:
                 # Others' requests may tell, too, that it does answer.
-                self._source(id_.pub).unanswered = 0
+                self._state(id_.pub).unanswered = 0
 
-    def on_repair(self, pub: int, repairer: int) -> None:
+    def on_repair(self, publisher: int, repairer: int) -> None:
         """Somebody sent us what we asked for."""
-        source = self._source(pub)
-        source.repairers.append(repairer)
-        if repairer == pub:
-            source.has_answered = True
-            source.unanswered = 0
+        state = self._state(publisher)
+        state.recent_repairers.append(repairer)
+        if repairer == publisher:
+            state.has_repaired = True
+            state.unanswered = 0
 
-    def forget(self, id_: MessageId) -> None:
+    def cancel(self, id_: MessageId) -> None:
         """Nobody here wants it any more."""
-        if self._wanted.pop(id_, None) is not None:
+        if self._pending.pop(id_, None) is not None:
             self.timers.cancel(id_)
 
-    def ring(self, id_: MessageId, now: Instant) -> None:
+    def on_timer(self, id_: MessageId, now: Instant) -> None:
         """Its time has come."""
-        wanted = self._wanted[id_]
-        asking = wanted.asking
-        if asking.is_over or now - wanted.since_ns >= self._settings.give_up_ns:
-            del self._wanted[id_]
-            self._adapt(wanted)
+        pending = self._pending[id_]
+        timer = pending.timer
+        if timer.is_expired or now - pending.detected_ns >= self._settings.give_up_ns:
+            del self._pending[id_]
+            self._adapt(pending)
             self._give_up(id_, now)
             return
-        request = self._request(wanted, now)
+        request = self._build_request(pending, now)
         if not self._budget.take(now) or not self._send(request, now):
-            self.timers.set(id_, now + _POSTPONED)
+            self.timers.set(id_, now + _POSTPONE_NS)
         else:
-            self._on_sent(wanted, request.first, now)
+            self._on_sent(pending, request.first, now)
 
     # What comes of it.
 
-    def _on_sent(self, wanted: Wanted, first: int | None, now: Instant) -> None:
-        self._note(wanted, self._me, first)
-        group = self.group(wanted.id.pub)
-        if not wanted.asked and not wanted.heard:
-            self._source(wanted.id.pub).adaptive.on_sent_first(group=group)
-        wanted.asked += 1
-        wanted.first_ns = now if wanted.first_ns is None else wanted.first_ns
-        wanted.asking.on_asked(
-            by_other=False, group=group, draw=self._draw(), now=now, is_named=first is not None
+    def _on_sent(self, pending: PendingRequest, designated: int | None, now: Instant) -> None:
+        self._record_request(pending, self._endpoint_id, designated)
+        group_size = self.group_size(pending.id.pub)
+        if not pending.sent and not pending.overheard:
+            self._state(pending.id.pub).adaptive_timer.on_sent_first(group_size=group_size)
+        pending.sent += 1
+        pending.first_request_ns = (
+            now if pending.first_request_ns is None else pending.first_request_ns
         )
-        self.timers.set(wanted.id, wanted.asking.due_at)
+        pending.timer.on_request(
+            by_other=False,
+            group_size=group_size,
+            draw=self._draw(),
+            now=now,
+            is_designated=designated is not None,
+        )
+        self.timers.set(pending.id, pending.timer.due_at)
 
-    def _request(self, wanted: Wanted, now: Instant) -> Request:
-        id_ = wanted.id
-        source = self._source(id_.pub)
-        distance_ns, group = self._distances.of(id_.pub), self.group(id_.pub)
+    def _build_request(self, pending: PendingRequest, now: Instant) -> Request:
+        id_ = pending.id
+        state = self._state(id_.pub)
+        distance_ns, group_size = self._distances.distance_ns(id_.pub), self.group_size(id_.pub)
         return Request(
             pub=id_.pub,
             epoch=id_.epoch,
             seq=id_.seq,
-            requester=self._me,
+            requester=self._endpoint_id,
             send_ts_us=stamp_us(now),
-            age_100us=delta_100us(now - wanted.due_ns),
-            delay_100us=delta_100us(source.adaptive.mean_wait_ns(distance_ns, group=group)),
-            round=wanted.asking.round_,
+            age_100us=delta_100us(now - pending.expected_ns),
+            delay_100us=delta_100us(
+                state.adaptive_timer.mean_wait_ns(distance_ns, group_size=group_size)
+            ),
+            round=pending.timer.round_,
             is_unicast=self._settings.reply == "unicast",
-            bloom=wanted.bits,
+            bloom=pending.bloom,
             bloom_bytes=self._bloom_bytes,
-            first=self._first(wanted, source),
+            first=self._designate(pending, state),
         )
 
-    def _first(self, wanted: Wanted, source: Source) -> int | None:
+    def _designate(self, pending: PendingRequest, state: RequestState) -> int | None:
         """Who is to answer at once; nobody if who could be named was, or is known to be silent."""
         if not self._settings.names_first:
             return None
-        pub = wanted.id.pub
-        if not wanted.is_named and source.repairers:
-            peer, count = Counter(source.repairers).most_common(1)[0]
-            closer_ns = _CLOSER * self._distances.of(pub)
-            if count >= _REPAIRS_OFTEN and peer != pub and self._distances.of(peer) < closer_ns:
+        publisher = pending.id.pub
+        if not pending.is_designated and state.recent_repairers:
+            peer, count = Counter(state.recent_repairers).most_common(1)[0]
+            closer_ns = _CLOSER_RATIO * self._distances.distance_ns(publisher)
+            if (
+                count >= _DESIGNATE_AT_REPAIRS
+                and peer != publisher
+                and self._distances.distance_ns(peer) < closer_ns
+            ):
                 return peer
-        if source.unanswered >= _SILENT:
+        if state.unanswered >= _UNANSWERED_MAX:
             return None
         # Of one that has answered before, request or repair may have been lost.
-        may_repeat = source.has_answered and wanted.asking.round_ == 1
-        return pub if not wanted.namers or may_repeat else None
+        may_repeat = state.has_repaired and pending.timer.round_ == 1
+        return publisher if not pending.designators or may_repeat else None
 
-    def _note(self, wanted: Wanted, requester: int, first: int | None) -> None:
+    def _record_request(
+        self, pending: PendingRequest, requester: int, designated: int | None
+    ) -> None:
         """We ask, or another does, and that one is to answer at once; or all are, by their timers.
 
         Who has to ask again was not answered, not even alone. Whoever is close to the
         publisher would ask again and again while all wait: they may be far away.
         """
-        if requester in wanted.namers and not wanted.is_silent:
-            wanted.is_silent = True
-            self._source(wanted.id.pub).unanswered += 1
-        if first is not None:
-            wanted.is_named = True
-            if first == wanted.id.pub and len(wanted.namers) < _HEARD_MAX:
-                wanted.namers.add(requester)
+        if requester in pending.designators and not pending.is_unanswered:
+            pending.is_unanswered = True
+            self._state(pending.id.pub).unanswered += 1
+        if designated is not None:
+            pending.is_designated = True
+            if designated == pending.id.pub and len(pending.designators) < _OVERHEARD_MAX:
+                pending.designators.add(requester)
             return
-        wanted.is_for_all = True
+        pending.is_open = True
         if self._settings.names_first:
-            wanted.asking.is_far(self._settings.distance_ns)
+            pending.timer.extend_to(self._settings.distance_ns)
 
-    def _adapt(self, wanted: Wanted) -> None:
+    def _adapt(self, pending: PendingRequest) -> None:
         """[SRM] Others' requests beside the first are duplicates; repeats of our own are not."""
-        if wanted.first_ns is None:
+        if pending.first_request_ns is None:
             return
-        distance_ns = self._distances.of(wanted.id.pub)
-        duplicates = len(wanted.heard) - (0 if wanted.asked else 1)
-        is_closest = bool(wanted.asked) and any(
-            is_much_farther(other_ns, distance_ns) for other_ns in wanted.heard
+        distance_ns = self._distances.distance_ns(pending.id.pub)
+        duplicates = len(pending.overheard) - (0 if pending.sent else 1)
+        is_closest = bool(pending.sent) and any(
+            is_much_farther(other_ns, distance_ns) for other_ns in pending.overheard
         )
-        self._source(wanted.id.pub).adaptive.on_cycle(
+        self._state(pending.id.pub).adaptive_timer.on_cycle(
             duplicates,
-            (wanted.first_ns - wanted.since_ns) / max(1, 2 * distance_ns),
+            (pending.first_request_ns - pending.detected_ns) / max(1, 2 * distance_ns),
             is_closest=is_closest,
-            group=self.group(wanted.id.pub),
+            group_size=self.group_size(pending.id.pub),
         )
 
-    def _source(self, pub: int) -> Source:
-        source = self._sources.get(pub)
-        if source is None:
-            if len(self._sources) >= _PUBLISHERS_MAX:
-                self._sources.popitem(last=False)
-            source = self._sources[pub] = Source(Adaptive(self._settings.timers))
+    def _state(self, publisher: int) -> RequestState:
+        state = self._publishers.get(publisher)
+        if state is None:
+            if len(self._publishers) >= _PUBLISHERS_MAX:
+                self._publishers.popitem(last=False)
+            state = self._publishers[publisher] = RequestState(AdaptiveTimer(self._settings.timers))
         else:
-            self._sources.move_to_end(pub)
-        return source
+            self._publishers.move_to_end(publisher)
+        return state
 
 
-def _is_about(number: int, before: int | None) -> bool:
+def _is_similar_size(size: int, previous: int | None) -> bool:
     """Whether two sizes of a crowd are nearly the same."""
-    return before is not None and before <= 2 * number and number <= 1.3 * before
+    return previous is not None and previous <= 2 * size and size <= 1.3 * previous
