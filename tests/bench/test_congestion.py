@@ -35,7 +35,7 @@ def test_messages_leave_with_the_flows_that_they_are_in(way: Way) -> None:
     assert bench.seconds(200) > 0
     if way.is_controlled:
         assert bench.endpoint.congestion is not None
-        assert len(bench.endpoint.congestion.flows) == way.flows
+        assert len(bench.endpoint.congestion.controlled_flows) == way.flows
     if not way.slow_every:
         # One to begin with.
         assert [frame.message for frame in bench.sent[1:]] == bench.messages[:200]

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.loss_knowledge import MEANS, Estimate, Wanted, replay
-from penstock.tfrc.throughput_equation import throughput
+from penstock.tfrc.throughput_equation import tcp_throughput
 
 RATE, SECONDS = 100, 20
 WAY_NS = 30 * MILLISECOND
@@ -34,7 +34,7 @@ def test_who_wants_everything_knows_everything(name: str) -> None:
     # The last is lost after which nothing comes to tell of it; of numbers three must come.
     assert estimate.losses == RATE * SECONDS // 50 - 1
     assert estimate.loss_event_rate == pytest.approx(1 / 50, rel=0.05)
-    assert estimate.allowed_mps == pytest.approx(throughput(1, 0.06, 1 / 50), rel=0.1)
+    assert estimate.allowed_mps == pytest.approx(tcp_throughput(1, 0.06, 1 / 50), rel=0.1)
 
 
 def test_a_record_tells_only_of_so_many_numbers_before_it() -> None:

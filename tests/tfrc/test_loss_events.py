@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.kernel.instant import MILLISECOND
-from penstock.tfrc.loss_events import Losses, detection, literal_count
-from penstock.tfrc.loss_intervals import WEIGHTS, Intervals
+from penstock.tfrc.loss_events import LossEvents, detection_probability, literal_message_weight
+from penstock.tfrc.loss_intervals import WEIGHTS, LossIntervals
 
 RTT = 100 * MILLISECOND
 
 
-def intervals(closed: list[float], current: float, *, discounts: bool = False) -> Intervals:
+def intervals(closed: list[float], current: float, *, discounts: bool = False) -> LossIntervals:
     """`closed` has the newest first."""
-    made = Intervals(discounts=discounts)
+    made = LossIntervals(discounts=discounts)
     made.begin(closed[-1])
     for length in reversed(closed[:-1]):
         made.count(length - 1)
@@ -24,7 +24,7 @@ def intervals(closed: list[float], current: float, *, discounts: bool = False) -
     return made
 
 
-def mean_of(made: Intervals) -> float:
+def mean_of(made: LossIntervals) -> float:
     assert made.mean is not None
     return made.mean
 
@@ -80,53 +80,53 @@ def test_after_long_without_loss_what_was_before_hardly_counts() -> None:
 
 
 def test_there_is_no_mean_before_the_first_event() -> None:
-    made = Intervals()
+    made = LossIntervals()
     made.count(50)
-    assert (made.mean, made.rate) == (None, 0)
+    assert (made.mean, made.loss_event_rate) == (None, 0)
 
 
 def test_what_is_lost_within_a_round_trip_is_one_event() -> None:
-    losses = Losses()
-    losses.on_lost(0, RTT)
+    losses = LossEvents()
+    losses.on_loss(0, RTT)
     losses.begin(20, 0)
     for due_ns in (1, RTT // 2, RTT):
-        assert not losses.on_lost(due_ns, RTT)
+        assert not losses.on_loss(due_ns, RTT)
     for _ in range(6):
-        losses.on_came()
+        losses.on_received()
     assert losses.events == 1
-    assert losses.on_lost(RTT + 1, RTT)
+    assert losses.on_loss(RTT + 1, RTT)
     # The first lost, three with it, and six that came.
     assert losses.intervals.lengths == [10, 20]
-    assert (losses.events, losses.messages) == (2, 5)
+    assert (losses.events, losses.lost_messages) == (2, 5)
 
 
 def test_a_mark_is_an_event_and_no_loss() -> None:
-    losses = Losses()
-    assert not losses.on_marked(0, 10)
+    losses = LossEvents()
+    assert not losses.on_mark(0, 10)
     losses.begin(20, 0)
     # Of the same event.
-    assert not losses.on_marked(10, 10)
+    assert not losses.on_mark(10, 10)
     for _ in range(5):
-        losses.on_came()
-    assert losses.on_marked(11, 10)
+        losses.on_received()
+    assert losses.on_mark(11, 10)
     assert losses.intervals.lengths == [6, 20]
-    assert (losses.events, losses.messages) == (2, 0)
+    assert (losses.events, losses.lost_messages) == (2, 0)
     # Lost within a round trip of it: the same event.
-    assert not losses.on_lost(15, 10)
-    assert losses.on_lost(22, 10)
-    assert losses.messages == 2
+    assert not losses.on_loss(15, 10)
+    assert losses.on_loss(22, 10)
+    assert losses.lost_messages == 2
 
 
 def test_the_literal_rule_counts_less_after_gaps() -> None:
-    losses = Losses(is_literal=True)
-    losses.on_lost(0, RTT)
+    losses = LossEvents(is_literal=True)
+    losses.on_loss(0, RTT)
     losses.begin(1, 0)
     seen = []
     for gap in (0, 1, 2, 3, 5, 10, None, 4, 0, 20, None, 0):
         if gap is None:
-            losses.on_lost(0, RTT)
+            losses.on_loss(0, RTT)
         else:
-            losses.on_came(literal_count(gap, 2, 0.1))
+            losses.on_received(literal_message_weight(gap, 2, 0.1))
             seen.append(round(losses.intervals.current, 6))
     expected = [2, 3, 4, 4.9, 5.629, 6.059467, 1.81, 2.81, 2.960095, 2]
     assert seen == pytest.approx(expected)
@@ -137,21 +137,21 @@ def test_the_literal_rule_counts_less_after_gaps() -> None:
     [(0.05, 2, 0.0975), (0.5, 2, 0.75), (1.0, 1, 1.0), (0.05, 10, 0.40126)],
 )
 def test_how_likely_a_record_tells(share: float, record: int, told: float) -> None:
-    assert detection(share, record) == pytest.approx(told, abs=1e-5)
+    assert detection_probability(share, record) == pytest.approx(told, abs=1e-5)
 
 
 def test_what_records_do_not_tell_of_is_allowed_for() -> None:
-    losses = Losses()
-    losses.on_lost(0, RTT)
+    losses = LossEvents()
+    losses.on_loss(0, RTT)
     losses.begin(100, 0)
     # What the first interval is taken to be is told by no record.
-    assert losses.rate == pytest.approx(0.01)
-    told = detection(0.5, 2)
+    assert losses.loss_event_rate == pytest.approx(0.01)
+    told = detection_probability(0.5, 2)
     for _ in range(8):
         for _ in range(100):
-            losses.on_came(told)
+            losses.on_received(told)
         losses.intervals.close()
-    assert losses.rate == pytest.approx(1 / 75, rel=0.02)
+    assert losses.loss_event_rate == pytest.approx(1 / 75, rel=0.02)
     losses.clear()
-    assert not losses.has_any
-    assert losses.rate == 0
+    assert not losses.has_events
+    assert losses.loss_event_rate == 0

@@ -22,8 +22,8 @@ from typing import Final, Literal
 from penstock.content.filter import Filter
 from penstock.content.message import Message
 from penstock.kernel.instant import SECOND, Duration, Instant
-from penstock.transport.congestion.receiver.flow_view import Entry
-from penstock.transport.congestion.receiver.session import Session
+from penstock.transport.congestion.receiver.flow_view import FlowView
+from penstock.transport.congestion.receiver.session import CongestionSession
 from penstock.transport.congestion.settings import DEFAULT, LITERAL
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.record import Record
@@ -95,10 +95,10 @@ class _Replay:
         self._revealed: Final = self._reveal()
         self._sent_mps: Final = sent_mps
         self._record: Final = Record.joined([0] * means.record, [b""] * means.record)
-        self._entry: Final = Entry(Filter([]), 0)
+        self._entry: Final = FlowView(Filter([]), 0)
 
     def run(self, seconds: int) -> Iterator[Estimate]:
-        session: Session | None = None
+        session: CongestionSession | None = None
         arrivals = iter([*self._arrivals, (None, 0)])
         at, place = next(arrivals)
         reckon_at: Instant = 0
@@ -108,36 +108,36 @@ class _Replay:
                 if session is None:
                     session, reckon_at = self._begin(place, at), at
                 while reckon_at <= at:
-                    session.reckon(reckon_at)
-                    reckon_at += session.rtt.ns
+                    session.update(reckon_at)
+                    reckon_at += session.rtt.mean_ns
                 self._take(session, place, at)
                 at, place = next(arrivals)
             yield _estimate(session)
 
-    def _begin(self, place: int, at: Instant) -> Session:
+    def _begin(self, place: int, at: Instant) -> CongestionSession:
         settings = LITERAL if self._means.is_literal else DEFAULT
-        session = Session(settings, self._frame(place), at)
+        session = CongestionSession(settings, self._frame(place), at)
         way_ns = at - self._wanted[place].published_ns
-        was_ns = session.rtt.ns
+        was_ns = session.rtt.mean_ns
         session.rtt.on_echo(way_ns + self._back_ns, way_ns, is_limiting=False)
-        session.on_measured(was_ns)
-        session.entries.append(self._entry)
+        session.on_round_trip_measured(was_ns)
+        session.flow_views.append(self._entry)
         if self._means.by != "record":
             # The publisher numbers what the filter matches.
             self._entry.on_flow(1, is_limiting=False, now=at)
         return session
 
-    def _take(self, session: Session, place: int, at: Instant) -> None:
+    def _take(self, session: CongestionSession, place: int, at: Instant) -> None:
         way_ns = at - self._wanted[place].published_ns
         session.rtt.on_message(way_ns, at)
         session.on_data(self._frame(place), [self._entry], _SIZE_BYTES, at)
         if self._means.by == "numbers":
-            due = self._entry.numbers.on_came(place, session.rtt.ns, at)
+            due = self._entry.loss_detector.on_received(place, session.rtt.mean_ns, at)
         else:
             due = [self._wanted[lost].published_ns + way_ns for lost in self._revealed[place]]
         for due_ns in due:
-            if session.on_lost(due_ns, at):
-                session.reckon(at)
+            if session.on_loss(due_ns, at):
+                session.update(at)
 
     def _frame(self, place: int) -> Data:
         return Data(
@@ -174,8 +174,10 @@ class _Replay:
         return None
 
 
-def _estimate(session: Session | None) -> Estimate:
+def _estimate(session: CongestionSession | None) -> Estimate:
     if session is None:
         return Estimate(0.0, 0.0, 0, 0)
-    losses = session.losses
-    return Estimate(session.p, session.allowed_mps, losses.events, losses.messages)
+    losses = session.loss_events
+    return Estimate(
+        session.loss_event_rate, session.allowed_mps, losses.events, losses.lost_messages
+    )

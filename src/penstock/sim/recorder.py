@@ -47,7 +47,7 @@ from penstock.trace.records import (
     Delivery as DeliveryRow,
 )
 from penstock.tracefile.retention import Recording
-from penstock.transport.congestion.facts import Acknowledged, Echoed, Reported
+from penstock.transport.congestion.facts import AckSent, EchoSent, FeedbackSent
 from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Sent, Unseen
 from penstock.transport.recovery.facts import ControlSent, RepairSent, RequestSent
 from penstock.wire import size_of
@@ -154,7 +154,7 @@ class Recorder(Observer):
         """Nothing happens any more: records what still waits at publishers."""
         for host in self.network.world.hosts.values():
             for each in waiting_at(host):
-                self._unsent(host, each.message, host.now - each.since_ns, _RATE_LIMITED)
+                self._unsent(host, each.message, host.now - each.submitted_ns, _RATE_LIMITED)
 
     def subscriber(self, name: str, predicate: Predicate) -> None:
         """From now on, `name` is expected to get what its predicate matches."""
@@ -290,12 +290,10 @@ class Recorder(Observer):
             self._on_answered(host, row)
         elif isinstance(row, Sent):
             self.published(row.frame, row.waited_ns)
-        elif isinstance(row, Reported):
+        elif isinstance(row, FeedbackSent):
             self._on_reported(host, row)
         else:
-            assert isinstance(row, ControlSent | Echoed | Acknowledged), (
-                f"{host.name} records {row!r}"
-            )
+            assert isinstance(row, ControlSent | EchoSent | AckSent), f"{host.name} records {row!r}"
             self._on_told(host, row)
 
     def _on_asked(self, host: Host[Any, Any], asked: RequestSent) -> None:
@@ -325,7 +323,7 @@ class Recorder(Observer):
             )
         )
 
-    def _on_reported(self, host: Host[Any, Any], report: Reported) -> None:
+    def _on_reported(self, host: Host[Any, Any], report: FeedbackSent) -> None:
         now, publisher = self.network.world.events.now, self._publishers[report.frame.pub].name
         for flow in report.flows:
             row = Feedback(
@@ -343,7 +341,7 @@ class Recorder(Observer):
             )
             self._add(row)
 
-    def _on_told(self, host: Host[Any, Any], told: ControlSent | Echoed | Acknowledged) -> None:
+    def _on_told(self, host: Host[Any, Any], told: ControlSent | EchoSent | AckSent) -> None:
         frame = told.frame
         now, publisher = self.network.world.events.now, self._publishers[frame.pub].name
         kind = _CONTROL_KINDS[type(frame)]

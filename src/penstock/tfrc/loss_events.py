@@ -14,92 +14,92 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.kernel.instant import Duration, Instant
-from penstock.tfrc.loss_intervals import Intervals
+from penstock.tfrc.loss_intervals import LossIntervals
 
 # Below this nothing can be concluded from a record.
 _SHARE_MIN: Final = 1e-3
 
 
-class Losses:
+class LossEvents:
     """What came and what did not; `begin` is told how long the first interval shall be."""
 
-    __slots__ = ("_event_ns", "_is_literal", "events", "intervals", "messages")
+    __slots__ = ("_event_start_ns", "_is_literal", "events", "intervals", "lost_messages")
 
     def __init__(self, *, is_literal: bool = False) -> None:
         self._is_literal: Final = is_literal
-        self.intervals: Final = Intervals(discounts=not is_literal)
+        self.intervals: Final = LossIntervals(discounts=not is_literal)
         # When the first loss of the last event would have come.
-        self._event_ns: Instant | None = None
+        self._event_start_ns: Instant | None = None
         self.events = 0
-        self.messages = 0
+        self.lost_messages = 0
 
     @property
-    def has_any(self) -> bool:
+    def has_events(self) -> bool:
         """Whether there was an event."""
-        return self._event_ns is not None
+        return self._event_start_ns is not None
 
     @property
-    def rate(self) -> float:
+    def loss_event_rate(self) -> float:
         """Loss events a message, those included that nobody could tell of."""
-        return self.intervals.rate
+        return self.intervals.loss_event_rate
 
-    def on_came(self, counts_as: float = 1.0) -> None:
+    def on_received(self, weight: float = 1.0) -> None:
         """A message."""
-        self.intervals.count(counts_as)
+        self.intervals.count(weight)
 
-    def on_lost(self, due_ns: Instant, rtt_ns: Duration) -> bool:
+    def on_loss(self, expected_ns: Instant, rtt_ns: Duration) -> bool:
         """One that would have come then; whether it is a new event, and not the first."""
-        self.messages += 1
-        if self._event_ns is None:
+        self.lost_messages += 1
+        if self._event_start_ns is None:
             # How long the time before it was is for the caller to say: see `begin`.
-            self._event_ns = due_ns
+            self._event_start_ns = expected_ns
             self.events += 1
             return False
-        if not self._is_literal and due_ns <= self._event_ns + rtt_ns:
+        if not self._is_literal and expected_ns <= self._event_start_ns + rtt_ns:
             self.intervals.count()
             return False
-        self._event_ns = max(self._event_ns, due_ns)
+        self._event_start_ns = max(self._event_start_ns, expected_ns)
         self.events += 1
         self.intervals.close()
         return True
 
-    def on_marked(self, now: Instant, rtt_ns: Duration) -> bool:
+    def on_mark(self, now: Instant, rtt_ns: Duration) -> bool:
         """One is about to count as come, but marked: as if one were lost, and nothing is missing.
 
         Whether it is a new event, and not the first.
         """
-        if self._event_ns is not None and now <= self._event_ns + rtt_ns:
+        if self._event_start_ns is not None and now <= self._event_start_ns + rtt_ns:
             return False
         self.events += 1
-        is_first = self._event_ns is None
-        self._event_ns = now
+        is_first = self._event_start_ns is None
+        self._event_start_ns = now
         if is_first:
             return False
         self.intervals.close()
         self.intervals.count(-1)
         return True
 
-    def begin(self, first: float, now: Instant) -> None:
+    def begin(self, first_length: float, now: Instant) -> None:
         """At the first event, or as if there were one now: what went before it."""
-        if self._event_ns is None:
-            self._event_ns = now
-        self.intervals.begin(first)
+        if self._event_start_ns is None:
+            self._event_start_ns = now
+        self.intervals.begin(first_length)
 
     def clear(self) -> None:
         """Nothing was heard for long: what was is no guide."""
-        self._event_ns = None
+        self._event_start_ns = None
         self.intervals.clear()
 
 
-def detection(match_share: float, record: int) -> float:
+def detection_probability(match_share: float, record_entries: int) -> float:
     """How likely it is that a record of so many entries tells of a loss.
 
     `match_share` is the share of the publisher's messages that came here, ρ(1 − p).
     """
     share = min(1.0, max(match_share, _SHARE_MIN))
-    return 1 - (1 - share) ** max(1, record)
+    return 1 - (1 - share) ** max(1, record_entries)
 
 
-def literal_count(gap: int, record: int, match_share: float) -> float:
+def literal_message_weight(gap: int, record_entries: int, match_share: float) -> float:
     """As how many messages one counts in 003 that comes after so many that did not."""
-    return (1 - match_share) ** max(0, gap - record)
+    return (1 - match_share) ** max(0, gap - record_entries)

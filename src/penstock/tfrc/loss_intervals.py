@@ -20,12 +20,12 @@ WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2)
 _DISCOUNT_FROM: Final = 2.0
 _DISCOUNT_MIN: Final = 0.25
 # Two in a row, shorter than this part of what was before them.
-_SHORT: Final = 0.4
-_SHORT_TIMES: Final = 2
+_SHORT_RATIO: Final = 0.4
+_SHORT_INTERVALS: Final = 2
 _SHORT_DISCOUNT: Final = 0.4
 
 
-class _Closed:
+class _ClosedInterval:
     __slots__ = ("discount", "length")
 
     def __init__(self, length: float) -> None:
@@ -33,15 +33,15 @@ class _Closed:
         self.discount = 1.0
 
 
-class Intervals:
+class LossIntervals:
     """Of one session; there is no mean before the first event."""
 
-    __slots__ = ("_closed", "_discounts", "current")
+    __slots__ = ("_closed", "_is_discounting", "current")
 
     def __init__(self, *, discounts: bool = True) -> None:
-        self._discounts: Final = discounts
+        self._is_discounting: Final = discounts
         # The newest first.
-        self._closed: Final[deque[_Closed]] = deque(maxlen=len(WEIGHTS))
+        self._closed: Final[deque[_ClosedInterval]] = deque(maxlen=len(WEIGHTS))
         # Messages since the last event, the first one lost with them.
         self.current = 0.0
 
@@ -53,20 +53,20 @@ class Intervals:
         """Those that are over, the newest first."""
         return [closed.length for closed in self._closed]
 
-    def begin(self, first: float) -> None:
+    def begin(self, first_length: float) -> None:
         """The first event: what went before is taken to have been so long."""
-        if first <= 0:
-            raise UsageError(f"a loss interval is longer than nothing, not {first}")
+        if first_length <= 0:
+            raise UsageError(f"a loss interval is longer than nothing, not {first_length}")
         self._closed.clear()
-        self._closed.append(_Closed(first))
+        self._closed.append(_ClosedInterval(first_length))
         self.current = 1.0
 
-    def scale(self, by: float) -> None:
+    def scale(self, factor: float) -> None:
         """Everything so far turns out to have been measured wrongly."""
-        lengths = [(closed.length * by, closed.discount) for closed in self._closed]
+        lengths = [(closed.length * factor, closed.discount) for closed in self._closed]
         self._closed.clear()
         for length, discount in lengths:
-            closed = _Closed(max(1.0, length))
+            closed = _ClosedInterval(max(1.0, length))
             closed.discount = discount
             self._closed.append(closed)
 
@@ -79,10 +79,10 @@ class Intervals:
         discount = self._discount()
         for closed in self._closed:
             closed.discount *= discount
-        self._closed.appendleft(_Closed(max(1.0, self.current)))
+        self._closed.appendleft(_ClosedInterval(max(1.0, self.current)))
         self.current = 1.0
-        if self._discounts and self._is_worse():
-            for closed in islice(self._closed, _SHORT_TIMES, None):
+        if self._is_discounting and self._has_shortened():
+            for closed in islice(self._closed, _SHORT_INTERVALS, None):
                 closed.discount *= _SHORT_DISCOUNT
 
     def clear(self) -> None:
@@ -104,7 +104,7 @@ class Intervals:
         return max(with_current / weight_with, self._mean_closed())
 
     @property
-    def rate(self) -> float:
+    def loss_event_rate(self) -> float:
         """Loss events a message; 0 before the first."""
         mean = self.mean
         return 0.0 if mean is None else min(1.0, 1 / mean)
@@ -118,15 +118,17 @@ class Intervals:
         )
         return total / sum(weights)
 
-    def _is_worse(self) -> bool:
+    def _has_shortened(self) -> bool:
         """Whether the last ones are much shorter than those before them."""
         lengths = self.lengths
-        before = lengths[_SHORT_TIMES:]
-        return bool(before) and max(lengths[:_SHORT_TIMES]) < _SHORT * sum(before) / len(before)
+        before = lengths[_SHORT_INTERVALS:]
+        return bool(before) and max(lengths[:_SHORT_INTERVALS]) < _SHORT_RATIO * sum(before) / len(
+            before
+        )
 
     def _discount(self) -> float:
         """By how much what is over counts less."""
-        if not self._discounts or not self._closed:
+        if not self._is_discounting or not self._closed:
             return 1.0
-        often = _DISCOUNT_FROM * self._mean_closed()
-        return 1.0 if self.current <= often else max(often / self.current, _DISCOUNT_MIN)
+        threshold = _DISCOUNT_FROM * self._mean_closed()
+        return 1.0 if self.current <= threshold else max(threshold / self.current, _DISCOUNT_MIN)

@@ -15,64 +15,72 @@ from typing import Final
 
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
 
-R_FIRST_NS: Final = 500 * MILLISECOND
-_R_MIN_NS: Final = MILLISECOND
+INITIAL_ROUND_TRIP_NS: Final = 500 * MILLISECOND
+_ROUND_TRIP_MIN_NS: Final = MILLISECOND
 # Of what was: the limiting receiver is measured often, and must not jump.
-_KEEP_LIMITING: Final = 0.9
-_KEEP: Final = 0.5
+_SMOOTHING_LIMITING: Final = 0.9
+_SMOOTHING: Final = 0.5
 # Round trips over which messages move it, and move what it is just now.
-_OVER: Final = 10
-_OVER_NOW: Final = 0.5
+_MEAN_ROUND_TRIPS: Final = 10
+_CURRENT_ROUND_TRIPS: Final = 0.5
 
 
-class Rtt:
+class RoundTrip:
     """Of one session."""
 
-    __slots__ = ("_at", "_back_ns", "_mean_ns", "is_measured", "least_ns", "now_ns", "way_ns")
+    __slots__ = (
+        "_last_message_at",
+        "_mean_ns",
+        "_return_ns",
+        "current_ns",
+        "is_measured",
+        "min_ns",
+        "one_way_ns",
+    )
 
     def __init__(self) -> None:
-        self._mean_ns: float = R_FIRST_NS
+        self._mean_ns: float = INITIAL_ROUND_TRIP_NS
         # What it is just now: longer than the mean while a queue grows.
-        self.now_ns: float = R_FIRST_NS
+        self.current_ns: float = INITIAL_ROUND_TRIP_NS
         self.is_measured = False
         # The shortest there was: without queues, that is.
-        self.least_ns: Duration = R_FIRST_NS
+        self.min_ns: Duration = INITIAL_ROUND_TRIP_NS
         # Now less the stamp, of the last message: the way here and the clocks.
-        self.way_ns: Duration = 0
+        self.one_way_ns: Duration = 0
         # The way back, less the clocks.
-        self._back_ns: Duration | None = None
-        self._at: Instant | None = None
+        self._return_ns: Duration | None = None
+        self._last_message_at: Instant | None = None
 
     @property
-    def ns(self) -> Duration:
+    def mean_ns(self) -> Duration:
         """R, on average over some round trips."""
         return round(self._mean_ns)
 
-    def on_message(self, way_ns: Duration, now: Instant) -> None:
+    def on_message(self, one_way_ns: Duration, now: Instant) -> None:
         """A message, `way_ns` after its stamp."""
-        since_ns = 0 if self._at is None else max(0, now - self._at)
-        self.way_ns, self._at = way_ns, now
-        if self._back_ns is not None:
-            seen_ns = max(self._back_ns + way_ns, _R_MIN_NS)
-            self.least_ns = min(self.least_ns, seen_ns)
-            share = min(1.0, since_ns / (_OVER * self._mean_ns))
-            self._mean_ns += share * (seen_ns - self._mean_ns)
-            share = min(1.0, since_ns / (_OVER_NOW * self._mean_ns))
-            self.now_ns += share * (seen_ns - self.now_ns)
+        elapsed_ns = 0 if self._last_message_at is None else max(0, now - self._last_message_at)
+        self.one_way_ns, self._last_message_at = one_way_ns, now
+        if self._return_ns is not None:
+            sample_ns = max(self._return_ns + one_way_ns, _ROUND_TRIP_MIN_NS)
+            self.min_ns = min(self.min_ns, sample_ns)
+            share = min(1.0, elapsed_ns / (_MEAN_ROUND_TRIPS * self._mean_ns))
+            self._mean_ns += share * (sample_ns - self._mean_ns)
+            share = min(1.0, elapsed_ns / (_CURRENT_ROUND_TRIPS * self._mean_ns))
+            self.current_ns += share * (sample_ns - self.current_ns)
 
-    def on_echo(self, sample_ns: Duration, way_ns: Duration, *, is_limiting: bool) -> None:
+    def on_echo(self, sample_ns: Duration, one_way_ns: Duration, *, is_limiting: bool) -> None:
         """There and back took so long, less what the publisher held it for."""
-        sample_ns = max(sample_ns, _R_MIN_NS)
+        sample_ns = max(sample_ns, _ROUND_TRIP_MIN_NS)
         if not self.is_measured:
             self.is_measured = True
-            self._mean_ns, self.now_ns = sample_ns, sample_ns
+            self._mean_ns, self.current_ns = sample_ns, sample_ns
         else:
-            keep = _KEEP_LIMITING if is_limiting else _KEEP
-            self._mean_ns = keep * self._mean_ns + (1 - keep) * sample_ns
-        self.least_ns = min(self.least_ns, sample_ns)
-        self._back_ns = sample_ns - way_ns
-        self.way_ns = way_ns
+            smoothing = _SMOOTHING_LIMITING if is_limiting else _SMOOTHING
+            self._mean_ns = smoothing * self._mean_ns + (1 - smoothing) * sample_ns
+        self.min_ns = min(self.min_ns, sample_ns)
+        self._return_ns = sample_ns - one_way_ns
+        self.one_way_ns = one_way_ns
 
-    def due_ns(self, departed_ns: Instant) -> Instant:
+    def expected_ns(self, sent_ns: Instant) -> Instant:
         """When a message would come, by our clock, that left then by the publisher's."""
-        return departed_ns + self.way_ns
+        return sent_ns + self.one_way_ns

@@ -12,36 +12,36 @@ from math import inf, sqrt
 from typing import Final
 
 _P_MIN: Final = 1e-12
-_HALVINGS: Final = 200
+_BISECTIONS_MAX: Final = 200
 
 
-def throughput(size: float, rtt_s: float, p: float) -> float:
+def tcp_throughput(size: float, rtt_s: float, p: float) -> float:
     """What a connection gets; no limit where nothing is lost."""
     if p <= 0:
         return inf
     p = min(p, 1.0)
-    return size / (rtt_s * _round_trips(p))
+    return size / (rtt_s * _round_trips_per_message(p))
 
 
-def loss_rate(size: float, rtt_s: float, rate: float) -> float:
+def loss_event_rate_for(size: float, rtt_s: float, rate: float) -> float:
     """The rate of loss events at which a connection gets this, within 0 and 1."""
-    if rate <= throughput(size, rtt_s, 1.0):
+    if rate <= tcp_throughput(size, rtt_s, 1.0):
         return 1.0
     low, high = _P_MIN, 1.0
-    if rate >= throughput(size, rtt_s, low):
+    if rate >= tcp_throughput(size, rtt_s, low):
         return low
     # The function falls over twelve powers of ten: the middle is that of the logarithms.
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTIONS_MAX):
         middle = sqrt(low * high)
         if middle in (low, high):
             break
-        if throughput(size, rtt_s, middle) > rate:
+        if tcp_throughput(size, rtt_s, middle) > rate:
             low = middle
         else:
             high = middle
     return sqrt(low * high)
 
 
-def _round_trips(p: float) -> float:
+def _round_trips_per_message(p: float) -> float:
     """How many a message takes."""
     return sqrt(2 * p / 3) + 12 * sqrt(3 * p / 8) * p * (1 + 32 * p * p)

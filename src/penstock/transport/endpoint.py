@@ -30,14 +30,14 @@ from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Deliver, Output, Port, Record
 from penstock.kernel.timers import Timers
 from penstock.trace.fates import ReceiverFate
-from penstock.transport.congestion.controller import Congestion
+from penstock.transport.congestion.controller import CongestionController
 from penstock.transport.congestion.quotas import check_weight
-from penstock.transport.congestion.receiver.feedback_sender import Said
+from penstock.transport.congestion.receiver.feedback_sender import FrameSent
 from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Loss, Sent, Unseen
 from penstock.transport.inbox import UnicastInbox
 from penstock.transport.network import Carried, Network
 from penstock.transport.order.missing import MissingEntry
-from penstock.transport.publish.congestion_header import NO_HEAD, Head
+from penstock.transport.publish.congestion_header import NO_CONGESTION_HEADER, CongestionHeader
 from penstock.transport.publish.sequencer import Sequencer
 from penstock.transport.receive.inbound import Inbound
 from penstock.transport.receive.subscriptions import SharedInterest, StreamContext
@@ -104,7 +104,7 @@ class Endpoint(Inbound, Generic[Carried]):
         self._inbox: Final = UnicastInbox(endpoint_id, adapted_network, self._subscription_ids)
         if congestion is not None:
             assert draw is not None
-            self.congestion = Congestion(
+            self.congestion = CongestionController(
                 endpoint_id,
                 epoch,
                 congestion,
@@ -136,7 +136,7 @@ class Endpoint(Inbound, Generic[Carried]):
         if self.congestion is not None:
             raise UsageError("congestion control decides when messages leave: offer it instead")
         self._now = now
-        return self._send(message, NO_HEAD, now)
+        return self._send(message, NO_CONGESTION_HEADER, now)
 
     def submit(self, message: Message, *, now: Instant) -> None:
         """Sends it when its turn comes, perhaps at once; or delivers that it, or another, is lost.
@@ -146,40 +146,40 @@ class Endpoint(Inbound, Generic[Carried]):
         self._now = now
         self._sequencer.check_size(message)
         if self.congestion is None:
-            self._outputs.append(Record(Sent(self._send(message, NO_HEAD, now))))
+            self._outputs.append(Record(Sent(self._send(message, NO_CONGESTION_HEADER, now))))
             return
         self._inbox.open(now)
-        dropped = self.congestion.offer(message, now)
+        dropped = self.congestion.submit(message, now)
         if dropped is not None:
             self.counters["dropped_at_source"] += 1
             self._outputs.append(
-                Deliver(DroppedAtSource(dropped.message, now, now - dropped.since_ns))
+                Deliver(DroppedAtSource(dropped.message, now, now - dropped.submitted_ns))
             )
         self._send_ready(now)
 
     @property
     def send_queue_is_full(self) -> bool:
         """Whether so many messages wait to leave that whoever publishes should wait, too."""
-        return self.congestion is not None and self.congestion.is_full
+        return self.congestion is not None and self.congestion.send_queue_is_full
 
     def has_room_for(self, message: Message, *, now: Instant) -> bool:
         """Whether whoever publishes this one need not wait."""
-        return self.congestion is None or self.congestion.has_room(message, now)
+        return self.congestion is None or self.congestion.has_room_for(message, now)
 
     @property
     def queued_messages(self) -> int:
         """Messages that were offered, and have not left."""
-        return 0 if self.congestion is None else self.congestion.waiting
+        return 0 if self.congestion is None else self.congestion.queued_messages
 
     def _send_ready(self, now: Instant) -> None:
         """Sends what may leave."""
         assert self.congestion is not None
         for queued, header in self.congestion.ready(now):
             frame = self._send(queued.message, header, now)
-            self._outputs.append(Record(Sent(frame, now - queued.since_ns)))
-        self.congestion.settle(now)
+            self._outputs.append(Record(Sent(frame, now - queued.submitted_ns)))
+        self.congestion.update_deadline(now)
 
-    def _send(self, message: Message, header: Head, now: Instant) -> Data:
+    def _send(self, message: Message, header: CongestionHeader, now: Instant) -> Data:
         flow_tags = () if self.recovery is None else self.recovery.flow_tags(message)
         frame = self._sequencer.next_frame(message, now, flow_tags, header)
         self.network.publish(frame, now=now)
@@ -219,7 +219,7 @@ class Endpoint(Inbound, Generic[Carried]):
             subscription
         )
         if self.congestion is not None:
-            self.congestion.weigh(interest.interest_id, weight)
+            self.congestion.set_weight(interest.interest_id, weight)
         return subscription_id
 
     def reconfigure(self, subscription: int, ordering: OrderingSettings, *, now: Instant) -> None:
@@ -316,7 +316,7 @@ class Endpoint(Inbound, Generic[Carried]):
         self._drain_network(now)
         if self._pending_losses:
             self._route_losses()
-        if self.congestion is not None and self.congestion.waiting:
+        if self.congestion is not None and self.congestion.queued_messages:
             # What came may have made a flow quicker, or let it go.
             self._send_ready(now)
 
@@ -376,11 +376,11 @@ class Endpoint(Inbound, Generic[Carried]):
                 self.on_data(item, now)
         elif not isinstance(item, TransportFrame) or not (
             (self.recovery is not None and self.recovery.on_frame(item, now))
-            or (self.congestion is not None and self.congestion.take(item, now))
+            or (self.congestion is not None and self.congestion.on_frame(item, now))
         ):
             self.counters["not_data"] += 1
 
-    def _send_control(self, fact: Said, now: Instant) -> None:
+    def _send_control(self, fact: FrameSent, now: Instant) -> None:
         """To one other endpoint, about congestion."""
         self._outputs.append(Record(fact))
         self.network.publish(fact.frame, now=now)

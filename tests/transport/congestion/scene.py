@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from penstock.kernel.instant import SECOND
-from penstock.tfrc.throughput_equation import throughput
+from penstock.tfrc.throughput_equation import tcp_throughput
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from tests.transport.recovery.bus import Bus
@@ -50,7 +50,7 @@ def publish(bus: Bus, rate: int, for_s: float, *values: int) -> None:
 
 def fair_rate(loss: float, rtt_s: float) -> float:
     """T at the rate of loss events: what is lost within a round trip of a loss is of one event."""
-    rate = throughput(1, rtt_s, loss)
+    rate = tcp_throughput(1, rtt_s, loss)
     for _ in range(20):
-        rate = throughput(1, rtt_s, 1 / (1 / loss + rate * rtt_s))
+        rate = tcp_throughput(1, rtt_s, 1 / (1 / loss + rate * rtt_s))
     return rate * (1 - loss)

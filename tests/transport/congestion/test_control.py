@@ -10,7 +10,7 @@ import pytest
 from penstock.content.syntax import parse
 from penstock.content.syntax.writer import format_filter
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.transport.congestion.receiver.session import State
+from penstock.transport.congestion.receiver.session import SessionState
 from penstock.transport.congestion.settings import DEFAULT
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback
@@ -93,7 +93,7 @@ def test_where_nothing_is_lost_nothing_is_said() -> None:
     assert len(bus.frames(EchoRequest)) <= 5
     # It began at a hundred a second, and waited for nothing.
     assert len(bus.receipts[ONE]) >= 1_990
-    assert not bus.endpoints[PUBLISHER].congestion.flows  # type: ignore[union-attr]
+    assert not bus.endpoints[PUBLISHER].congestion.controlled_flows  # type: ignore[union-attr]
 
 
 def test_the_states_of_a_session() -> None:
@@ -104,28 +104,28 @@ def test_the_states_of_a_session() -> None:
     congestion = bus.endpoints[ONE].congestion
     assert congestion is not None
     publish(bus, 50, 0.06, 1)
-    assert [session.state for session in congestion.sessions] == [State.JOIN]
+    assert [session.state for session in congestion.sessions] == [SessionState.JOIN]
     publish(bus, 50, 1, 1)
     (session,) = congestion.sessions
 
-    def state() -> State:
+    def state() -> SessionState:
         return session.state
 
-    assert state() is State.SLOWSTART
-    assert session.rtt.ns == pytest.approx(40 * MILLISECOND, rel=0.01)
+    assert state() is SessionState.SLOWSTART
+    assert session.rtt.mean_ns == pytest.approx(40 * MILLISECOND, rel=0.01)
     lossy.share = 0.2
     publish(bus, 50, 2, 1)
-    assert state() is State.CONTROL
+    assert state() is SessionState.CONTROL
     said = len(bus.frames(Feedback))
     assert said > 0
     bus.run(30 * SECOND)
-    assert state() is State.IDLE
+    assert state() is SessionState.IDLE
     quiet = len(bus.frames(Feedback))
     bus.run(30 * SECOND)
     assert len(bus.frames(Feedback)) == quiet
     lossy.share = 0.0
     publish(bus, 50, 1, 1)
-    assert state() is State.SLOWSTART
+    assert state() is SessionState.SLOWSTART
 
 
 def test_of_many_who_lose_the_same_few_speak() -> None:
@@ -137,7 +137,7 @@ def test_of_many_who_lose_the_same_few_speak() -> None:
     said = bus.frames(Feedback)
     # A hundred receivers in ten seconds, each of which could speak 25 times a second.
     assert 0 < len(said) < 10 * 40
-    assert len(bus.endpoints[PUBLISHER].congestion.flows) == 1  # type: ignore[union-attr]
+    assert len(bus.endpoints[PUBLISHER].congestion.controlled_flows) == 1  # type: ignore[union-attr]
 
 
 def test_who_leaves_does_not_hold_up_the_others() -> None:

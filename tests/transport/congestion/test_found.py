@@ -15,8 +15,8 @@ from penstock.content.tags import Encoder
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver, Record, Send
-from penstock.tfrc.rate_meter import Meter
-from penstock.transport.congestion.repair_allowance import PeerRepairs
+from penstock.tfrc.rate_meter import RateMeter
+from penstock.transport.congestion.repair_allowance import RepairAllowance
 from penstock.transport.congestion.settings import DEFAULT, LITERAL, CongestionSettings
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import DroppedAtSource, Sent
@@ -82,9 +82,9 @@ class Scene:
 
 
 def test_a_message_of_a_flow_of_no_rate_may_be_repaired_now_and_then() -> None:
-    repairs = PeerRepairs()
+    repairs = RepairAllowance()
     stopped = data(Flow(CONTROLLED_FROM, 0.0, 7))
-    taken = [repairs.take(stopped, second * SECOND) for second in range(100)]
+    taken = [repairs.try_take(stopped, second * SECOND) for second in range(100)]
     assert 5 <= sum(taken) <= 15
 
 
@@ -108,8 +108,8 @@ def test_a_bloom_set_limits_nothing_where_filters_are_matched() -> None:
     for _ in range(10):
         scene.hear(feedback(FlowRequest(quota_mps=1.0, bloom=0, bloom_bytes=1), by=LIAR))
     assert scene.endpoint.congestion is not None
-    assert [flow.clr for flow in scene.endpoint.congestion.flows] == [HONEST]
-    assert scene.endpoint.congestion.refused == {LIAR: {"feedback_unknown": 10}}
+    assert [flow.clr for flow in scene.endpoint.congestion.controlled_flows] == [HONEST]
+    assert scene.endpoint.congestion.refusals == {LIAR: {"feedback_unknown": 10}}
 
 
 def test_who_underbids_another_cannot_make_its_flow_quick() -> None:
@@ -170,7 +170,7 @@ def test_a_flow_named_often_in_a_report_is_heard_once() -> None:
     scene.offer(a=1)
     scene.ask("a = 1", 50.0)
     assert scene.endpoint.congestion is not None
-    (flow,) = scene.endpoint.congestion.flows
+    (flow,) = scene.endpoint.congestion.controlled_flows
     asked = [FlowRequest(quota_mps=float(rate), flow_id=flow.id) for rate in range(40, 10, -1)]
     scene.hear(feedback(*asked, by=HONEST))
     assert flow.quota_mps == 40
@@ -192,7 +192,7 @@ def test_literally_too_messages_of_a_flow_leave_in_their_order() -> None:
 
 
 def test_a_meter_starts_again_when_the_clock_is_set_back() -> None:
-    meter = Meter()
+    meter = RateMeter()
     for number in range(1_000):
         meter.count(3_600 * SECOND + number * 10 * MILLISECOND)
     for number in range(1_000):

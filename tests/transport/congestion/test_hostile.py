@@ -24,7 +24,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Send
-from penstock.transport.congestion.sender.feedback_limits import RTT_MAX_NS
+from penstock.transport.congestion.sender.feedback_limits import ROUND_TRIP_MAX_NS
 from penstock.transport.congestion.settings import DEFAULT
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.settings import EndpointSettings, RecordSettings
@@ -80,7 +80,7 @@ class Scene:
         self.hear(feedback(FlowRequest(quota_mps=QUOTA, filter=wanted("a = 1")), by=HONEST))
         self.publish(1)
         self.hear(feedback(FlowRequest(quota_mps=QUOTA, filter=wanted("a = 1")), by=HONEST))
-        (flow,) = self.congestion.flows
+        (flow,) = self.congestion.controlled_flows
         self.flow_id = flow.id
 
     @property
@@ -225,7 +225,7 @@ def test_others_go_on_memory_is_bounded_and_it_is_told_who(name: str) -> None:
     assert scene.left[2] - before[2] >= 0.99 * 2 * RATE
     assert scene.left[1] - before[1] == pytest.approx(2 * QUOTA, rel=0.1)
     assert scene.endpoint.counters[attack.reason] > 0
-    refused = scene.congestion.refused
+    refused = scene.congestion.refusals
     assert HONEST not in refused
     assert len(refused) <= 256
     if attack.by is not None:
@@ -237,14 +237,14 @@ def test_others_go_on_memory_is_bounded_and_it_is_told_who(name: str) -> None:
 def test_invented_receivers_get_so_many_flows_a_second_and_no_more_than_there_is_room_for() -> None:
     scene = Scene()
     scene.run(1, ATTACKS["invented receivers"].frames(scene), 1_000)
-    assert len(scene.congestion.flows) <= 1 + 2 * 250
+    assert len(scene.congestion.controlled_flows) <= 1 + 2 * 250
     # The table fills, in the end; what nothing is offered to makes room for who comes then.
-    scene.endpoint.congestion._sender.table._settings = replace(SETTINGS, flows_max=400)  # type: ignore[union-attr, misc]
+    scene.endpoint.congestion._sender.flow_table._settings = replace(SETTINGS, flows_max=400)  # type: ignore[union-attr, misc]
     scene.run(1, ATTACKS["invented receivers"].frames(scene), 1_000)
-    assert len(scene.congestion.flows) <= 500
+    assert len(scene.congestion.controlled_flows) <= 500
     scene.now += 2 * SECOND
     scene.hear(feedback(FlowRequest(quota_mps=5.0, filter=wanted("a = 2")), by=77))
-    assert 77 in {flow.clr for flow in scene.congestion.flows}
+    assert 77 in {flow.clr for flow in scene.congestion.controlled_flows}
 
 
 def test_one_that_forges_many_names_still_gets_few_echoes() -> None:
@@ -262,8 +262,8 @@ def test_round_trips_are_believed_up_to_a_bound() -> None:
     scene.hear(EchoRequest(subscriber=LIAR, pub=PUBLISHER, send_ts_us=0, r_code=255))
     sender = scene.endpoint.congestion._sender  # type: ignore[union-attr]
     assert sender is not None
-    assert sender.rounds.r_max_ns == RTT_MAX_NS
-    assert all(flow.rtt_ns <= RTT_MAX_NS for flow in scene.congestion.flows)
+    assert sender.rounds.max_round_trip_ns == ROUND_TRIP_MAX_NS
+    assert all(flow.rtt_ns <= ROUND_TRIP_MAX_NS for flow in scene.congestion.controlled_flows)
 
 
 def test_who_wants_everything_slowly_gets_it_and_no_slower_than_the_floor() -> None:
@@ -275,7 +275,7 @@ def test_who_wants_everything_slowly_gets_it_and_no_slower_than_the_floor() -> N
     scene.run(10, liar, 200)
     left = scene.left[2] + scene.left[1] - before
     assert 0.9 * 10 * SETTINGS.rate_min_mps <= left <= 15
-    assert scene.congestion.refused[LIAR]["feedback_floored"] > 0
+    assert scene.congestion.refusals[LIAR]["feedback_floored"] > 0
 
 
 @pytest.mark.parametrize("rate", [nan, -1.0, -inf, inf, 1e18])

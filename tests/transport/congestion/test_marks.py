@@ -53,7 +53,7 @@ def test_it_is_slowed_down_as_if_they_were_lost(law: CongestionSettings) -> None
     endpoint = bus.endpoints[ONE]
     assert endpoint.counters["marked"] > 50
     assert endpoint.congestion is not None
-    assert [session.losses.messages for session in endpoint.congestion.sessions] == [0]
+    assert [session.loss_events.lost_messages for session in endpoint.congestion.sessions] == [0]
     said = [flow.is_marked for ack in bus.frames(Ack) if isinstance(ack, Ack) for flow in ack.flows]
     assert any(said) == (law.law == "window")
     assert not all(said) or not said

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.content.message import Message
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.transport.congestion.repair_allowance import PeerRepairs, Requests
+from penstock.transport.congestion.repair_allowance import RepairAllowance, Requests
 from penstock.transport.congestion.settings import DEFAULT
 from penstock.transport.recovery import settings as recovery
 from penstock.wire.frames.data import Data, Flow
@@ -52,12 +52,12 @@ def test_who_gets_nothing_may_still_ask() -> None:
 
 
 def test_a_peers_repairs_have_a_tenth_of_each_flow() -> None:
-    repairs = PeerRepairs()
+    repairs = RepairAllowance()
     slow = data(Flow(CONTROLLED_FROM, 50.0, 7), Flow(CONTROLLED_FROM + 1, 200.0, 7))
     times = range(0, 10 * SECOND, 10 * MILLISECOND)
-    assert sum(repairs.take(slow, now) for now in times) == pytest.approx(50, abs=3)
+    assert sum(repairs.try_take(slow, now) for now in times) == pytest.approx(50, abs=3)
     # A flow that is only tracked limits nothing.
-    assert all(repairs.take(data(Flow(3, 0.0, 7)), now) for now in times)
+    assert all(repairs.try_take(data(Flow(3, 0.0, 7)), now) for now in times)
 
 
 @pytest.mark.parametrize("digests", [False, True])

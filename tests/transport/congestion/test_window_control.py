@@ -37,7 +37,7 @@ WINDOWED = replace(OPEN, law="window")
 def flows(bus: Bus) -> list[ControlledFlow]:
     congestion = bus.endpoints[PUBLISHER].congestion
     assert congestion is not None
-    return list(congestion.flows)
+    return list(congestion.controlled_flows)
 
 
 def one_flow(bus: Bus) -> ControlledFlow:
@@ -46,7 +46,7 @@ def one_flow(bus: Bus) -> ControlledFlow:
 
 
 def has_window(flow: ControlledFlow) -> bool:
-    return flow.window is not None and flow.window.is_on
+    return flow.window is not None and flow.window.is_active
 
 
 def came(bus: Bus, receiver: int, during: Callable[[], None]) -> int:
@@ -65,7 +65,7 @@ def test_in_the_long_run_it_gets_what_a_connection_would(loss: float, delay_ms: 
     assert rate == pytest.approx(fair_rate(loss, 2 * delay_ms / 1_000), rel=0.25)
     window = one_flow(bus).window
     assert window is not None
-    assert window.is_on
+    assert window.is_active
     assert window.rtt_ns == pytest.approx(2 * delay_ms * MILLISECOND, rel=0.01)
 
 
@@ -197,7 +197,7 @@ class Liar(Bus):
         )  # fmt: skip
         publisher.receive(frame, via="bus", now=self.now)
         for flow in flows(self):
-            flow_acks = (FlowAck(flow.id, flow.seq, 0xFFFFFFFF),)
+            flow_acks = (FlowAck(flow.id, flow.last_seq, 0xFFFFFFFF),)
             ack = Ack(subscriber=99, pub=PUBLISHER, epoch=1, flows=flow_acks)
             publisher.receive(ack, via="bus", now=self.now)
 
@@ -221,18 +221,18 @@ def test_acknowledgements_of_others_and_of_what_never_left_change_nothing() -> N
     line.say("a = 1", 100)
     for _ in range(10):
         line.publish(a=1)
-    (flow,) = line.sender.table
+    (flow,) = line.sender.flow_table
     for by, id_, seq in (
         (12, flow.id, 1),
         (11, flow.id + 1, 1),
-        (11, flow.id, flow.seq + 1),
+        (11, flow.id, flow.last_seq + 1),
         (11, flow.id, 2**31),
     ):
         ack = Ack(subscriber=by, pub=0, epoch=0, flows=(FlowAck(id_, seq, 0xFFFFFFFF),))
-        line.sender.listener.on_ack(ack, line.now)
+        line.sender.feedback_receiver.on_ack(ack, line.now)
     assert not has_window(flow)
     assert line.counters["acks_unknown"] == 4
-    line.sender.listener.on_ack(
+    line.sender.feedback_receiver.on_ack(
         Ack(subscriber=11, pub=0, epoch=0, flows=(FlowAck(flow.id, 1),)), line.now
     )
     assert has_window(flow)
@@ -247,15 +247,15 @@ def test_of_another_life_of_the_publisher_they_are_not_heard() -> None:
     heard = endpoint.counters["acks"]
     assert heard > 0
     flow = one_flow(bus)
-    ack = Ack(subscriber=ONE, pub=PUBLISHER, epoch=2, flows=(FlowAck(flow.id, flow.seq),))
+    ack = Ack(subscriber=ONE, pub=PUBLISHER, epoch=2, flows=(FlowAck(flow.id, flow.last_seq),))
     endpoint.receive(ack, via="bus", now=bus.now)
     assert endpoint.counters["acks"] == heard
 
 
 def acknowledge(line: Line, by: int, flow: ControlledFlow) -> None:
     """All that left."""
-    ack = Ack(subscriber=by, pub=0, epoch=0, flows=(FlowAck(flow.id, flow.seq, 0xFFFFFFFF),))
-    line.sender.listener.on_ack(ack, line.now)
+    ack = Ack(subscriber=by, pub=0, epoch=0, flows=(FlowAck(flow.id, flow.last_seq, 0xFFFFFFFF),))
+    line.sender.feedback_receiver.on_ack(ack, line.now)
     line.run(line.now + 1)
 
 
@@ -264,7 +264,7 @@ def test_a_message_needs_room_in_each_flow_it_is_in() -> None:
     line.say("a = 1", 1_000)
     line.say("b = 1", 1_000, by=12)
     line.publish(a=1, b=1)
-    one, other = line.sender.table
+    one, other = line.sender.flow_table
     acknowledge(line, 11, one)
     acknowledge(line, 12, other)
     line.run(line.now + 100 * MILLISECOND)
@@ -289,8 +289,8 @@ def test_nobody_is_stopped_by_silence() -> None:
     line = Line(WINDOWED)
     line.say("a = 1", 100)
     line.publish(a=1)
-    (flow,) = line.sender.table
-    line.sender.listener.on_ack(
+    (flow,) = line.sender.flow_table
+    line.sender.feedback_receiver.on_ack(
         Ack(subscriber=11, pub=0, epoch=0, flows=(FlowAck(flow.id, 1),)), line.now
     )
     for _ in range(100):

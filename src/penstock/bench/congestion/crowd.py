@@ -26,8 +26,8 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.machine import Send
 from penstock.kernel.seeds import Seeds
-from penstock.transport.congestion.receiver.feedback_sender import Said
-from penstock.transport.congestion.receiver.sessions import Receiver
+from penstock.transport.congestion.receiver.feedback_sender import FrameSent
+from penstock.transport.congestion.receiver.sessions import SessionTable
 from penstock.transport.congestion.settings import DEFAULT, CongestionSettings
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Loss
@@ -101,7 +101,7 @@ class Crowd:
         self._delays: Final = [rng.randint(NEAR_NS, FAR_NS) for _ in range(scene.receivers)]
         self._order: Final = sorted(range(scene.receivers), key=self._delays.__getitem__)
         self._receivers: Final = [
-            Receiver(
+            SessionTable(
                 FIRST + me,
                 settings,
                 _ENCODER,
@@ -214,7 +214,7 @@ class Crowd:
         self._arm(me)
         self._deliver(place + 1, frame, lost, left_ns)
 
-    def _say(self, me: int, said: Said, now: Instant) -> None:
+    def _say(self, me: int, said: FrameSent, now: Instant) -> None:
         frame = said.frame
         self._at(now + self._delays[me], partial(self._heard, frame))
 

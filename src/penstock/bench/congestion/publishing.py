@@ -124,7 +124,9 @@ class Publishing:
         self._report_at = self.now + REPORT_NS
         congestion = self.endpoint.congestion
         assert congestion is not None
-        self._ids = {flow.filter: flow.id for flow in congestion.flows if flow.filter is not None}
+        self._ids = {
+            flow.filter: flow.id for flow in congestion.controlled_flows if flow.filter is not None
+        }
 
     def feedback(self) -> Iterator[Feedback]:
         """Of each receiver one: what it limits, by its number if it has one."""

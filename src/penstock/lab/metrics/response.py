@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from penstock.lab.metrics.base import Figure, Metric
-from penstock.tfrc.throughput_equation import throughput
+from penstock.tfrc.throughput_equation import tcp_throughput
 from penstock.trace.batch import Batch
 
 _POINTS: Final = 96
@@ -36,12 +36,14 @@ class Response(Metric):
         """Where the curves meet, and by which power of p each falls [C15]."""
         part = self.context.measure.response
         found = {
-            f"response.{_rtt(rtt_ms)}.{_p(p)}": Figure(throughput(1, rtt_ms / 1_000, p), "/s")
+            f"response.{_rtt(rtt_ms)}.{_p(p)}": Figure(tcp_throughput(1, rtt_ms / 1_000, p), "/s")
             for rtt_ms in part.rtts_ms
             for p in part.loss_event_rates
         }
         for rtt_ms in part.rtts_ms:
-            near, far = (throughput(1, rtt_ms / 1_000, p) for p in (_STEEP_AT, _STEEP_AT * _STEP))
+            near, far = (
+                tcp_throughput(1, rtt_ms / 1_000, p) for p in (_STEEP_AT, _STEEP_AT * _STEP)
+            )
             found[f"response_power.{_rtt(rtt_ms)}"] = Figure(log(far / near) / log(_STEP))
         return found
 
@@ -52,9 +54,13 @@ class Response(Metric):
         rtt_points = np.linspace(*_RTT_RANGE_MS, _POINTS).tolist()
         found = {"response_at_p": p_points, "response_at_rtt_ms": rtt_points}
         for rtt_ms in part.rtts_ms:
-            found[f"response.{_rtt(rtt_ms)}"] = [throughput(1, rtt_ms / 1_000, p) for p in p_points]
+            found[f"response.{_rtt(rtt_ms)}"] = [
+                tcp_throughput(1, rtt_ms / 1_000, p) for p in p_points
+            ]
         for p in part.loss_event_rates:
-            found[f"response.{_p(p)}"] = [throughput(1, rtt_ms / 1_000, p) for rtt_ms in rtt_points]
+            found[f"response.{_p(p)}"] = [
+                tcp_throughput(1, rtt_ms / 1_000, p) for rtt_ms in rtt_points
+            ]
         return found
 
 

@@ -92,7 +92,7 @@ class Node:
         """Of the node, the transport, the broker's client and the socket; see `docs/live.md`."""
         answers = self._answers
         congestion = self._pump.machine.congestion
-        refused = {} if congestion is None else congestion.refused
+        refused = {} if congestion is None else congestion.refusals
         return {
             "node": {"published": answers.published, "unanswered": answers.unanswered},
             # Those that nothing was counted under yet can be asked for, too: they are 0.

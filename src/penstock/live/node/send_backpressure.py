@@ -35,7 +35,7 @@ class Queue:
     async def room(self, message: Message) -> None:
         """Until there is room for a message, if whoever publishes is to wait for it."""
         congestion = self._endpoint.congestion
-        if congestion is None or congestion.drops:
+        if congestion is None or congestion.drops_when_full:
             return
         while not self._is_closed and not self._endpoint.has_room_for(message, now=monotonic_ns()):
             self._has_room.clear()

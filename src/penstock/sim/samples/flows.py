@@ -8,7 +8,7 @@ from typing import Any, Final
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.sim.host import Host
 from penstock.trace.records import FlowSample
-from penstock.transport.congestion.sender.send_queue import Waiting
+from penstock.transport.congestion.sender.send_queue import QueuedMessage
 from penstock.transport.endpoint import Endpoint
 
 
@@ -40,9 +40,9 @@ class FlowSamples:
             )
 
 
-def waiting_at(host: Host[Any, Any]) -> Sequence[Waiting]:
+def waiting_at(host: Host[Any, Any]) -> Sequence[QueuedMessage]:
     """Messages that have not left."""
     endpoint = host.machine
     if not isinstance(endpoint, Endpoint) or endpoint.congestion is None:
         return ()
-    return endpoint.congestion.held
+    return endpoint.congestion.queued

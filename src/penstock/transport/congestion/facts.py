@@ -32,7 +32,7 @@ class FlowState(msgspec.Struct, frozen=True, gc=False):
     queued: int
 
 
-class Reported(msgspec.Struct, frozen=True, gc=False):
+class FeedbackSent(msgspec.Struct, frozen=True, gc=False):
     """Feedback that left, and what it was reckoned from."""
 
     frame: Feedback
@@ -43,13 +43,13 @@ class Reported(msgspec.Struct, frozen=True, gc=False):
     flows: tuple[FlowReport, ...]
 
 
-class Echoed(msgspec.Struct, frozen=True, gc=False):
+class EchoSent(msgspec.Struct, frozen=True, gc=False):
     """What was said to learn of a round trip."""
 
     frame: EchoRequest | EchoReply
 
 
-class Acknowledged(msgspec.Struct, frozen=True, gc=False):
+class AckSent(msgspec.Struct, frozen=True, gc=False):
     """Messages of flows that we limit have come."""
 
     frame: Ack

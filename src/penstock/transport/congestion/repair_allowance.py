@@ -23,7 +23,7 @@ _REQUESTS_LEAST_BPS: Final = 200
 _REQUESTS_DEPTH_BYTES: Final = 4_000
 _FLOWS_MAX: Final = 1_024
 # Whatever a message says of its flow.
-_REPAIRS_LEAST_MPS: Final = 0.1
+_REPAIRS_MIN_MPS: Final = 0.1
 
 
 class Requests:
@@ -53,7 +53,7 @@ class Requests:
         self._bytes = min(_REQUESTS_DEPTH_BYTES, self._bytes + earned_bytes)
 
 
-class PeerRepairs:
+class RepairAllowance:
     """What one endpoint sends again of others' messages."""
 
     __slots__ = ("_buckets",)
@@ -62,7 +62,7 @@ class PeerRepairs:
         # By publisher and flow; the one used last comes last.
         self._buckets: Final[OrderedDict[tuple[int, int], Bucket]] = OrderedDict()
 
-    def take(self, original: Data, now: Instant) -> bool:
+    def try_take(self, original: Data, now: Instant) -> bool:
         """Whether it may leave once more; it is as it came, with its flows."""
         buckets = [
             self._bucket((original.pub, flow.flow_id), flow.quota_mps, now)
@@ -76,7 +76,7 @@ class PeerRepairs:
         return True
 
     def _bucket(self, key: tuple[int, int], quota_mps: float, now: Instant) -> Bucket:
-        rate_mps = max(REPAIRS_SHARE * quota_mps, _REPAIRS_LEAST_MPS)
+        rate_mps = max(REPAIRS_SHARE * quota_mps, _REPAIRS_MIN_MPS)
         bucket = self._buckets.get(key)
         if bucket is None:
             if len(self._buckets) >= _FLOWS_MAX:

@@ -13,7 +13,7 @@ from penstock.wire.quantise import RATE_MAX_MPS
 _LAWS: Final = ("equation", "literal", "window")
 _POLICIES: Final = ("block", "drop-oldest", "drop-newest")
 # One message in a quarter of an hour.
-_RATE_LEAST_MPS: Final = 0.001
+_RATE_MIN_MPS: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +56,8 @@ class CongestionSettings:
             raise UsageError("nominal_bytes is at least 1")
         if not 0 < self.increase <= 1:
             raise UsageError("increase is above 0, and at most 1")
-        if not min(self.initial_rate_mps, self.rate_min_mps) >= _RATE_LEAST_MPS:
-            raise UsageError(f"initial_rate_mps and rate_min_mps are at least {_RATE_LEAST_MPS}")
+        if not min(self.initial_rate_mps, self.rate_min_mps) >= _RATE_MIN_MPS:
+            raise UsageError(f"initial_rate_mps and rate_min_mps are at least {_RATE_MIN_MPS}")
         if self.rate_min_mps > RATE_MAX_MPS:
             raise UsageError(
                 f"rate_min_mps is at most {RATE_MAX_MPS:g}, the highest rate that can be said,"

@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 from penstock.wire.frames.data import Echo, Flow
 
 
-class Head(NamedTuple):
+class CongestionHeader(NamedTuple):
     """The flows that the message is in, a receiver's stamp, and how far away the farthest is."""
 
     flows: tuple[Flow, ...] = ()
     echo: Echo | None = None
     r_max_code: int = 0
-    fb_round: int = 0
+    feedback_round: int = 0
 
 
-NO_HEAD: Final = Head()
+NO_CONGESTION_HEADER: Final = CongestionHeader()

@@ -12,7 +12,7 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Duration, Instant
-from penstock.transport.publish.congestion_header import NO_HEAD, Head
+from penstock.transport.publish.congestion_header import NO_CONGESTION_HEADER, CongestionHeader
 from penstock.transport.publish.record_writer import RecordWriter
 from penstock.transport.settings import EndpointSettings
 from penstock.wire import fit
@@ -55,7 +55,7 @@ class Sequencer:
         message: Message,
         now: Instant,
         flow_tags: tuple[Flow, ...] = (),
-        header: Head = NO_HEAD,
+        header: CongestionHeader = NO_CONGESTION_HEADER,
     ) -> Data:
         """The next message, which leaves now, and has these numbers in flows beside its head's."""
         previous_ns = now if self._last_sent_ns is None else self._last_sent_ns
@@ -67,7 +67,7 @@ class Sequencer:
             prev_delta_100us=delta_100us(now - previous_ns),
             send_rate_mps=quantise_rate(self._send_rate.on_sent(now)),
             r_max_code=header.r_max_code,
-            fb_round=header.fb_round,
+            fb_round=header.feedback_round,
             message=message,
             flows=(header.flows + flow_tags)[:FLOWS_MAX],
             echo=header.echo,

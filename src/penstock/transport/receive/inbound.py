@@ -19,7 +19,7 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant
 from penstock.trace.fates import ReceiverFate
-from penstock.transport.congestion.controller import Congestion
+from penstock.transport.congestion.controller import CongestionController
 from penstock.transport.detect.flow_gaps import FlowLoss
 from penstock.transport.facts import Absence, Delivery, Unseen
 from penstock.transport.order.missing import LOST
@@ -57,7 +57,7 @@ class Inbound(ABC):
         # Those heard last come last.
         self._images: Final[OrderedDict[int, PublisherImage]] = OrderedDict()
         self.recovery: Recovery | None = None
-        self.congestion: Congestion | None = None
+        self.congestion: CongestionController | None = None
         # What was dropped, and which bounds were met.
         self.counters: Final[dict[str, int]] = dict.fromkeys(
             (
@@ -130,8 +130,8 @@ class Inbound(ABC):
         if self.congestion is not None and any(wish.subscriptions for wish in interests):
             if is_marked:
                 # Of what comes twice the mark was heard with the first.
-                self.congestion.marked(frame, now)
-            self.congestion.came(frame, size_of(frame), now)
+                self.congestion.on_mark(frame, now)
+            self.congestion.on_received(frame, size_of(frame), now)
         if self.recovery is not None:
             undescribed = extended_seq - previous_highest - 1 - frame.record.count
             if undescribed > 0:

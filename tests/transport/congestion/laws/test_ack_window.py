@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
-from penstock.transport.congestion.laws.ack_window import SIZE_MAX, Window
+from penstock.transport.congestion.laws.ack_window import SIZE_MAX, AckWindow
 from penstock.wire.frames.ack import FlowAck
 
 R = 100 * MILLISECOND
@@ -20,7 +20,7 @@ class Line:
     """A window, and a receiver that gets all but some."""
 
     def __init__(self, *, fair_mps: float = 0.0) -> None:
-        self.window = Window(60 * SECOND)
+        self.window = AckWindow(60 * SECOND)
         self.now: Instant = SECOND
         self.fair_mps = fair_mps
         self.last = 0
@@ -58,7 +58,7 @@ def begun(flight: int, *, fair_mps: float = 0.0) -> Line:
     for number in line.send(flight):
         line.now += R // flight
         line.ack(number)
-    assert line.window.is_on
+    assert line.window.is_active
     return line
 
 
@@ -67,7 +67,7 @@ def test_before_anybody_acknowledges_there_is_no_window() -> None:
     line.send(1_000)
     assert line.window.has_room
     line.now += 3_600 * SECOND
-    assert not line.window.expire(line.now)
+    assert not line.window.on_timeout(line.now)
     # What nobody answers is not remembered for long.
     assert len(line.window) <= 256
 
@@ -169,9 +169,9 @@ def test_silence_leads_back_to_one() -> None:
     wait_ns = line.window.wait_ns(line.now)
     assert 2 * R <= wait_ns <= SECOND
     line.now += wait_ns - 1
-    assert not line.window.expire(line.now)
+    assert not line.window.on_timeout(line.now)
     line.now += 1
-    assert line.window.expire(line.now)
+    assert line.window.on_timeout(line.now)
     assert (line.window.size, len(line.window)) == (1, 0)
     line.send(1)
     assert line.window.wait_ns(line.now) == pytest.approx(2 * wait_ns, rel=0.01)
@@ -184,16 +184,16 @@ def test_silence_leads_back_to_one() -> None:
 def test_who_never_acknowledges_again_has_no_window() -> None:
     line = begun(20)
     for _ in range(6):
-        assert line.window.is_on
+        assert line.window.is_active
         line.send(1)
         line.now += 3_600 * SECOND
-        assert line.window.expire(line.now)
-    assert not line.window.is_on
+        assert line.window.on_timeout(line.now)
+    assert not line.window.is_active
     assert line.window.has_room
 
 
 def test_no_time_out_is_longer_than_allowed() -> None:
-    window = Window(SECOND)
+    window = AckWindow(SECOND)
     window.on_sent(1, 0)
     window.on_ack(FlowAck(FLOW, 1), 0, 10 * SECOND)
     window.on_sent(2, 10 * SECOND)
@@ -205,7 +205,7 @@ def test_another_receiver_is_not_to_blame_for_what_the_last_one_missed() -> None
     line = begun(20)
     size = line.window.size
     line.send(10)
-    line.window.on_other()
+    line.window.on_receiver_changed()
     line.now += R
     # It tells of the newest only: it has not counted before.
     for number in line.send(5):
@@ -272,7 +272,7 @@ STEPS = st.one_of(
 def test_whatever_is_acknowledged_it_counts_as_its_twin_does(
     steps: list[tuple[str, int, int]],
 ) -> None:
-    window, twin, now = Window(SECOND), Twin(), 0
+    window, twin, now = AckWindow(SECOND), Twin(), 0
     for what, amount, bits in steps:
         if what == "send":
             for _ in range(amount):
@@ -288,10 +288,10 @@ def test_whatever_is_acknowledged_it_counts_as_its_twin_does(
                 twin.ack(number, bits)
         elif what == "wait":
             now += amount * MILLISECOND
-            if window.expire(now):
+            if window.on_timeout(now):
                 twin.time_out()
         else:
-            window.on_other()
+            window.on_receiver_changed()
         if twin.sent <= 256:
             assert len(window) == len(twin.outstanding)
         assert 1 <= window.size <= SIZE_MAX

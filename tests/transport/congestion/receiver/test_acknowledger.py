@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from penstock.content.message import Message
 from penstock.kernel.instant import Instant
-from penstock.transport.congestion.facts import Acknowledged
-from penstock.transport.congestion.receiver.acknowledger import Acker
+from penstock.transport.congestion.facts import AckSent
+from penstock.transport.congestion.receiver.acknowledger import Acknowledger
 from penstock.wire.frames.ack import Ack, FlowAck
 from penstock.wire.frames.data import Data, Flow, FlowDetail
 
@@ -21,9 +21,9 @@ class Line:
 
     def __init__(self) -> None:
         self.said: list[Ack] = []
-        self.acker = Acker(ME, 1, 2, self._send)
+        self.acker = Acknowledger(ME, 1, 2, self._send)
 
-    def _send(self, said: Acknowledged, now: Instant) -> None:
+    def _send(self, said: AckSent, now: Instant) -> None:
         del now
         self.said.append(said.frame)
 
@@ -37,7 +37,7 @@ class Line:
             r_max_code=0, fb_round=0, message=Message({}), flows=told,
         )  # fmt: skip
         if marked:
-            self.acker.on_marked()
+            self.acker.on_mark()
         self.acker.on_data(frame, 0)
 
 

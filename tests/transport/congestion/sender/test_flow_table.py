@@ -39,26 +39,26 @@ def rows(table: FlowTable) -> set[tuple[int, int, float]]:
 def test_it_goes_as_the_vectors_say() -> None:
     table = FlowTable(DEFAULT)
     for (bits, clr, quota), expected in STEPS:
-        table.ask(None, bits, clr, quota, 0)
+        table.request(None, bits, clr, quota, 0)
         assert rows(table) == expected
 
 
 def test_literally_an_equal_quota_is_added_once_more() -> None:
     table = FlowTable(LITERAL)
-    table.ask(None, 0b0001, S3, 60, 0)
-    table.ask(None, 0b0001, S4, 60, 0)
+    table.request(None, 0b0001, S3, 60, 0)
+    table.request(None, 0b0001, S4, 60, 0)
     assert rows(table) == {(0b0001, S3, 60), (0b0001, S4, 60)}
     table = FlowTable(LITERAL)
-    table.ask(None, 0b0001, S4, 40, 0)
-    table.ask(None, 0b0011, S1, 40, 0)
+    table.request(None, 0b0001, S4, 40, 0)
+    table.request(None, 0b0011, S1, 40, 0)
     assert rows(table) == {(0b0001, S4, 40), (0b0011, S1, 40)}
 
 
 def test_where_filters_are_known_a_false_positive_covers_nothing() -> None:
     table = FlowTable(DEFAULT)
     wide, other = parse("a = 1").filters[0], parse("b = 2").filters[0]
-    table.ask(wide, 0b0001, S1, 10, 0)
-    table.ask(other, 0b0011, S2, 50, 0)
+    table.request(wide, 0b0001, S1, 10, 0)
+    table.request(other, 0b0011, S2, 50, 0)
     assert len(table) == 2
 
 
@@ -78,7 +78,7 @@ def test_no_flow_is_useless_and_none_that_is_asked_for_too_fast(
     table = FlowTable(DEFAULT)
     last: dict[tuple[Filter, int], int] = {}
     for filter_, clr, quota in asked:
-        table.ask(filter_, ENCODER.filter_bits(filter_), clr, quota, 0)
+        table.request(filter_, ENCODER.filter_bits(filter_), clr, quota, 0)
         last[filter_, clr] = quota
         # What was just asked for is not exceeded by all that limits it.
         limits = [f.quota_mps for f in table if f.filter and covers(f.filter, filter_)]
@@ -94,7 +94,7 @@ def test_no_flow_is_useless_and_none_that_is_asked_for_too_fast(
 def test_a_message_is_in_the_flows_that_match_it() -> None:
     table = FlowTable(DEFAULT)
     for number, filter_ in enumerate(FILTERS):
-        table.ask(filter_, ENCODER.filter_bits(filter_), number + 1, 10 + number, 0)
+        table.request(filter_, ENCODER.filter_bits(filter_), number + 1, 10 + number, 0)
     message = Message({"a": 7, "b": 1})
     matching = {flow.filter for flow in table.match(message, 0)}
     assert matching == {
@@ -107,28 +107,28 @@ def test_a_message_is_in_the_flows_that_match_it() -> None:
 
 def test_nobody_can_slow_down_below_the_floor_or_in_another_s_name() -> None:
     table = FlowTable(DEFAULT)
-    flow = table.ask(None, 1, S1, 0.0, 0)
+    flow = table.request(None, 1, S1, 0.0, 0)
     assert flow is not None
     assert flow.quota_mps == DEFAULT.rate_min_mps
-    assert not table.ask_again(flow.id, S2, 0.0, 0)
-    assert table.ask_again(flow.id, S1, 30, 0)
-    table.leave(flow.id, None, 0, S2)
+    assert not table.renew(flow.id, S2, 0.0, 0)
+    assert table.renew(flow.id, S1, 30, 0)
+    table.release(flow.id, None, 0, S2)
     assert not flow.is_orphan
 
 
 def test_one_receiver_has_so_many_flows_and_all_together_so_many() -> None:
     table = FlowTable(replace(DEFAULT, flows_each_max=3, flows_max=5))
     for bit in range(10):
-        table.ask(None, 1 << bit, S1, 10, 0)
-    assert (len(table), table.refused) == (3, 7)
+        table.request(None, 1 << bit, S1, 10, 0)
+    assert (len(table), table.refused_flows) == (3, 7)
     for bit in range(10, 20):
-        table.ask(None, 1 << bit, S2, 10, 0)
+        table.request(None, 1 << bit, S2, 10, 0)
     assert len(table) == 5
 
 
 def test_a_silent_receiver_s_flow_is_halved_and_then_let_go() -> None:
     table, rtt = FlowTable(DEFAULT), 100 * MILLISECOND
-    flow = table.ask(None, 1, S1, 80, 0)
+    flow = table.request(None, 1, S1, 80, 0)
     assert flow is not None
     flow.rtt_ns = rtt
     seen = []
@@ -147,9 +147,9 @@ def test_a_silent_receiver_s_flow_is_halved_and_then_let_go() -> None:
 
 def test_who_leaves_lets_go() -> None:
     table = FlowTable(DEFAULT)
-    flow = table.ask(None, 1, S1, 80, 0)
+    flow = table.request(None, 1, S1, 80, 0)
     assert flow is not None
-    table.leave(flow.id, None, 0, S1)
+    table.release(flow.id, None, 0, S1)
     assert flow.is_orphan
     table.expire(SECOND, SECOND)
     assert len(table) == 0
@@ -158,11 +158,11 @@ def test_who_leaves_lets_go() -> None:
 @pytest.mark.parametrize("is_orphan", [False, True])
 def test_another_receiver_takes_over(is_orphan: bool) -> None:
     table = FlowTable(DEFAULT)
-    flow = table.ask(None, 1, S1, 80, 0)
+    flow = table.request(None, 1, S1, 80, 0)
     assert flow is not None
-    flow.seq = 17
+    flow.last_seq = 17
     flow.is_orphan = is_orphan
-    other = table.ask(None, 1, S2, 90 if is_orphan else 70, 0)
+    other = table.request(None, 1, S2, 90 if is_orphan else 70, 0)
     # Its numbers go on.
     assert other is flow
-    assert (flow.clr, flow.is_orphan, flow.seq) == (S2, False, 17)
+    assert (flow.clr, flow.is_orphan, flow.last_seq) == (S2, False, 17)

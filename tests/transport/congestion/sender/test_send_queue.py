@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from penstock.content.message import Message
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
-from penstock.tfrc.rate_meter import Meter
+from penstock.tfrc.rate_meter import RateMeter
 from penstock.transport.congestion.sender.flow import ControlledFlow
-from penstock.transport.congestion.sender.send_queue import Outbox
+from penstock.transport.congestion.sender.send_queue import SendQueue
 
 RATES = (5.0, 20.0, 50.0, 200.0)
 
@@ -96,13 +96,13 @@ STEPS = st.lists(
 @given(steps=STEPS, strict=st.booleans())
 def test_it_does_what_its_plain_twin_does(steps: list[tuple[str, int]], strict: bool) -> None:
     ours, theirs = new_flows(), new_flows()
-    outbox, plain = Outbox(strict=strict), Plain(strict=strict)
+    outbox, plain = SendQueue(keep_order=strict), Plain(strict=strict)
     now, mask = 0, 15
     for number, (what, how) in enumerate(steps):
         message = Message({"number": number, "flows": how})
         if what == "put":
             mine = [flow for flow in ours if how & mask >> flow.id & 1]
-            is_free = outbox.is_free(mine, now)
+            is_free = outbox.would_leave_now(mine, now)
             outbox.put(message, mine, now)
             plain.put(message, [flow for flow in theirs if how & mask >> flow.id & 1])
             left = [each.message for each, _ in outbox.ready(now)]
@@ -117,45 +117,45 @@ def test_it_does_what_its_plain_twin_does(steps: list[tuple[str, int]], strict: 
         elif what == "rate":
             for flows in (ours, theirs):
                 flows[how].set_quota(RATES[number % 4], now)
-            outbox.retime(now)
+            outbox.on_clock_set_back(now)
         elif what == "rematch":
             mask = how
             waiting = sorted(each for line in plain.lines.values() for each in line)
             plain.lines.clear()
-            outbox.rematch(partial(in_flows, ours, mask), now)
+            outbox.reclassify(partial(in_flows, ours, mask), now)
             for _, each in waiting:
                 wanted = int(str(each.attributes["flows"]))
                 plain.put(each, [flow for flow in theirs if wanted & mask >> flow.id & 1])
         assert [each.message for each, _ in outbox.ready(now)] == [*plain.ready(now)]
-        assert outbox.next_at(now) == plain.next_at(now)
+        assert outbox.next_send_at(now) == plain.next_at(now)
         assert len(outbox) == sum(map(len, plain.lines.values()))
 
 
 def test_a_clock_that_is_set_back_does_not_keep_messages_waiting() -> None:
     flow = ControlledFlow(1, None, 0, 0, 10.0, 100 * SECOND)
-    outbox = Outbox(strict=False)
+    outbox = SendQueue(keep_order=False)
     for number in range(3):
         outbox.put(Message({"number": number}), [flow], 100 * SECOND)
     assert len([*outbox.ready(100 * SECOND)]) == 1
-    assert outbox.next_at(SECOND) == SECOND + 100 * MILLISECOND
+    assert outbox.next_send_at(SECOND) == SECOND + 100 * MILLISECOND
     assert len([*outbox.ready(2 * SECOND)]) == 2
 
 
 def test_outdated_entries_do_not_gather() -> None:
     flow = ControlledFlow(1, None, 0, 0, 10.0, 0)
-    outbox = Outbox(strict=False)
+    outbox = SendQueue(keep_order=False)
     outbox.put(Message({"number": 1}), [flow], 0)
     outbox.put(Message({"number": 2}), [flow], 0)
     for number in range(10_000):
         outbox.put(Message({"number": number}), [flow], number)
         outbox.drop_oldest(number)
-        outbox.next_at(number)
-    assert len(outbox._soon) < 100
-    assert all(len(heap) < 100 for heap in outbox._of_flow.values())
+        outbox.next_send_at(number)
+    assert len(outbox._by_time) < 100
+    assert all(len(heap) < 100 for heap in outbox._heads_by_flow.values())
 
 
 def test_a_meter_that_nobody_reads_does_not_grow() -> None:
-    meter = Meter()
+    meter = RateMeter()
     for second in range(1_000):
         for part in range(10):
             meter.count(second * SECOND + part * 100 * MILLISECOND)
@@ -165,7 +165,7 @@ def test_a_meter_that_nobody_reads_does_not_grow() -> None:
 
 def test_the_most_that_wait_are_those_that_wait() -> None:
     flows = new_flows()
-    outbox = Outbox(strict=False)
+    outbox = SendQueue(keep_order=False)
     for number in range(50):
         outbox.put(Message({"number": number}), [flows[number % 4]], 0)
     left = Counter(flows[0].id for _, flows in outbox.ready(0))

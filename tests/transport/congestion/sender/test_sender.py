@@ -14,7 +14,7 @@ from penstock.content.syntax import parse
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
-from penstock.transport.congestion.sender.sender import Sender
+from penstock.transport.congestion.sender.sender import SendController
 from penstock.transport.congestion.settings import DEFAULT, CongestionSettings
 from penstock.wire.frames.data import Flow
 from penstock.wire.frames.echo_request import EchoRequest
@@ -32,17 +32,17 @@ class Line:
 
     def __init__(self, settings: CongestionSettings = OPEN) -> None:
         self.counters: Counter[str] = Counter()
-        self.sender = Sender(settings, ENCODER, self.counters, 0)
+        self.sender = SendController(settings, ENCODER, self.counters, 0)
         self.left: list[tuple[Instant, Message, tuple[Flow, ...]]] = []
         self.dropped: list[Message] = []
         self.now = 0
         # So that the round trip is known.
-        self.sender.listener.on_echo_request(
+        self.sender.feedback_receiver.on_echo_request(
             EchoRequest(subscriber=1, pub=0, send_ts_us=0, r_code=R), 0
         )
 
     def publish(self, **attributes: int) -> None:
-        dropped = self.sender.offer(Message(attributes), self.now)
+        dropped = self.sender.submit(Message(attributes), self.now)
         self.dropped += [] if dropped is None else [dropped.message]
         self._release()
 
@@ -66,7 +66,7 @@ class Line:
         while True:
             at = min(
                 at
-                for at in (self.sender.next_at(self.now), self.sender.next_wakeup(), until)
+                for at in (self.sender.next_send_at(self.now), self.sender.next_wakeup(), until)
                 if at is not None
             )
             self.now = max(self.now, at)
@@ -77,7 +77,7 @@ class Line:
 
     def _release(self) -> None:
         for each, flows in self.sender.ready(self.now):
-            head = self.sender.head(each.message, flows, self.now)
+            head = self.sender.header_for(each.message, flows, self.now)
             self.left.append((self.now, each.message, head.flows))
 
     def sent(self, **attributes: int) -> int:
@@ -156,7 +156,7 @@ def test_the_queue_is_bounded_and_the_oldest_goes() -> None:
     line.say("a = 1", 1)
     for number in range(50):
         line.publish(a=1, number=number)
-    assert line.sender.waiting == 10
+    assert line.sender.queued_messages == 10
     assert len(line.dropped) + len(line.left) + 10 == 50
     newest = Line(replace(OPEN, queue_max=10, policy="drop-newest"))
     newest.say("a = 1", 1)
@@ -185,9 +185,9 @@ def test_who_limits_a_flow_gets_its_stamp_back_once() -> None:
     line.now += 3 * MILLISECOND
     heads = []
     for _ in range(3):
-        line.sender.offer(Message({"a": 1}), line.now)
+        line.sender.submit(Message({"a": 1}), line.now)
         heads += [
-            line.sender.head(each.message, flows, line.now)
+            line.sender.header_for(each.message, flows, line.now)
             for each, flows in line.sender.ready(line.now)
         ]
     echoes = [head.echo for head in heads]
@@ -252,7 +252,7 @@ def test_a_flood_of_flows_has_an_end() -> None:
     line = Line(replace(OPEN, flows_max=100, flows_each_max=20))
     for number in range(500):
         line.say(f"a = {number}", 5, by=number % 7)
-    assert len(line.sender.table) <= 100
+    assert len(line.sender.flow_table) <= 100
     assert line.counters["flows_refused"] > 0
     line.publish(a=10_000)
     assert line.sent(a=10_000) == 1
@@ -270,7 +270,7 @@ def test_numbers_of_flows_that_are_not_known_change_nothing() -> None:
         ),
         0,
     )
-    assert len(line.sender.table) == 0
+    assert len(line.sender.flow_table) == 0
     assert line.counters["feedback_unknown"] == 1
 
 
@@ -280,9 +280,9 @@ def test_repairs_have_a_tenth() -> None:
     bits = ENCODER.message_bits(Message({"a": 1}))
     allowed = 0
     for now in range(0, 10 * SECOND, 10 * MILLISECOND):
-        allowed += line.sender.may_repair(bits, now)
+        allowed += line.sender.admit_repair(bits, now)
     assert allowed == pytest.approx(100, abs=5)
-    assert all(line.sender.may_repair(0, now) for now in range(100))
+    assert all(line.sender.admit_repair(0, now) for now in range(100))
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ from penstock.wire.serial import distance
 
 _SEQ_BITS: Final = 32
 _SEQ_MASK: Final = (1 << _SEQ_BITS) - 1
-_LATER: Final = 3
+_LATER_ARRIVALS: Final = 3
 _SIZE_MIN: Final = 1.0
 # What may be outstanding, and so what is remembered; and before anybody acknowledges.
 SIZE_MAX: Final = 4_096
-_UNHEARD_MAX: Final = 256
+_UNACKED_MAX: Final = 256
 _THRESHOLD_MIN: Final = 2.0
 _TIMEOUT_FIRST_NS: Final = SECOND
 _TIMEOUT_MIN_NS: Final = 200 * MILLISECOND
@@ -36,40 +36,40 @@ _TIMEOUT_MIN_NS: Final = 200 * MILLISECOND
 _TIMEOUTS_MAX: Final = 6
 
 
-class Window:
+class AckWindow:
     """Of one flow; no time-out is longer than `timeout_max_ns`."""
 
     __slots__ = (
-        "_acked_ns",
-        "_full",
-        "_highest",
-        "_last",
+        "_highest_received",
+        "_last_ack_ns",
+        "_last_extended_seq",
+        "_last_full",
         "_outstanding",
-        "_recover",
+        "_recovery_point",
         "_threshold",
         "_timeout_max_ns",
         "_timeouts",
         "_variation_ns",
-        "is_on",
+        "is_active",
         "rtt_ns",
         "size",
     )
 
     def __init__(self, timeout_max_ns: Duration) -> None:
         self._timeout_max_ns: Final = max(_TIMEOUT_MIN_NS, timeout_max_ns)
-        self.is_on = False
+        self.is_active = False
         self.size = _THRESHOLD_MIN
         self._threshold = _THRESHOLD_MIN
         # When each left that has not come yet, in their order; numbers do not wrap here.
         self._outstanding: Final[OrderedDict[int, Instant]] = OrderedDict()
-        self._last = 0
+        self._last_extended_seq = 0
         # The last that left when there was no room for another.
-        self._full = 0
+        self._last_full = 0
         # The highest three that came.
-        self._highest: list[int] = []
+        self._highest_received: list[int] = []
         # What is lost up to here changes nothing more.
-        self._recover = 0
-        self._acked_ns: Instant = 0
+        self._recovery_point = 0
+        self._last_ack_ns: Instant = 0
         self._timeouts = 0
         # None before the first is measured.
         self.rtt_ns: float | None = None
@@ -82,111 +82,115 @@ class Window:
 
     def on_sent(self, flow_seq: int, now: Instant) -> None:
         """One more is on its way."""
-        self._last += distance(flow_seq, self._last & _SEQ_MASK, _SEQ_BITS)
-        self._outstanding[self._last] = now
-        if len(self._outstanding) > (SIZE_MAX if self.is_on else _UNHEARD_MAX):
+        self._last_extended_seq += distance(
+            flow_seq, self._last_extended_seq & _SEQ_MASK, _SEQ_BITS
+        )
+        self._outstanding[self._last_extended_seq] = now
+        if len(self._outstanding) > (SIZE_MAX if self.is_active else _UNACKED_MAX):
             self._outstanding.popitem(last=False)
         if not self.has_room:
-            self._full = self._last
+            self._last_full = self._last_extended_seq
 
     @property
     def has_room(self) -> bool:
         """Whether one more may leave."""
-        return not self.is_on or self.size - len(self._outstanding) >= 1
+        return not self.is_active or self.size - len(self._outstanding) >= 1
 
     def wait_ns(self, now: Instant) -> Duration:
         """Until there is room though nothing is acknowledged."""
         if self.has_room:
             return 0
-        return max(0, self._expires_at() - now)
+        return max(0, self._timeout_at() - now)
 
     # What is heard.
 
     def on_ack(self, ack: FlowAck, fair_mps: float, now: Instant) -> bool:
         """Some came; `fair_mps` is what may. False if such numbers were never sent."""
-        latest = self._last + distance(ack.flow_seq, self._last & _SEQ_MASK, _SEQ_BITS)
-        if latest > self._last or latest < 1:
+        latest = self._last_extended_seq + distance(
+            ack.flow_seq, self._last_extended_seq & _SEQ_MASK, _SEQ_BITS
+        )
+        if latest > self._last_extended_seq or latest < 1:
             return False
-        came = self._came(latest, ack.came)
-        if not came:
+        received = self._newly_received(latest, ack.came)
+        if not received:
             # Told before, or long ago.
             return True
         flight = len(self._outstanding)
         sent_ns = self._outstanding.get(latest)
         if sent_ns is not None:
             self._measure(now - sent_ns)
-        for number in came:
-            del self._outstanding[number]
-        self._highest = sorted([*self._highest, *came])[-_LATER:]
-        self._acked_ns, self._timeouts = now, 0
-        if not self.is_on:
-            self._begin(flight, fair_mps)
+        for extended_seq in received:
+            del self._outstanding[extended_seq]
+        self._highest_received = sorted([*self._highest_received, *received])[-_LATER_ARRIVALS:]
+        self._last_ack_ns, self._timeouts = now, 0
+        if not self.is_active:
+            self._activate(flight, fair_mps)
         else:
-            self._grow(sum(self._recover < number <= self._full for number in came))
-        is_lost = self._forget_lost()
-        if (is_lost or (ack.is_marked and latest > self._recover)) and self.is_on:
+            self._grow(sum(self._recovery_point < number <= self._last_full for number in received))
+        is_lost = self._remove_lost()
+        if (is_lost or (ack.is_marked and latest > self._recovery_point)) and self.is_active:
             self._halve()
         return True
 
-    def on_other(self) -> None:
+    def on_receiver_changed(self) -> None:
         """Another receiver acknowledges from now on: what the last one missed is no matter."""
-        self._recover = self._last
+        self._recovery_point = self._last_extended_seq
 
-    def expire(self, now: Instant) -> bool:
+    def on_timeout(self, now: Instant) -> bool:
         """Whether nothing was heard for too long, of what is on its way."""
-        if not self.is_on or not self._outstanding or now < self._expires_at():
+        if not self.is_active or not self._outstanding or now < self._timeout_at():
             return False
         self._threshold = max(_THRESHOLD_MIN, self.size / 2)
         self.size = _SIZE_MIN
         self._outstanding.clear()
-        self._recover = self._last
+        self._recovery_point = self._last_extended_seq
         self._timeouts += 1
         if self._timeouts >= _TIMEOUTS_MAX:
-            self.is_on, self._timeouts = False, 0
+            self.is_active, self._timeouts = False, 0
         return True
 
     # How it is done.
 
-    def _came(self, latest: int, bits: int) -> list[int]:
+    def _newly_received(self, latest: int, received_bits: int) -> list[int]:
         """What of these was still outstanding."""
-        came = []
-        for number in self._outstanding:
-            back = latest - number
+        received = []
+        for extended_seq in self._outstanding:
+            back = latest - extended_seq
             if back < 0:
                 break
-            if back == 0 or (back <= CAME_BITS and bits >> back - 1 & 1):
-                came.append(number)
-        return came
+            if back == 0 or (back <= CAME_BITS and received_bits >> back - 1 & 1):
+                received.append(extended_seq)
+        return received
 
-    def _begin(self, flight: int, fair_mps: float) -> None:
+    def _activate(self, flight: int, fair_mps: float) -> None:
         """As many as left in the first round trip; slow start up to what is fair."""
         assert self.rtt_ns is not None or flight
-        self.is_on = True
+        self.is_active = True
         self.size = max(_THRESHOLD_MIN, float(flight))
         fair = fair_mps * (self.rtt_ns or 0) / SECOND
         self._threshold = max(_THRESHOLD_MIN, min(fair, SIZE_MAX))
 
-    def _grow(self, came: int) -> None:
-        for _ in range(came):
+    def _grow(self, count: int) -> None:
+        for _ in range(count):
             self.size += 1 if self.size < self._threshold else 1 / self.size
         self.size = min(self.size, SIZE_MAX)
 
     def _halve(self) -> None:
         self.size = max(_SIZE_MIN, self.size / 2)
         self._threshold = max(_THRESHOLD_MIN, self.size)
-        self._recover = self._last
+        self._recovery_point = self._last_extended_seq
 
-    def _forget_lost(self) -> bool:
+    def _remove_lost(self) -> bool:
         """Whether any is lost that is none of an earlier halving's."""
-        if len(self._highest) < _LATER:
+        if len(self._highest_received) < _LATER_ARRIVALS:
             return False
         is_new = False
         while self._outstanding:
-            number = next(iter(self._outstanding))
-            if number >= self._highest[0]:
+            extended_seq = next(iter(self._outstanding))
+            if extended_seq >= self._highest_received[0]:
                 break
-            del self._outstanding[number]
-            is_new |= number > self._recover
+            del self._outstanding[extended_seq]
+            is_new |= extended_seq > self._recovery_point
         return is_new
 
     def _measure(self, sample_ns: Duration) -> None:
@@ -196,10 +200,10 @@ class Window:
         self._variation_ns += (abs(sample_ns - self.rtt_ns) - self._variation_ns) / 4
         self.rtt_ns += (sample_ns - self.rtt_ns) / 8
 
-    def _expires_at(self) -> Instant:
+    def _timeout_at(self) -> Instant:
         timeout_ns: float = _TIMEOUT_FIRST_NS
         if self.rtt_ns is not None:
             timeout_ns = max(_TIMEOUT_MIN_NS, self.rtt_ns + 4 * self._variation_ns)
         timeout_ns = min(timeout_ns * 2**self._timeouts, self._timeout_max_ns)
         oldest_ns = next(iter(self._outstanding.values()))
-        return max(oldest_ns, self._acked_ns) + round(timeout_ns)
+        return max(oldest_ns, self._last_ack_ns) + round(timeout_ns)

@@ -11,55 +11,55 @@ from collections.abc import Callable
 from typing import Final
 
 from penstock.kernel.instant import Instant
-from penstock.transport.congestion.facts import Acknowledged
+from penstock.transport.congestion.facts import AckSent
 from penstock.wire.frames.ack import CAME_BITS, Ack, FlowAck
 from penstock.wire.frames.data import Data
 from penstock.wire.serial import distance
 
 _SEQ_BITS: Final = 32
-_CAME_MASK: Final = (1 << CAME_BITS) - 1
+_RECEIVED_MASK: Final = (1 << CAME_BITS) - 1
 _CLR_MASK: Final = (1 << 32) - 1
 # Of one publisher: it may name us for no more than we asked for.
 _FLOWS_MAX: Final = 64
 
 
-class _Seen:
+class _AckState:
     """The highest number that came, and which of those before it did."""
 
-    __slots__ = ("came", "last")
+    __slots__ = ("highest_seq", "received_bits")
 
-    def __init__(self, first: int) -> None:
-        self.last = first
-        self.came = 0
+    def __init__(self, first_seq: int) -> None:
+        self.highest_seq = first_seq
+        self.received_bits = 0
 
-    def take(self, number: int) -> None:
-        ahead = distance(number, self.last, _SEQ_BITS)
+    def on_received(self, flow_seq: int) -> None:
+        ahead = distance(flow_seq, self.highest_seq, _SEQ_BITS)
         if ahead > 0:
-            came = (self.came << 1 | 1) << ahead - 1 if ahead <= CAME_BITS else 0
-            self.came = came & _CAME_MASK
-            self.last = number
+            received_bits = (self.received_bits << 1 | 1) << ahead - 1 if ahead <= CAME_BITS else 0
+            self.received_bits = received_bits & _RECEIVED_MASK
+            self.highest_seq = flow_seq
         elif -CAME_BITS <= ahead < 0:
-            self.came |= 1 << -ahead - 1
+            self.received_bits |= 1 << -ahead - 1
 
 
-class Acker:
+class Acknowledger:
     """Of one session; `send` gets what is said."""
 
     def __init__(
-        self, me: int, pub: int, epoch: int, send: Callable[[Acknowledged, Instant], None]
+        self, endpoint_id: int, publisher: int, epoch: int, send: Callable[[AckSent, Instant], None]
     ) -> None:
-        self._me: Final = me
-        self._pub: Final = pub
+        self._endpoint_id: Final = endpoint_id
+        self._publisher: Final = publisher
         self._epoch: Final = epoch
         self._send: Final = send
         # By the numbers of the flows; who was named last comes last.
-        self._seen: Final[OrderedDict[int, _Seen]] = OrderedDict()
+        self._ack_states: Final[OrderedDict[int, _AckState]] = OrderedDict()
         self._is_marked = False
 
     def __len__(self) -> int:
-        return len(self._seen)
+        return len(self._ack_states)
 
-    def on_marked(self) -> None:
+    def on_mark(self) -> None:
         """The message that comes next is marked."""
         self._is_marked = True
 
@@ -69,19 +69,26 @@ class Acker:
         self._is_marked = False
         for flow in frame.flows:
             if flow.detail is not None:
-                self._on_named(flow.flow_id, flow.flow_seq, flow.detail.clr)
-            seen = self._seen.get(flow.flow_id)
-            if seen is not None:
-                seen.take(flow.flow_seq)
-                acks.append(FlowAck(flow.flow_id, seen.last, seen.came, is_marked))
+                self._on_announced(flow.flow_id, flow.flow_seq, flow.detail.clr)
+            state = self._ack_states.get(flow.flow_id)
+            if state is not None:
+                state.on_received(flow.flow_seq)
+                acks.append(
+                    FlowAck(flow.flow_id, state.highest_seq, state.received_bits, is_marked)
+                )
         if acks:
-            ack = Ack(subscriber=self._me, pub=self._pub, epoch=self._epoch, flows=tuple(acks))
-            self._send(Acknowledged(ack), now)
+            ack = Ack(
+                subscriber=self._endpoint_id,
+                pub=self._publisher,
+                epoch=self._epoch,
+                flows=tuple(acks),
+            )
+            self._send(AckSent(ack), now)
 
-    def _on_named(self, flow_id: int, flow_seq: int, clr: int) -> None:
-        if clr != self._me & _CLR_MASK:
-            self._seen.pop(flow_id, None)
-        elif flow_id not in self._seen:
-            self._seen[flow_id] = _Seen(flow_seq)
-            if len(self._seen) > _FLOWS_MAX:
-                self._seen.popitem(last=False)
+    def _on_announced(self, flow_id: int, flow_seq: int, clr: int) -> None:
+        if clr != self._endpoint_id & _CLR_MASK:
+            self._ack_states.pop(flow_id, None)
+        elif flow_id not in self._ack_states:
+            self._ack_states[flow_id] = _AckState(flow_seq)
+            if len(self._ack_states) > _FLOWS_MAX:
+                self._ack_states.popitem(last=False)

@@ -13,17 +13,17 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant, earliest
-from penstock.transport.congestion.facts import Acknowledged, Echoed, FlowReport, Reported
-from penstock.transport.congestion.receiver.acknowledger import Acker
-from penstock.transport.congestion.receiver.flow_view import Entry
-from penstock.transport.congestion.receiver.session import Session, State
+from penstock.transport.congestion.facts import AckSent, EchoSent, FeedbackSent, FlowReport
+from penstock.transport.congestion.receiver.acknowledger import Acknowledger
+from penstock.transport.congestion.receiver.flow_view import FlowView
+from penstock.transport.congestion.receiver.session import CongestionSession, SessionState
 from penstock.transport.congestion.receiver.suppression import (
-    TOLERANCE,
-    is_said,
-    longest_ns,
-    wait_ns,
+    SUPPRESSION_TOLERANCE,
+    feedback_wait_ns,
+    is_already_limited,
+    longest_wait_ns,
 )
-from penstock.transport.congestion.sender.flow_table import BIAS
+from penstock.transport.congestion.sender.flow_table import TAKEOVER_RATIO
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.wire.codec.feedback import size_request
 from penstock.wire.frames.data import Data, Flow
@@ -41,77 +41,81 @@ from penstock.wire.quantise import (
 )
 
 CLR_MASK: Final = (1 << 32) - 1
-_ECHOES: Final = 3
-_ECHO_NS: Final = 100 * MILLISECOND
-_ECHO_AGAIN_NS: Final = 30 * SECOND
-_STEADY_NS: Final = 500 * MILLISECOND
-_CHANGE: Final = 0.1
+_FIRST_ECHO_REQUESTS: Final = 3
+_ECHO_INTERVAL_NS: Final = 100 * MILLISECOND
+_ECHO_REFRESH_NS: Final = 30 * SECOND
+_REPORT_INTERVAL_NS: Final = 500 * MILLISECOND
+_REPORT_CHANGE_RATIO: Final = 0.1
 # What a frame has room for, beside its head.
 _REQUESTS_BYTES_MAX: Final = 1_300
 # A flow that no message mentions for so many round trips is gone.
-_ABSENT: Final = 2
+_ABSENT_ROUND_TRIPS: Final = 2
 _ABSENT_MIN_NS: Final = 200 * MILLISECOND
 
-Said: TypeAlias = Reported | Echoed | Acknowledged
+FrameSent: TypeAlias = FeedbackSent | EchoSent | AckSent
 
 
-class Reporter:
+class FeedbackSender:
     """Of one session; `send` gets what is said, `draw` gives a number from 0 to 1."""
 
     def __init__(
         self,
-        me: int,
-        session: Session,
+        endpoint_id: int,
+        session: CongestionSession,
         settings: CongestionSettings,
         *,
         bloom_bytes: int,
         draw: Callable[[], float],
-        send: Callable[[Said, Instant], None],
+        send: Callable[[FrameSent, Instant], None],
         now: Instant,
     ) -> None:
-        self._me: Final = me
+        self._endpoint_id: Final = endpoint_id
         self.session: Final = session
         self._settings: Final = settings
         self._is_literal: Final = settings.law == "literal"
-        self._acker: Final = (
-            Acker(me, session.pub, session.epoch, send) if settings.law == "window" else None
+        self._acknowledger: Final = (
+            Acknowledger(endpoint_id, session.publisher, session.epoch, send)
+            if settings.law == "window"
+            else None
         )
         # With a window another takes over only if it bears much less.
-        self._tolerance: Final = TOLERANCE if self._acker is None else 1 - BIAS
+        self._tolerance: Final = (
+            SUPPRESSION_TOLERANCE if self._acknowledger is None else 1 - TAKEOVER_RATIO
+        )
         self._bloom_bytes: Final = bloom_bytes
         self._draw: Final = draw
         self._send: Final = send
-        self._round = 0
+        self._feedback_round = 0
         # As many may have the same to say, until the publisher tells how many there are.
-        self._receivers = settings.receivers_max
-        self._r_max_ns: Duration = session.rtt.ns
-        self._echoes = 0
-        self._echo_at: Instant = now
-        self._reckon_at: Instant = now + session.rtt.ns
+        self._receiver_count = settings.receivers_max
+        self._max_round_trip_ns: Duration = session.rtt.mean_ns
+        self._echo_requests = 0
+        self._echo_request_at: Instant = now
+        self._update_at: Instant = now + session.rtt.mean_ns
         # When we say that we get too much, unless another does; None if we do not.
-        self._speak_at: Instant | None = None
+        self._report_at: Instant | None = None
         # Until then we hold our peace: what the publisher does about it is on its way.
-        self._quiet_until_ns: Instant = 0
-        self._said_ns: Instant = 0
-        self._said_mps = 0.0
+        self._hold_until_ns: Instant = 0
+        self._reported_ns: Instant = 0
+        self._reported_mps = 0.0
 
     # What comes.
 
     def on_data(self, frame: Data, now: Instant) -> None:
         """What a message's head says of flows and rounds."""
         if frame.r_max_code:
-            self._r_max_ns = r_max_ns(frame.r_max_code)
-        if frame.fb_round != self._round:
-            self._round = frame.fb_round
-            self._speak_at = None
+            self._max_round_trip_ns = r_max_ns(frame.r_max_code)
+        if frame.fb_round != self._feedback_round:
+            self._feedback_round = frame.fb_round
+            self._report_at = None
         for flow in frame.flows:
             if flow.detail is not None:
                 self._on_announced(flow, now)
-            self._on_numbered(flow, now)
-        if self._acker is not None:
-            self._acker.on_data(frame, now)
+            self._on_flow_seq(flow, now)
+        if self._acknowledger is not None:
+            self._acknowledger.on_data(frame, now)
         echo = frame.echo
-        if echo is not None and echo.receiver == self._me:
+        if echo is not None and echo.receiver == self._endpoint_id:
             self.on_echo(echo.echo_ts_us, echo.hold_100us, frame.send_ts_us, now)
 
     def on_echo(self, echo_ts_us: int, hold_100us: int, send_ts_us: int, now: Instant) -> None:
@@ -122,163 +126,177 @@ class Reporter:
         if not 0 <= sample_ns <= 10 * SECOND:
             # Of another life of ours, or made up.
             return
-        was_ns, was_measured = session.rtt.ns, session.rtt.is_measured
-        session.rtt.on_echo(sample_ns, way_of(send_ts_us, now), is_limiting=session.is_limiting)
+        previous_ns, was_measured = session.rtt.mean_ns, session.rtt.is_measured
+        session.rtt.on_echo(sample_ns, one_way_ns(send_ts_us, now), is_limiting=session.is_limiting)
         if not was_measured:
-            session.on_measured(was_ns)
-            self._reckon_at = min(self._reckon_at, now + session.rtt.ns)
+            session.on_round_trip_measured(previous_ns)
+            self._update_at = min(self._update_at, now + session.rtt.mean_ns)
 
-    def on_receivers(self, receivers: int) -> None:
+    def on_receiver_count(self, receiver_count: int) -> None:
         """The publisher says how many it knows of."""
-        if receivers:
-            self._receivers = min(receivers, self._settings.receivers_max)
+        if receiver_count:
+            self._receiver_count = min(receiver_count, self._settings.receivers_max)
 
-    def on_lost(self, due_ns: Instant, now: Instant) -> None:
+    def on_loss(self, expected_ns: Instant, now: Instant) -> None:
         """A message did not come."""
-        if self.session.on_lost(due_ns, now):
-            self._reckon(now)
+        if self.session.on_loss(expected_ns, now):
+            self._update(now)
 
-    def on_marked(self, now: Instant) -> None:
+    def on_mark(self, now: Instant) -> None:
         """A message comes next that the network has marked."""
-        if self._acker is not None:
-            self._acker.on_marked()
-        if self.session.on_marked(now):
-            self._reckon(now)
+        if self._acknowledger is not None:
+            self._acknowledger.on_mark()
+        if self.session.on_mark(now):
+            self._update(now)
 
-    def drop(self, entries: Sequence[Entry], now: Instant) -> None:
+    def release(self, views: Sequence[FlowView], now: Instant) -> None:
         """These filters are not wanted any more: those that we limited are for others to."""
-        ours = [entry for entry in entries if entry.is_limiting]
-        if ours:
-            self._say(ours, now, is_leave=True)
-        for entry in entries:
-            self.session.entries.remove(entry)
+        limiting = [view for view in views if view.is_limiting]
+        if limiting:
+            self._send_report(limiting, now, is_leave=True)
+        for entry in views:
+            self.session.flow_views.remove(entry)
 
     # What is due.
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
-        if self.session.state is State.IDLE:
+        if self.session.state is SessionState.IDLE:
             return None
-        return earliest(self._echo_at, self._reckon_at, self._speak_at)
+        return earliest(self._echo_request_at, self._update_at, self._report_at)
 
     def wake(self, now: Instant) -> None:
         """Asks, reckons and speaks."""
-        if now >= self._echo_at:
-            self._ask_echo(now)
-        if now >= self._reckon_at:
-            self._reckon(now)
-        if self._speak_at is not None and now >= self._speak_at:
-            self._speak_at = None
-            wanting = self.session.wanting()
-            if wanting:
-                self._say(wanting, now)
+        if now >= self._echo_request_at:
+            self._request_echo(now)
+        if now >= self._update_at:
+            self._update(now)
+        if self._report_at is not None and now >= self._report_at:
+            self._report_at = None
+            over_quota = self.session.over_quota()
+            if over_quota:
+                self._send_report(over_quota, now)
 
-    def _ask_echo(self, now: Instant) -> None:
+    def _request_echo(self, now: Instant) -> None:
         rtt = self.session.rtt
-        self._echoes += 1
-        self._echo_at = now + (_ECHO_NS if self._echoes < _ECHOES else _ECHO_AGAIN_NS)
-        if not rtt.is_measured:
-            self._echo_at = min(self._echo_at, now + SECOND)
-        request = EchoRequest(
-            subscriber=self._me,
-            pub=self.session.pub,
-            send_ts_us=stamp_us(now, ECHO_STAMP_BITS),
-            r_code=r_max_code(rtt.ns) if rtt.is_measured else None,
+        self._echo_requests += 1
+        self._echo_request_at = now + (
+            _ECHO_INTERVAL_NS if self._echo_requests < _FIRST_ECHO_REQUESTS else _ECHO_REFRESH_NS
         )
-        self._send(Echoed(request), now)
+        if not rtt.is_measured:
+            self._echo_request_at = min(self._echo_request_at, now + SECOND)
+        request = EchoRequest(
+            subscriber=self._endpoint_id,
+            pub=self.session.publisher,
+            send_ts_us=stamp_us(now, ECHO_STAMP_BITS),
+            r_code=r_max_code(rtt.mean_ns) if rtt.is_measured else None,
+        )
+        self._send(EchoSent(request), now)
 
-    def _reckon(self, now: Instant) -> None:
+    def _update(self, now: Instant) -> None:
         session = self.session
-        self._reckon_at = now + session.rtt.ns
-        absent_ns = max(_ABSENT * session.rtt.ns, _ABSENT_MIN_NS)
-        for entry in session.entries:
+        self._update_at = now + session.rtt.mean_ns
+        absent_ns = max(_ABSENT_ROUND_TRIPS * session.rtt.mean_ns, _ABSENT_MIN_NS)
+        for view in session.flow_views:
             if (
-                entry.flow_id is not None
-                and entry.rate_mps > 0
-                and now - entry.heard_ns > absent_ns
+                view.flow_id is not None
+                and view.rate_mps > 0
+                and now - view.last_seen_ns > absent_ns
             ):
-                entry.forget_flow()
-        session.reckon(now)
-        if session.state in (State.JOIN, State.IDLE):
+                view.clear_flow()
+        session.update(now)
+        if session.state in (SessionState.JOIN, SessionState.IDLE):
             return
-        limited = [entry for entry in session.entries if entry.is_limiting]
+        limited = [entry for entry in session.flow_views if entry.is_limiting]
         if limited:
-            if self._is_due(limited, now):
-                self._say([*limited, *(e for e in session.wanting() if not e.is_limiting)], now)
-        elif session.wanting():
-            self._plan(now)
+            if self._is_report_due(limited, now):
+                self._send_report(
+                    [*limited, *(e for e in session.over_quota() if not e.is_limiting)], now
+                )
+        elif session.over_quota():
+            self._schedule_report(now)
         else:
-            self._speak_at = None
+            self._report_at = None
 
-    def _plan(self, now: Instant) -> None:
+    def _schedule_report(self, now: Instant) -> None:
         """Somebody must say it: perhaps we."""
         if self._is_literal:
-            self._say(self.session.wanting(), now)
-        elif self._speak_at is None and now >= self._quiet_until_ns:
+            self._send_report(self.session.over_quota(), now)
+        elif self._report_at is None and now >= self._hold_until_ns:
             # A queue that has just filled makes what others say come later than it used to.
             rtt = self.session.rtt
-            longest = longest_ns(max(self._r_max_ns, rtt.ns, round(rtt.now_ns)), self._receivers)
-            self._speak_at = now + wait_ns(longest, self._receivers, self._draw())
+            longest = longest_wait_ns(
+                max(self._max_round_trip_ns, rtt.mean_ns, round(rtt.current_ns)),
+                self._receiver_count,
+            )
+            self._report_at = now + feedback_wait_ns(longest, self._receiver_count, self._draw())
 
-    def _is_due(self, limited: list[Entry], now: Instant) -> bool:
+    def _is_report_due(self, limited: list[FlowView], now: Instant) -> bool:
         if self._is_literal:
             return True
-        quota_mps = sum(entry.quota_mps for entry in limited)
-        if abs(quota_mps - self._said_mps) > _CHANGE * self._said_mps:
+        quota_mps = sum(view.quota_mps for view in limited)
+        if abs(quota_mps - self._reported_mps) > _REPORT_CHANGE_RATIO * self._reported_mps:
             return True
-        return now - self._said_ns >= max(_STEADY_NS, self.session.rtt.ns)
+        return now - self._reported_ns >= max(_REPORT_INTERVAL_NS, self.session.rtt.mean_ns)
 
-    def _say(self, entries: Sequence[Entry], now: Instant, *, is_leave: bool = False) -> None:
-        self._said_ns = now
-        self._said_mps = sum(entry.quota_mps for entry in entries if entry.is_limiting)
-        self._speak_at = None
-        asked: list[tuple[Entry, FlowRequest]] = []
+    def _send_report(
+        self, views: Sequence[FlowView], now: Instant, *, is_leave: bool = False
+    ) -> None:
+        self._reported_ns = now
+        self._reported_mps = sum(view.quota_mps for view in views if view.is_limiting)
+        self._report_at = None
+        requests: list[tuple[FlowView, FlowRequest]] = []
         room_bytes = _REQUESTS_BYTES_MAX
-        for entry in entries:
-            request = self._request(entry)
+        for entry in views:
+            request = self._flow_request(entry)
             size_bytes = size_request(request)
-            if asked and (size_bytes > room_bytes or len(asked) == FEEDBACK_FLOWS_MAX):
-                self._send_feedback(asked, now, is_leave=is_leave)
-                asked, room_bytes = [], _REQUESTS_BYTES_MAX
+            if requests and (size_bytes > room_bytes or len(requests) == FEEDBACK_FLOWS_MAX):
+                self._send_feedback(requests, now, is_leave=is_leave)
+                requests, room_bytes = [], _REQUESTS_BYTES_MAX
             # One that fits no frame has a filter that no broker would take either.
             if size_bytes <= room_bytes:
-                asked.append((entry, request))
+                requests.append((entry, request))
                 room_bytes -= size_bytes
-        if asked:
-            self._send_feedback(asked, now, is_leave=is_leave)
+        if requests:
+            self._send_feedback(requests, now, is_leave=is_leave)
 
     def _send_feedback(
-        self, asked: Sequence[tuple[Entry, FlowRequest]], now: Instant, *, is_leave: bool
+        self, requests: Sequence[tuple[FlowView, FlowRequest]], now: Instant, *, is_leave: bool
     ) -> None:
         session = self.session
         frame = Feedback(
-            subscriber=self._me,
-            pub=session.pub,
+            subscriber=self._endpoint_id,
+            pub=session.publisher,
             send_ts_us=stamp_us(now, ECHO_STAMP_BITS),
-            fb_round=self._round,
-            r_code=r_max_code(session.rtt.ns) if session.rtt.is_measured else None,
-            has_loss=session.losses.has_any,
+            fb_round=self._feedback_round,
+            r_code=r_max_code(session.rtt.mean_ns) if session.rtt.is_measured else None,
+            has_loss=session.loss_events.has_events,
             is_leave=is_leave,
-            requests=tuple([request for _, request in asked]),
+            requests=tuple([request for _, request in requests]),
         )
         flows = tuple(
             [
-                FlowReport(entry.name, entry.rate_mps, entry.quota_mps, entry.is_limiting)
-                for entry, _ in asked
+                FlowReport(view.name, view.rate_mps, view.quota_mps, view.is_limiting)
+                for view, _ in requests
             ]
         )
-        report = Reported(
-            frame, session.rtt.ns, session.p, session.rate_mps, session.allowed_mps, flows
+        report = FeedbackSent(
+            frame,
+            session.rtt.mean_ns,
+            session.loss_event_rate,
+            session.rate_mps,
+            session.allowed_mps,
+            flows,
         )
         self._send(report, now)
 
-    def _request(self, entry: Entry) -> FlowRequest:
-        quota_mps = quantise_rate(min(entry.quota_mps, RATE_MAX_MPS))
+    def _flow_request(self, view: FlowView) -> FlowRequest:
+        quota_mps = quantise_rate(min(view.quota_mps, RATE_MAX_MPS))
         if self._is_literal:
-            return FlowRequest(quota_mps=quota_mps, bloom=entry.bits, bloom_bytes=self._bloom_bytes)
-        if entry.flow_id is not None and entry.is_limiting:
-            return FlowRequest(quota_mps=quota_mps, flow_id=entry.flow_id)
-        return FlowRequest(quota_mps=quota_mps, filter=entry.filter)
+            return FlowRequest(quota_mps=quota_mps, bloom=view.bits, bloom_bytes=self._bloom_bytes)
+        if view.flow_id is not None and view.is_limiting:
+            return FlowRequest(quota_mps=quota_mps, flow_id=view.flow_id)
+        return FlowRequest(quota_mps=quota_mps, filter=view.filter)
 
     # Flows.
 
@@ -286,35 +304,37 @@ class Reporter:
         """Somebody limits a flow: perhaps ours, perhaps a wider one."""
         detail = flow.detail
         assert detail is not None
-        is_ours = detail.clr == self._me & CLR_MASK
-        for entry in self.session.entries:
-            if detail.bloom == entry.bits:
-                entry.on_flow(flow.flow_id, is_limiting=is_ours, now=now)
-            elif entry.flow_id == flow.flow_id:
-                entry.forget_flow()
+        is_ours = detail.clr == self._endpoint_id & CLR_MASK
+        for view in self.session.flow_views:
+            if detail.bloom == view.bits:
+                view.on_flow(flow.flow_id, is_limiting=is_ours, now=now)
+            elif view.flow_id == flow.flow_id:
+                view.clear_flow()
             if (
-                self._speak_at is not None
+                self._report_at is not None
                 and not is_ours
-                and not detail.bloom & ~entry.bits
-                and is_said(flow.quota_mps, max(entry.quota_mps, 1e-9), self._tolerance)
-                and self.session.rtt.ns <= self._r_max_ns
+                and not detail.bloom & ~view.bits
+                and is_already_limited(flow.quota_mps, max(view.quota_mps, 1e-9), self._tolerance)
+                and self.session.rtt.mean_ns <= self._max_round_trip_ns
             ):
-                self._speak_at = None
+                self._report_at = None
 
-    def _on_numbered(self, flow: Flow, now: Instant) -> None:
-        for entry in self.session.entries:
-            if entry.flow_id != flow.flow_id:
+    def _on_flow_seq(self, flow: Flow, now: Instant) -> None:
+        for view in self.session.flow_views:
+            if view.flow_id != flow.flow_id:
                 continue
-            entry.heard_ns = now
-            if not entry.is_limiting and flow.quota_mps < entry.rate_mps:
+            view.last_seen_ns = now
+            if not view.is_limiting and flow.quota_mps < view.rate_mps:
                 # It is slower already than what we have measured: let us see what comes of it.
-                self._speak_at = None
-                self._quiet_until_ns = now + round(self.session.rtt.now_ns)
-            for due_ns in entry.numbers.on_came(flow.flow_seq, self.session.rtt.ns, now):
-                self.on_lost(due_ns, now)
+                self._report_at = None
+                self._hold_until_ns = now + round(self.session.rtt.current_ns)
+            for expected_ns in view.loss_detector.on_received(
+                flow.flow_seq, self.session.rtt.mean_ns, now
+            ):
+                self.on_loss(expected_ns, now)
 
 
-def way_of(send_ts_us: int, now: Instant) -> Duration:
+def one_way_ns(send_ts_us: int, now: Instant) -> Duration:
     """From a publisher's stamp to now: the way here, and what the clocks are apart."""
     half = 1 << STAMP_BITS - 1
     return ((stamp_us(now) - send_ts_us + half) % (2 * half) - half) * MICROSECOND

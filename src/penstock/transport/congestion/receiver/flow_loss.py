@@ -13,52 +13,52 @@ from penstock.kernel.instant import Duration, Instant
 from penstock.wire.serial import distance
 
 _SEQ_BITS: Final = 32
-_LATER: Final = 3
+_LATER_ARRIVALS: Final = 3
 # A jump of more is no loss: numbers began anew, or somebody else's are mixed with them.
 _JUMP_MAX: Final = 1_024
 
 
-class _Skipped:
-    __slots__ = ("due_ns", "later")
+class _SkippedSeq:
+    __slots__ = ("expected_ns", "later_arrivals")
 
-    def __init__(self, due_ns: Instant) -> None:
-        self.due_ns: Final = due_ns
-        self.later = 0
+    def __init__(self, expected_ns: Instant) -> None:
+        self.expected_ns: Final = expected_ns
+        self.later_arrivals = 0
 
 
-class Numbers:
+class FlowLossDetector:
     """Of one flow, as one receiver sees them."""
 
-    __slots__ = ("_last", "_skipped")
+    __slots__ = ("_last_seq", "_skipped")
 
     def __init__(self) -> None:
-        self._last: int | None = None
-        self._skipped: Final[OrderedDict[int, _Skipped]] = OrderedDict()
+        self._last_seq: int | None = None
+        self._skipped: Final[OrderedDict[int, _SkippedSeq]] = OrderedDict()
 
-    def on_came(self, number: int, rtt_ns: Duration, now: Instant) -> list[Instant]:
+    def on_received(self, flow_seq: int, rtt_ns: Duration, now: Instant) -> list[Instant]:
         """This one came; returns when each that is lost now would have come."""
-        ahead = 1 if self._last is None else distance(number, self._last, _SEQ_BITS)
+        ahead = 1 if self._last_seq is None else distance(flow_seq, self._last_seq, _SEQ_BITS)
         if ahead <= 0:
-            self._skipped.pop(number, None)
+            self._skipped.pop(flow_seq, None)
         elif ahead > _JUMP_MAX:
             self._skipped.clear()
         else:
             for back in range(ahead - 1, 0, -1):
-                self._skipped[(number - back) & ((1 << _SEQ_BITS) - 1)] = _Skipped(now)
+                self._skipped[(flow_seq - back) & ((1 << _SEQ_BITS) - 1)] = _SkippedSeq(now)
         if ahead > 0:
-            self._last = number
-        return self._lost(number, rtt_ns, now)
+            self._last_seq = flow_seq
+        return self._take_lost(flow_seq, rtt_ns, now)
 
     def clear(self) -> None:
         """They begin anew."""
-        self._last = None
+        self._last_seq = None
         self._skipped.clear()
 
-    def _lost(self, number: int, rtt_ns: Duration, now: Instant) -> list[Instant]:
+    def _take_lost(self, flow_seq: int, rtt_ns: Duration, now: Instant) -> list[Instant]:
         lost = []
-        for skipped, each in list(self._skipped.items()):
-            each.later += distance(number, skipped, _SEQ_BITS) > 0
-            if each.later >= _LATER or now - each.due_ns >= rtt_ns:
-                lost.append(each.due_ns)
-                del self._skipped[skipped]
+        for skipped_seq, skipped in list(self._skipped.items()):
+            skipped.later_arrivals += distance(flow_seq, skipped_seq, _SEQ_BITS) > 0
+            if skipped.later_arrivals >= _LATER_ARRIVALS or now - skipped.expected_ns >= rtt_ns:
+                lost.append(skipped.expected_ns)
+                del self._skipped[skipped_seq]
         return lost

@@ -7,22 +7,22 @@ from typing import Final
 from penstock.content.filter import Filter
 from penstock.content.syntax.writer import format_filter
 from penstock.kernel.instant import Instant
-from penstock.tfrc.rate_meter import Meter
-from penstock.transport.congestion.receiver.flow_loss import Numbers
+from penstock.tfrc.rate_meter import RateMeter
+from penstock.transport.congestion.receiver.flow_loss import FlowLossDetector
 
 
-class Entry:
+class FlowView:
     """What comes by it, what it may get, and whether it is we who say so."""
 
     __slots__ = (
         "bits",
         "filter",
         "flow_id",
-        "heard_ns",
         "is_limiting",
+        "last_seen_ns",
+        "loss_detector",
         "meter",
         "name",
-        "numbers",
         "quota_mps",
         "rate_mps",
         "weight",
@@ -33,27 +33,27 @@ class Entry:
         self.name: Final = format_filter(filter_)
         self.bits: Final = bits
         self.weight = weight
-        self.meter: Final = Meter()
-        self.numbers: Final = Numbers()
+        self.meter: Final = RateMeter()
+        self.loss_detector: Final = FlowLossDetector()
         # As of the last reckoning.
         self.rate_mps = 0.0
         self.quota_mps = 0.0
         # The publisher's flow that is just this filter, when it was last told of, and whether
         # we limit it.
         self.flow_id: int | None = None
-        self.heard_ns: Instant = 0
+        self.last_seen_ns: Instant = 0
         self.is_limiting = False
 
     def on_flow(self, flow_id: int, *, is_limiting: bool, now: Instant) -> None:
         """The publisher has a flow for it."""
         if flow_id != self.flow_id:
             self.flow_id = flow_id
-            self.numbers.clear()
+            self.loss_detector.clear()
         self.is_limiting = is_limiting
-        self.heard_ns = now
+        self.last_seen_ns = now
 
-    def forget_flow(self) -> None:
+    def clear_flow(self) -> None:
         """The publisher has none any more."""
         self.flow_id = None
         self.is_limiting = False
-        self.numbers.clear()
+        self.loss_detector.clear()

@@ -18,25 +18,27 @@ from penstock.kernel.instant import Duration
 # T, in the largest round trips, for so many; for fewer it is shorter as their logarithm is,
 # and then as many speak before the first is heard.
 ROUND_TRIPS: Final = 6
-_RECEIVERS: Final = 10_000
+_REFERENCE_RECEIVERS: Final = 10_000
 _RECEIVERS_MIN: Final = 2
 # A rate this much higher than ours is as low as ours.
-TOLERANCE: Final = 0.1
+SUPPRESSION_TOLERANCE: Final = 0.1
 
 
-def wait_ns(longest_ns: Duration, receivers: int, draw: float) -> Duration:
+def feedback_wait_ns(longest_ns: Duration, receiver_count: int, draw: float) -> Duration:
     """How long to wait; `draw` is a number above 0, up to 1."""
     if draw <= 0:
         return 0
-    return max(0, round(longest_ns * (1 + log(draw) / log(max(2, receivers)))))
+    return max(0, round(longest_ns * (1 + log(draw) / log(max(2, receiver_count)))))
 
 
-def longest_ns(r_max_ns: Duration, receivers: int) -> Duration:
+def longest_wait_ns(max_round_trip_ns: Duration, receiver_count: int) -> Duration:
     """T, for so many."""
-    many = log(max(_RECEIVERS_MIN, receivers)) / log(_RECEIVERS)
-    return round(ROUND_TRIPS * r_max_ns * many)
+    size_factor = log(max(_RECEIVERS_MIN, receiver_count)) / log(_REFERENCE_RECEIVERS)
+    return round(ROUND_TRIPS * max_round_trip_ns * size_factor)
 
 
-def is_said(known_mps: float, own_mps: float, tolerance: float = TOLERANCE) -> bool:
+def is_already_limited(
+    known_mps: float, own_mps: float, tolerance: float = SUPPRESSION_TOLERANCE
+) -> bool:
     """Whether the publisher slows down to about our rate already."""
     return known_mps < own_mps / (1 - tolerance)

@@ -19,102 +19,115 @@ from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.transport.recovery.admission import Budget
 
 # Reasons, which are counters, too.
-LIMITED: Final = "feedback_limited"
-FLOORED: Final = "feedback_floored"
-UNKNOWN: Final = "feedback_unknown"
-FLOWS: Final = "flows_refused"
-ECHOES: Final = "echoes_limited"
-ACKS: Final = "acks_unknown"
-REASONS: Final = (LIMITED, FLOORED, UNKNOWN, FLOWS, ECHOES, ACKS)
+FEEDBACK_LIMITED: Final = "feedback_limited"
+FEEDBACK_FLOORED: Final = "feedback_floored"
+FEEDBACK_UNKNOWN: Final = "feedback_unknown"
+FLOWS_REFUSED: Final = "flows_refused"
+ECHOES_LIMITED: Final = "echoes_limited"
+ACKS_UNKNOWN: Final = "acks_unknown"
+REFUSAL_REASONS: Final = (
+    FEEDBACK_LIMITED,
+    FEEDBACK_FLOORED,
+    FEEDBACK_UNKNOWN,
+    FLOWS_REFUSED,
+    ECHOES_LIMITED,
+    ACKS_UNKNOWN,
+)
 
-_EACH: Final = 100.0
-_STRANGERS: Final = 250.0
-_ECHOES: Final = 4_000.0
+_PER_RECEIVER_PER_S: Final = 100.0
+_UNKNOWN_RECEIVERS_PER_S: Final = 250.0
+_ECHOES_PER_S: Final = 4_000.0
 # Those that ask for their round trip three times do so 100 ms apart.
-_ECHO_NS: Final = 20 * MILLISECOND
+_ECHO_INTERVAL_MIN_NS: Final = 20 * MILLISECOND
 # A liar's would make rounds of feedback last minutes.
-RTT_MAX_NS: Final = 2 * SECOND
+ROUND_TRIP_MAX_NS: Final = 2 * SECOND
 _REPORTERS_MAX: Final = 4_096
 # Receivers ask for an echo twice a minute; of more it is not known how many they are.
-_RECEIVER_NS: Final = 90 * SECOND
+_RECEIVER_EXPIRY_NS: Final = 90 * SECOND
 _RECEIVERS_MAX: Final = 16_384
-_REFUSED_MAX: Final = 256
+_REFUSALS_MAX: Final = 256
 
 
-class Gate:
+class FeedbackLimits:
     """Of one publisher."""
 
     def __init__(self, counters: dict[str, int]) -> None:
         self._counters: Final = counters
         # Of those who limit flows: what they say, and what they ask for.
-        self._reports: Final[OrderedDict[int, tuple[Budget, Budget]]] = OrderedDict()
-        self._strangers: Final = Budget(_STRANGERS)
-        self._echoes: Final = Budget(_ECHOES)
+        self._receiver_budgets: Final[OrderedDict[int, tuple[Budget, Budget]]] = OrderedDict()
+        self._unknown_receivers: Final = Budget(_UNKNOWN_RECEIVERS_PER_S)
+        self._echo_budget: Final = Budget(_ECHOES_PER_S)
         # Who asked for an echo, and when; who asked last comes last.
         self._receivers: Final[OrderedDict[int, Instant]] = OrderedDict()
-        self._refused: Final[OrderedDict[int, dict[str, int]]] = OrderedDict()
-        for name in REASONS:
+        self._refusals: Final[OrderedDict[int, dict[str, int]]] = OrderedDict()
+        for name in REFUSAL_REASONS:
             counters.setdefault(name, 0)
 
     @property
-    def refused(self) -> Mapping[int, Mapping[str, int]]:
+    def refusals(self) -> Mapping[int, Mapping[str, int]]:
         """Who was refused how often, and why; whoever was last stands at the end."""
-        return {who: dict(reasons) for who, reasons in self._refused.items()}
+        return {receiver: dict(reasons) for receiver, reasons in self._refusals.items()}
 
-    def refuse(self, who: int, reason: str, times: int = 1) -> None:
+    def refuse(self, receiver: int, reason: str, times: int = 1) -> None:
         """Counts it, and remembers who it was."""
         self._counters[reason] += times
-        reasons = self._refused.pop(who, {})
+        reasons = self._refusals.pop(receiver, {})
         reasons[reason] = reasons.get(reason, 0) + times
-        self._refused[who] = reasons
-        if len(self._refused) > _REFUSED_MAX:
+        self._refusals[receiver] = reasons
+        if len(self._refusals) > _REFUSALS_MAX:
             # Who is refused all the time is never the first.
-            self._refused.popitem(last=False)
+            self._refusals.popitem(last=False)
 
-    def hears(self, who: int, now: Instant, *, is_known: bool) -> bool:
+    def admits_report(self, receiver: int, now: Instant, *, is_known: bool) -> bool:
         """Whether a report is read at all; strangers pay for what they ask for instead."""
-        if not is_known or self._budgets(who)[0].take(now):
+        if not is_known or self._budgets(receiver)[0].take(now):
             return True
-        self.refuse(who, LIMITED)
+        self.refuse(receiver, FEEDBACK_LIMITED)
         return False
 
-    def asks(self, who: int, now: Instant, *, is_known: bool) -> bool:
+    def admits_request(self, receiver: int, now: Instant, *, is_known: bool) -> bool:
         """Whether it may ask for one more filter."""
-        budget = self._budgets(who)[1] if is_known else self._strangers
+        budget = self._budgets(receiver)[1] if is_known else self._unknown_receivers
         if budget.take(now):
             return True
-        self.refuse(who, LIMITED)
+        self.refuse(receiver, FEEDBACK_LIMITED)
         return False
 
     @property
-    def receivers(self) -> int:
+    def receiver_count(self) -> int:
         """How many asked for an echo of late."""
         return len(self._receivers)
 
-    def echoes(self, who: int, now: Instant) -> bool:
+    def admits_echo(self, receiver: int, now: Instant) -> bool:
         """Whether it gets an echo."""
-        last_ns = self._receivers.pop(who, None)
-        self._receivers[who] = now
+        last_ns = self._receivers.pop(receiver, None)
+        self._receivers[receiver] = now
         oldest = next(iter(self._receivers))
-        if len(self._receivers) > _RECEIVERS_MAX or now - self._receivers[oldest] > _RECEIVER_NS:
+        if (
+            len(self._receivers) > _RECEIVERS_MAX
+            or now - self._receivers[oldest] > _RECEIVER_EXPIRY_NS
+        ):
             del self._receivers[oldest]
-        is_soon = last_ns is not None and 0 <= now - last_ns < _ECHO_NS
-        if is_soon or not self._echoes.take(now):
-            self.refuse(who, ECHOES)
+        is_soon = last_ns is not None and 0 <= now - last_ns < _ECHO_INTERVAL_MIN_NS
+        if is_soon or not self._echo_budget.take(now):
+            self.refuse(receiver, ECHOES_LIMITED)
             return False
         return True
 
-    def _budgets(self, who: int) -> tuple[Budget, Budget]:
-        budgets = self._reports.get(who)
+    def _budgets(self, receiver: int) -> tuple[Budget, Budget]:
+        budgets = self._receiver_budgets.get(receiver)
         if budgets is None:
-            budgets = self._reports[who] = Budget(_EACH), Budget(_EACH)
-            if len(self._reports) > _REPORTERS_MAX:
-                self._reports.popitem(last=False)
+            budgets = self._receiver_budgets[receiver] = (
+                Budget(_PER_RECEIVER_PER_S),
+                Budget(_PER_RECEIVER_PER_S),
+            )
+            if len(self._receiver_budgets) > _REPORTERS_MAX:
+                self._receiver_budgets.popitem(last=False)
         else:
-            self._reports.move_to_end(who)
+            self._receiver_budgets.move_to_end(receiver)
         return budgets
 
 
-def believed_ns(rtt_ns: Duration) -> Duration:
+def capped_round_trip_ns(rtt_ns: Duration) -> Duration:
     """A round trip that somebody says it has."""
-    return min(rtt_ns, RTT_MAX_NS)
+    return min(rtt_ns, ROUND_TRIP_MAX_NS)

@@ -8,52 +8,61 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
-from penstock.tfrc.round_trip import R_FIRST_NS
+from penstock.tfrc.round_trip import INITIAL_ROUND_TRIP_NS
 from penstock.transport.congestion.receiver.suppression import ROUND_TRIPS
 from penstock.wire.quantise import r_max_code
 
-_KEPT: Final = 0.9
+_DECAY: Final = 0.9
 # However short round trips are, or somebody says that they are.
 _ROUND_MIN_NS: Final = 100 * MILLISECOND
 
 
-class Rounds:
+class FeedbackRounds:
     """Of one publisher; there are none before it publishes."""
 
-    __slots__ = ("_is_known", "_peak_ns", "ends_at", "number", "r_code", "r_max_ns")
+    __slots__ = (
+        "_is_measured",
+        "_peak_ns",
+        "current_round",
+        "ends_at",
+        "max_round_trip_code",
+        "max_round_trip_ns",
+    )
 
     def __init__(self) -> None:
-        self.r_max_ns: Duration = R_FIRST_NS
+        self.max_round_trip_ns: Duration = INITIAL_ROUND_TRIP_NS
         # The same, as messages say it.
-        self.r_code = r_max_code(R_FIRST_NS)
-        self._is_known = False
+        self.max_round_trip_code = r_max_code(INITIAL_ROUND_TRIP_NS)
+        self._is_measured = False
         self._peak_ns: Duration = 0
-        self.number = 0
+        self.current_round = 0
         self.ends_at: Instant | None = None
 
     def begin(self, now: Instant) -> None:
         """Something is published."""
         if self.ends_at is None:
-            self._next(now)
+            self._begin_round(now)
 
     def on_rtt(self, rtt_ns: Duration) -> None:
         """A receiver says how long its round trip is."""
         self._peak_ns = max(self._peak_ns, rtt_ns)
-        self._set(max(self.r_max_ns, rtt_ns) if self._is_known else rtt_ns)
-        self._is_known = True
+        self._set_max_round_trip(
+            max(self.max_round_trip_ns, rtt_ns) if self._is_measured else rtt_ns
+        )
+        self._is_measured = True
 
     def wake(self, now: Instant) -> None:
         """The next one, if this one is over."""
         if self.ends_at is not None and now >= self.ends_at:
-            self.number = (self.number + 1) & 0xFF
+            self.current_round = (self.current_round + 1) & 0xFF
             if self._peak_ns:
-                self._set(max(round(_KEPT * self.r_max_ns), self._peak_ns))
+                self._set_max_round_trip(max(round(_DECAY * self.max_round_trip_ns), self._peak_ns))
             self._peak_ns = 0
-            self._next(now)
+            self._begin_round(now)
 
-    def _next(self, now: Instant) -> None:
-        self.ends_at = now + max(ROUND_TRIPS * self.r_max_ns, _ROUND_MIN_NS)
+    def _begin_round(self, now: Instant) -> None:
+        self.ends_at = now + max(ROUND_TRIPS * self.max_round_trip_ns, _ROUND_MIN_NS)
 
-    def _set(self, r_max_ns: Duration) -> None:
-        self.r_max_ns = r_max_ns
-        self.r_code = r_max_code(r_max_ns)
+    def _set_max_round_trip(self, max_round_trip_ns: Duration) -> None:
+        self.max_round_trip_ns = max_round_trip_ns
+        self.max_round_trip_code = r_max_code(max_round_trip_ns)

@@ -10,9 +10,9 @@ from typing import Final
 
 from penstock.content.filter import Filter
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
-from penstock.tfrc.rate_meter import Meter
+from penstock.tfrc.rate_meter import RateMeter
 from penstock.transport.congestion.bucket import Bucket
-from penstock.transport.congestion.laws.ack_window import Window
+from penstock.transport.congestion.laws.ack_window import AckWindow
 from penstock.transport.congestion.repair_allowance import REPAIRS_SHARE
 from penstock.wire.quantise import quantise_rate
 
@@ -21,11 +21,11 @@ from penstock.wire.quantise import quantise_rate
 _HEADROOM: Final = 2.0
 # For so long who has taken a flow over makes it hardly quicker than it was: whoever limited it
 # before knew what it bears, and must have the time to find out that another limits it now.
-_DISPLACED_NS: Final = SECOND
-_QUICKER: Final = 1.25
+_PREVIOUS_LIMIT_NS: Final = SECOND
+_PREVIOUS_LIMIT_GROWTH_MAX: Final = 1.25
 # Nobody makes a flow more than four times as quick, or by so much, within this.
-_RAISE_NS: Final = 100 * MILLISECOND
-_RAISE_MIN_MPS: Final = 10.0
+_GROWTH_INTERVAL_NS: Final = 100 * MILLISECOND
+_GROWTH_MIN_MPS: Final = 10.0
 # Of the numbers that messages have in a flow.
 SEQ_MASK: Final = (1 << 32) - 1
 
@@ -34,27 +34,27 @@ class ControlledFlow:
     """One flow."""
 
     __slots__ = (
-        "_raised_from_mps",
-        "_raised_ns",
+        "_growth_base_mps",
+        "_growth_base_ns",
+        "advertised_mps",
+        "announced_round",
         "bits",
         "bucket",
         "clr",
-        "displaced_mps",
-        "displaced_until",
         "filter",
-        "halved_ns",
-        "heard_ns",
         "id",
         "is_orphan",
+        "last_adjusted_ns",
+        "last_feedback_ns",
+        "last_seq",
+        "limiting_since_ns",
         "narrower",
         "offered",
+        "previous_limit_mps",
+        "previous_limit_until",
         "quota_mps",
-        "repairs",
+        "repair_bucket",
         "rtt_ns",
-        "said_mps",
-        "selected_ns",
-        "seq",
-        "told_round",
         "wider",
         "window",
     )
@@ -69,62 +69,65 @@ class ControlledFlow:
         self.clr = clr
         self.quota_mps = quota_mps
         # What is acknowledged, with that law.
-        self.window: Window | None = None
+        self.window: AckWindow | None = None
         self.bucket: Final = Bucket(quota_mps, now)
         # What is offered to it, sent or not.
-        self.offered: Final = Meter()
+        self.offered: Final = RateMeter()
         # Of repairs, a tenth of what messages have.
-        self.repairs: Final = Bucket(REPAIRS_SHARE * quota_mps, now)
+        self.repair_bucket: Final = Bucket(REPAIRS_SHARE * quota_mps, now)
         self.rtt_ns: Duration = 0
-        self.heard_ns = self.selected_ns = self.halved_ns = now
+        self.last_feedback_ns = self.limiting_since_ns = self.last_adjusted_ns = now
         self.is_orphan = False
         # What whoever limited it before bore, and until when it is not forgotten.
-        self.displaced_mps = quota_mps
-        self.displaced_until: Instant = now
+        self.previous_limit_mps = quota_mps
+        self.previous_limit_until: Instant = now
         # What it was when it was last looked at whether it grows too quickly, and when.
-        self._raised_from_mps = quota_mps
-        self._raised_ns = now
+        self._growth_base_mps = quota_mps
+        self._growth_base_ns = now
         # The number of the last message, and the round in which it was last announced.
-        self.seq = 0
-        self.told_round: int | None = None
+        self.last_seq = 0
+        self.announced_round: int | None = None
         # The flows that cover it, and those that it covers.
         self.wider: Final[dict[int, ControlledFlow]] = {}
         self.narrower: Final[dict[int, ControlledFlow]] = {}
         # Its quota, as messages say it.
-        self.said_mps = quantise_rate(quota_mps)
+        self.advertised_mps = quantise_rate(quota_mps)
 
     def set_quota(self, quota_mps: float, now: Instant) -> None:
         """From now on so much may leave, or about so much where a window says how much."""
         self.quota_mps = quota_mps
         self.bucket.set_rate(quota_mps * (_HEADROOM if self._has_window else 1), now)
-        self.repairs.set_rate(REPAIRS_SHARE * quota_mps, now)
-        self.said_mps = quantise_rate(quota_mps)
+        self.repair_bucket.set_rate(REPAIRS_SHARE * quota_mps, now)
+        self.advertised_mps = quantise_rate(quota_mps)
 
-    def displace(self, quotas_mps: Sequence[float], now: Instant) -> None:
+    def change_limiting_receiver(self, previous_quotas_mps: Sequence[float], now: Instant) -> None:
         """Another limits it from now on, instead of those who limited it, or parts of it, so."""
-        if quotas_mps:
-            self.displaced_mps = min(quotas_mps)
-            self.displaced_until = now + _DISPLACED_NS
+        if previous_quotas_mps:
+            self.previous_limit_mps = min(previous_quotas_mps)
+            self.previous_limit_until = now + _PREVIOUS_LIMIT_NS
 
-    def believed(self, quota_mps: float, now: Instant) -> float:
+    def accepted_quota(self, quota_mps: float, now: Instant) -> float:
         """So much of what whoever limits it asks for."""
-        if not 0 <= now - self._raised_ns < _RAISE_NS or quota_mps < self._raised_from_mps:
-            self._raised_from_mps, self._raised_ns = min(self.quota_mps, quota_mps), now
-        most_mps = max(4 * self._raised_from_mps, self._raised_from_mps + _RAISE_MIN_MPS)
-        if 0 <= self.displaced_until - now <= _DISPLACED_NS:
-            most_mps = min(most_mps, _QUICKER * self.displaced_mps)
-        return min(quota_mps, most_mps)
+        if (
+            not 0 <= now - self._growth_base_ns < _GROWTH_INTERVAL_NS
+            or quota_mps < self._growth_base_mps
+        ):
+            self._growth_base_mps, self._growth_base_ns = min(self.quota_mps, quota_mps), now
+        max_mps = max(4 * self._growth_base_mps, self._growth_base_mps + _GROWTH_MIN_MPS)
+        if 0 <= self.previous_limit_until - now <= _PREVIOUS_LIMIT_NS:
+            max_mps = min(max_mps, _PREVIOUS_LIMIT_GROWTH_MAX * self.previous_limit_mps)
+        return min(quota_mps, max_mps)
 
     @property
     def _has_window(self) -> bool:
-        return self.window is not None and self.window.is_on and not self.is_orphan
+        return self.window is not None and self.window.is_active and not self.is_orphan
 
     def is_open(self, now: Instant) -> bool:
         """Whether a message may leave."""
         if self.window is not None and self._has_window:
-            if self.window.expire(now):
+            if self.window.on_timeout(now):
                 # Perhaps whoever is to acknowledge has not heard that it is.
-                self.told_round = None
+                self.announced_round = None
             if not self.window.has_room:
                 return False
         return self.bucket.ready_ns(now) <= now
@@ -143,8 +146,8 @@ class ControlledFlow:
             at = max(at, now + self.window.wait_ns(now))
         return at
 
-    def number(self, now: Instant) -> None:
+    def next_seq(self, now: Instant) -> None:
         """Another message leaves."""
-        self.seq = (self.seq + 1) & SEQ_MASK
+        self.last_seq = (self.last_seq + 1) & SEQ_MASK
         if self.window is not None:
-            self.window.on_sent(self.seq, now)
+            self.window.on_sent(self.last_seq, now)

@@ -24,22 +24,22 @@ from penstock.content.index.index import MatchingIndex
 from penstock.content.index.small_index import SmallIndex
 from penstock.content.message import Message
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
-from penstock.transport.congestion.laws.ack_window import Window
+from penstock.transport.congestion.laws.ack_window import AckWindow
 from penstock.transport.congestion.sender.flow import ControlledFlow
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.wire.frames.ack import FlowAck
 from penstock.wire.limits import CONTROLLED_FROM, EVERY_MESSAGE
 
-_SILENT: Final = 4
-_GONE: Final = 10
+_SILENT_ROUND_TRIPS: Final = 4
+_ORPHAN_ROUND_TRIPS: Final = 10
 # A steady receiver speaks twice a second only.
 _SILENT_MIN_NS: Final = 2_000 * MILLISECOND
 # With windows (pgmcc §3.5): how much worse another receiver must be to take over.
-BIAS: Final = 0.75
+TAKEOVER_RATIO: Final = 0.75
 _IDLE_NS: Final = 1_000 * MILLISECOND
 FLOW_IDS: Final = range(CONTROLLED_FROM, EVERY_MESSAGE)
-_FEW: Final = 16
-_MOVED_MAX: Final = 64
+_SMALL_INDEX_MAX: Final = 16
+_CHANGED_MAX: Final = 64
 _by_id: Final = attrgetter("id")
 
 
@@ -50,24 +50,24 @@ class FlowTable:
         self._settings: Final = settings
         self._is_literal: Final = settings.law == "literal"
         # Another limits a flow from now on if it bears less than this share.
-        self._bias: Final = BIAS if settings.law == "window" else 1.0
+        self._takeover_ratio: Final = TAKEOVER_RATIO if settings.law == "window" else 1.0
         self._flows: Final[dict[int, ControlledFlow]] = {}
         # Literally there may be several of one filter [C8].
         self._by_filter: Final[dict[tuple[int, Filter | None], list[ControlledFlow]]] = {}
         self._index: Final[MatchingIndex[int]] = MatchingIndex()
         # While there are few.
-        self._few: SmallIndex[ControlledFlow] | None = SmallIndex(())
-        self._counts: Final[dict[int, int]] = {}
+        self._small_index: SmallIndex[ControlledFlow] | None = SmallIndex(())
+        self._flows_per_receiver: Final[dict[int, int]] = {}
         self._next_id = FLOW_IDS.start
         self._full_until_ns: Instant = 0
         # Of flows that there was no room for.
-        self.refused = 0
+        self.refused_flows = 0
         # Changes with every flow that comes or goes.
         self.version = 0
         # Those that came or went since the publisher last looked; and of which flows the next
         # message may leave sooner or later than was said.
-        self.moved: Final[list[ControlledFlow]] = []
-        self.touched: Final[dict[int, None]] = {}
+        self.changed: Final[list[ControlledFlow]] = []
+        self.retimed: Final[dict[int, None]] = {}
 
     def __len__(self) -> int:
         return len(self._flows)
@@ -79,7 +79,7 @@ class FlowTable:
         """The flow of this number."""
         return self._flows.get(flow_id)
 
-    def of(self, filter_: Filter | None, bits: int, clr: int) -> ControlledFlow | None:
+    def owned_by(self, filter_: Filter | None, bits: int, clr: int) -> ControlledFlow | None:
         """The flow of just this filter, if it is this receiver that limits it."""
         flows = self._by_filter.get((bits, filter_), ())
         return next((flow for flow in flows if flow.clr == clr), None)
@@ -90,31 +90,31 @@ class FlowTable:
             return []
         if self._is_literal:
             return [flow for flow in self._flows.values() if not flow.bits & ~bits]
-        if self._few is not None:
-            matched = self._few.match(message)
+        if self._small_index is not None:
+            matched = self._small_index.match(message)
             if len(matched) > 1:
                 matched.sort(key=_by_id)
             return matched
         # Sorted: the index's own order is not the same on every machine.
         return [self._flows[id_] for id_ in sorted(self._index.match(message))]
 
-    def within(self, bits: int) -> list[ControlledFlow]:
+    def possibly_matching(self, bits: int) -> list[ControlledFlow]:
         """The flows that a message with this Bloom set may be in."""
         return [flow for flow in self._flows.values() if not flow.bits & ~bits]
 
     # What receivers ask for.
 
-    def ask(
+    def request(
         self, filter_: Filter | None, bits: int, clr: int, quota_mps: float, now: Instant
     ) -> ControlledFlow | None:
         """A receiver wants no more of this; the flow if it limits it now."""
         quota_mps = max(quota_mps, self._settings.rate_min_mps)
-        same = self.of(filter_, bits, clr)
+        same = self.owned_by(filter_, bits, clr)
         if same is not None:
-            self._heard(same, quota_mps, now)
+            self._renew_flow(same, quota_mps, now)
             return same
         if (bits, filter_) not in self._by_filter and self._is_full(now):
-            self.refused += 1
+            self.refused_flows += 1
             return None
         narrower = []
         for flow in self._flows.values():
@@ -124,49 +124,49 @@ class FlowTable:
             if self._covers(flow.filter, flow.bits, filter_, bits) and (
                 flow.quota_mps < quota_mps
                 if self._is_literal
-                else flow.quota_mps * self._bias <= quota_mps and not flow.is_orphan
+                else flow.quota_mps * self._takeover_ratio <= quota_mps and not flow.is_orphan
             ):
                 return None
             if self._covers(filter_, bits, flow.filter, flow.bits) and (
                 quota_mps < flow.quota_mps
                 if self._is_literal
-                else quota_mps <= flow.quota_mps * self._bias or flow.is_orphan
+                else quota_mps <= flow.quota_mps * self._takeover_ratio or flow.is_orphan
             ):
                 narrower.append(flow)
         if not self._has_room(clr, len(narrower), now):
-            self.refused += 1
+            self.refused_flows += 1
             return None
         return self._add(filter_, bits, clr, quota_mps, narrower, now)
 
-    def ask_again(self, flow_id: int, clr: int, quota_mps: float, now: Instant) -> bool:
+    def renew(self, flow_id: int, clr: int, quota_mps: float, now: Instant) -> bool:
         """Who limits a flow says so by its number; whether it does."""
         flow = self._flows.get(flow_id)
         if flow is None or flow.clr != clr:
             return False
-        self._heard(flow, max(quota_mps, self._settings.rate_min_mps), now)
+        self._renew_flow(flow, max(quota_mps, self._settings.rate_min_mps), now)
         return True
 
-    def acknowledge(self, ack: FlowAck, clr: int, now: Instant) -> bool:
+    def on_ack(self, ack: FlowAck, clr: int, now: Instant) -> bool:
         """Who limits a flow tells what came; whether it does, and such messages left."""
         flow = self._flows.get(ack.flow_id)
         if flow is None or flow.clr != clr or flow.window is None:
             return False
-        was_on = flow.window.is_on
+        was_active = flow.window.is_active
         if not flow.window.on_ack(ack, flow.quota_mps, now):
             return False
-        flow.heard_ns = now
-        self.touched[flow.id] = None
-        if not was_on:
+        flow.last_feedback_ns = now
+        self.retimed[flow.id] = None
+        if not was_active:
             flow.set_quota(flow.quota_mps, now)
         return True
 
     def has_flows_of(self, clr: int) -> bool:
         """Whether it limits any."""
-        return clr in self._counts
+        return clr in self._flows_per_receiver
 
-    def leave(self, flow_id: int | None, filter_: Filter | None, bits: int, clr: int) -> bool:
+    def release(self, flow_id: int | None, filter_: Filter | None, bits: int, clr: int) -> bool:
         """Who limits a flow does not any more; whether it did."""
-        flow = self.of(filter_, bits, clr) if flow_id is None else self._flows.get(flow_id)
+        flow = self.owned_by(filter_, bits, clr) if flow_id is None else self._flows.get(flow_id)
         if flow is None or flow.clr != clr:
             return False
         flow.is_orphan = True
@@ -174,27 +174,29 @@ class FlowTable:
 
     # What time brings.
 
-    def expire(self, r_max_ns: Duration, now: Instant) -> None:
+    def expire(self, max_round_trip_ns: Duration, now: Instant) -> None:
         """Slows down what nobody speaks of, and lets go of what nobody wants limited."""
         for flow in list(self._flows.values()):
-            rtt_ns = flow.rtt_ns or r_max_ns
-            silent_ns = now - flow.heard_ns
-            if silent_ns > max(_GONE * rtt_ns, 2 * _SILENT_MIN_NS):
+            rtt_ns = flow.rtt_ns or max_round_trip_ns
+            silent_ns = now - flow.last_feedback_ns
+            if silent_ns > max(_ORPHAN_ROUND_TRIPS * rtt_ns, 2 * _SILENT_MIN_NS):
                 flow.is_orphan = True
             if flow.is_orphan:
-                self._release(flow, r_max_ns, now)
+                self._release_orphan(flow, max_round_trip_ns, now)
             elif (
-                silent_ns > max(_SILENT * rtt_ns, _SILENT_MIN_NS)
-                and now - flow.selected_ns >= _GONE * rtt_ns
-                and now - flow.halved_ns >= max(_SILENT * rtt_ns, _SILENT_MIN_NS)
+                silent_ns > max(_SILENT_ROUND_TRIPS * rtt_ns, _SILENT_MIN_NS)
+                and now - flow.limiting_since_ns >= _ORPHAN_ROUND_TRIPS * rtt_ns
+                and now - flow.last_adjusted_ns >= max(_SILENT_ROUND_TRIPS * rtt_ns, _SILENT_MIN_NS)
             ):
-                flow.halved_ns = now
+                flow.last_adjusted_ns = now
                 self._set_quota(flow, max(self._settings.rate_min_mps, flow.quota_mps / 2), now)
 
-    def _release(self, flow: ControlledFlow, r_max_ns: Duration, now: Instant) -> None:
-        if now - flow.halved_ns < r_max_ns:
+    def _release_orphan(
+        self, flow: ControlledFlow, max_round_trip_ns: Duration, now: Instant
+    ) -> None:
+        if now - flow.last_adjusted_ns < max_round_trip_ns:
             return
-        flow.halved_ns = now
+        flow.last_adjusted_ns = now
         self._set_quota(flow, 2 * flow.quota_mps, now)
         if flow.quota_mps > flow.offered.rate(now):
             self._remove(flow)
@@ -203,10 +205,10 @@ class FlowTable:
 
     def _set_quota(self, flow: ControlledFlow, quota_mps: float, now: Instant) -> None:
         flow.set_quota(quota_mps, now)
-        self.touched[flow.id] = None
+        self.retimed[flow.id] = None
 
-    def _heard(self, flow: ControlledFlow, quota_mps: float, now: Instant) -> None:
-        flow.heard_ns = now
+    def _renew_flow(self, flow: ControlledFlow, quota_mps: float, now: Instant) -> None:
+        flow.last_feedback_ns = now
         flow.is_orphan = False
         self._set_quota(flow, quota_mps, now)
         if self._is_literal:
@@ -226,37 +228,37 @@ class FlowTable:
         narrower: list[ControlledFlow],
         now: Instant,
     ) -> ControlledFlow:
-        spoken_for = [flow.quota_mps for flow in narrower if not flow.is_orphan]
+        previous_quotas_mps = [flow.quota_mps for flow in narrower if not flow.is_orphan]
         # The same filter with another limiting receiver goes on counting.
-        there = self._by_filter.get((bits, filter_), ())
-        same = next((flow for flow in narrower if flow in there), None)
+        same_filter = self._by_filter.get((bits, filter_), ())
+        same = next((flow for flow in narrower if flow in same_filter), None)
         for flow in narrower:
             if flow is not same:
                 self._remove(flow)
         if same is not None:
             flow = same
-            self._count(flow.clr, -1)
+            self._count_flow(flow.clr, -1)
             flow.clr, flow.is_orphan = clr, False
-            flow.selected_ns = flow.heard_ns = now
-            flow.told_round = None
+            flow.limiting_since_ns = flow.last_feedback_ns = now
+            flow.announced_round = None
             if flow.window is not None:
-                flow.window.on_other()
+                flow.window.on_receiver_changed()
             self._set_quota(flow, quota_mps, now)
-            flow.displace(spoken_for, now)
-            self._count(clr, +1)
+            flow.change_limiting_receiver(previous_quotas_mps, now)
+            self._count_flow(clr, +1)
             return flow
         flow = ControlledFlow(self._new_id(), filter_, bits, clr, quota_mps, now)
         if self._settings.law == "window":
-            flow.window = Window(round(SECOND / self._settings.rate_min_mps))
+            flow.window = AckWindow(round(SECOND / self._settings.rate_min_mps))
         if not self._is_literal:
-            self._relate(flow)
-        flow.displace(spoken_for, now)
+            self._link_covering(flow)
+        flow.change_limiting_receiver(previous_quotas_mps, now)
         self._flows[flow.id] = flow
         self._by_filter.setdefault((bits, filter_), []).append(flow)
         if filter_ is not None:
             self._index.add(flow.id, Predicate([filter_]))
-        self._count(clr, +1)
-        self._changed(flow)
+        self._count_flow(clr, +1)
+        self._on_flows_changed(flow)
         return flow
 
     def _remove(self, flow: ControlledFlow) -> None:
@@ -271,10 +273,10 @@ class FlowTable:
             del other.narrower[flow.id]
         for other in flow.narrower.values():
             del other.wider[flow.id]
-        self._count(flow.clr, -1)
-        self._changed(flow)
+        self._count_flow(flow.clr, -1)
+        self._on_flows_changed(flow)
 
-    def _relate(self, flow: ControlledFlow) -> None:
+    def _link_covering(self, flow: ControlledFlow) -> None:
         """Who covers whom does not change: it is asked once, and not with each report."""
         bits = flow.bits
         for other in self._flows.values():
@@ -287,51 +289,51 @@ class FlowTable:
                 flow.wider[other.id] = other
                 other.narrower[flow.id] = flow
 
-    def _changed(self, moved: ControlledFlow) -> None:
+    def _on_flows_changed(self, flow: ControlledFlow) -> None:
         self.version += 1
-        if len(self.moved) < _MOVED_MAX:
-            self.moved.append(moved)
-        self._few = None
-        if len(self._flows) <= _FEW:
+        if len(self.changed) < _CHANGED_MAX:
+            self.changed.append(flow)
+        self._small_index = None
+        if len(self._flows) <= _SMALL_INDEX_MAX:
             known = [(f, f.filter) for f in self._flows.values() if f.filter is not None]
-            self._few = SmallIndex(known)
+            self._small_index = SmallIndex(known)
 
     def _has_room(self, clr: int, freed: int, now: Instant) -> bool:
         settings = self._settings
-        if self._counts.get(clr, 0) >= settings.flows_each_max:
+        if self._flows_per_receiver.get(clr, 0) >= settings.flows_each_max:
             return False
-        return len(self._flows) - freed < settings.flows_max or self._make_room(now)
+        return len(self._flows) - freed < settings.flows_max or self._evict_idle(now)
 
     def _is_full(self, now: Instant) -> bool:
         """Who asks in vain does not have all flows looked at each time."""
         is_known = 0 < self._full_until_ns - now <= _IDLE_NS
         return is_known and len(self._flows) >= self._settings.flows_max
 
-    def _make_room(self, now: Instant) -> bool:
+    def _evict_idle(self, now: Instant) -> bool:
         """A flow goes that nothing was offered to for a while: it limits nothing."""
         for flow in self._flows.values():
-            if now - flow.selected_ns > _IDLE_NS and not flow.offered.rate(now):
+            if now - flow.limiting_since_ns > _IDLE_NS and not flow.offered.rate(now):
                 self._remove(flow)
                 return True
         self._full_until_ns = now + _IDLE_NS
         return False
 
-    def _count(self, clr: int, by: int) -> None:
-        count = self._counts.get(clr, 0) + by
+    def _count_flow(self, clr: int, change: int) -> None:
+        count = self._flows_per_receiver.get(clr, 0) + change
         if count:
-            self._counts[clr] = count
+            self._flows_per_receiver[clr] = count
         else:
-            self._counts.pop(clr, None)
+            self._flows_per_receiver.pop(clr, None)
 
     def _new_id(self) -> int:
         """One that was not in use for as long as possible."""
         while self._next_id in self._flows:
-            self._advance()
+            self._advance_id()
         id_ = self._next_id
-        self._advance()
+        self._advance_id()
         return id_
 
-    def _advance(self) -> None:
+    def _advance_id(self) -> None:
         self._next_id += 1
         if self._next_id == FLOW_IDS.stop:
             self._next_id = FLOW_IDS.start

@@ -23,257 +23,269 @@ from penstock.kernel.instant import Instant
 from penstock.transport.congestion.sender.flow import ControlledFlow
 
 # The numbers of the flows.
-Key: TypeAlias = tuple[int, ...]
+LaneKey: TypeAlias = tuple[int, ...]
 # Lines that are not in front any more stay in the heaps for a while.
 _STALE_MAX: Final = 64
 
 
-class Waiting(NamedTuple):
+class QueuedMessage(NamedTuple):
     """One message."""
 
     age: int
     message: Message
-    since_ns: Instant
+    submitted_ns: Instant
 
 
-class _Line:
-    __slots__ = ("flows", "key", "leaves_ns", "waiting")
+class _Lane:
+    __slots__ = ("flows", "key", "messages", "ready_ns")
 
-    def __init__(self, key: Key, flows: Sequence[ControlledFlow]) -> None:
+    def __init__(self, key: LaneKey, flows: Sequence[ControlledFlow]) -> None:
         self.key: Final = key
         self.flows: Final = flows
-        self.waiting: Final[deque[Waiting]] = deque()
+        self.messages: Final[deque[QueuedMessage]] = deque()
         # When its first message may leave; None if it is not in front.
-        self.leaves_ns: Instant | None = None
+        self.ready_ns: Instant | None = None
 
 
-class Outbox:
+class SendQueue:
     """Of one publisher."""
 
-    def __init__(self, *, strict: bool) -> None:
-        self._strict: Final = strict
-        self._lines: Final[dict[Key, _Line]] = {}
+    def __init__(self, *, keep_order: bool) -> None:
+        self._keep_order: Final = keep_order
+        self._lanes: Final[dict[LaneKey, _Lane]] = {}
         # The first messages of the lines of each flow: a heap, whose end may be outdated.
-        self._of_flow: Final[dict[int, list[tuple[int, Key]]]] = {}
+        self._heads_by_flow: Final[dict[int, list[tuple[int, LaneKey]]]] = {}
         # The line of each message by its age, the oldest first.
-        self._order: Final[OrderedDict[int, _Line]] = OrderedDict()
+        self._lanes_by_age: Final[OrderedDict[int, _Lane]] = OrderedDict()
         # Of lines in front: when they may leave, and those that may by age. What is said
         # there of a line may be outdated: `_is_valid`.
-        self._soon: list[tuple[Instant, int, Key]] = []
-        self._due: list[tuple[int, Key]] = []
-        self._age = 0
+        self._by_time: list[tuple[Instant, int, LaneKey]] = []
+        self._by_age: list[tuple[int, LaneKey]] = []
+        self._last_age = 0
         self._now: Instant = 0
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self._lanes_by_age)
 
-    def is_free(self, flows: Sequence[ControlledFlow], now: Instant) -> bool:
+    def would_leave_now(self, flows: Sequence[ControlledFlow], now: Instant) -> bool:
         """Whether a message of these flows would leave at once, and before all that wait."""
         for flow in flows:
             if not flow.is_open(now):
                 return False
-        if not self._order:
+        if not self._lanes_by_age:
             return True
-        if self._strict or any(self._first(flow.id) is not None for flow in flows):
+        if self._keep_order or any(self._oldest_in_flow(flow.id) is not None for flow in flows):
             return False
-        at = self.next_at(now)
+        at = self.next_send_at(now)
         return at is None or at > now
 
     def put(self, message: Message, flows: Sequence[ControlledFlow], now: Instant) -> None:
         """The newest."""
-        self._age += 1
-        self._append(Waiting(self._age, message, now), flows, now)
+        self._last_age += 1
+        self._append(QueuedMessage(self._last_age, message, now), flows, now)
 
-    def drop_oldest(self, now: Instant) -> Waiting:
+    def drop_oldest(self, now: Instant) -> QueuedMessage:
         """The oldest goes, unsent."""
-        line = self._order[next(iter(self._order))]
-        each = self._pop(line)
-        self._look_again(line, now)
-        return each
+        lane = self._lanes_by_age[next(iter(self._lanes_by_age))]
+        queued = self._pop(lane)
+        self._on_head_changed(lane, now)
+        return queued
 
-    def waiting(self) -> list[Waiting]:
+    def queued(self) -> list[QueuedMessage]:
         """All that wait, the oldest first."""
-        return sorted(each for line in self._lines.values() for each in line.waiting)
+        return sorted(queued for lane in self._lanes.values() for queued in lane.messages)
 
-    def waiting_by_flow(self) -> dict[int, int]:
+    def queued_by_flow(self) -> dict[int, int]:
         """How many messages wait in each flow, by its number; one may be in several."""
-        found: dict[int, int] = {}
-        for line in self._lines.values():
-            for id_ in line.key:
-                found[id_] = found.get(id_, 0) + len(line.waiting)
-        return found
+        counts: dict[int, int] = {}
+        for lane in self._lanes.values():
+            for id_ in lane.key:
+                counts[id_] = counts.get(id_, 0) + len(lane.messages)
+        return counts
 
-    def is_concerned(self, flows: Sequence[ControlledFlow]) -> bool:
+    def affects_queued(self, flows: Sequence[ControlledFlow]) -> bool:
         """Whether any message that waits is in one of these, or was."""
         return any(
-            self._first(flow.id) is not None
+            self._oldest_in_flow(flow.id) is not None
             or flow.filter is None
             or any(
-                flow.filter.matches(each.message)
-                for line in self._lines.values()
-                for each in line.waiting
+                flow.filter.matches(queued.message)
+                for lane in self._lanes.values()
+                for queued in lane.messages
             )
             for flow in flows
         )
 
-    def rematch(self, match: Callable[[Message], Sequence[ControlledFlow]], now: Instant) -> None:
+    def reclassify(
+        self, match: Callable[[Message], Sequence[ControlledFlow]], now: Instant
+    ) -> None:
         """Flows came or went."""
-        waiting = self.waiting()
-        for kept in (self._lines, self._of_flow, self._order, self._soon, self._due):
-            kept.clear()
-        for each in waiting:
-            self._append(each, match(each.message), now)
+        queued_messages = self.queued()
+        for container in (
+            self._lanes,
+            self._heads_by_flow,
+            self._lanes_by_age,
+            self._by_time,
+            self._by_age,
+        ):
+            container.clear()
+        for queued in queued_messages:
+            self._append(queued, match(queued.message), now)
 
-    def look_at(self, flow_id: int, now: Instant) -> None:
+    def on_flow_changed(self, flow_id: int, now: Instant) -> None:
         """A flow has become quicker or slower."""
-        if self._strict:
-            if self._order:
-                self._look(self._order[next(iter(self._order))], now)
+        if self._keep_order:
+            if self._lanes_by_age:
+                self._schedule(self._lanes_by_age[next(iter(self._lanes_by_age))], now)
             return
-        first = self._first(flow_id)
+        first = self._oldest_in_flow(flow_id)
         if first is not None:
-            self._look(self._lines[first[1]], now)
+            self._schedule(self._lanes[first[1]], now)
 
-    def retime(self, now: Instant) -> None:
+    def on_clock_set_back(self, now: Instant) -> None:
         """The clock was set back."""
-        self._soon.clear()
-        self._due.clear()
-        for line in self._lines.values():
-            line.leaves_ns = None
-            self._look(line, now)
+        self._by_time.clear()
+        self._by_age.clear()
+        for lane in self._lanes.values():
+            lane.ready_ns = None
+            self._schedule(lane, now)
 
-    def ready(self, now: Instant) -> Iterator[tuple[Waiting, Sequence[ControlledFlow]]]:
+    def ready(self, now: Instant) -> Iterator[tuple[QueuedMessage, Sequence[ControlledFlow]]]:
         """Those that may leave, each out of its line, with the tokens that they take."""
         if now < self._now:
-            self.retime(now)
+            self.on_clock_set_back(now)
         self._now = now
-        while (line := self._oldest_due(now)) is not None:
-            each = self._pop(line)
-            for flow in line.flows:
+        while (lane := self._oldest_ready(now)) is not None:
+            queued = self._pop(lane)
+            for flow in lane.flows:
                 flow.bucket.take(now)
             try:
-                yield each, line.flows
+                yield queued, lane.flows
             finally:
                 # Only now what left is counted in its flows' windows.
-                self._look_again(line, now)
+                self._on_head_changed(lane, now)
 
-    def next_at(self, now: Instant) -> Instant | None:
+    def next_send_at(self, now: Instant) -> Instant | None:
         """When the next one may leave, if nothing changes."""
         if now < self._now:
-            self.retime(now)
+            self.on_clock_set_back(now)
         self._now = now
-        soon = self._soon
-        while self._due and not self._is_valid(*self._due[0]):
-            heappop(self._due)
-        if self._due:
+        by_time = self._by_time
+        while self._by_age and not self._is_valid(*self._by_age[0]):
+            heappop(self._by_age)
+        if self._by_age:
             return now
-        while soon and not self._is_valid(soon[0][1], soon[0][2], soon[0][0]):
-            heappop(soon)
-        return max(now, soon[0][0]) if soon else None
+        while by_time and not self._is_valid(by_time[0][1], by_time[0][2], by_time[0][0]):
+            heappop(by_time)
+        return max(now, by_time[0][0]) if by_time else None
 
     # Which lines are in front.
 
-    def _oldest_due(self, now: Instant) -> _Line | None:
-        soon, due = self._soon, self._due
-        while soon and soon[0][0] <= now:
-            at, age, key = heappop(soon)
+    def _oldest_ready(self, now: Instant) -> _Lane | None:
+        by_time, by_age = self._by_time, self._by_age
+        while by_time and by_time[0][0] <= now:
+            at, age, key = heappop(by_time)
             if self._is_valid(age, key, at):
-                heappush(due, (age, key))
-        while due:
-            age, key = heappop(due)
+                heappush(by_age, (age, key))
+        while by_age:
+            age, key = heappop(by_age)
             if not self._is_valid(age, key):
                 continue
-            line = self._lines[key]
-            if all(flow.is_open(now) for flow in line.flows):
-                return line
+            lane = self._lanes[key]
+            if all(flow.is_open(now) for flow in lane.flows):
+                return lane
             # Its window has filled, or opened and filled again.
-            line.leaves_ns = None
-            self._look(line, now)
+            lane.ready_ns = None
+            self._schedule(lane, now)
         return None
 
-    def _is_valid(self, age: int, key: Key, at: Instant | None = None) -> bool:
-        line = self._lines.get(key)
+    def _is_valid(self, age: int, key: LaneKey, at: Instant | None = None) -> bool:
+        lane = self._lanes.get(key)
         return (
-            line is not None
-            and line.leaves_ns is not None
-            and line.waiting[0].age == age
-            and (at is None or line.leaves_ns == at)
+            lane is not None
+            and lane.ready_ns is not None
+            and lane.messages[0].age == age
+            and (at is None or lane.ready_ns == at)
         )
 
-    def _look_again(self, line: _Line, now: Instant) -> None:
+    def _on_head_changed(self, lane: _Lane, now: Instant) -> None:
         """Its first message is another, or it is gone: those behind it may be in front."""
-        line.leaves_ns = None
-        if self._strict:
-            if self._order:
-                self._look(self._order[next(iter(self._order))], now)
+        lane.ready_ns = None
+        if self._keep_order:
+            if self._lanes_by_age:
+                self._schedule(self._lanes_by_age[next(iter(self._lanes_by_age))], now)
             return
-        for id_ in line.key:
-            first = self._first(id_)
+        for id_ in lane.key:
+            first = self._oldest_in_flow(id_)
             if first is not None:
-                self._look(self._lines[first[1]], now)
-        if not line.key and line.waiting:
-            self._look(line, now)
+                self._schedule(self._lanes[first[1]], now)
+        if not lane.key and lane.messages:
+            self._schedule(lane, now)
 
-    def _look(self, line: _Line, now: Instant) -> None:
+    def _schedule(self, lane: _Lane, now: Instant) -> None:
         """Finds out when it leaves, if it is in front."""
-        age = line.waiting[0].age
-        if not self._is_in_front(line, age):
-            line.leaves_ns = None
+        age = lane.messages[0].age
+        if not self._is_head(lane, age):
+            lane.ready_ns = None
             return
-        at = max([flow.ready_ns(now) for flow in line.flows], default=now)
-        if at != line.leaves_ns:
-            line.leaves_ns = at
-            heappush(self._soon, (at, age, line.key))
-            if len(self._soon) > 2 * len(self._lines) + _STALE_MAX:
-                self._soon = sorted(
-                    {each for each in self._soon if self._is_valid(each[1], each[2], each[0])}
+        at = max([flow.ready_ns(now) for flow in lane.flows], default=now)
+        if at != lane.ready_ns:
+            lane.ready_ns = at
+            heappush(self._by_time, (at, age, lane.key))
+            if len(self._by_time) > 2 * len(self._lanes) + _STALE_MAX:
+                self._by_time = sorted(
+                    {
+                        entry
+                        for entry in self._by_time
+                        if self._is_valid(entry[1], entry[2], entry[0])
+                    }
                 )
 
-    def _is_in_front(self, line: _Line, age: int) -> bool:
-        if self._strict:
-            return next(iter(self._order)) == age
-        return all(self._first(id_) == (age, line.key) for id_ in line.key)
+    def _is_head(self, lane: _Lane, age: int) -> bool:
+        if self._keep_order:
+            return next(iter(self._lanes_by_age)) == age
+        return all(self._oldest_in_flow(id_) == (age, lane.key) for id_ in lane.key)
 
-    def _first(self, flow_id: int) -> tuple[int, Key] | None:
+    def _oldest_in_flow(self, flow_id: int) -> tuple[int, LaneKey] | None:
         """The oldest message of a flow, and its line."""
-        heap = self._of_flow.get(flow_id)
+        heap = self._heads_by_flow.get(flow_id)
         if heap is None:
             return None
         while heap:
             age, key = heap[0]
-            line = self._lines.get(key)
-            if line is not None and line.waiting[0].age == age:
+            lane = self._lanes.get(key)
+            if lane is not None and lane.messages[0].age == age:
                 return heap[0]
             heappop(heap)
-        del self._of_flow[flow_id]
+        del self._heads_by_flow[flow_id]
         return None
 
     # Lines.
 
-    def _append(self, each: Waiting, flows: Sequence[ControlledFlow], now: Instant) -> None:
+    def _append(self, queued: QueuedMessage, flows: Sequence[ControlledFlow], now: Instant) -> None:
         key = tuple(sorted([flow.id for flow in flows]))
-        line = self._lines.get(key)
-        if line is not None:
-            line.waiting.append(each)
-            self._order[each.age] = line
+        lane = self._lanes.get(key)
+        if lane is not None:
+            lane.messages.append(queued)
+            self._lanes_by_age[queued.age] = lane
             return
-        line = self._lines[key] = _Line(key, flows)
-        line.waiting.append(each)
-        self._order[each.age] = line
-        self._is_first(line)
-        self._look(line, now)
+        lane = self._lanes[key] = _Lane(key, flows)
+        lane.messages.append(queued)
+        self._lanes_by_age[queued.age] = lane
+        self._push_head(lane)
+        self._schedule(lane, now)
 
-    def _pop(self, line: _Line) -> Waiting:
-        each = line.waiting.popleft()
-        del self._order[each.age]
-        if not line.waiting:
-            del self._lines[line.key]
+    def _pop(self, lane: _Lane) -> QueuedMessage:
+        queued = lane.messages.popleft()
+        del self._lanes_by_age[queued.age]
+        if not lane.messages:
+            del self._lanes[lane.key]
         else:
-            self._is_first(line)
-        return each
+            self._push_head(lane)
+        return queued
 
-    def _is_first(self, line: _Line) -> None:
+    def _push_head(self, lane: _Lane) -> None:
         """Another of its messages is the first."""
-        first = line.waiting[0].age, line.key
-        for id_ in line.key:
-            heappush(self._of_flow.setdefault(id_, []), first)
+        head = lane.messages[0].age, lane.key
+        for id_ in lane.key:
+            heappush(self._heads_by_flow.setdefault(id_, []), head)

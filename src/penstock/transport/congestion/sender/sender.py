@@ -25,32 +25,32 @@ from penstock.kernel.instant import (
     Instant,
     earliest,
 )
-from penstock.tfrc.rate_meter import Meter
+from penstock.tfrc.rate_meter import RateMeter
 from penstock.transport.congestion.facts import FlowState
 from penstock.transport.congestion.receiver.feedback_sender import CLR_MASK
-from penstock.transport.congestion.sender.feedback_receiver import Listener
+from penstock.transport.congestion.sender.feedback_receiver import FeedbackReceiver
 from penstock.transport.congestion.sender.flow import ControlledFlow
-from penstock.transport.congestion.sender.send_queue import Outbox, Waiting
+from penstock.transport.congestion.sender.send_queue import QueuedMessage, SendQueue
 from penstock.transport.congestion.settings import CongestionSettings
-from penstock.transport.publish.congestion_header import Head
+from penstock.transport.publish.congestion_header import CongestionHeader
 from penstock.wire.codec.message import size_message
 from penstock.wire.frames.data import Flow, FlowDetail
 from penstock.wire.frames.feedback import Feedback
 from penstock.wire.limits import FLOWS_MAX, MESSAGE_BYTES_MAX
 
-_START: Final = -1
-_DRAIN: Final = 1.25
+_SLOW_START_ID: Final = -1
+_DRAIN_FACTOR: Final = 1.25
 # Of so many flows that came or went it is quicker not to ask for each.
-_MOVED_MAX: Final = 16
-_DOUBLE_MIN_NS: Final = 250 * MILLISECOND
+_CHANGED_MAX: Final = 16
+_DOUBLING_INTERVAL_MIN_NS: Final = 250 * MILLISECOND
 # Not to spend all of one's time with flows that come and go while many messages wait.
-_MATCH_EACH_NS: Final = 100 * MICROSECOND
+_MATCH_PER_MESSAGE_NS: Final = 100 * MICROSECOND
 # What an echo, and a flow's announcement beside its Bloom set, take of a frame.
 _ECHO_BYTES: Final = 14
 _DETAIL_BYTES: Final = 5
 
 
-class Sender:
+class SendController:
     """Of one endpoint's messages."""
 
     def __init__(
@@ -65,145 +65,149 @@ class Sender:
         self._bloom_bytes: Final = encoder.params.m + 7 >> 3
         self._is_literal: Final = settings.law == "literal"
         self._encoder: Final = encoder
-        self.listener: Final = Listener(settings, encoder, counters)
-        self.table: Final = self.listener.table
-        self.rounds: Final = self.listener.rounds
-        self._outbox: Final = Outbox(strict=settings.strict)
-        self._offered: Final = Meter()
+        self.feedback_receiver: Final = FeedbackReceiver(settings, encoder, counters)
+        self.flow_table: Final = self.feedback_receiver.flow_table
+        self.rounds: Final = self.feedback_receiver.rounds
+        self._send_queue: Final = SendQueue(keep_order=settings.strict)
+        self._offered: Final = RateMeter()
         # The flow of everything, while it is not known what the network bears.
-        self._start: ControlledFlow | None = ControlledFlow(
-            _START, None, 0, 0, settings.initial_rate_mps, now
+        self._slow_start: ControlledFlow | None = ControlledFlow(
+            _SLOW_START_ID, None, 0, 0, settings.initial_rate_mps, now
         )
         self._doubled_ns: Instant = now
         self._matched_with = (0, 2)
         # When those that wait may be matched anew: with many it takes long.
         self._matched_ns = self._match_after_ns = now
         # What was offered last and leaves at once, and its flows.
-        self._passing: tuple[Waiting, Sequence[ControlledFlow]] | None = None
+        self._immediate: tuple[QueuedMessage, Sequence[ControlledFlow]] | None = None
 
     # What the application offers.
 
     @property
-    def waiting(self) -> int:
+    def queued_messages(self) -> int:
         """Messages that wait."""
-        return len(self._outbox) + (self._passing is not None)
+        return len(self._send_queue) + (self._immediate is not None)
 
     @property
-    def held(self) -> Sequence[Waiting]:
+    def queued(self) -> Sequence[QueuedMessage]:
         """These messages."""
-        return self._outbox.waiting()
+        return self._send_queue.queued()
 
     def sample(self) -> Iterator[FlowState]:
         """The flows as they are now."""
-        waiting = self._outbox.waiting_by_flow()
-        for flow in self.table:
+        queued_by_flow = self._send_queue.queued_by_flow()
+        for flow in self.flow_table:
             limited_by = None if flow.is_orphan else flow.clr
             name = str(flow.id) if flow.filter is None else format_filter(flow.filter)
-            queued = waiting.get(flow.id, 0)
-            yield FlowState(flow.id, name, limited_by, flow.quota_mps, flow.seq, queued)
+            queued = queued_by_flow.get(flow.id, 0)
+            yield FlowState(flow.id, name, limited_by, flow.quota_mps, flow.last_seq, queued)
 
     @property
-    def is_full(self) -> bool:
+    def send_queue_is_full(self) -> bool:
         """Whether there is no room for another."""
-        return len(self._outbox) >= self._queue_max
+        return len(self._send_queue) >= self._queue_max
 
-    def has_room(self, message: Message, now: Instant) -> bool:
+    def has_room_for(self, message: Message, now: Instant) -> bool:
         """Whether this one need not wait for room: it may be in no flow that others wait for."""
-        return not self.is_full or self._leaves(self._match(message), now)
+        return not self.send_queue_is_full or self._leaves_now(self._matching_flows(message), now)
 
-    def _leaves(self, flows: Sequence[ControlledFlow], now: Instant) -> bool:
+    def _leaves_now(self, flows: Sequence[ControlledFlow], now: Instant) -> bool:
         """Whether a message of these flows leaves at once."""
-        return self._is_current and self._outbox.is_free(flows, now)
+        return self._is_current and self._send_queue.would_leave_now(flows, now)
 
-    def offer(self, message: Message, now: Instant) -> Waiting | None:
+    def submit(self, message: Message, now: Instant) -> QueuedMessage | None:
         """One more; returns what is dropped for it, which may be this one."""
         self.rounds.begin(now)
-        if self._start is not None:
+        if self._slow_start is not None:
             self._offered.count(now)
-        outbox, flows = self._outbox, self._match(message)
-        if self._passing is not None:
+        send_queue, flows = self._send_queue, self._matching_flows(message)
+        if self._immediate is not None:
             # Whoever offered it did not ask what may leave.
-            each, passing = self._passing
-            outbox.put(each.message, passing, each.since_ns)
-            self._passing = None
+            earlier, earlier_flows = self._immediate
+            send_queue.put(earlier.message, earlier_flows, earlier.submitted_ns)
+            self._immediate = None
         for flow in flows:
             flow.offered.count(now)
         dropped = None
-        if self._leaves(flows, now):
+        if self._leaves_now(flows, now):
             # Also if the queue is full: of flows that nobody waits for.
-            self._passing = Waiting(0, message, now), flows
+            self._immediate = QueuedMessage(0, message, now), flows
             return None
-        if len(outbox) >= self._queue_max:
+        if len(send_queue) >= self._queue_max:
             if self._settings.policy == "drop-newest":
-                return Waiting(0, message, now)
-            dropped = outbox.drop_oldest(now)
-        outbox.put(message, flows, now)
+                return QueuedMessage(0, message, now)
+            dropped = send_queue.drop_oldest(now)
+        send_queue.put(message, flows, now)
         return dropped
 
-    def passed(self, now: Instant) -> tuple[Waiting, Sequence[ControlledFlow]] | None:
+    def take_immediate(self, now: Instant) -> tuple[QueuedMessage, Sequence[ControlledFlow]] | None:
         """What was offered last, if it leaves at once; then nothing else may leave now."""
-        passing = self._passing
-        if passing is None:
+        immediate = self._immediate
+        if immediate is None:
             return None
-        self._passing = None
-        each, flows = passing
+        self._immediate = None
+        queued, flows = immediate
         for flow in flows:
             flow.bucket.take(now)
-        if flows and flows[0].id == _START:
+        if flows and flows[0].id == _SLOW_START_ID:
             flows = flows[1:]
-        return each, flows
+        return queued, flows
 
-    def ready(self, now: Instant) -> Iterator[tuple[Waiting, Sequence[ControlledFlow]]]:
+    def ready(self, now: Instant) -> Iterator[tuple[QueuedMessage, Sequence[ControlledFlow]]]:
         """What may leave now."""
-        passed = self.passed(now)
-        if passed is not None:
-            yield passed
+        immediate = self.take_immediate(now)
+        if immediate is not None:
+            yield immediate
             return
-        self._rematch(now)
-        if self._outbox:
-            for each, flows in self._outbox.ready(now):
-                yield each, [flow for flow in flows if flow.id != _START]
+        self._reclassify(now)
+        if self._send_queue:
+            for queued, flows in self._send_queue.ready(now):
+                yield queued, [flow for flow in flows if flow.id != _SLOW_START_ID]
 
-    def head(self, message: Message, flows: Sequence[ControlledFlow], now: Instant) -> Head:
+    def header_for(
+        self, message: Message, flows: Sequence[ControlledFlow], now: Instant
+    ) -> CongestionHeader:
         """What the message says that is about to leave."""
         if not flows:
-            return Head((), None, self.rounds.r_code, self.rounds.number)
-        told = []
+            return CongestionHeader(
+                (), None, self.rounds.max_round_trip_code, self.rounds.current_round
+            )
+        flow_tags = []
         echo = None
         # How large it is is asked only if a flow is to be announced.
         room_bytes = None
-        listener, round_ = self.listener, self.rounds.number
-        for place, flow in enumerate(flows[:FLOWS_MAX]):
-            flow.number(now)
+        feedback_receiver, round_ = self.feedback_receiver, self.rounds.current_round
+        for position, flow in enumerate(flows[:FLOWS_MAX]):
+            flow.next_seq(now)
             detail = None
-            if flow.told_round != round_:
+            if flow.announced_round != round_:
                 if room_bytes is None:
                     room_bytes = MESSAGE_BYTES_MAX - _ECHO_BYTES - size_message(message)
-                if room_bytes >= (place + 1) * (_DETAIL_BYTES + self._bloom_bytes):
-                    flow.told_round = round_
+                if room_bytes >= (position + 1) * (_DETAIL_BYTES + self._bloom_bytes):
+                    flow.announced_round = round_
                     detail = FlowDetail(flow.clr & CLR_MASK, flow.bits, self._bloom_bytes)
-            told.append(Flow(flow.id, flow.said_mps, flow.seq, detail))
+            flow_tags.append(Flow(flow.id, flow.advertised_mps, flow.last_seq, detail))
             if echo is None:
-                echo = listener.echo_of(flow.id, now)
-        return Head(tuple(told), echo, self.rounds.r_code, round_)
+                echo = feedback_receiver.take_echo(flow.id, now)
+        return CongestionHeader(tuple(flow_tags), echo, self.rounds.max_round_trip_code, round_)
 
     # What receivers say.
 
     def on_feedback(self, feedback: Feedback, now: Instant) -> None:
         """A receiver says how much of what may come."""
-        self.listener.on_feedback(feedback, now)
-        if self._is_literal and self.listener.is_told:
+        self.feedback_receiver.on_feedback(feedback, now)
+        if self._is_literal and self.feedback_receiver.has_feedback:
             # It is taken for known now what the network bears. Else the start goes on with what
             # nobody complains of: that must not leave at once.
-            self._start = None
+            self._slow_start = None
 
-    def may_repair(self, bits: int, now: Instant) -> bool:
+    def admit_repair(self, bits: int, now: Instant) -> bool:
         """Whether what is sent again may leave: a tenth of each of its flows is for such."""
-        flows = self.table.within(bits)
-        if any(flow.repairs.tokens(now) < 1 for flow in flows):
+        flows = self.flow_table.possibly_matching(bits)
+        if any(flow.repair_bucket.tokens(now) < 1 for flow in flows):
             return False
         for flow in flows:
-            flow.repairs.take(now)
+            flow.repair_bucket.take(now)
             # It may be owed: new messages wait for it.
             flow.bucket.take(now)
         return True
@@ -213,83 +217,86 @@ class Sender:
     def wake(self, now: Instant) -> None:
         """Rounds, silence and the start."""
         self.rounds.wake(now)
-        self.table.expire(self.rounds.r_max_ns, now)
-        if self._start is not None and now - self._doubled_ns >= self._double_ns:
+        self.flow_table.expire(self.rounds.max_round_trip_ns, now)
+        if self._slow_start is not None and now - self._doubled_ns >= self._doubling_interval_ns:
             self._doubled_ns = now
-            quota_mps = self._start.quota_mps
+            quota_mps = self._slow_start.quota_mps
             # What has gathered meanwhile must not come at once, but within a second or so.
-            most = max(_DRAIN * self._offered.rate(now), len(self._outbox))
-            is_idle = not self._outbox and self._offered.rate(now) < quota_mps
-            if is_idle or (self.listener.is_told and quota_mps >= most):
-                self._start = None
+            max_mps = max(_DRAIN_FACTOR * self._offered.rate(now), len(self._send_queue))
+            is_idle = not self._send_queue and self._offered.rate(now) < quota_mps
+            if is_idle or (self.feedback_receiver.has_feedback and quota_mps >= max_mps):
+                self._slow_start = None
             else:
-                self._start.set_quota(max(quota_mps, min(2 * quota_mps, most)), now)
-                self.table.touched[_START] = None
+                self._slow_start.set_quota(max(quota_mps, min(2 * quota_mps, max_mps)), now)
+                self.flow_table.retimed[_SLOW_START_ID] = None
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
         at = self.rounds.ends_at
-        if self._start is None or at is None:
+        if self._slow_start is None or at is None:
             return at
-        return min(at, self._doubled_ns + self._double_ns)
+        return min(at, self._doubled_ns + self._doubling_interval_ns)
 
-    def next_at(self, now: Instant) -> Instant | None:
+    def next_send_at(self, now: Instant) -> Instant | None:
         """When the next message may leave, if nothing changes."""
-        if not self._outbox:
+        if not self._send_queue:
             return None
-        at = self._outbox.next_at(now)
+        at = self._send_queue.next_send_at(now)
         return at if self._is_current else earliest(at, max(now, self._match_after_ns))
 
     # How it is done.
 
     @property
-    def _double_ns(self) -> Duration:
+    def _doubling_interval_ns(self) -> Duration:
         """Whoever has to complain must have the time to: a queue makes round trips longer."""
-        return max(self.rounds.r_max_ns, _DOUBLE_MIN_NS)
+        return max(self.rounds.max_round_trip_ns, _DOUBLING_INTERVAL_MIN_NS)
 
-    def _match(self, message: Message) -> list[ControlledFlow]:
+    def _matching_flows(self, message: Message) -> list[ControlledFlow]:
         bits = self._encoder.message_bits(message) if self._is_literal else 0
-        flows = self.table.match(message, bits)
-        if self._start is None or (self.listener.is_told and flows):
+        flows = self.flow_table.match(message, bits)
+        if self._slow_start is None or (self.feedback_receiver.has_feedback and flows):
             return flows
-        return [self._start, *flows]
+        return [self._slow_start, *flows]
 
     @property
-    def _start_of(self) -> int:
+    def _slow_start_scope(self) -> int:
         """Whether the start limits everything, what is in no flow, or nothing."""
-        return 0 if self._start is None else 2 - self.listener.is_told
+        return 0 if self._slow_start is None else 2 - self.feedback_receiver.has_feedback
 
     @property
     def _is_current(self) -> bool:
         """Whether those that wait are matched with the flows that there are."""
-        version, start_of = self._matched_with
-        table = self.table
+        version, slow_start_scope = self._matched_with
+        table = self.flow_table
         return (
-            not table.touched
+            not table.retimed
             and version == table.version
-            and start_of == (0 if self._start is None else 2 - self.listener.is_told)
+            and slow_start_scope
+            == (0 if self._slow_start is None else 2 - self.feedback_receiver.has_feedback)
         )
 
-    def _is_moved(self, moved: Sequence[ControlledFlow]) -> bool:
+    def _change_affects_queued(self, changed: Sequence[ControlledFlow]) -> bool:
         """Whether flows that came or went make a difference to those that wait."""
-        is_unsure = self._is_literal or len(moved) > _MOVED_MAX
-        return is_unsure or self._outbox.is_concerned(moved)
+        is_unsure = self._is_literal or len(changed) > _CHANGED_MAX
+        return is_unsure or self._send_queue.affects_queued(changed)
 
-    def _rematch(self, now: Instant) -> None:
+    def _reclassify(self, now: Instant) -> None:
         if self._is_current:
             return
-        table, outbox = self.table, self._outbox
-        for id_ in table.touched:
-            outbox.look_at(id_, now)
-        table.touched.clear()
-        version, start_of = self._matched_with
-        if version == table.version and start_of == self._start_of:
+        table, send_queue = self.flow_table, self._send_queue
+        for id_ in table.retimed:
+            send_queue.on_flow_changed(id_, now)
+        table.retimed.clear()
+        version, slow_start_scope = self._matched_with
+        if version == table.version and slow_start_scope == self._slow_start_scope:
             return
-        if outbox and self._matched_ns <= now < self._match_after_ns:
+        if send_queue and self._matched_ns <= now < self._match_after_ns:
             return
-        self._matched_with = table.version, self._start_of
-        self._matched_ns, self._match_after_ns = now, now + _MATCH_EACH_NS * len(outbox)
-        moved = list(table.moved)
-        table.moved.clear()
-        if outbox and (start_of != self._start_of or self._is_moved(moved)):
-            outbox.rematch(self._match, now)
+        self._matched_with = table.version, self._slow_start_scope
+        self._matched_ns, self._match_after_ns = now, now + _MATCH_PER_MESSAGE_NS * len(send_queue)
+        changed = list(table.changed)
+        table.changed.clear()
+        if send_queue and (
+            slow_start_scope != self._slow_start_scope or self._change_affects_queued(changed)
+        ):
+            send_queue.reclassify(self._matching_flows, now)
