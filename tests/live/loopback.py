@@ -11,13 +11,13 @@ from typing import TypeVar
 
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Port, Send
-from penstock.live.daemon.broker import LiveBroker, serve
+from penstock.live.daemon.broker import RunningBroker, serve
 from penstock.live.net.address import port_of
 from penstock.live.net.pump import Pump
 from penstock.live.network_config import Agreement
 from penstock.live.node.node import Node, connect
 from penstock.live.node.subscription import Received, Subscription
-from penstock.overlay.settings import Settings
+from penstock.overlay.settings import OverlaySettings
 from penstock.transport.settings import constant
 from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.frames.notify import Notify
@@ -31,7 +31,7 @@ DEADLINE_S = 60.0
 # Networks that notice things ten times sooner than usual.
 QUICK = Agreement(
     name="test",
-    overlay=Settings(hello_ns=100 * MILLISECOND, coalesce_ns=5 * MILLISECOND),
+    overlay=OverlaySettings(hello_ns=100 * MILLISECOND, coalesce_ns=5 * MILLISECOND),
 )
 
 # Longer than any test; what waits under it was not handed over because time passed.
@@ -177,7 +177,7 @@ def bound_socket() -> socket.socket:
 
 
 @asynccontextmanager
-async def network() -> AsyncIterator[tuple[LiveBroker, Node]]:
+async def network() -> AsyncIterator[tuple[RunningBroker, Node]]:
     async with serve("127.0.0.1:0", agreement=QUICK) as broker, node_at(broker.address) as node:
         yield broker, node
 

@@ -20,13 +20,13 @@ from penstock.content.value import Value
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver
 from penstock.kernel.seeds import Seeds
-from penstock.live.daemon.broker import LiveBroker, serve
+from penstock.live.daemon.broker import RunningBroker, serve
 from penstock.live.network_config import Agreement
 from penstock.live.node.node import Node, connect
 from penstock.live.node.subscription import Received, Subscription
 from penstock.live.node.subscription_options import ordering_of
 from penstock.overlay.broker import Broker
-from penstock.overlay.client import Client
+from penstock.overlay.client import OverlayClient
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.host import Host, Outlets
 from penstock.sim.link_spec import LinkSpec
@@ -109,7 +109,7 @@ def state(brokers: Sequence[Broker], delivered: dict[str, int]) -> State:
         delivered,
         [broker.counters["published"] for broker in brokers],
         [
-            (broker.reachable, [broker.wanted_by(origin) for origin in broker.reachable])
+            (broker.reachable, [broker.advertised_by(origin) for origin in broker.reachable])
             for broker in brokers
         ],
     )
@@ -134,7 +134,7 @@ class Simulated:
         between = f"line of {name}"
 
         def make(now: Instant) -> Endpoint[Any]:
-            client = Client(between, 1)
+            client = OverlayClient(between, 1)
             client.link_up(now=now)
             endpoint = Endpoint(
                 client, endpoint_id=publisher, epoch=1, encoder=Encoder(SALT.encode())
@@ -195,7 +195,7 @@ class OnSockets:
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
         self._agreement = Agreement(name=SALT)
-        self._brokers: list[LiveBroker] = []
+        self._brokers: list[RunningBroker] = []
         self._lines: dict[str, LiveLine] = {}
         self._nodes: dict[str, Node] = {}
         self._subscriptions: dict[str, Subscription] = {}

@@ -8,14 +8,14 @@ from penstock.content.bloom import BloomParams
 from penstock.content.schema import Encoding, Schema
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND
-from penstock.live.network_config import USUAL, Agreement
-from penstock.overlay.settings import Settings
+from penstock.live.network_config import DEFAULT_NETWORK, Agreement
+from penstock.overlay.settings import OverlaySettings
 
 A, B = Encoding(width=0.5), Encoding(prefixes=(1, 2))
 
 
 def test_equal_agreements_have_one_number() -> None:
-    assert Agreement().network == USUAL.network
+    assert Agreement().network == DEFAULT_NETWORK.network
     one = Agreement(schema=Schema({"a": A, "b": B}))
     other = Agreement(schema=Schema({"b": B, "a": A}))
     assert one.network == other.network
@@ -32,12 +32,14 @@ def test_equal_agreements_have_one_number() -> None:
     ],
 )
 def test_whatever_changes_an_encoding_changes_the_number(other: Agreement) -> None:
-    assert other.network != USUAL.network
+    assert other.network != DEFAULT_NETWORK.network
     assert 0 <= other.network < 2**32
 
 
 def test_periods_change_no_encoding() -> None:
-    assert Agreement(overlay=Settings(hello_ns=2 * SECOND)).network == USUAL.network
+    assert (
+        Agreement(overlay=OverlaySettings(hello_ns=2 * SECOND)).network == DEFAULT_NETWORK.network
+    )
 
 
 def test_a_name_is_no_longer_than_a_salt() -> None:

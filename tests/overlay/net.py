@@ -20,8 +20,8 @@ from penstock.content.value import Value
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver, Send
 from penstock.overlay.broker import Broker
-from penstock.overlay.client import Client
-from penstock.overlay.settings import DEFAULTS, Settings
+from penstock.overlay.client import OverlayClient
+from penstock.overlay.settings import DEFAULTS, OverlaySettings
 from penstock.wire import decode, encode
 from penstock.wire.frames.base import OverlayFrame, TrafficClass
 from penstock.wire.frames.data import Data, MessageId
@@ -39,10 +39,10 @@ def data(pub: int, seq: int, attributes: Mapping[str, Value]) -> Data:
         epoch=1,
         seq=seq,
         send_ts_us=0,
-        prev_delta_100us=0,
+        since_previous_100us=0,
         send_rate_mps=1.0,
-        r_max_code=0,
-        fb_round=0,
+        max_round_trip_code=0,
+        feedback_round=0,
         message=Message(attributes),
     )
 
@@ -51,14 +51,18 @@ class Net:
     """Brokers are named "1", "2" and so on, clients otherwise; ports have the peer's name."""
 
     def __init__(
-        self, *, codec: bool = False, settings: Settings = DEFAULTS, encoder: Encoder | None = None
+        self,
+        *,
+        codec: bool = False,
+        settings: OverlaySettings = DEFAULTS,
+        encoder: Encoder | None = None,
     ) -> None:
         self.now: Instant = 0
         self.codec = codec
         self.settings = settings
         self.encoder = encoder or Encoder(b"test")
         self.brokers: dict[str, Broker] = {}
-        self.clients: dict[str, Client] = {}
+        self.clients: dict[str, OverlayClient] = {}
         self.home: dict[str, str] = {}
         self.links: dict[tuple[str, str], bool] = {}
         self.subscriptions: dict[tuple[str, int], Predicate] = {}
@@ -69,7 +73,7 @@ class Net:
         # Those of them that bore the congestion mark.
         self.marked: list[tuple[str, MessageId]] = []
         self.epochs: Counter[str] = Counter()
-        self._wake_at: dict[str, tuple[Broker | Client, Instant]] = {}
+        self._wake_at: dict[str, tuple[Broker | OverlayClient, Instant]] = {}
         self._serial = 0
         self._seq = 0
         self._heap: list[tuple[Instant, int, Callable[[], None]]] = []
@@ -110,9 +114,11 @@ class Net:
                 self.brokers[name].link_up(peer, 1, now=self.now)
                 self.drain(name)
 
-    def client(self, name: str, broker: str) -> Client:
+    def client(self, name: str, broker: str) -> OverlayClient:
         self.epochs[name] += 1
-        client = self.clients[name] = Client(broker, self.epochs[name], settings=self.settings)
+        client = self.clients[name] = OverlayClient(
+            broker, self.epochs[name], settings=self.settings
+        )
         self.home[name] = broker
         client.link_up(now=self.now)
         self.drain(name)
@@ -124,7 +130,7 @@ class Net:
         del self.clients[name]
         for key in [key for key in self.subscriptions if key[0] == name]:
             del self.subscriptions[key]
-        self.brokers[broker].client_gone(name, now=self.now)
+        self.brokers[broker].disconnect_client(name, now=self.now)
         self.drain(broker)
 
     # Using ----------------------------------------------------------------------------------
@@ -169,7 +175,7 @@ class Net:
         """How often a message crossed each link, whichever way."""
         crossed: Counter[tuple[str, str]] = Counter()
         for _, source, target, frame in self.sent:
-            if isinstance(frame, Packet) and getattr(frame.parcel.frame, "id", None) == message:
+            if isinstance(frame, Packet) and getattr(frame.carried.frame, "id", None) == message:
                 crossed[min(source, target), max(source, target)] += 1
         return crossed
 
@@ -195,12 +201,14 @@ class Net:
         return self.now - start
 
     def drain(self, name: str) -> None:
-        node: Broker | Client = self.brokers[name] if name in self.brokers else self.clients[name]
+        node: Broker | OverlayClient = (
+            self.brokers[name] if name in self.brokers else self.clients[name]
+        )
         while (output := node.poll()) is not None:
             if isinstance(output, Deliver):
                 assert isinstance(output.item, Data)
                 self.received.append((name, output.item.id))
-                if output.item.is_marked:
+                if output.item.congestion_experienced:
                     self.marked.append((name, output.item.id))
             else:
                 assert isinstance(output, Send)
@@ -210,7 +218,7 @@ class Net:
             self._wake_at[name] = armed = (node, wake_at)
             self._at(wake_at, lambda: self._wake(name, armed))
 
-    def _wake(self, name: str, armed: tuple[Broker | Client, Instant]) -> None:
+    def _wake(self, name: str, armed: tuple[Broker | OverlayClient, Instant]) -> None:
         node = self.brokers.get(name, self.clients.get(name))
         # Others were moved, or are of a node that is gone.
         if node is armed[0] and self._wake_at.get(name) == armed:

@@ -14,10 +14,10 @@ from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.kernel.seeds import Seeds
 from penstock.overlay.broker import Broker
 from penstock.overlay.counters import Count
-from penstock.overlay.settings import Settings
+from penstock.overlay.settings import OverlaySettings
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import OverlayFrame, TrafficClass
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.lsa import Lsa, Neighbour
 from penstock.wire.frames.notify import Notify
@@ -29,7 +29,7 @@ from penstock.wire.frames.unsub import Unsub
 from tests.overlay.net import Net, data
 from tests.wire.strategies import STRATEGIES
 
-SMALL = Settings(
+SMALL = OverlaySettings(
     origins_max=8,
     origin_filters_max=88,
     filters_max=200,
@@ -101,7 +101,7 @@ def test_filters_have_a_bound_for_each_origin_and_for_all() -> None:
     for seq, start in enumerate(range(0, 1000, 20), start=1):
         net.inject("bad", "2", adv(66, seq, *range(start, start + 20), full=seq == 1))
     assert net.brokers["2"].counters[Count.MALFORMED] > malformed
-    assert len(net.brokers["2"].wanted_by(66)) <= SMALL.origin_filters_max
+    assert len(net.brokers["2"].advertised_by(66)) <= SMALL.origin_filters_max
     for origin in (70, 71, 72):
         for seq in range(1, 5):
             filters = range(20 * seq, 20 * seq + 20)
@@ -161,15 +161,15 @@ def test_who_has_not_said_hello_is_not_listened_to() -> None:
 
 def test_a_client_may_not_speak_as_a_broker_nor_a_broker_as_a_client() -> None:
     net = pair()
-    parcel = Parcel(data(1, 1, {"x": 1}))
+    parcel = CarriedFrame(data(1, 1, {"x": 1}))
     before = dict(net.brokers["2"].counters)
-    net.inject("bad", "2", Pub(traffic=TrafficClass.DATA, parcel=parcel))
+    net.inject("bad", "2", Pub(traffic=TrafficClass.DATA, carried=parcel))
     net.inject("bad", "2", Sub(subscription=1, traffic=TrafficClass.DATA, predicate=parse("x=1")))
-    net.inject("b", "2", Notify(parcel=parcel))
+    net.inject("b", "2", Notify(carried=parcel))
     net.inject(
         "b",
         "2",
-        Packet(id=PacketId(7, 7, 7), traffic=TrafficClass.DATA, destinations=(1,), parcel=parcel),
+        Packet(id=PacketId(7, 7, 7), traffic=TrafficClass.DATA, destinations=(1,), carried=parcel),
     )
     after = net.brokers["2"].counters
     assert after[Count.MALFORMED] == before[Count.MALFORMED] + 3
@@ -197,7 +197,7 @@ def test_clients_and_their_subscriptions_have_bounds() -> None:
 
 
 def test_more_filters_than_others_have_room_for_attract_everything() -> None:
-    small = Settings(origin_filters_max=3)
+    small = OverlaySettings(origin_filters_max=3)
     broker = Broker(1, 1, Net().encoder, settings=small)
     for number in range(4):
         sub = Sub(subscription=number, traffic=TrafficClass.DATA, predicate=parse(f"y = {number}"))
@@ -246,7 +246,7 @@ def any_frame(rng: random.Random) -> OverlayFrame:
                 id=PacketId(origin, rng.randrange(3), rng.randrange(50)),
                 traffic=rng.choice(list(TrafficClass)),
                 destinations=tuple(sorted(rng.sample([1, 2, 3, 66, 70], rng.randint(1, 5)))),
-                parcel=Parcel(data(5, 5, {"y": 1})),
+                carried=CarriedFrame(data(5, 5, {"y": 1})),
                 ttl=rng.randrange(40),
             )
 

@@ -15,7 +15,7 @@ from penstock.overlay.counters import Count
 from penstock.overlay.settings import DEFAULTS
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass, TransportFrame
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.lsa import Lsa, Neighbour
 from penstock.wire.frames.notify import Notify
@@ -106,13 +106,13 @@ def test_covered_filters_are_not_advertised() -> None:
         net.subscribe("c", number, text)
     net.run()
     assert len(net.brokers["3"].advertised()) == 1
-    assert net.brokers["1"].wanted_by(3) == net.brokers["3"].advertised()
+    assert net.brokers["1"].advertised_by(3) == net.brokers["3"].advertised()
     net.unsubscribe("c", 1)
     net.run()
     # x < 10 and x < 15 have the same bits; x = 5 is covered by the first.
     bits = net.brokers["3"].advertised()
     assert len(bits) == 2
-    assert net.brokers["1"].wanted_by(3) == bits
+    assert net.brokers["1"].advertised_by(3) == bits
 
 
 def test_changes_within_50_ms_are_told_together() -> None:
@@ -125,7 +125,7 @@ def test_changes_within_50_ms_are_told_together() -> None:
     net.run(60 * MILLISECOND)
     adverts = [f for _, s, _, f in net.sent[before:] if s == "4" and type(f).__name__ == "Adv"]
     assert len(adverts) == 1
-    assert len(net.brokers["1"].wanted_by(4)) == 10
+    assert len(net.brokers["1"].advertised_by(4)) == 10
 
 
 @pytest.mark.spec("R7")
@@ -152,7 +152,7 @@ def test_a_duplicate_is_dropped_where_it_arrives() -> None:
         id=PacketId(1, 7, 7),
         traffic=TrafficClass.DATA,
         destinations=(3,),
-        parcel=Parcel(frame),
+        carried=CarriedFrame(frame),
     )
     for _ in range(3):
         net.inject("1", "2", packet)
@@ -178,7 +178,7 @@ def test_copies_of_one_packet_for_different_destinations_are_no_duplicates() -> 
                 id=PacketId(1, 7, 7),
                 traffic=TrafficClass.DATA,
                 destinations=destinations,
-                parcel=Parcel(frame),
+                carried=CarriedFrame(frame),
             ),
         )
     net.run()
@@ -201,7 +201,7 @@ def test_a_packet_dies_when_its_hops_are_used_up() -> None:
                 id=PacketId(1, 7, counter),
                 traffic=TrafficClass.DATA,
                 destinations=(5,),
-                parcel=Parcel(frame),
+                carried=CarriedFrame(frame),
                 ttl=ttl,
             ),
         )
@@ -215,7 +215,10 @@ def test_a_packet_for_someone_unreachable_is_counted() -> None:
     net = fork()
     frame = data(9, 9, {"x": 1})
     packet = Packet(
-        id=PacketId(1, 7, 7), traffic=TrafficClass.DATA, destinations=(77,), parcel=Parcel(frame)
+        id=PacketId(1, 7, 7),
+        traffic=TrafficClass.DATA,
+        destinations=(77,),
+        carried=CarriedFrame(frame),
     )
     net.inject("1", "2", packet)
     assert net.brokers["2"].counters[Count.NO_ROUTE] == 1
@@ -256,7 +259,7 @@ def test_of_two_links_to_one_neighbour_the_cheaper_is_used_while_it_lasts() -> N
         origin=2, seq=1, traffic=TrafficClass.DATA, full=True, bloom_bytes=32, added=(0,)
     )
     broker.receive(everything, via="dear", now=0)
-    pub = Pub(traffic=TrafficClass.DATA, parcel=Parcel(data(1, 1, {})))
+    pub = Pub(traffic=TrafficClass.DATA, carried=CarriedFrame(data(1, 1, {})))
     for port, next_port in (("cheap", "cheap too"), ("cheap too", "dear")):
         broker.receive(pub, via="client", now=0)
         assert sent(broker, Packet) == [port]
@@ -287,13 +290,15 @@ def test_any_transport_frame_with_bits_can_be_a_request() -> None:
     )
     bits = encoder.message_bits(Message({"x": 1, "y": 2}))
     for bloom, ports in ((bits, ["a"]), (bits & ~encoder.filter_bits(interest.filters[0]), [])):
-        parcel = Parcel(Question(bloom=bloom))
-        broker.receive(Pub(traffic=TrafficClass.REQUEST, parcel=parcel), via="b", now=0)
+        parcel = CarriedFrame(Question(bloom=bloom))
+        broker.receive(Pub(traffic=TrafficClass.REQUEST, carried=parcel), via="b", now=0)
         assert sent(broker, Notify) == ports
     for wrong in (Question(bloom=1 << 256), Question(bloom=-1)):
-        broker.receive(Pub(traffic=TrafficClass.REQUEST, parcel=Parcel(wrong)), via="b", now=0)
+        broker.receive(
+            Pub(traffic=TrafficClass.REQUEST, carried=CarriedFrame(wrong)), via="b", now=0
+        )
     # And it is no message.
-    pub = Pub(traffic=TrafficClass.DATA, parcel=Parcel(Question(bloom=bits)))
+    pub = Pub(traffic=TrafficClass.DATA, carried=CarriedFrame(Question(bloom=bits)))
     broker.receive(pub, via="b", now=0)
     assert broker.counters[Count.MALFORMED] == 3
 

@@ -8,17 +8,17 @@ from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND
 from penstock.kernel.machine import Deliver, Send
-from penstock.overlay.client import Client
-from penstock.overlay.settings import Settings
+from penstock.overlay.client import OverlayClient
+from penstock.overlay.settings import OverlaySettings
 from penstock.transport.network import Network
 from penstock.wire.frames.base import OverlayFrame
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.notify import Notify
 from tests.overlay.net import data
 
 
-def said(client: Client) -> list[OverlayFrame]:
+def said(client: OverlayClient) -> list[OverlayFrame]:
     frames: list[OverlayFrame] = []
     while (output := client.poll()) is not None:
         assert isinstance(output, Send)
@@ -26,7 +26,7 @@ def said(client: Client) -> list[OverlayFrame]:
     return frames
 
 
-def names(client: Client) -> list[str]:
+def names(client: OverlayClient) -> list[str]:
     return [type(frame).__name__ for frame in said(client)]
 
 
@@ -35,9 +35,9 @@ def hello(epoch: int = 1, *, heard: bool = True, network: int = 0) -> Hello:
 
 
 @pytest.fixture
-def client() -> Client:
+def client() -> OverlayClient:
     """Connected, with one subscription."""
-    client = Client("up", 7)
+    client = OverlayClient("up", 7)
     client.link_up(now=0)
     client.subscribe(1, parse("x = 1"), now=0)
     client.receive(hello(heard=False), via="up", now=0)
@@ -46,11 +46,11 @@ def client() -> Client:
 
 
 def test_it_is_a_network() -> None:
-    network: Network[OverlayFrame] = Client("up", 1)
+    network: Network[OverlayFrame] = OverlayClient("up", 1)
     assert network.poll() is None
 
 
-def test_it_says_hello_every_second(client: Client) -> None:
+def test_it_says_hello_every_second(client: OverlayClient) -> None:
     for second in range(1, 4):
         assert client.next_wakeup() == second * SECOND
         client.wake(now=second * SECOND)
@@ -61,7 +61,7 @@ def test_it_says_hello_every_second(client: Client) -> None:
         assert [type(frame).__name__ for frame in others] == (["Sub"] if second < 3 else [])
 
 
-def test_what_is_taken_back_is_not_said_again(client: Client) -> None:
+def test_what_is_taken_back_is_not_said_again(client: OverlayClient) -> None:
     client.unsubscribe(1, now=0)
     assert names(client) == ["Unsub"]
     client.wake(now=SECOND)
@@ -71,14 +71,16 @@ def test_what_is_taken_back_is_not_said_again(client: Client) -> None:
 @pytest.mark.parametrize(
     "answer", [hello(epoch=2), hello(heard=False), Hello(broker=4, epoch=1, network=0, heard=True)]
 )
-def test_it_says_all_again_to_a_broker_that_cannot_know(client: Client, answer: Hello) -> None:
+def test_it_says_all_again_to_a_broker_that_cannot_know(
+    client: OverlayClient, answer: Hello
+) -> None:
     client.receive(hello(), via="up", now=SECOND)
     assert names(client) == []
     client.receive(answer, via="up", now=SECOND)
     assert names(client) == ["Sub"]
 
 
-def test_it_says_all_again_after_silence(client: Client) -> None:
+def test_it_says_all_again_after_silence(client: OverlayClient) -> None:
     client.wake(now=4 * SECOND)
     assert not client.is_connected
     client.unsubscribe(1, now=4 * SECOND)
@@ -88,7 +90,7 @@ def test_it_says_all_again_after_silence(client: Client) -> None:
     assert [getattr(frame, "subscription", None) for frame in said(client)] == [2]
 
 
-def test_without_a_link_nothing_is_sent(client: Client) -> None:
+def test_without_a_link_nothing_is_sent(client: OverlayClient) -> None:
     client.link_down(now=SECOND)
     client.subscribe(2, parse("x = 2"), now=SECOND)
     client.publish(data(1, 1, {}), now=SECOND)
@@ -101,13 +103,13 @@ def test_without_a_link_nothing_is_sent(client: Client) -> None:
     assert names(client) == ["Hello", "Sub", "Sub"]
 
 
-def test_what_arrives_is_handed_up(client: Client) -> None:
+def test_what_arrives_is_handed_up(client: OverlayClient) -> None:
     frame = data(1, 1, {"x": 1})
-    client.receive(Notify(parcel=Parcel(frame)), via="up", now=0)
+    client.receive(Notify(carried=CarriedFrame(frame)), via="up", now=0)
     assert client.poll() == Deliver(frame)
 
 
-def test_what_a_broker_does_not_say_is_counted(client: Client) -> None:
+def test_what_a_broker_does_not_say_is_counted(client: OverlayClient) -> None:
     client.receive(hello(network=9), via="up", now=0)
     client.receive(hello(), via="elsewhere", now=0)
     client.receive(Hello(broker=0, epoch=1, network=0, heard=True), via="up", now=0)
@@ -121,4 +123,4 @@ def test_what_a_broker_does_not_say_is_counted(client: Client) -> None:
 )
 def test_settings_that_cannot_work_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(UsageError, match=r"_ns|links_max"):
-        Settings(**wrong)
+        OverlaySettings(**wrong)

@@ -40,7 +40,7 @@ def knows(net: Net, broker: str, origin: str) -> Callable[[], bool]:
     def is_known() -> bool:
         wanted = net.brokers[origin].advertised()
         there = net.brokers[broker]
-        return wanted == there.wanted_by(int(origin)) and int(origin) in there.reachable
+        return wanted == there.advertised_by(int(origin)) and int(origin) in there.reachable
 
     return is_known
 
@@ -64,7 +64,7 @@ def test_a_new_network_finds_itself() -> None:
 
 def test_a_subscription_is_known_everywhere(net: Net) -> None:
     net.subscribe("c5", 1, "x = 1")
-    took = net.run_until(lambda: net.brokers["1"].wanted_by(5) != (), SECOND)
+    took = net.run_until(lambda: net.brokers["1"].advertised_by(5) != (), SECOND)
     assert DEFAULTS.coalesce_ns <= took <= TOLD_NS
     assert works(net)
 
@@ -73,7 +73,7 @@ def test_an_unsubscription_is_known_everywhere(net: Net) -> None:
     net.subscribe("c5", 1, "x = 1")
     net.run()
     net.unsubscribe("c5", 1)
-    took = net.run_until(lambda: net.brokers["1"].wanted_by(5) == (), SECOND)
+    took = net.run_until(lambda: net.brokers["1"].advertised_by(5) == (), SECOND)
     assert took <= TOLD_NS
     assert works(net)
 
@@ -83,7 +83,7 @@ def test_a_client_that_disconnects_is_forgotten_everywhere(net: Net) -> None:
     # Until nothing is said again that could arrive after it has left.
     net.run(3 * SECOND)
     net.leave("c5")
-    took = net.run_until(lambda: net.brokers["1"].wanted_by(5) == (), SECOND)
+    took = net.run_until(lambda: net.brokers["1"].advertised_by(5) == (), SECOND)
     assert took <= TOLD_NS
 
 
@@ -92,7 +92,7 @@ def test_a_client_that_falls_silent_is_forgotten(net: Net) -> None:
     net.run()
     del net.clients["c5"]
     most_ns = DEFAULTS.client_dead_ns + DEFAULTS.compare_ns + TOLD_NS
-    net.run_until(lambda: net.brokers["1"].wanted_by(5) == (), most_ns)
+    net.run_until(lambda: net.brokers["1"].advertised_by(5) == (), most_ns)
 
 
 def test_a_client_that_restarts_is_not_taken_for_its_former_self(net: Net) -> None:
@@ -100,7 +100,7 @@ def test_a_client_that_restarts_is_not_taken_for_its_former_self(net: Net) -> No
     net.run()
     net.client("c5", "5")
     net.subscriptions.clear()
-    took = net.run_until(lambda: net.brokers["1"].wanted_by(5) == (), SECOND)
+    took = net.run_until(lambda: net.brokers["1"].advertised_by(5) == (), SECOND)
     assert took <= DELAY_NS + TOLD_NS
 
 
@@ -110,7 +110,7 @@ def test_a_restarted_broker_is_heard_over_its_former_self(net: Net) -> None:
     net.run()
     net.start("3")
     # Its neighbours hear at once that it is another; its client when it next says HELLO.
-    assert net.run_until(lambda: net.brokers["1"].wanted_by(3) == (), SECOND) <= MET_NS
+    assert net.run_until(lambda: net.brokers["1"].advertised_by(3) == (), SECOND) <= MET_NS
     done = lambda: net.brokers["3"].advertised() != () and knows(net, "1", "3")()  # noqa: E731
     assert net.run_until(done, 2 * SECOND) <= DEFAULTS.hello_ns + 4 * DELAY_NS + TOLD_NS
     assert works(net)
@@ -147,7 +147,7 @@ def test_a_broker_that_stays_away_is_routed_around_and_forgotten(net: Net) -> No
     assert net.run_until(gone, 5 * SECOND) <= DEFAULTS.dead_ns + ACROSS_NS
     assert works(net)
     net.run(DEFAULTS.expire_ns + DEFAULTS.compare_ns)
-    assert all(b.wanted_by(3) == () for b in net.brokers.values())
+    assert all(b.advertised_by(3) == () for b in net.brokers.values())
 
 
 @pytest.mark.parametrize("silently", [False, True])
@@ -163,7 +163,7 @@ def test_a_link_fails_and_another_way_is_taken(net: Net, silently: bool) -> None
     most_ns = (DEFAULTS.dead_ns if silently else 0) + ACROSS_NS
 
     def is_rerouted() -> bool:
-        return net.brokers["1"]._knowledge.ports().get(2) == "5"
+        return net.brokers["1"]._routing.ports().get(2) == "5"
 
     assert net.run_until(is_rerouted, 5 * SECOND) <= most_ns
     assert works(net)
@@ -212,10 +212,10 @@ def test_a_lost_delta_is_noticed_by_the_next_one(net: Net) -> None:
     drop_next(net, Adv, "4", "3")
     net.subscribe("c5", 3, "x = 3")
     net.run(100 * MILLISECOND)
-    assert len(net.brokers["4"].wanted_by(5)) == 4
-    assert len(net.brokers["3"].wanted_by(5)) == 3
+    assert len(net.brokers["4"].advertised_by(5)) == 4
+    assert len(net.brokers["3"].advertised_by(5)) == 3
     net.subscribe("c5", 4, "x = 4")
-    took = net.run_until(lambda: len(net.brokers["1"].wanted_by(5)) == 5, SECOND)
+    took = net.run_until(lambda: len(net.brokers["1"].advertised_by(5)) == 5, SECOND)
     # A question and its answer more than usual.
     assert took <= TOLD_NS + 2 * DELAY_NS
 
@@ -233,7 +233,7 @@ def test_a_lost_change_with_nothing_after_it_is_found_by_comparing(
 
     def done() -> bool:
         first = net.brokers["1"]
-        return first.wanted_by(5) != () and 6 in first.reachable
+        return first.advertised_by(5) != () and 6 in first.reachable
 
     took = net.run_until(done, 10 * SECOND)
     assert took <= DEFAULTS.compare_ns + TOLD_NS + 2 * DELAY_NS
@@ -248,31 +248,31 @@ def test_a_lost_word_of_a_client_does_no_lasting_harm(net: Net, kind: type[Overl
     if kind is Unsub:
         net.unsubscribe("c5", 1)
         net.run(DEFAULTS.expire_ns + DEFAULTS.compare_ns + TOLD_NS)
-        assert net.brokers["1"].wanted_by(5) == ()
+        assert net.brokers["1"].advertised_by(5) == ()
     else:
         net.subscribe("c5", 1, "x = 1")
         net.run(DEFAULTS.refresh_ns + TOLD_NS)
-        assert net.brokers["1"].wanted_by(5) != ()
+        assert net.brokers["1"].advertised_by(5) != ()
 
 
 def test_a_large_advert_comes_in_parts_and_survives_the_loss_of_one(net: Net) -> None:
     for number in range(300):
         net.subscribe("c5", number, f"x = {number}")
     net.run(100 * MILLISECOND)
-    assert len(net.brokers["1"].wanted_by(5)) == 300
-    before = net.brokers["1"].wanted_by(5)
+    assert len(net.brokers["1"].advertised_by(5)) == 300
+    before = net.brokers["1"].advertised_by(5)
     drop_next(net, Adv, "4", "3")
     for number in range(300):
         net.subscribe("c5", number, f"y = {number}")
     net.run(100 * MILLISECOND)
     parts = [f.parts for _, s, t, f in net.sent if isinstance(f, Adv) and (s, t) == ("5", "4")]
     assert parts[-7:] == [7] * 7
-    assert net.brokers["4"].wanted_by(5) == net.brokers["5"].advertised()
-    assert net.brokers["3"].wanted_by(5) == before
+    assert net.brokers["4"].advertised_by(5) == net.brokers["5"].advertised()
+    assert net.brokers["3"].advertised_by(5) == before
     net.run(DEFAULTS.compare_ns + TOLD_NS)
-    assert net.brokers["1"].wanted_by(5) == net.brokers["5"].advertised()
+    assert net.brokers["1"].advertised_by(5) == net.brokers["5"].advertised()
     for number in range(250):
         net.unsubscribe("c5", number)
     net.run(100 * MILLISECOND)
-    assert net.brokers["1"].wanted_by(5) == net.brokers["5"].advertised()
+    assert net.brokers["1"].advertised_by(5) == net.brokers["5"].advertised()
     assert len(net.brokers["5"].advertised()) == 50

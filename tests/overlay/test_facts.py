@@ -11,10 +11,10 @@ import pytest
 from penstock.kernel.machine import Record, Send
 from penstock.overlay.broker import Broker
 from penstock.overlay.counters import Count
-from penstock.overlay.facts import Decision, Reason, What
+from penstock.overlay.facts import RoutingAction, RoutingDecision, RoutingDropReason
 from penstock.trace.fates import DropReason, HopDecision
 from penstock.wire.frames.base import OverlayFrame, TrafficClass, TransportFrame
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.frames.pub import Pub
@@ -26,7 +26,7 @@ class Teller(Broker):
     """Tells, and keeps what it put out; a driver that knows no records sees frames only."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, tells=True, **named)
+        super().__init__(*args, records_decisions=True, **named)
         self.outputs: list[Send[OverlayFrame] | Record] = []
 
     def poll(self) -> Send[OverlayFrame] | None:
@@ -37,10 +37,10 @@ class Teller(Broker):
         return None
 
     @property
-    def told(self) -> list[Decision]:
+    def told(self) -> list[RoutingDecision]:
         rows = [output.row for output in self.outputs if isinstance(output, Record)]
-        assert all(isinstance(row, Decision) for row in rows)
-        return [row for row in rows if isinstance(row, Decision)]
+        assert all(isinstance(row, RoutingDecision) for row in rows)
+        return [row for row in rows if isinstance(row, RoutingDecision)]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def teller(net: Net, name: str) -> Teller:
 
 
 def said(net: Net, name: str) -> list[tuple[str, str | None, str | None]]:
-    return [(told.what, told.towards, told.reason) for told in teller(net, name).told]
+    return [(told.action, told.towards, told.reason) for told in teller(net, name).told]
 
 
 def packet(
@@ -78,16 +78,16 @@ def packet(
         id=PacketId(1, 1, counter),
         traffic=TrafficClass.DATA,
         destinations=destinations,
-        parcel=Parcel(frame),
+        carried=CarriedFrame(frame),
         ttl=ttl,
     )
 
 
 def test_the_words_are_those_of_the_trace() -> None:
-    assert list(get_args(What)) == list(HopDecision)
-    assert set(get_args(Reason)) <= set(DropReason)
+    assert list(get_args(RoutingAction)) == list(HopDecision)
+    assert set(get_args(RoutingDropReason)) <= set(DropReason)
     # One word each: the counter, and the reason.
-    assert set(get_args(Reason)) <= set(Count)
+    assert set(get_args(RoutingDropReason)) <= set(Count)
 
 
 def test_a_message_is_told_from_its_first_broker_to_its_last(net: Net) -> None:
@@ -159,7 +159,7 @@ def test_a_way_lost_at_the_first_broker_is_told(net: Net) -> None:
 
 
 def test_a_frame_that_makes_no_sense_has_no_life_to_tell(net: Net) -> None:
-    net.inject("a", "1", Pub(traffic=TrafficClass.DATA, parcel=Parcel(TransportFrame())))
+    net.inject("a", "1", Pub(traffic=TrafficClass.DATA, carried=CarriedFrame(TransportFrame())))
     assert said(net, "1") == []
     assert net.brokers["1"].counters[Count.MALFORMED] == 1
 
@@ -183,8 +183,8 @@ def test_a_decision_comes_before_the_frame_it_is_about(net: Net) -> None:
         announced: Counter[tuple[str, str | None]] = Counter()
         for output in teller(net, name).outputs:
             if isinstance(output, Record):
-                assert isinstance(output.row, Decision)
-                announced[output.row.what, output.row.towards] += 1
+                assert isinstance(output.row, RoutingDecision)
+                announced[output.row.action, output.row.towards] += 1
             elif isinstance(output.frame, Packet | Notify):
                 what = "forwarded" if isinstance(output.frame, Packet) else "handed_over"
                 announced[what, output.port] -= 1
@@ -219,7 +219,7 @@ def test_telling_changes_nothing_and_agrees_with_the_counters(
     for name, broker in telling.brokers.items():
         assert broker.counters == quiet.brokers[name].counters
         told: Counter[str] = Counter(
-            each.reason or each.what for each in teller(telling, name).told
+            each.reason or each.action for each in teller(telling, name).told
         )
         same = ("entered", "forwarded", "handed_over", "filtered", "no_match", "duplicate")
         for word in same:

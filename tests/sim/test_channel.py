@@ -155,10 +155,10 @@ def data(seq: int, attributes: dict[str, Any]) -> Data:
         epoch=0,
         seq=seq,
         send_ts_us=0,
-        prev_delta_100us=0,
+        since_previous_100us=0,
         send_rate_mps=0.0,
-        r_max_code=0,
-        fb_round=0,
+        max_round_trip_code=0,
+        feedback_round=0,
         message=Message(attributes),
     )
 

@@ -16,7 +16,7 @@ from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver
 from penstock.kernel.seeds import Seeds
 from penstock.overlay.broker import Broker
-from penstock.overlay.client import Client
+from penstock.overlay.client import OverlayClient
 from penstock.sim.host import Framing, Host, Outlets, Workers, exponential
 from penstock.sim.link_spec import LinkSpec
 from penstock.sim.observer import Observer
@@ -44,7 +44,7 @@ class Crossings(Observer):
 
     def on_send(self, link: Any, frame: Any, size_bytes: int, *, now: Instant) -> None:
         if isinstance(frame, Packet):
-            data = frame.parcel.frame
+            data = frame.carried.frame
             assert isinstance(data, Data)
             self.counts[link.name, data.pub, data.seq] += 1
 
@@ -122,8 +122,8 @@ def broker_numbered(number: int) -> Callable[[Instant], Broker]:
     return lambda _now: Broker(number, 1, Encoder(b"salt"))
 
 
-def client_of(broker: str) -> Callable[[Instant], Client]:
-    return lambda _now: Client(broker, 1)
+def client_of(broker: str) -> Callable[[Instant], OverlayClient]:
+    return lambda _now: OverlayClient(broker, 1)
 
 
 def saying(verb: str, *arguments: object) -> Callable[[Any, Instant], object]:
@@ -137,10 +137,10 @@ def _data(publisher: int, seq: int, message: Message) -> Data:
         epoch=1,
         seq=seq,
         send_ts_us=0,
-        prev_delta_100us=0,
+        since_previous_100us=0,
         send_rate_mps=quantise_rate(60.0),
-        r_max_code=0,
-        fb_round=0,
+        max_round_trip_code=0,
+        feedback_round=0,
         message=message,
     )
 

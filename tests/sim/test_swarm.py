@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.overlay.settings import Settings
+from penstock.overlay.settings import OverlaySettings
 from penstock.sim.checkers.base import Checker
 from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import Bernoulli, GilbertElliott
@@ -74,7 +74,7 @@ def test_the_codec_in_the_path_changes_nothing(seed: int) -> None:
 
 
 def test_options_print_in_full_and_can_be_read_back() -> None:
-    names = {c.__name__: c for c in (Options, LinkSpec, Settings, Bernoulli, GilbertElliott)}
+    names = {c.__name__: c for c in (Options, LinkSpec, OverlaySettings, Bernoulli, GilbertElliott)}
     for seed in range(20):
         options = draw_options(seed)
         assert eval(repr(options), names) == options
@@ -126,7 +126,7 @@ def test_what_a_machine_raises_fails_the_run_too(monkeypatch: pytest.MonkeyPatch
     def burst(*_arguments: object, **_named: object) -> None:
         raise RuntimeError("burst")
 
-    monkeypatch.setattr("penstock.overlay.sessions.client_sessions.Clients.subscribe", burst)
+    monkeypatch.setattr("penstock.overlay.sessions.client_sessions.ClientSessions.subscribe", burst)
     with pytest.raises(SwarmFailed, match="RuntimeError: burst"):
         run_swarm(3)
 

@@ -392,8 +392,8 @@ def test_what_leaves_says_when_how_fast_and_after_what() -> None:
     sender = endpoint()
     frames = [sender.publish(message(at=i), now=i * 5 * MILLISECOND) for i in range(400)]
     assert [frame.seq for frame in frames] == list(range(400))
-    assert frames[0].prev_delta_100us == 0
-    assert all(frame.prev_delta_100us == 50 for frame in frames[1:])
+    assert frames[0].since_previous_100us == 0
+    assert all(frame.since_previous_100us == 50 for frame in frames[1:])
     assert [len(frame.record) for frame in frames[:12]] == [*range(11), 10]
     assert frames[-1].send_rate_mps == pytest.approx(200, rel=0.02)
     assert frames[-1].send_ts_us == 399 * 5000

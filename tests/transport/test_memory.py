@@ -22,7 +22,7 @@ from penstock.transport.order.stream import OrderedStream
 from penstock.transport.receive.publisher_image import WINDOW_SIZE, PublisherImage
 from penstock.transport.settings import DEFAULT, OrderingSettings, constant, literal
 from penstock.wire.frames.data import Data
-from penstock.wire.frames.record import EMPTY_RECORD, Record, RecordEntry
+from penstock.wire.frames.record import EMPTY_RECORD, PublicationRecord, RecordEntry
 from tests.transport.harness import Receiver, published
 
 KEPT = (PublisherImage, OrderedStream, DelayEstimator, MissingEntry)
@@ -116,7 +116,7 @@ def hostile(rng: Random, honest: list[Data]) -> Iterator[Data]:
                     RecordEntry(rng.randrange(2**24), rng.randbytes(rng.randrange(60)))
                     for _ in range(rng.randrange(256))
                 ]
-                record = Record.of(entries)
+                record = PublicationRecord.of(entries)
             case 1:
                 record = EMPTY_RECORD
         yield msgspec.structs.replace(
@@ -125,9 +125,9 @@ def hostile(rng: Random, honest: list[Data]) -> Iterator[Data]:
             seq=seq % 2**32,
             epoch=epoch % 2**16,
             send_ts_us=rng.choice((frame.send_ts_us, rng.randrange(2**48))),
-            prev_delta_100us=rng.randrange(2**24),
+            since_previous_100us=rng.randrange(2**24),
             record=record,
-            literal=rng.random() < 0.2,
+            has_bloom_entries=rng.random() < 0.2,
         )
 
 

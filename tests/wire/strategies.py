@@ -15,8 +15,8 @@ from penstock.wire import Frame, size_of
 from penstock.wire.frames.ack import Ack, FlowAck
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
-from penstock.wire.frames.carried_frame import Parcel
-from penstock.wire.frames.data import Data, Echo, Flow, FlowDetail
+from penstock.wire.frames.carried_frame import CarriedFrame
+from penstock.wire.frames.data import Data, Echo, FlowAnnouncement, FlowTag
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.echo_reply import EchoReply
 from penstock.wire.frames.echo_request import EchoRequest
@@ -26,14 +26,19 @@ from penstock.wire.frames.lsa import Lsa, Neighbour
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.frames.pub import Pub
-from penstock.wire.frames.range_request import Recall
-from penstock.wire.frames.record import EMPTY_RECORD, FingerprintEntry, Record, RecordEntry
+from penstock.wire.frames.range_request import RangeRequest
+from penstock.wire.frames.record import (
+    EMPTY_RECORD,
+    FingerprintEntry,
+    PublicationRecord,
+    RecordEntry,
+)
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
 from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.summary import Database, Summary, SummaryRow
-from penstock.wire.frames.track_reply import Tracked
-from penstock.wire.frames.track_request import Track
+from penstock.wire.frames.track_reply import TrackReply
+from penstock.wire.frames.track_request import TrackRequest
 from penstock.wire.frames.unsub import Unsub
 from tests.content.strategies import predicates
 
@@ -87,18 +92,18 @@ def messages() -> st.SearchStrategy[Message]:
     return st.builds(Message, st.dictionaries(name, value, max_size=8), st.binary(max_size=80))
 
 
-def records() -> st.SearchStrategy[Record]:
+def records() -> st.SearchStrategy[PublicationRecord]:
     """Records of any bytes: in a frame they are not opened."""
     entry = st.builds(RecordEntry, unsigned(24), st.binary(max_size=40))
-    return st.lists(entry, max_size=6).map(Record.of)
+    return st.lists(entry, max_size=6).map(PublicationRecord.of)
 
 
-def flows() -> st.SearchStrategy[Flow]:
+def flows() -> st.SearchStrategy[FlowTag]:
     """Flows with and without their detail."""
     detail = st.integers(1, 64).flatmap(
-        lambda size: st.builds(FlowDetail, unsigned(32), unsigned(8 * size), st.just(size))
+        lambda size: st.builds(FlowAnnouncement, unsigned(32), unsigned(8 * size), st.just(size))
     )
-    return st.builds(Flow, unsigned(15), rates(), unsigned(32), st.none() | detail)
+    return st.builds(FlowTag, unsigned(15), rates(), unsigned(32), st.none() | detail)
 
 
 def data_frames() -> st.SearchStrategy[Data]:
@@ -109,16 +114,16 @@ def data_frames() -> st.SearchStrategy[Data]:
         epoch=unsigned(16),
         seq=unsigned(32),
         send_ts_us=unsigned(48),
-        prev_delta_100us=unsigned(24),
+        since_previous_100us=unsigned(24),
         send_rate_mps=rates(),
-        r_max_code=unsigned(8),
-        fb_round=unsigned(8),
+        max_round_trip_code=unsigned(8),
+        feedback_round=unsigned(8),
         message=messages(),
         flows=st.lists(flows(), max_size=4).map(tuple),
         echo=st.none() | st.builds(Echo, unsigned(64), unsigned(32), unsigned(16)),
         record=records(),
-        literal=st.booleans(),
-        is_marked=st.booleans(),
+        has_bloom_entries=st.booleans(),
+        congestion_experienced=st.booleans(),
     ).filter(fits)
 
 
@@ -138,7 +143,7 @@ def requests() -> st.SearchStrategy[Request]:
             is_unicast=st.booleans(),
             bloom=unsigned(8 * bloom_bytes),
             bloom_bytes=st.just(bloom_bytes),
-            first=st.none() | unsigned(64),
+            designated_repairer=st.none() | unsigned(64),
         )
     )
 
@@ -147,7 +152,11 @@ def repairs() -> st.SearchStrategy[Repair]:
     """REPAIR of any message."""
     original = data_frames().map(
         lambda frame: msgspec.structs.replace(
-            frame, record=EMPTY_RECORD, echo=None, literal=False, is_marked=False
+            frame,
+            record=EMPTY_RECORD,
+            echo=None,
+            has_bloom_entries=False,
+            congestion_experienced=False,
         )
     )
     return st.builds(
@@ -169,47 +178,47 @@ def digests(draw: st.DrawFn) -> Digest:
     return Digest(
         pub=draw(unsigned(64)),
         epoch=draw(unsigned(16)),
-        number=draw(unsigned(32)),
+        digest_seq=draw(unsigned(32)),
         seq=draw(unsigned(32)),
         send_ts_us=draw(unsigned(48)),
-        departed_100us=draw(unsigned(24)),
+        sent_before_100us=draw(unsigned(24)),
         base=base,
         record=draw(records()) if base else EMPTY_RECORD,
         flows=tuple([(flow_id, draw(unsigned(32))) for flow_id in flow_ids]),
         to=draw(st.none() | unsigned(64)),
-        repeats=draw(st.booleans()),
-        is_asked_for=draw(st.booleans()),
+        covers_previous=draw(st.booleans()),
+        is_reply=draw(st.booleans()),
     )
 
 
-def tracks() -> st.SearchStrategy[Track]:
+def tracks() -> st.SearchStrategy[TrackRequest]:
     """TRACK."""
     return st.builds(
-        Track,
+        TrackRequest,
         subscriber=unsigned(64),
         pub=unsigned(64),
         token=unsigned(16),
         send_ts_us=unsigned(32),
-        wants_digest=st.booleans(),
+        is_digest_subscription=st.booleans(),
         is_end=st.booleans(),
         predicate=st.none() | predicates(),
     ).filter(fits)
 
 
 @st.composite
-def trackeds(draw: st.DrawFn) -> Tracked:
+def trackeds(draw: st.DrawFn) -> TrackReply:
     """TRACKED, granted or refused."""
     is_known = draw(st.booleans())
     flows = st.lists(st.none() | st.tuples(unsigned(15), unsigned(32)), max_size=64)
-    return Tracked(
+    return TrackReply(
         to=draw(unsigned(64)),
         pub=draw(unsigned(64)),
         epoch=draw(unsigned(16)),
         token=draw(unsigned(16)),
         echo_ts_us=draw(unsigned(32)),
         hold_100us=draw(unsigned(16)),
-        is_known=is_known,
-        sharers=draw(unsigned(16)),
+        token_is_known=is_known,
+        group_size=draw(unsigned(16)),
         flows=tuple(draw(flows)) if is_known else (),
     )
 
@@ -221,7 +230,7 @@ def echo_requests() -> st.SearchStrategy[EchoRequest]:
         subscriber=unsigned(64),
         pub=unsigned(64),
         send_ts_us=unsigned(32),
-        r_code=st.none() | unsigned(8),
+        round_trip_code=st.none() | unsigned(8),
     )
 
 
@@ -261,8 +270,8 @@ def feedbacks() -> st.SearchStrategy[Feedback]:
         subscriber=unsigned(64),
         pub=unsigned(64),
         send_ts_us=unsigned(32),
-        fb_round=unsigned(8),
-        r_code=st.none() | unsigned(8),
+        feedback_round=unsigned(8),
+        round_trip_code=st.none() | unsigned(8),
         has_loss=st.booleans(),
         is_leave=st.booleans(),
         requests=st.lists(flow_requests(), max_size=5).map(tuple),
@@ -281,10 +290,10 @@ def acks() -> st.SearchStrategy[Ack]:
     )
 
 
-def recalls() -> st.SearchStrategy[Recall]:
+def recalls() -> st.SearchStrategy[RangeRequest]:
     """RECALL."""
     return st.builds(
-        Recall,
+        RangeRequest,
         pub=unsigned(64),
         epoch=unsigned(16),
         requester=unsigned(64),
@@ -308,11 +317,11 @@ def ranges(draw: st.DrawFn) -> tuple[tuple[int, int], ...]:
     )
 
 
-def parcels() -> st.SearchStrategy[Parcel]:
+def parcels() -> st.SearchStrategy[CarriedFrame]:
     """Any transport frame, carried."""
     frames = [data_frames(), digests(), requests(), repairs(), tracks(), trackeds(), recalls()]
     control = [feedbacks(), echo_requests(), echo_replies(), acks()]
-    return st.one_of([*frames, *control]).map(Parcel)
+    return st.one_of([*frames, *control]).map(CarriedFrame)
 
 
 def hellos() -> st.SearchStrategy[Hello]:
@@ -377,9 +386,9 @@ def packets() -> st.SearchStrategy[Packet]:
         id=st.builds(PacketId, unsigned(32), unsigned(16), unsigned(32)),
         traffic=TRAFFIC,
         destinations=near | far,
-        parcel=parcels(),
+        carried=parcels(),
         ttl=unsigned(7),
-        is_marked=st.booleans(),
+        congestion_experienced=st.booleans(),
     ).filter(fits)
 
 
@@ -395,9 +404,9 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
     Digest: digests(),
     Request: requests(),
     Repair: repairs(),
-    Track: tracks(),
-    Tracked: trackeds(),
-    Recall: recalls(),
+    TrackRequest: tracks(),
+    TrackReply: trackeds(),
+    RangeRequest: recalls(),
     Feedback: feedbacks(),
     EchoRequest: echo_requests(),
     EchoReply: echo_replies(),
@@ -409,8 +418,8 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
     Packet: packets(),
     Sub: subs(),
     Unsub: st.builds(Unsub, subscription=unsigned(32)),
-    Pub: st.builds(Pub, traffic=TRAFFIC, parcel=parcels()),
-    Notify: st.builds(Notify, parcel=parcels()),
+    Pub: st.builds(Pub, traffic=TRAFFIC, carried=parcels()),
+    Notify: st.builds(Notify, carried=parcels()),
 }
 
 

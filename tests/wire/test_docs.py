@@ -16,7 +16,9 @@ PAGE = Path(__file__).parents[2].joinpath("docs", "wire.md").read_text(encoding=
 
 def test_the_table_of_frames_is_complete() -> None:
     written = re.findall(r"^\| (0x\w\w) \| ([A-Z_]+) \| .* \| (\d+) \|$", PAGE, re.MULTILINE)
-    assert written == [(f"{row.number:#04x}", row.name, str(row.bytes_max)) for row in FRAMES.rows]
+    assert written == [
+        (f"{row.type_code:#04x}", row.name, str(row.bytes_max)) for row in FRAMES.rows
+    ]
 
 
 def test_the_operators_have_the_numbers_it_gives() -> None:
@@ -35,7 +37,7 @@ def test_its_examples_are_what_it_says() -> None:
     assert sub.subscription == 5
     assert sub.predicate == Predicate([Filter([Constraint("a", Op.EQ, 1)])])
     assert isinstance(notify, Notify)
-    carried = notify.parcel.frame
+    carried = notify.carried.frame
     assert getattr(carried, "id", None) == (1, 2, 3)
     assert getattr(carried, "send_rate_mps", None) == 6.0
     assert getattr(carried, "message", None) == Message({})

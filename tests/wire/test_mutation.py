@@ -19,7 +19,7 @@ from penstock.kernel.errors import PeerError
 from penstock.kernel.seeds import Seeds
 from penstock.wire import FRAMES, Frame, decode, encode
 from penstock.wire.frames.base import TrafficClass
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.sub import Sub
@@ -51,10 +51,10 @@ RICH_DATA: Data = msgspec.structs.replace(FRAME, message=RICH)
 FRAMES_HERE: list[Frame] = [
     FRAME,
     RICH_DATA,
-    Notify(parcel=Parcel(RICH_DATA)),
+    Notify(carried=CarriedFrame(RICH_DATA)),
     packet(*range(20, 60, 3)),
     Sub(subscription=9, traffic=TrafficClass.REQUEST, predicate=PREDICATE),
-    Notify(parcel=Parcel(REPAIR)),
+    Notify(carried=CarriedFrame(REPAIR)),
     msgspec.structs.replace(TRACK, predicate=PREDICATE),
     *(frame for frame, _ in GOLDEN),
     *(frame for frame, _ in GOLDEN_TRANSPORT),
@@ -131,7 +131,7 @@ def outcome(data: bytes) -> str:
 def check(outcomes: Counter[str]) -> None:
     """Both ends were reached by frames of every kind."""
     assert outcomes["refused"] > sum(outcomes.values()) / 4
-    assert set(outcomes) == {"refused", *(row.frame.__name__ for row in FRAMES.rows)}
+    assert set(outcomes) == {"refused", *(row.frame_class.__name__ for row in FRAMES.rows)}
 
 
 def test_damaged_frames_are_refused_or_canonical() -> None:
@@ -148,7 +148,7 @@ def test_noise_is_refused_or_canonical() -> None:
     rng = Seeds(1).rng("wire", "noise")
     for i in range(20_000):
         row = FRAMES.rows[i % len(FRAMES.rows)]
-        outcome(bytes((1, row.number)) + rng.randbytes(rng.randint(0, 120)))
+        outcome(bytes((1, row.type_code)) + rng.randbytes(rng.randint(0, 120)))
 
 
 def test_extreme_lengths_take_no_memory() -> None:

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.wire.quantise import (
-    R_MAX_US,
+    ROUND_TRIP_CODES_US,
+    decode_round_trip_ns,
     delta_100us,
     delta_ns,
+    encode_round_trip,
     hold_100us,
     is_float16,
     is_rate,
     quantise_float16,
     quantise_rate,
-    r_max_code,
-    r_max_ns,
     stamp_us,
 )
 
@@ -51,22 +51,22 @@ def test_holds_have_two_bytes() -> None:
 
 
 def test_r_max_codes_rise_by_six_percent_from_a_tenth_of_a_millisecond() -> None:
-    assert R_MAX_US[0] == 100
-    assert R_MAX_US[12] == 200
-    assert R_MAX_US[-1] // 1_000_000 == 249
-    assert all(1.04 < b / a < 1.08 for a, b in pairwise(R_MAX_US))
+    assert ROUND_TRIP_CODES_US[0] == 100
+    assert ROUND_TRIP_CODES_US[12] == 200
+    assert ROUND_TRIP_CODES_US[-1] // 1_000_000 == 249
+    assert all(1.04 < b / a < 1.08 for a, b in pairwise(ROUND_TRIP_CODES_US))
 
 
 @given(st.integers(0, 240 * SECOND))
 def test_r_max_is_never_understated(duration: int) -> None:
-    code = r_max_code(duration)
-    assert r_max_ns(code) >= duration
-    assert code == 0 or r_max_ns(code - 1) < duration
-    assert r_max_code(r_max_ns(code)) == code
+    code = encode_round_trip(duration)
+    assert decode_round_trip_ns(code) >= duration
+    assert code == 0 or decode_round_trip_ns(code - 1) < duration
+    assert encode_round_trip(decode_round_trip_ns(code)) == code
 
 
 def test_r_max_stops_at_its_last_code() -> None:
-    assert r_max_code(10_000 * SECOND) == 255
+    assert encode_round_trip(10_000 * SECOND) == 255
 
 
 @given(st.floats(allow_nan=False))

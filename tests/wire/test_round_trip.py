@@ -11,28 +11,28 @@ from hypothesis import strategies as st
 from penstock.wire import FRAMES, OverlayFrame, TransportFrame, decode, encode, size_of
 from penstock.wire.codec.overlay import OVERLAY
 from penstock.wire.codec.transport import TRANSPORT
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from tests.wire.strategies import STRATEGIES
 
-FRAME_TYPES = [pytest.param(row.frame, id=row.name) for row in FRAMES.rows]
+FRAME_TYPES = [pytest.param(row.frame_class, id=row.name) for row in FRAMES.rows]
 
 
 def test_every_registered_frame_has_a_strategy() -> None:
-    assert {row.frame for row in FRAMES.rows} == set(STRATEGIES)
+    assert {row.frame_class for row in FRAMES.rows} == set(STRATEGIES)
 
 
 def test_families_keep_their_numbers_and_bases() -> None:
     for row in TRANSPORT.rows:
-        assert 0x01 <= row.number < 0x40
-        assert issubclass(row.frame, TransportFrame)
+        assert 0x01 <= row.type_code < 0x40
+        assert issubclass(row.frame_class, TransportFrame)
     for row in OVERLAY.rows:
-        assert 0x40 <= row.number < 0x80
-        assert issubclass(row.frame, OverlayFrame)
+        assert 0x40 <= row.type_code < 0x80
+        assert issubclass(row.frame_class, OverlayFrame)
 
 
 def test_frames_and_codecs_are_in_parallel_files() -> None:
     for row in FRAMES.rows:
-        name = row.frame.__module__.rpartition(".")[2]
+        name = row.frame_class.__module__.rpartition(".")[2]
         assert row.codec is import_module(f"penstock.wire.codec.{name}")
 
 
@@ -57,7 +57,7 @@ def test_a_frame_round_trips(frame_type: type, data: st.DataObject) -> None:
 
 def unremembered(frame: Any) -> Any:
     """The frame without the bytes that its parcel kept."""
-    parcel = getattr(frame, "parcel", None)
+    parcel = getattr(frame, "carried", None)
     if parcel is None:
         return frame
-    return msgspec.structs.replace(frame, parcel=Parcel(parcel.frame))
+    return msgspec.structs.replace(frame, carried=CarriedFrame(parcel.frame))

@@ -17,12 +17,12 @@ from penstock.content.value import Value
 from penstock.kernel.seeds import Seeds
 from penstock.transport.record.reader import MessageTags, tags_of
 from penstock.wire import decode, encode, size_of
-from penstock.wire.codec.record import Draft, EntryCodec
+from penstock.wire.codec.record import EntryCodec, EntryDraft
 from penstock.wire.frames.base import TrafficClass
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.packet import Packet, PacketId
-from penstock.wire.frames.record import FingerprintEntry, Record
+from penstock.wire.frames.record import FingerprintEntry, PublicationRecord
 from penstock.wire.quantise import quantise_rate
 
 ATTRIBUTES: Final = 10
@@ -40,7 +40,7 @@ def run(note: Note) -> Result:
     messages = _stream(Seeds(1).rng("wire"))
     encoder = Encoder(b"bench")
     tags = [tags_of(message, encoder) for message in messages]
-    before = [Draft(_entry(listing)) for listing in tags[:RECORD]]
+    before = [EntryDraft(_entry(listing)) for listing in tags[:RECORD]]
     frame = _frame(messages[RECORD], _record(EntryCodec(*tags[RECORD]), before))
     note("DATA")
     written = encode(frame)
@@ -91,23 +91,23 @@ def _entry(listing: MessageTags) -> FingerprintEntry:
     return FingerprintEntry(listing.presence, tuple(sorted(listing.values)))
 
 
-def _record(codec: EntryCodec, before: list[Draft]) -> Record:
-    return Record.joined(
+def _record(codec: EntryCodec, before: list[EntryDraft]) -> PublicationRecord:
+    return PublicationRecord.from_columns(
         range(100, 100 * len(before) + 1, 100),
-        [draft.pack(codec, draft.members & codec.carried) for draft in reversed(before)],
+        [draft.pack(codec, draft.value_set & codec.value_set) for draft in reversed(before)],
     )
 
 
-def _frame(message: Message, record: Record) -> Data:
+def _frame(message: Message, record: PublicationRecord) -> Data:
     return Data(
         pub=2**63 + 12345,
         epoch=7,
         seq=1_000_000,
         send_ts_us=1_700_000_000_000,
-        prev_delta_100us=20,
+        since_previous_100us=20,
         send_rate_mps=quantise_rate(440.0),
-        r_max_code=100,
-        fb_round=3,
+        max_round_trip_code=100,
+        feedback_round=3,
         message=message,
         record=record,
     )
@@ -127,14 +127,14 @@ def _entries(tags: list[MessageTags]) -> list[Case]:
     ]
 
 
-def _next_record(tags: list[MessageTags]) -> Callable[[], Record]:
+def _next_record(tags: list[MessageTags]) -> Callable[[], PublicationRecord]:
     turn = cycle([(listing, _entry(listing)) for listing in tags])
-    before: deque[Draft] = deque(maxlen=RECORD)
+    before: deque[EntryDraft] = deque(maxlen=RECORD)
 
-    def build() -> Record:
+    def build() -> PublicationRecord:
         listing, entry = next(turn)
         record = _record(EntryCodec(*listing), list(before))
-        before.append(Draft(entry))
+        before.append(EntryDraft(entry))
         return record
 
     return build
@@ -145,7 +145,7 @@ def _packet(frame: Data) -> list[Case]:
         id=PacketId(1, 7, 1_000_000),
         traffic=TrafficClass.DATA,
         destinations=(3, 4, 9),
-        parcel=Parcel(frame),
+        carried=CarriedFrame(frame),
     )
     written = encode(packet)
     relayed = decode(written)
@@ -165,11 +165,11 @@ def _plain(frame: Data) -> dict[str, Any]:
         "epoch": frame.epoch,
         "seq": frame.seq,
         "send_ts_us": frame.send_ts_us,
-        "prev_delta_100us": frame.prev_delta_100us,
+        "prev_delta_100us": frame.since_previous_100us,
         "send_rate_mps": frame.send_rate_mps,
-        "r_max_code": frame.r_max_code,
-        "fb_round": frame.fb_round,
-        "record": [[entry.departure_delta_100us, entry.packed.hex()] for entry in frame.record],
+        "r_max_code": frame.max_round_trip_code,
+        "fb_round": frame.feedback_round,
+        "record": [[entry.sent_before_100us, entry.packed.hex()] for entry in frame.record],
         "attributes": frame.message.attributes,
         "payload": frame.message.payload.hex(),
     }

@@ -13,7 +13,7 @@ from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from penstock.live.daemon.broker import LiveBroker
+    from penstock.live.daemon.broker import RunningBroker
 
 app = new_app("A broker on a UDP socket.")
 
@@ -103,7 +103,7 @@ async def _serve(
     from penstock.live.network_config import Agreement
 
     with naming("--listen"):
-        address.parse(listen, lowest_port=0)
+        address.parse(listen, port_min=0)
     agreement = Agreement(name=network)
     async with serve(listen, number=mine, agreement=agreement, mark_above=mark_above) as live:
         for where in neighbours:
@@ -126,7 +126,7 @@ def _in_words(counts: Mapping[str, int]) -> str:
     return ", ".join(said) or "nothing happened"
 
 
-async def _watch(live: LiveBroker, mine: int, *, err: bool) -> None:
+async def _watch(live: RunningBroker, mine: int, *, err: bool) -> None:
     """Until the broker ends; meanwhile says what becomes of its neighbours."""
     import asyncio
 

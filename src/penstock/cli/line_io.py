@@ -19,7 +19,7 @@ _CHUNK_BYTES: Final = 1 << 16
 async def lines(descriptor: int) -> AsyncIterator[bytes]:
     """Each line without its end, the last one whether it is ended or not."""
     rest = b""
-    while chunk := await _chunk(descriptor):
+    while chunk := await _read_chunk(descriptor):
         *whole, rest = (rest + chunk).split(b"\n")
         for line in whole:
             yield line
@@ -47,7 +47,7 @@ class LineWriter:
         self._descriptor: Final = descriptor
         # What is not written yet: who is stopped while it waits does not leave half a line.
         self._rest = b""
-        self._turn: Final = asyncio.Lock()
+        self._lock: Final = asyncio.Lock()
 
     async def write(self, line: bytes) -> None:
         """One line and its end."""
@@ -56,27 +56,27 @@ class LineWriter:
 
     async def flush(self) -> None:
         """What others were stopped in writing."""
-        async with self._turn:
+        async with self._lock:
             while self._rest:
-                await self._writable()
+                await self._wait_writable()
                 # So much goes into a pipe at once that has any room.
                 written = os.write(self._descriptor, self._rest[: select.PIPE_BUF])
                 self._rest = self._rest[written:]
 
-    async def _writable(self) -> None:
-        _, is_now, _ = select.select((), (self._descriptor,), (), 0)
-        if not is_now:
+    async def _wait_writable(self) -> None:
+        _, writable, _ = select.select((), (self._descriptor,), (), 0)
+        if not writable:
             loop = asyncio.get_running_loop()
-            await _until(self._descriptor, loop.add_writer, loop.remove_writer)
+            await _wait_until_ready(self._descriptor, loop.add_writer, loop.remove_writer)
 
 
-async def _chunk(descriptor: int) -> bytes:
+async def _read_chunk(descriptor: int) -> bytes:
     loop = asyncio.get_running_loop()
-    await _until(descriptor, loop.add_reader, loop.remove_reader)
+    await _wait_until_ready(descriptor, loop.add_reader, loop.remove_reader)
     return os.read(descriptor, _CHUNK_BYTES)
 
 
-async def _until(
+async def _wait_until_ready(
     descriptor: int,
     add: Callable[[int, Callable[[], None]], object],
     remove: Callable[[int], object],

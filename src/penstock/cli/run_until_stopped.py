@@ -25,8 +25,8 @@ async def _stoppable(program: Coroutine[object, object, None]) -> None:
         is_stopped = True
         task.cancel()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signal_number, stop)
     try:
         await task
     except asyncio.CancelledError:

@@ -26,7 +26,7 @@ from penstock.transport.congestion.receiver.flow_view import FlowView
 from penstock.transport.congestion.receiver.session import CongestionSession
 from penstock.transport.congestion.settings import DEFAULT, LITERAL
 from penstock.wire.frames.data import Data
-from penstock.wire.frames.record import Record
+from penstock.wire.frames.record import PublicationRecord
 from penstock.wire.limits import RECORD_ENTRIES_MAX
 
 _SIZE_BYTES: Final = 284
@@ -94,7 +94,9 @@ class _Replay:
         )
         self._revealed: Final = self._reveal()
         self._sent_mps: Final = sent_mps
-        self._record: Final = Record.joined([0] * means.record, [b""] * means.record)
+        self._record: Final = PublicationRecord.from_columns(
+            [0] * means.record, [b""] * means.record
+        )
         self._entry: Final = FlowView(Filter([]), 0)
 
     def run(self, seconds: int) -> Iterator[Estimate]:
@@ -145,10 +147,10 @@ class _Replay:
             epoch=0,
             seq=self._wanted[place].seq,
             send_ts_us=0,
-            prev_delta_100us=0,
+            since_previous_100us=0,
             send_rate_mps=self._sent_mps,
-            r_max_code=0,
-            fb_round=0,
+            max_round_trip_code=0,
+            feedback_round=0,
             message=_MESSAGE,
             record=self._record,
         )

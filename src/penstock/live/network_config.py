@@ -16,7 +16,7 @@ import msgspec
 from penstock.content.bloom import BloomParams
 from penstock.content.schema import Schema
 from penstock.content.tags import Encoder
-from penstock.overlay.settings import DEFAULTS, Settings
+from penstock.overlay.settings import DEFAULTS, OverlaySettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Agreement:
     name: str = "penstock"
     schema: Schema = field(default_factory=Schema)
     bloom: BloomParams = field(default_factory=BloomParams)
-    overlay: Settings = DEFAULTS
+    overlay: OverlaySettings = DEFAULTS
 
     def __post_init__(self) -> None:
         self.encoder()  # refuses what cannot be
@@ -35,12 +35,12 @@ class Agreement:
     def network(self) -> int:
         """Stands for all that decides what an encoding means."""
         terms = (self.name, self.schema, self.bloom.m, self.bloom.k)
-        written = msgspec.json.encode(terms, order="sorted")
-        return int.from_bytes(blake2b(written, digest_size=4).digest(), "big")
+        encoded = msgspec.json.encode(terms, order="sorted")
+        return int.from_bytes(blake2b(encoded, digest_size=4).digest(), "big")
 
     def encoder(self) -> Encoder:
         """A new one; it remembers much, so each node should have one and keep it."""
         return Encoder(self.name.encode(), self.schema, params=self.bloom)
 
 
-USUAL: Final = Agreement()
+DEFAULT_NETWORK: Final = Agreement()

@@ -21,14 +21,14 @@ from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port, Record, Send
 from penstock.kernel.timers import Timers
 from penstock.overlay.counters import Count, Counters, new_counters
-from penstock.overlay.forwarding.forwarder import Delivery
-from penstock.overlay.forwarding.routing_key import Address
-from penstock.overlay.output_queue import Outbox
-from penstock.overlay.routing.routing_database import Knowledge
-from penstock.overlay.sessions.client_sessions import Clients
-from penstock.overlay.sessions.hello import Greeter
+from penstock.overlay.forwarding.forwarder import Forwarder
+from penstock.overlay.forwarding.routing_key import RoutingKey
+from penstock.overlay.output_queue import OutputQueue
+from penstock.overlay.routing.routing_database import RoutingDatabase
+from penstock.overlay.sessions.client_sessions import ClientSessions
+from penstock.overlay.sessions.hello import HelloProtocol
 from penstock.overlay.sessions.neighbours import Neighbours
-from penstock.overlay.settings import DEFAULTS, Settings
+from penstock.overlay.settings import DEFAULTS, OverlaySettings
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import OverlayFrame, TrafficClass
 from penstock.wire.frames.hello import CLIENT, Hello
@@ -45,7 +45,7 @@ _Handler: TypeAlias = Callable[[Any, Port, Instant], None]
 
 # Leaves 65,536 numbers for what is said in one epoch before the next epoch's begin; a
 # broker that says more is put right by what its neighbours remember.
-_EPOCH_SHIFT: Final = 16
+_EPOCH_SEQ_BITS: Final = 16
 
 
 class Broker:
@@ -56,70 +56,70 @@ class Broker:
 
     def __init__(
         self,
-        broker: int,
+        broker_id: int,
         epoch: int,
         encoder: Encoder,
         *,
         network: int = 0,
-        settings: Settings = DEFAULTS,
-        address: Address | None = None,
-        tells: bool = False,
+        settings: OverlaySettings = DEFAULTS,
+        routing_key: RoutingKey | None = None,
+        records_decisions: bool = False,
     ) -> None:
-        if broker == CLIENT:
+        if broker_id == CLIENT:
             raise UsageError("brokers are numbered from 1: 0 stands for a client")
-        self.id = broker
+        self.id = broker_id
         self.epoch = epoch
         self.counters: Counters = new_counters()
         self._settings = settings
-        self._out = Outbox()
+        self._out = OutputQueue()
         self._timers: Timers[_Timer] = Timers()
         self._is_started = False
         self._neighbours = Neighbours(settings.links_max)
-        self._clients = Clients(encoder, settings, self.counters)
-        self._greeter = Greeter(
-            broker, epoch, network, self._neighbours, self._clients, self.counters, self._out
+        self._clients = ClientSessions(encoder, settings, self.counters)
+        self._hello_protocol = HelloProtocol(
+            broker_id, epoch, network, self._neighbours, self._clients, self.counters, self._out
         )
-        self._knowledge = Knowledge(
-            broker,
-            epoch << _EPOCH_SHIFT,
+        self._routing = RoutingDatabase(
+            broker_id,
+            epoch << _EPOCH_SEQ_BITS,
             encoder.params,
             self._neighbours,
             settings,
             self.counters,
             self._out,
         )
-        self._delivery = Delivery(
-            broker,
+        self._forwarder = Forwarder(
+            broker_id,
             epoch,
             encoder,
-            address or Address(encoder),
+            routing_key or RoutingKey(encoder),
             self._clients,
-            self._knowledge,
+            self._routing,
             settings.seen_max,
             self.counters,
             self._out,
-            tells=tells,
+            records_decisions=records_decisions,
         )
-        self._from_neighbour: dict[type, _Handler] = {
-            Lsa: self._knowledge.on_lsa,
-            Adv: self._knowledge.on_adv,
-            Summary: self._knowledge.on_summary,
-            Packet: self._delivery.on_packet,
+        self._neighbour_handlers: dict[type, _Handler] = {
+            Lsa: self._routing.on_lsa,
+            Adv: self._routing.on_adv,
+            Summary: self._routing.on_summary,
+            Packet: self._forwarder.on_packet,
         }
-        self._from_client: dict[type, _Handler] = {
-            Hello: self._on_client,
+        self._client_handlers: dict[type, _Handler] = {
+            Hello: self._on_client_hello,
             Sub: self._on_sub,
             Unsub: self._on_unsub,
-            Pub: self._delivery.on_pub,
+            Pub: self._forwarder.on_pub,
             # On their way when the link went down.
-            **dict.fromkeys(self._from_neighbour, self._on_stranger),
+            **dict.fromkeys(self._neighbour_handlers, self._on_unknown_sender),
         }
-        self._timed: dict[str, Callable[[Any, Instant], None]] = {
-            "hello": self._greet_all,
-            "dead": self._bury,
-            "coalesce": self._announce_filters,
-            "refresh": self._refresh,
-            "compare": self._compare,
+        self._timer_handlers: dict[str, Callable[[Any, Instant], None]] = {
+            "hello": self._on_hello_timer,
+            "dead": self._on_dead_timer,
+            "coalesce": self._on_batch_timer,
+            "refresh": self._on_refresh_timer,
+            "compare": self._on_sync_timer,
         }
 
     # A machine ------------------------------------------------------------------------------
@@ -131,13 +131,13 @@ class Broker:
         link = self._neighbours.links.get(via)
         try:
             if link is None:
-                handle = self._from_client.get(type(frame))
+                handle = self._client_handlers.get(type(frame))
             elif type(frame) is Hello:
-                handle = self._on_neighbour
+                handle = self._on_neighbour_hello
             elif link.broker is not None:
-                handle = self._from_neighbour.get(type(frame))
+                handle = self._neighbour_handlers.get(type(frame))
             else:
-                handle = self._on_stranger
+                handle = self._on_unknown_sender
             if handle is None:
                 raise PeerError(f"{type(frame).__name__} has no business on {via}")
             handle(frame, via, now)
@@ -147,8 +147,8 @@ class Broker:
 
     def wake(self, *, now: Instant) -> None:
         """Runs everything that is due."""
-        for what, whose in self._timers.due(now):
-            self._timed[what](whose, now)
+        for kind, key in self._timers.due(now):
+            self._timer_handlers[kind](key, now)
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called; None before the first input."""
@@ -162,87 +162,89 @@ class Broker:
 
     def link_up(self, port: Port, cost: int, *, now: Instant) -> None:
         """There is a link to another broker, or it has another cost from now on."""
-        self.client_gone(port, now=now)
+        self.disconnect_client(port, now=now)
         is_new = port not in self._neighbours
         if self._neighbours.add(port, cost):
-            self._knowledge.announce_links()
+            self._routing.announce_links()
         if is_new:
-            self._greeter.greet(port)
+            self._hello_protocol.send(port)
 
     def link_down(self, port: Port, *, now: Instant) -> None:
         """The link is known to be gone: no need to wait for silence."""
         self._start(now)
         self._timers.cancel(("dead", port))
         if self._neighbours.remove(port):
-            self._knowledge.announce_links()
+            self._routing.announce_links()
 
-    def client_gone(self, port: Port, *, now: Instant) -> None:
+    def disconnect_client(self, port: Port, *, now: Instant) -> None:
         """The client on this port has disconnected."""
         self._start(now)
-        self._clients.gone(port)
-        self._coalesce(now)
+        self._clients.disconnect(port)
+        self._schedule_adverts(now)
 
     # Looking in -----------------------------------------------------------------------------
 
     def sizes(self) -> dict[str, int]:
         """How many entries each table has; `Settings` says how many it may have."""
-        data, request = self._knowledge.adverts
+        data, request = self._routing.adverts
         return {
             "links": len(self._neighbours),
-            "lsas": len(self._knowledge.links),
+            "lsas": len(self._routing.links),
             "data_adverts": len(data),
             "data_filters": data.filter_count,
             "request_adverts": len(request),
             "request_filters": request.filter_count,
             "clients": len(self._clients),
-            "seen": len(self._delivery.seen),
+            "seen": len(self._forwarder.duplicate_filter),
         }
 
     @property
     def links(self) -> dict[Port, bool]:
         """The links by port: whether each works, both ways."""
-        return {port: link.up for port, link in self._neighbours.links.items()}
+        return {port: link.is_up for port, link in self._neighbours.links.items()}
 
     @property
     def reachable(self) -> list[int]:
         """The other brokers that can be reached, lowest first."""
-        return sorted(self._knowledge.ports())
+        return sorted(self._routing.ports())
 
     def advertised(self, traffic: TrafficClass = TrafficClass.DATA) -> tuple[int, ...]:
         """The Bloom sets that this broker has told the network."""
-        return self._knowledge.adverts[traffic].own.filters
+        return self._routing.adverts[traffic].own.filters
 
-    def wanted_by(self, origin: int, traffic: TrafficClass = TrafficClass.DATA) -> tuple[int, ...]:
+    def advertised_by(
+        self, origin: int, traffic: TrafficClass = TrafficClass.DATA
+    ) -> tuple[int, ...]:
         """The Bloom sets that another broker is known to want."""
-        return self._knowledge.adverts[traffic].filters(origin)
+        return self._routing.adverts[traffic].filters(origin)
 
     # Neighbours and clients -----------------------------------------------------------------
 
-    def _on_neighbour(self, hello: Hello, via: Port, now: Instant) -> None:
-        change = self._greeter.on_neighbour(hello, via)
+    def _on_neighbour_hello(self, hello: Hello, via: Port, now: Instant) -> None:
+        change = self._hello_protocol.on_neighbour(hello, via)
         if change is not None:
             self._timers.set(("dead", via), now + self._settings.dead_ns)
             if change.lost or change.gained:
-                self._knowledge.announce_links()
+                self._routing.announce_links()
             if change.gained:
-                self._knowledge.summarise_to(via)
+                self._routing.summarise_to(via)
 
-    def _on_stranger(self, frame: OverlayFrame, via: Port, now: Instant) -> None:  # noqa: ARG002
+    def _on_unknown_sender(self, frame: OverlayFrame, via: Port, now: Instant) -> None:  # noqa: ARG002
         self.counters[Count.STRANGER] += 1
 
-    def _on_client(self, hello: Hello, via: Port, now: Instant) -> None:
-        self._greeter.on_client(hello, via, now=now)
-        self._coalesce(now)
+    def _on_client_hello(self, hello: Hello, via: Port, now: Instant) -> None:
+        self._hello_protocol.on_client(hello, via, now=now)
+        self._schedule_adverts(now)
 
     def _on_sub(self, sub: Sub, via: Port, now: Instant) -> None:
         self._clients.subscribe(via, sub, now=now)
-        self._coalesce(now)
+        self._schedule_adverts(now)
 
     def _on_unsub(self, unsub: Unsub, via: Port, now: Instant) -> None:
         self._clients.unsubscribe(via, unsub.subscription, now=now)
-        self._coalesce(now)
+        self._schedule_adverts(now)
 
-    def _coalesce(self, now: Instant) -> None:
+    def _schedule_adverts(self, now: Instant) -> None:
         """What has changed is told soon, together with what else changes until then."""
         for traffic, interest in enumerate(self._clients.interests):
             if interest.changed and ("coalesce", traffic) not in self._timers:
@@ -258,31 +260,31 @@ class Broker:
             # Half a period off: a summary and a refresh that cross would be taken for a loss.
             self._timers.set(("compare", ""), now + self._settings.compare_ns // 2)
 
-    def _greet_all(self, _: str, now: Instant) -> None:
+    def _on_hello_timer(self, _: str, now: Instant) -> None:
         self._timers.set(("hello", ""), now + self._settings.hello_ns)
-        self._greeter.greet_all()
+        self._hello_protocol.send_all()
 
-    def _bury(self, port: Port, now: Instant) -> None:  # noqa: ARG002
-        if self._neighbours.silence(port):
-            self._knowledge.announce_links()
+    def _on_dead_timer(self, port: Port, now: Instant) -> None:  # noqa: ARG002
+        if self._neighbours.on_dead(port):
+            self._routing.announce_links()
 
-    def _announce_filters(self, number: int, now: Instant) -> None:  # noqa: ARG002
-        filters = self._clients.interests[number].to_advertise()
+    def _on_batch_timer(self, traffic: int, now: Instant) -> None:  # noqa: ARG002
+        filters = self._clients.interests[traffic].to_advertise()
         if len(filters) > self._settings.origin_filters_max:
             # Others have no room for them all. The empty set attracts everything:
             # more than is wanted arrives, and nothing is missed.
             self.counters[Count.OWN_FILTERS_OVERFLOW] += 1
             filters = [0]
-        self._knowledge.announce_filters(TrafficClass(number), filters)
+        self._routing.announce_filters(TrafficClass(traffic), filters)
 
-    def _refresh(self, _: str, now: Instant) -> None:
+    def _on_refresh_timer(self, _: str, now: Instant) -> None:
         self._timers.set(("refresh", ""), now + self._settings.refresh_ns)
-        self._knowledge.refresh()
+        self._routing.refresh()
 
-    def _compare(self, _: str, now: Instant) -> None:
+    def _on_sync_timer(self, _: str, now: Instant) -> None:
         self._timers.set(("compare", ""), now + self._settings.compare_ns)
-        self._knowledge.expire(now=now)
+        self._routing.expire(now=now)
         self._clients.expire(now=now)
-        self._coalesce(now)
-        for port in self._neighbours.up():
-            self._knowledge.summarise_to(port)
+        self._schedule_adverts(now)
+        for port in self._neighbours.up_ports():
+            self._routing.summarise_to(port)

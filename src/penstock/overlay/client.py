@@ -16,9 +16,9 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Deliver, Port, Send
 from penstock.kernel.timers import Timers
-from penstock.overlay.settings import DEFAULTS, Settings
+from penstock.overlay.settings import DEFAULTS, OverlaySettings
 from penstock.wire.frames.base import OverlayFrame, TrafficClass, TransportFrame
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.hello import CLIENT, Hello
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.pub import Pub
@@ -28,28 +28,28 @@ from penstock.wire.frames.unsub import Unsub
 _HELLO: Final = "hello"
 _DEAD: Final = "dead"
 _REFRESH: Final = "refresh"
-_SAID_AGAIN: Final = 2
+_REPEATS: Final = 2
 
 
-class Client:
+class OverlayClient:
     """Implements `Network` over `port`, which leads to a broker; `epoch` is new at every start."""
 
     def __init__(
-        self, port: Port, epoch: int, *, network: int = 0, settings: Settings = DEFAULTS
+        self, port: Port, epoch: int, *, network: int = 0, settings: OverlaySettings = DEFAULTS
     ) -> None:
         self._port = port
-        self._deaf = Hello(broker=CLIENT, epoch=epoch, network=network, heard=False)
-        self._hearing = Hello(broker=CLIENT, epoch=epoch, network=network, heard=True)
+        self._hello_unheard = Hello(broker=CLIENT, epoch=epoch, network=network, heard=False)
+        self._hello_heard = Hello(broker=CLIENT, epoch=epoch, network=network, heard=True)
         self._settings = settings
         self._is_linked = False
         self._broker: tuple[int, int] | None = None
         self._subs: dict[int, Sub] = {}
         # Those that are new, and how often they are to be said again.
-        self._new: dict[int, int] = {}
+        self._repeats_left: dict[int, int] = {}
         self._timers: Timers[str] = Timers()
         self._out: deque[Send[OverlayFrame] | Deliver] = deque()
         # How often the broker has said HELLO: whoever publishes may look whether it still does.
-        self.answers = 0
+        self.hellos_received = 0
         # What was refused (`malformed`), or published while there was no link (`no_link`).
         self.counters: dict[str, int] = {"malformed": 0, "no_link": 0}
 
@@ -66,7 +66,7 @@ class Client:
         """Sends it at once, or never: the network is best-effort from here on."""
         del now
         if self._is_linked:
-            self._send(Pub(traffic=traffic, parcel=Parcel(frame)))
+            self._send(Pub(traffic=traffic, carried=CarriedFrame(frame)))
         else:
             self.counters["no_link"] += 1
 
@@ -80,19 +80,21 @@ class Client:
     ) -> None:
         """Asks now if a broker is heard, and whenever one has to be told again."""
         del now
-        most = self._settings.client_subscriptions_max
-        if subscription not in self._subs and len(self._subs) >= most:
-            raise UsageError(f"a client has at most {most} subscriptions: join some with `or`")
+        subscriptions_max = self._settings.client_subscriptions_max
+        if subscription not in self._subs and len(self._subs) >= subscriptions_max:
+            raise UsageError(
+                f"a client has at most {subscriptions_max} subscriptions: join some with `or`"
+            )
         sub = Sub(subscription=subscription, traffic=traffic, predicate=predicate)
         self._subs[subscription] = sub
-        self._new[subscription] = _SAID_AGAIN
+        self._repeats_left[subscription] = _REPEATS
         if self.is_connected:
             self._send(sub)
 
     def unsubscribe(self, subscription: int, *, now: Instant) -> None:
         """Takes it back; a number that is not in use is no error."""
         del now
-        self._new.pop(subscription, None)
+        self._repeats_left.pop(subscription, None)
         if self._subs.pop(subscription, None) is not None and self.is_connected:
             self._send(Unsub(subscription=subscription))
 
@@ -103,7 +105,7 @@ class Client:
         if not self._is_linked:
             self._is_linked = True
             self._timers.set(_REFRESH, now + self._settings.refresh_ns)
-            self._greet(now)
+            self._send_hello(now)
 
     def link_down(self, *, now: Instant) -> None:
         """There is none."""
@@ -116,12 +118,12 @@ class Client:
     def receive(self, frame: OverlayFrame, *, via: Port, now: Instant) -> None:
         """Takes what the broker says."""
         if via == self._port and isinstance(frame, Notify):
-            self._out.append(Deliver(frame.parcel.frame))
+            self._out.append(Deliver(frame.carried.frame))
         elif (
             via == self._port
             and isinstance(frame, Hello)
             and frame.broker != CLIENT
-            and frame.network == self._deaf.network
+            and frame.network == self._hello_unheard.network
         ):
             self._on_hello(frame, now)
         else:
@@ -131,12 +133,12 @@ class Client:
         """Runs everything that is due."""
         for timer in self._timers.due(now):
             if timer == _HELLO:
-                self._greet(now)
+                self._send_hello(now)
             elif timer == _DEAD:
                 self._broker = None
             else:
                 self._timers.set(_REFRESH, now + self._settings.refresh_ns)
-                self._say_all()
+                self._send_all_subscriptions()
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
@@ -149,28 +151,28 @@ class Client:
     def _on_hello(self, hello: Hello, now: Instant) -> None:
         if not self._is_linked:
             return
-        self.answers += 1
+        self.hellos_received += 1
         self._timers.set(_DEAD, now + self._settings.dead_ns)
         broker = (hello.broker, hello.epoch)
         if broker != self._broker or not hello.heard:
             self._broker = broker
-            self._say_all()
+            self._send_all_subscriptions()
 
-    def _greet(self, now: Instant) -> None:
+    def _send_hello(self, now: Instant) -> None:
         self._timers.set(_HELLO, now + self._settings.hello_ns)
-        self._send(self._hearing if self.is_connected else self._deaf)
+        self._send(self._hello_heard if self.is_connected else self._hello_unheard)
         if self.is_connected:
-            self._say_new()
+            self._repeat_new_subscriptions()
 
-    def _say_new(self) -> None:
-        for subscription, times in list(self._new.items()):
+    def _repeat_new_subscriptions(self) -> None:
+        for subscription, repeats_left in list(self._repeats_left.items()):
             self._send(self._subs[subscription])
-            if times > 1:
-                self._new[subscription] = times - 1
+            if repeats_left > 1:
+                self._repeats_left[subscription] = repeats_left - 1
             else:
-                del self._new[subscription]
+                del self._repeats_left[subscription]
 
-    def _say_all(self) -> None:
+    def _send_all_subscriptions(self) -> None:
         if self.is_connected:
             for sub in self._subs.values():
                 self._send(sub)

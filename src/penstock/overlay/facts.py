@@ -13,20 +13,22 @@ from penstock.kernel.machine import Port
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.packet import PacketId
 
-What: TypeAlias = Literal["entered", "forwarded", "handed_over", "filtered", "no_match", "dropped"]
-Reason: TypeAlias = Literal["ttl", "no_route", "duplicate"]
+RoutingAction: TypeAlias = Literal[
+    "entered", "forwarded", "handed_over", "filtered", "no_match", "dropped"
+]
+RoutingDropReason: TypeAlias = Literal["ttl", "no_route", "duplicate"]
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RoutingDecision:
     """`packet_id` is None while a message has none: before it leaves its first broker.
 
     `frame` is what the client published; `towards` the neighbour or client that
     gets a copy; `reason` why a copy, or a part of its destinations, was dropped.
     """
 
-    what: What
+    action: RoutingAction
     packet_id: PacketId | None
     frame: TransportFrame
     towards: Port | None = None
-    reason: Reason | None = None
+    reason: RoutingDropReason | None = None

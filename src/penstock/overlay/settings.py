@@ -9,7 +9,7 @@ from penstock.wire.limits import NEIGHBOURS_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class OverlaySettings:
     """Periods from §3.2 unless a line says otherwise; bounds are ours."""
 
     hello_ns: Duration = SECOND
@@ -41,4 +41,4 @@ class Settings:
             raise UsageError(f"links_max must be at most {NEIGHBOURS_MAX}: an LSA holds no more")
 
 
-DEFAULTS: Final = Settings()
+DEFAULTS: Final = OverlaySettings()

@@ -19,9 +19,9 @@ from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.kernel.seeds import Seeds
 from penstock.overlay.broker import Broker
-from penstock.overlay.client import Client
-from penstock.overlay.forwarding.congestion_mark import mark
-from penstock.overlay.settings import DEFAULTS, Settings
+from penstock.overlay.client import OverlayClient
+from penstock.overlay.forwarding.congestion_mark import mark_congestion
+from penstock.overlay.settings import DEFAULTS, OverlaySettings
 from penstock.sim.host import Framing, Host, Marking, Outlets, Workers
 from penstock.sim.link_spec import LinkSpec
 from penstock.sim.topology import Topology
@@ -34,7 +34,7 @@ from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet
 from penstock.wire.frames.pub import Pub
 
-ClientHost: TypeAlias = Host[Any, Client]
+ClientHost: TypeAlias = Host[Any, OverlayClient]
 EndpointHost: TypeAlias = Host[Any, Endpoint[Any]]
 # Hears the name of a client and what the network hands to the transport there.
 Arrived: TypeAlias = Callable[[str, Any], None]
@@ -64,7 +64,7 @@ class BrokerNetwork:
         link: LinkSpec,
         *,
         workers: Workers | None = None,
-        settings: Settings = DEFAULTS,
+        settings: OverlaySettings = DEFAULTS,
         codec: bool = False,
         outlets: Outlets | None = None,
         tells: bool = False,
@@ -89,7 +89,9 @@ class BrokerNetwork:
         neighbours = topology.neighbours()
         # What it remembers is a function of content alone: one for all saves time and memory.
         self._encoder: Final = Encoder(_SALT)
-        marking = None if mark_above is None else Marking[Any](above=mark_above, mark=mark)
+        marking = (
+            None if mark_above is None else Marking[Any](above=mark_above, mark=mark_congestion)
+        )
         for number, name in enumerate(topology.nodes, start=1):
             make = _broker_maker(number, neighbours[name], self._encoder, settings, tells)
             self.world.add_host(name, make, workers=workers, outlets=outlets, marking=marking)
@@ -178,10 +180,12 @@ class BrokerNetwork:
         return self._distances[home][self.homes[other]] + 1
 
 
-class _Overheard(Client):
+class _Overheard(OverlayClient):
     """A client of which somebody hears what it is handed, before the transport above does."""
 
-    def __init__(self, name: str, arrived: Arrived, port: Port, epoch: int, settings: Settings):
+    def __init__(
+        self, name: str, arrived: Arrived, port: Port, epoch: int, settings: OverlaySettings
+    ):
         super().__init__(port, epoch, settings=settings)
         self._name: Final = name
         self._arrived: Final = arrived
@@ -189,7 +193,7 @@ class _Overheard(Client):
     def receive(self, frame: OverlayFrame, *, via: Port, now: Instant) -> None:
         """As a client does."""
         if type(frame) is Notify:
-            self._arrived(self._name, frame.parcel.frame)
+            self._arrived(self._name, frame.carried.frame)
         super().receive(frame, via=via, now=now)
 
 
@@ -198,20 +202,20 @@ def _end(number: int, endpoint: Endpoint[Any], now: Instant) -> None:
 
 
 def _client(
-    name: str, broker: str, epoch: int, settings: Settings, arrived: Arrived | None
-) -> Client:
+    name: str, broker: str, epoch: int, settings: OverlaySettings, arrived: Arrived | None
+) -> OverlayClient:
     if arrived is None:
-        return Client(broker, epoch, settings=settings)
+        return OverlayClient(broker, epoch, settings=settings)
     return _Overheard(name, arrived, broker, epoch, settings)
 
 
 def _broker_maker(
-    number: int, neighbours: list[str], encoder: Encoder, settings: Settings, tells: bool
+    number: int, neighbours: list[str], encoder: Encoder, settings: OverlaySettings, tells: bool
 ) -> Callable[[Instant], Broker]:
     epochs = count(1)
 
     def make(now: Instant) -> Broker:
-        broker = Broker(number, next(epochs), encoder, settings=settings, tells=tells)
+        broker = Broker(number, next(epochs), encoder, settings=settings, records_decisions=tells)
         for port in neighbours:
             broker.link_up(port, 1, now=now)
         return broker
@@ -220,12 +224,12 @@ def _broker_maker(
 
 
 def _client_maker(
-    broker: str, wanted: dict[int, Predicate], settings: Settings
-) -> Callable[[Instant], Client]:
+    broker: str, wanted: dict[int, Predicate], settings: OverlaySettings
+) -> Callable[[Instant], OverlayClient]:
     epochs = count(1)
 
-    def make(now: Instant) -> Client:
-        client = Client(broker, next(epochs), settings=settings)
+    def make(now: Instant) -> OverlayClient:
+        client = OverlayClient(broker, next(epochs), settings=settings)
         client.link_up(now=now)
         for number, predicate in wanted.items():
             client.subscribe(number, predicate, now=now)

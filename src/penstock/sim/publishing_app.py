@@ -13,7 +13,7 @@ from typing import Any, Final, Generic
 
 from penstock.content.message import Message
 from penstock.kernel.instant import MICROSECOND, Instant
-from penstock.overlay.client import Client
+from penstock.overlay.client import OverlayClient
 from penstock.sim.host import Host, M
 from penstock.sim.world import World
 from penstock.transport.endpoint import Endpoint
@@ -48,13 +48,13 @@ class _Paced(ABC, Generic[M]):
         self._wait()
 
 
-class Source(_Paced[Client]):
+class Source(_Paced[OverlayClient]):
     """Publishes over the bare network what `make` makes."""
 
     def __init__(
         self,
         world: World[Any],
-        host: Host[Any, Client],
+        host: Host[Any, OverlayClient],
         number: int,
         departures: Iterator[Instant],
         make: Callable[[], Message],
@@ -67,16 +67,16 @@ class Source(_Paced[Client]):
         self._seq = 0
         super().__init__(world, host, departures)
 
-    def _hand_over(self, machine: Client, now: Instant) -> None:
+    def _hand_over(self, machine: OverlayClient, now: Instant) -> None:
         frame = Data(
             pub=self._number,
             epoch=0,
             seq=self._seq,
             send_ts_us=now // MICROSECOND & _STAMP_MASK,
-            prev_delta_100us=0,
+            since_previous_100us=0,
             send_rate_mps=0.0,
-            r_max_code=0,
-            fb_round=0,
+            max_round_trip_code=0,
+            feedback_round=0,
             message=self._make(),
         )
         self._seq += 1

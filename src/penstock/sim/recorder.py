@@ -20,7 +20,7 @@ from penstock.content.index import MatchingIndex
 from penstock.content.message import Message
 from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.machine import Deliver, Record
-from penstock.overlay.facts import Decision
+from penstock.overlay.facts import RoutingDecision
 from penstock.sim.host import Host, Outlets
 from penstock.sim.observer import DropReason as SimDropReason
 from penstock.sim.observer import Observer
@@ -61,9 +61,9 @@ from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet
 from penstock.wire.frames.pub import Pub
-from penstock.wire.frames.range_request import Recall
-from penstock.wire.frames.track_reply import Tracked
-from penstock.wire.frames.track_request import Track
+from penstock.wire.frames.range_request import RangeRequest
+from penstock.wire.frames.track_reply import TrackReply
+from penstock.wire.frames.track_request import TrackRequest
 from penstock.wire.quantise import delta_ns
 
 # Naming a member of an enum costs as much as making a record.
@@ -76,9 +76,9 @@ _DECISIONS: Final = {decision.value: decision for decision in HopDecision}
 _REASONS: Final = {reason.value: reason for reason in DropReason}
 _CONTROL_KINDS: Final[Mapping[type[TransportFrame], ControlKind]] = {
     Digest: ControlKind.DIGEST,
-    Track: ControlKind.TRACK_REQUEST,
-    Tracked: ControlKind.TRACK_REPLY,
-    Recall: ControlKind.RANGE_REQUEST,
+    TrackRequest: ControlKind.TRACK_REQUEST,
+    TrackReply: ControlKind.TRACK_REPLY,
+    RangeRequest: ControlKind.RANGE_REQUEST,
     EchoRequest: ControlKind.ECHO_REQUEST,
     EchoReply: ControlKind.ECHO_REPLY,
     Ack: ControlKind.ACK,
@@ -282,7 +282,7 @@ class Recorder(Observer):
 
     def _on_record(self, host: Host[Any, Any], output: Record) -> None:
         row = output.row
-        if isinstance(row, Decision):
+        if isinstance(row, RoutingDecision):
             self._on_decision(host, row)
         elif isinstance(row, RequestSent):
             self._on_asked(host, row)
@@ -358,7 +358,7 @@ class Recorder(Observer):
         size_bytes = size_message(message)
         self._add(Publication(host.name, 0, None, offered_ns, None, size_bytes, fate, "data"))
 
-    def _on_decision(self, host: Host[Any, Any], decision: Decision) -> None:
+    def _on_decision(self, host: Host[Any, Any], decision: RoutingDecision) -> None:
         frame = decision.frame
         if not isinstance(frame, Data):
             return
@@ -369,7 +369,7 @@ class Recorder(Observer):
                 self._publishers[frame.pub].name,
                 frame.epoch,
                 frame.seq,
-                _DECISIONS[decision.what],
+                _DECISIONS[decision.action],
                 decision.towards,
                 None if decision.reason is None else _REASONS[decision.reason],
                 *(decision.packet_id or (None, None, None)),
@@ -385,7 +385,7 @@ class Recorder(Observer):
         packet: tuple[int | None, int | None, int | None] = (None, None, None)
         message: tuple[str | None, int | None, int | None] = (None, None, None)
         if type(frame) in {Packet, Pub, Notify}:
-            data = frame.parcel.frame
+            data = frame.carried.frame
             traffic_class = "data"
             if isinstance(data, Data) and data.pub in self._publishers:
                 message = (self._publishers[data.pub].name, data.epoch, data.seq)

@@ -368,9 +368,9 @@ class Endpoint(Inbound, Generic[Carried]):
 
     def _on_frame(self, item: object, now: Instant) -> None:
         if type(item) is Data:
-            if item.is_marked:
+            if item.congestion_experienced:
                 # It was not lost, and is kept as its publisher sent it.
-                item = msgspec.structs.replace(item, is_marked=False)
+                item = msgspec.structs.replace(item, congestion_experienced=False)
                 self.on_data(item, now, is_marked=True)
             else:
                 self.on_data(item, now)

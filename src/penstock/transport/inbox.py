@@ -7,7 +7,7 @@ from typing import Final, Generic
 
 from penstock.kernel.instant import Instant
 from penstock.transport.network import Carried, Network
-from penstock.wire.frames.control_routing import to_endpoint
+from penstock.wire.frames.control_routing import endpoint_filter
 
 
 class UnicastInbox(Generic[Carried]):
@@ -28,5 +28,5 @@ class UnicastInbox(Generic[Carried]):
         if not self._is_open:
             self._is_open = True
             self._network.subscribe(
-                next(self._subscription_ids), to_endpoint(self._endpoint_id), now=now
+                next(self._subscription_ids), endpoint_filter(self._endpoint_id), now=now
             )

@@ -19,7 +19,7 @@ from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Output, Port
 from penstock.transport.network import Carried, Network
 from penstock.wire.frames.base import TrafficClass, TransportFrame
-from penstock.wire.frames.control_routing import answering
+from penstock.wire.frames.control_routing import request_filter
 
 # Written with an attribute for each bit, more would not fit one datagram.
 _SETS_MAX: Final = 2
@@ -73,7 +73,7 @@ class RequestsAsMessages(Generic[Carried]):
 
     def _request_filters(self, predicate: Predicate) -> list[Predicate]:
         sets = _minimal_sets(map(self._encoder.filter_bits, predicate.filters))
-        return [answering(sets[i : i + _SETS_MAX]) for i in range(0, len(sets), _SETS_MAX)]
+        return [request_filter(sets[i : i + _SETS_MAX]) for i in range(0, len(sets), _SETS_MAX)]
 
     # What the driver does.
 

@@ -8,7 +8,7 @@ business of whoever receives it.
 
 from typing import Final, TypeAlias
 
-from penstock.wire.codec.codec_table import Table
+from penstock.wire.codec.codec_table import CodecTable
 from penstock.wire.codec.data import fit
 from penstock.wire.codec.overlay import OVERLAY
 from penstock.wire.codec.transport import TRANSPORT
@@ -16,7 +16,7 @@ from penstock.wire.frames.base import OverlayFrame, TransportFrame
 
 Frame: TypeAlias = TransportFrame | OverlayFrame
 
-FRAMES: Final[Table[Frame]] = Table((*TRANSPORT.rows, *OVERLAY.rows))
+FRAMES: Final[CodecTable[Frame]] = CodecTable((*TRANSPORT.rows, *OVERLAY.rows))
 
 encode = FRAMES.encode
 decode = FRAMES.decode

@@ -13,9 +13,9 @@ DATAGRAM_BYTES_MAX: Final = 1_444
 FLOWS_MAX: Final = 16
 FLOW_ID_BITS: Final = 15
 # Flows with these numbers are slowed down; those below are tracked, so that losses are seen.
-CONTROLLED_FROM: Final = 1 << 14
+FIRST_CONTROLLED_FLOW: Final = 1 << 14
 # In RECALL: no flow, but the numbers of messages.
-EVERY_MESSAGE: Final = (1 << FLOW_ID_BITS) - 1
+ALL_MESSAGES: Final = (1 << FLOW_ID_BITS) - 1
 # The most that stands in a REPAIR before its flows: `to` is there, and the original's header.
 REPAIR_HEAD_BYTES: Final = 61
 # Attributes and payload. A message must fit a REPAIR, which has no record to cut, with all the
@@ -27,7 +27,7 @@ BLOOM_BYTES_MAX: Final = 255
 FINGERPRINT_BITS: Final = 20
 FINGERPRINT_BITS_MAX: Final = 64
 DIGEST_FLOWS_MAX: Final = 128
-RECALL_RANGES_MAX: Final = 64
+REQUESTED_RANGES_MAX: Final = 64
 FEEDBACK_FLOWS_MAX: Final = 64
 
 NEIGHBOURS_MAX: Final = 200

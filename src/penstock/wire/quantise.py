@@ -26,7 +26,7 @@ _DELTA_NS: Final = 100 * MICROSECOND
 _HALF: Final = Struct(">e")
 
 # Twelve codes to the octave from 100 µs up: neighbours differ by 6 %, the last is 249 s.
-R_MAX_US: Final = tuple(round(100 * 2 ** (code / 12)) for code in range(256))
+ROUND_TRIP_CODES_US: Final = tuple(round(100 * 2 ** (code / 12)) for code in range(256))
 
 
 def stamp_us(now: Instant, bits: int = STAMP_BITS) -> int:
@@ -49,14 +49,16 @@ def delta_ns(delta_100us: int) -> Duration:
     return delta_100us * _DELTA_NS
 
 
-def r_max_code(duration: Duration) -> int:
+def encode_round_trip(duration: Duration) -> int:
     """The smallest code that is not below `duration`: R_max must never be understated."""
-    return min(bisect_left(R_MAX_US, -(-duration // MICROSECOND)), len(R_MAX_US) - 1)
+    return min(
+        bisect_left(ROUND_TRIP_CODES_US, -(-duration // MICROSECOND)), len(ROUND_TRIP_CODES_US) - 1
+    )
 
 
-def r_max_ns(code: int) -> Duration:
+def decode_round_trip_ns(code: int) -> Duration:
     """The round-trip time that a code stands for."""
-    return R_MAX_US[code] * MICROSECOND
+    return ROUND_TRIP_CODES_US[code] * MICROSECOND
 
 
 def quantise_float16(value: float) -> float:

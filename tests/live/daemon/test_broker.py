@@ -13,12 +13,12 @@ import pytest
 from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.live.daemon.broker import LiveBroker, serve
+from penstock.live.daemon.broker import RunningBroker, serve
 from penstock.live.net.address import port_of, sockaddr_of
 from penstock.live.net.pump import Pump
 from penstock.live.network_config import Agreement
-from penstock.overlay.client import Client
-from penstock.overlay.settings import Settings
+from penstock.overlay.client import OverlayClient
+from penstock.overlay.settings import OverlaySettings
 from penstock.wire.frames.data import Data
 from tests.live.loopback import QUICK, run, until
 from tests.overlay.net import data
@@ -31,7 +31,9 @@ class Bare:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         sock.connect(sockaddr_of(broker))
         self.got: list[int] = []
-        self.client = Client(broker, epoch, network=agreement.network, settings=agreement.overlay)
+        self.client = OverlayClient(
+            broker, epoch, network=agreement.network, settings=agreement.overlay
+        )
         self.pump = Pump(sock, self.client, deliver=self._take)
         self.pump.call(lambda client, now: client.link_up(now=now))
 
@@ -59,7 +61,7 @@ async def bare(broker: str, *, agreement: Agreement = QUICK) -> AsyncIterator[Ba
 
 
 @asynccontextmanager
-async def pair() -> AsyncIterator[tuple[LiveBroker, LiveBroker]]:
+async def pair() -> AsyncIterator[tuple[RunningBroker, RunningBroker]]:
     """Two brokers that know each other and have heard of each other."""
     async with (
         serve("127.0.0.1:0", number=1, agreement=QUICK) as one,
@@ -99,7 +101,7 @@ def test_a_message_crosses_two_brokers() -> None:
             await here.heard()
             await there.heard()
             there.subscribe("x = 1")
-            await until(lambda: one.machine.wanted_by(2))
+            await until(lambda: one.machine.advertised_by(2))
             here.publish(7, x=1)
             here.publish(8, x=2)
             here.publish(9, x=1)
@@ -229,7 +231,7 @@ def test_a_restarted_neighbour_is_heard_over_its_former_self() -> None:
                     await there.heard()
                     await here.heard()
                     there.subscribe("x = 1")
-                    await until(lambda: one.machine.wanted_by(2))
+                    await until(lambda: one.machine.advertised_by(2))
                     here.publish(5, x=1)
                     await until(lambda: there.got)
 
@@ -277,7 +279,7 @@ def test_it_serves_over_ipv6() -> None:
                 assert broker.address.startswith("[::1]:")
                 sock = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
                 sock.connect(sockaddr_of(broker.address))
-                client = Client(port_of(sock.getpeername()), 1, network=QUICK.network)
+                client = OverlayClient(port_of(sock.getpeername()), 1, network=QUICK.network)
                 pump = Pump(sock, client)
                 pump.call(lambda client, now: client.link_up(now=now))
                 await until(lambda: client.is_connected)
@@ -289,4 +291,4 @@ def test_it_serves_over_ipv6() -> None:
 
 
 def test_the_usual_periods_are_the_overlays() -> None:
-    assert Agreement().overlay == Settings(hello_ns=SECOND)
+    assert Agreement().overlay == OverlaySettings(hello_ns=SECOND)

@@ -8,20 +8,20 @@ import socket
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.live.net.address import Address, Sockaddr, parse, port_of, resolve, sockaddr_of
+from penstock.live.net.address import HostPort, Sockaddr, parse, port_of, resolve, sockaddr_of
 from tests.live.loopback import run
 
 
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("udp://127.0.0.1:7400", Address("127.0.0.1", 7400)),
-        ("127.0.0.1:7400", Address("127.0.0.1", 7400)),
-        ("localhost:1", Address("localhost", 1)),
-        ("udp://[::1]:65535", Address("::1", 65535)),
+        ("udp://127.0.0.1:7400", HostPort("127.0.0.1", 7400)),
+        ("127.0.0.1:7400", HostPort("127.0.0.1", 7400)),
+        ("localhost:1", HostPort("localhost", 1)),
+        ("udp://[::1]:65535", HostPort("::1", 65535)),
     ],
 )
-def test_an_address_is_read(text: str, address: Address) -> None:
+def test_an_address_is_read(text: str, address: HostPort) -> None:
     assert parse(text) == address
     assert parse(str(address)) == address
 
@@ -48,7 +48,7 @@ def test_what_is_no_address_is_refused(text: str, complaint: str) -> None:
 
 
 def test_who_listens_may_leave_the_port_open() -> None:
-    assert parse("127.0.0.1:0", lowest_port=0).port == 0
+    assert parse("127.0.0.1:0", port_min=0).port == 0
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,11 @@ def test_a_port_leads_back_to_its_address(address: Sockaddr, port: str) -> None:
 
 
 def test_numbers_and_names_are_resolved() -> None:
-    assert run(resolve(Address("127.0.0.1", 7400))) == (socket.AF_INET, ("127.0.0.1", 7400))
-    family, address = run(resolve(Address("localhost", 7400), family=socket.AF_INET))
+    assert run(resolve(HostPort("127.0.0.1", 7400))) == (socket.AF_INET, ("127.0.0.1", 7400))
+    family, address = run(resolve(HostPort("localhost", 7400), family=socket.AF_INET))
     assert (family, address) == (socket.AF_INET, ("127.0.0.1", 7400))
 
 
 def test_an_unknown_name_is_the_callers_mistake() -> None:
     with pytest.raises(UsageError, match=r"cannot find 'a b': .*: check the address"):
-        run(resolve(Address("a b", 7400)))
+        run(resolve(HostPort("a b", 7400)))

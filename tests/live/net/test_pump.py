@@ -203,7 +203,7 @@ def test_a_flood_leaves_others_their_turn() -> None:
             batches.append(len(probe.heard) - before)
             before = len(probe.heard)
 
-        pump = Pump(mine, probe, after=after)
+        pump = Pump(mine, probe, on_change=after)
         await until(lambda: len(probe.heard) == 200)
         assert max(batches) == 64
         pump.close()

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.live.daemon.broker import serve
-from penstock.live.net.send_backlog import Backlog
+from penstock.live.net.send_backlog import SendBacklog
 from penstock.wire.frames.data import Data
 from tests.live.daemon.test_broker import Bare
 from tests.live.loopback import QUICK, run, until
@@ -29,7 +29,7 @@ class Looking(Bare):
 
     def _take(self, frame: Data) -> None:
         super()._take(frame)
-        self.marked.append(frame.is_marked)
+        self.marked.append(frame.congestion_experienced)
 
 
 def test_what_has_not_left_is_seen() -> None:
@@ -39,14 +39,14 @@ def test_what_has_not_left_is_seen() -> None:
     ):
         other.bind(("127.0.0.1", 0))
         sock.connect(other.getsockname())
-        backlog = Backlog(sock, 0.5)
-        assert backlog.share == 0
+        backlog = SendBacklog(sock, 0.5)
+        assert backlog.fill == 0
         sock.setsockopt(socket.IPPROTO_UDP, _UDP_CORK, 1)
         sock.send(bytes(20_000))
         size_bytes = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
-        assert 20_000 / size_bytes <= backlog.share <= 1
+        assert 20_000 / size_bytes <= backlog.fill <= 1
         sock.setsockopt(socket.IPPROTO_UDP, _UDP_CORK, 0)
-        assert backlog.share == 0
+        assert backlog.fill == 0
 
 
 @pytest.mark.parametrize("share", [0.2, 0.6])
@@ -54,7 +54,7 @@ def test_what_is_sent_while_it_is_fuller_is_marked(
     share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On loopback nothing waits.
-    monkeypatch.setattr(Backlog, "share", share)
+    monkeypatch.setattr(SendBacklog, "fill", share)
 
     async def program() -> None:
         async with serve("127.0.0.1:0", agreement=QUICK, mark_above=0.5) as broker:

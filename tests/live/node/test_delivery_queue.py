@@ -8,17 +8,17 @@ from itertools import chain
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.live.node.delivery_queue import Stream
+from penstock.live.node.delivery_queue import DeliveryQueue
 from tests.live.loopback import run
 
 
-async def rest(stream: Stream[int]) -> list[int]:
+async def rest(stream: DeliveryQueue[int]) -> list[int]:
     return [item async for item in stream]
 
 
 def test_items_come_in_order_and_the_queue_still_after_the_end() -> None:
     async def program() -> list[int]:
-        stream: Stream[int] = Stream(3)
+        stream: DeliveryQueue[int] = DeliveryQueue(3)
         for item in range(3):
             assert stream.put(item)
         stream.close()
@@ -29,7 +29,7 @@ def test_items_come_in_order_and_the_queue_still_after_the_end() -> None:
 
 def test_what_finds_the_queue_full_is_dropped_and_counted() -> None:
     async def program() -> tuple[list[int], int]:
-        stream: Stream[int] = Stream(2)
+        stream: DeliveryQueue[int] = DeliveryQueue(2)
         assert [stream.put(item) for item in range(5)] == [True, True, False, False, False]
         assert len(stream) == 2
         stream.close()
@@ -40,7 +40,7 @@ def test_what_finds_the_queue_full_is_dropped_and_counted() -> None:
 
 def test_who_waits_is_woken_by_an_item_and_by_the_end() -> None:
     async def program() -> list[int]:
-        stream: Stream[int] = Stream(2)
+        stream: DeliveryQueue[int] = DeliveryQueue(2)
         reader = asyncio.create_task(rest(stream))
         for item in range(4):
             await asyncio.sleep(0)
@@ -54,7 +54,7 @@ def test_who_waits_is_woken_by_an_item_and_by_the_end() -> None:
 
 def test_several_readers_share_the_items() -> None:
     async def program() -> list[int]:
-        stream: Stream[int] = Stream(9)
+        stream: DeliveryQueue[int] = DeliveryQueue(9)
         readers = [asyncio.create_task(rest(stream)) for _ in range(3)]
         await asyncio.sleep(0)
         for item in range(9):
@@ -67,7 +67,7 @@ def test_several_readers_share_the_items() -> None:
 
 def test_an_error_comes_after_what_is_queued() -> None:
     async def program() -> None:
-        stream: Stream[int] = Stream(2)
+        stream: DeliveryQueue[int] = DeliveryQueue(2)
         stream.put(1)
         stream.close(KeyError("x"))
         stream.close()
@@ -80,7 +80,7 @@ def test_an_error_comes_after_what_is_queued() -> None:
 
 def test_nothing_comes_after_the_end() -> None:
     async def program() -> tuple[list[int], int]:
-        stream: Stream[int] = Stream(2)
+        stream: DeliveryQueue[int] = DeliveryQueue(2)
         stream.close()
         assert not stream.put(1)
         return await rest(stream), stream.overflow
@@ -90,4 +90,4 @@ def test_nothing_comes_after_the_end() -> None:
 
 def test_a_queue_needs_room() -> None:
     with pytest.raises(UsageError, match="1 item or more"):
-        Stream(0)
+        DeliveryQueue(0)

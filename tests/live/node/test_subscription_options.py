@@ -32,7 +32,7 @@ def test_order_is_turned_off_and_on() -> None:
     assert ordering_of(off, order=True).latch == ConditionalLatch()
     special = constant(5 * MILLISECOND)
     assert ordering_of(special, order=True) == special
-    assert ordering_of(off, order=True, usual=special.latch).latch == special.latch
+    assert ordering_of(off, order=True, previous_latch=special.latch).latch == special.latch
     assert ordering_of(off, order=True, late="drop").late == "drop"
 
 

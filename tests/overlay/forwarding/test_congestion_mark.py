@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from penstock.kernel.instant import SECOND
-from penstock.overlay.forwarding.congestion_mark import mark
+from penstock.overlay.forwarding.congestion_mark import mark_congestion
 from penstock.wire import decode, encode, size_of
 from penstock.wire.frames.base import OverlayFrame, TrafficClass
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.notify import Notify
@@ -20,12 +20,15 @@ from tests.overlay.test_broker import fork
 
 FRAME = data(9, 9, {"x": 1})
 PACKET = Packet(
-    id=PacketId(1, 7, 1), traffic=TrafficClass.DATA, destinations=(3, 4), parcel=Parcel(FRAME)
+    id=PacketId(1, 7, 1),
+    traffic=TrafficClass.DATA,
+    destinations=(3, 4),
+    carried=CarriedFrame(FRAME),
 )
 UNMARKED: list[OverlayFrame] = [
     Hello(broker=1, epoch=1, network=1, heard=True),
-    Pub(traffic=TrafficClass.DATA, parcel=Parcel(FRAME)),
-    Notify(parcel=Parcel(EchoRequest(subscriber=1, pub=2, send_ts_us=3))),
+    Pub(traffic=TrafficClass.DATA, carried=CarriedFrame(FRAME)),
+    Notify(carried=CarriedFrame(EchoRequest(subscriber=1, pub=2, send_ts_us=3))),
 ]
 
 
@@ -40,7 +43,7 @@ def test_it_comes_with_every_copy(codec: bool) -> None:
     for name in ("c", "d"):
         net.subscribe(name, 1, "x = 1")
     net.run()
-    net.inject("1", "2", mark(PACKET))
+    net.inject("1", "2", mark_congestion(PACKET))
     net.run()
     assert handed_over(net) == {"c": True, "d": True}
 
@@ -51,17 +54,19 @@ def test_who_is_not_behind_the_queue_gets_none() -> None:
         net.subscribe(name, 1, "x = 1")
     net.run()
     # Of two copies only one stood in a queue.
-    net.inject("2", "3", mark(msgspec.structs.replace(PACKET, destinations=(3,))))
+    net.inject("2", "3", mark_congestion(msgspec.structs.replace(PACKET, destinations=(3,))))
     net.inject("2", "4", msgspec.structs.replace(PACKET, destinations=(4,)))
     net.run(SECOND)
     assert handed_over(net) == {"c": True, "d": False}
 
 
-@pytest.mark.parametrize("frame", [PACKET, Notify(parcel=Parcel(FRAME))], ids=["PACKET", "NOTIFY"])
+@pytest.mark.parametrize(
+    "frame", [PACKET, Notify(carried=CarriedFrame(FRAME))], ids=["PACKET", "NOTIFY"]
+)
 def test_it_takes_no_room_and_changes_nothing_else(frame: OverlayFrame) -> None:
-    marked = mark(frame)
+    marked = mark_congestion(frame)
     assert marked != frame
-    assert mark(marked) is marked
+    assert mark_congestion(marked) is marked
     assert size_of(marked) == size_of(frame) == len(encode(marked))
     assert decode(encode(marked)) == marked
     differing = [a ^ b for a, b in zip(encode(frame), encode(marked), strict=True) if a != b]
@@ -71,13 +76,13 @@ def test_it_takes_no_room_and_changes_nothing_else(frame: OverlayFrame) -> None:
 
 @pytest.mark.parametrize("frame", UNMARKED, ids=lambda frame: type(frame).__name__)
 def test_other_frames_have_none(frame: OverlayFrame) -> None:
-    assert mark(frame) is frame
+    assert mark_congestion(frame) is frame
 
 
 def test_a_broker_that_knows_no_marks_passes_them_on() -> None:
-    written = bytearray(encode(mark(PACKET)))
+    written = bytearray(encode(mark_congestion(PACKET)))
     # It takes the whole byte for a ttl, and one off.
     written[3] -= 1
     relayed = decode(bytes(written))
     assert isinstance(relayed, Packet)
-    assert (relayed.is_marked, relayed.ttl) == (True, PACKET.ttl - 1)
+    assert (relayed.congestion_experienced, relayed.ttl) == (True, PACKET.ttl - 1)

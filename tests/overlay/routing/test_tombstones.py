@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.overlay.routing.tombstones import Forgotten
-from penstock.overlay.settings import DEFAULTS, Settings
+from penstock.overlay.routing.tombstones import Tombstones
+from penstock.overlay.settings import DEFAULTS, OverlaySettings
 from tests.overlay.net import Net, line
 
 FORGOTTEN_NS = DEFAULTS.expire_ns + 2 * DEFAULTS.compare_ns
@@ -24,13 +24,13 @@ def with_a_fourth(apart_ns: int) -> Net:
     net.client("c", "4")
     net.subscribe("c", 1, "x = 1")
     net.run(5 * SECOND)
-    assert net.brokers["1"].wanted_by(4) != ()
+    assert net.brokers["1"].advertised_by(4) != ()
     return net
 
 
 def is_forgotten(net: Net, broker: int) -> bool:
     return all(
-        node.wanted_by(broker) == ()
+        node.advertised_by(broker) == ()
         and node.sizes()["lsas"] == len(net.brokers)
         and node.sizes()["data_adverts"] == len(net.brokers) - 1
         and node.sizes()["request_adverts"] == len(net.brokers) - 1
@@ -77,19 +77,19 @@ def test_a_broker_that_comes_back_is_heard_whatever_its_numbers(epoch: int) -> N
     net.start("4")
     net.run(2 * SECOND)
     assert net.brokers["1"].reachable == [2, 3, 4]
-    assert net.brokers["1"].wanted_by(4) == net.brokers["4"].advertised() != ()
+    assert net.brokers["1"].advertised_by(4) == net.brokers["4"].advertised() != ()
 
 
 def test_what_was_forgotten_is_within_its_bound_and_goes_in_the_end() -> None:
-    settings = Settings(origins_max=3)
-    forgotten = Forgotten(settings)
+    settings = OverlaySettings(origins_max=3)
+    forgotten = Tombstones(settings)
     for origin in range(1, 6):
         forgotten.add(origin, 7, now=origin)
     assert forgotten.seqs() == {3: 7, 4: 7, 5: 7}
-    assert not forgotten.lets_in(5, 7)
-    assert forgotten.lets_in(5, 8)
-    assert forgotten.lets_in(1, 7)
+    assert not forgotten.allows(5, 7)
+    assert forgotten.allows(5, 8)
+    assert forgotten.allows(1, 7)
     forgotten.expire(now=4 + 3 * settings.expire_ns)
     assert forgotten.seqs() == {5: 7}
-    forgotten.drop(5)
+    forgotten.remove(5)
     assert len(forgotten) == 0

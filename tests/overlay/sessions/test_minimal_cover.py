@@ -10,7 +10,7 @@ from penstock.content.schema import Encoding, Schema
 from penstock.content.syntax import parse
 from penstock.content.tags import Encoder
 from penstock.kernel.seeds import Seeds
-from penstock.overlay.sessions.minimal_cover import Frontier
+from penstock.overlay.sessions.minimal_cover import MinimalCover
 
 FORMS = (
     "a < {}",
@@ -32,7 +32,7 @@ SCHEMA = Schema({"a": Encoding(width=1.0), "c": Encoding(prefixes=(1, 2))})
 def test_it_shows_what_minimal_would(seed: int, schema: Schema | None) -> None:
     rng = Seeds(seed).rng("frontier")
     encoder = Encoder(b"test", schema)
-    frontier = Frontier(encoder)
+    frontier = MinimalCover(encoder)
     there: dict[Filter, None] = {}
     for _ in range(120):
         values = (rng.randrange(10), rng.randrange(3))
@@ -43,7 +43,7 @@ def test_it_shows_what_minimal_would(seed: int, schema: Schema | None) -> None:
         else:
             there[f] = None
             frontier.add(f)
-        shown = frontier.shown()
+        shown = frontier.filters()
         assert all(any(covers(wide, f) for wide in shown) for f in there)
         # Of equivalent filters either may be shown, so they are compared by number and bits.
         twin = minimal(there)

@@ -10,13 +10,13 @@ import pytest
 
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import SECOND
-from penstock.overlay.client import Client
-from penstock.overlay.forwarding.duplicate_filter import Seen
-from penstock.overlay.forwarding.forwarder import Delivery
-from penstock.overlay.routing.advert_database import Adverts
-from penstock.overlay.routing.advertiser import Announcer
-from penstock.overlay.routing.tombstones import Forgotten
-from penstock.overlay.sessions.client_sessions import Clients
+from penstock.overlay.client import OverlayClient
+from penstock.overlay.forwarding.duplicate_filter import DuplicateFilter
+from penstock.overlay.forwarding.forwarder import Forwarder
+from penstock.overlay.routing.advert_database import AdvertDatabase
+from penstock.overlay.routing.advertiser import Advertiser
+from penstock.overlay.routing.tombstones import Tombstones
+from penstock.overlay.sessions.client_sessions import ClientSessions
 from penstock.sim.link import Link
 from penstock.sim.loss import Bernoulli
 from penstock.sim.swarm import Options, SwarmFailed, draw_clean, draw_options, run_swarm
@@ -64,18 +64,18 @@ def test_the_unchanged_network_passes() -> None:
 
 def test_a_broker_that_forwards_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     def twice(forward: Any) -> Any:
-        def mutant(self: Delivery, *arguments: Any) -> None:
+        def mutant(self: Forwarder, *arguments: Any) -> None:
             forward(self, *arguments)
             forward(self, *arguments)
 
         return mutant
 
-    wrap(monkeypatch, Delivery, "_forward", twice)
+    wrap(monkeypatch, Forwarder, "_forward", twice)
     assert blamed(ORDERLY) == {"crossings"}
 
 
 def test_clients_that_are_matched_by_their_bits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def by_bits(self: Clients, message: Any) -> list[str]:
+    def by_bits(self: ClientSessions, message: Any) -> list[str]:
         bits = self._encoder.message_bits(message)
         return [
             port
@@ -87,12 +87,12 @@ def test_clients_that_are_matched_by_their_bits_alone(monkeypatch: pytest.Monkey
             )
         ]
 
-    monkeypatch.setattr(Clients, "wanting", by_bits)
+    monkeypatch.setattr(ClientSessions, "matching", by_bits)
     assert blamed(ORDERLY) == {"exact"}
 
 
 def test_a_broker_that_forgets_an_unsub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Clients, "unsubscribe", lambda *_, **__: None)
+    monkeypatch.setattr(ClientSessions, "unsubscribe", lambda *_, **__: None)
     assert "exact" in blamed(ORDERLY)
 
 
@@ -100,24 +100,24 @@ def test_a_broker_that_forgets_a_sub_which_replaces_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def deaf(subscribe: Any) -> Any:
-        def mutant(self: Clients, port: str, sub: Any, *, now: int) -> None:
+        def mutant(self: ClientSessions, port: str, sub: Any, *, now: int) -> None:
             session = self._sessions.get(port)
             if session is None or sub.subscription not in session.subscriptions:
                 subscribe(self, port, sub, now=now)
 
         return mutant
 
-    wrap(monkeypatch, Clients, "subscribe", deaf)
+    wrap(monkeypatch, ClientSessions, "subscribe", deaf)
     assert "complete" in blamed(ORDERLY)
 
 
 def test_a_table_that_grows_beyond_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    def hoard(self: Seen, packet: Any, destinations: tuple[int, ...]) -> tuple[int, ...]:
+    def hoard(self: DuplicateFilter, packet: Any, destinations: tuple[int, ...]) -> tuple[int, ...]:
         before = self._destinations.get(packet, ())
         self._destinations[packet] = before + destinations
         return tuple(d for d in destinations if d not in before)
 
-    monkeypatch.setattr(Seen, "fresh", hoard)
+    monkeypatch.setattr(DuplicateFilter, "unseen", hoard)
     settings = replace(ORDERLY.settings, seen_max=16)
     assert blamed(replace(ORDERLY, settings=settings)) == {"tables"}
 
@@ -155,32 +155,37 @@ def test_a_link_that_loses_frames_without_a_word(monkeypatch: pytest.MonkeyPatch
 
 def test_a_client_that_hands_up_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     def twice(receive: Any) -> Any:
-        def mutant(self: Client, frame: Any, *, via: str, now: int) -> None:
+        def mutant(self: OverlayClient, frame: Any, *, via: str, now: int) -> None:
             before = len(self._out)
             receive(self, frame, via=via, now=now)
-            if hasattr(frame, "parcel"):
+            if hasattr(frame, "carried"):
                 self._out.extend(list(self._out)[before:])
 
         return mutant
 
-    wrap(monkeypatch, Client, "receive", twice)
+    wrap(monkeypatch, OverlayClient, "receive", twice)
     assert blamed(ORDERLY) == {"once"}
 
 
 def test_a_broker_that_notifies_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     def twice(notify: Any) -> Any:
-        def mutant(self: Delivery, *arguments: Any) -> None:
+        def mutant(self: Forwarder, *arguments: Any) -> None:
             notify(self, *arguments)
             notify(self, *arguments)
 
         return mutant
 
-    wrap(monkeypatch, Delivery, "_notify", twice)
+    wrap(monkeypatch, Forwarder, "_notify", twice)
     assert blamed(ORDERLY) == {"once"}
 
 
 def test_a_broker_that_overlooks_a_destination(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrap(monkeypatch, Adverts, "wanted_by", lambda wanted_by: lambda *a: wanted_by(*a)[:-1])
+    wrap(
+        monkeypatch,
+        AdvertDatabase,
+        "brokers_wanting",
+        lambda wanted_by: lambda *a: wanted_by(*a)[:-1],
+    )
     assert blamed(ORDERLY) == {"complete"}
 
 
@@ -191,13 +196,13 @@ def test_an_encoder_that_gives_filters_a_bit_too_much(monkeypatch: pytest.Monkey
 
 def test_a_broker_that_counts_what_it_does_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
     def boast(pub: Any) -> Any:
-        def mutant(self: Delivery, *arguments: Any) -> None:
+        def mutant(self: Forwarder, *arguments: Any) -> None:
             pub(self, *arguments)
             self._counters["delivered"] += 1
 
         return mutant
 
-    wrap(monkeypatch, Delivery, "_deliver", boast)
+    wrap(monkeypatch, Forwarder, "_deliver", boast)
     assert blamed(ORDERLY) == {"counting"}
 
 
@@ -206,7 +211,7 @@ def test_a_broker_that_never_says_what_is_no_longer_wanted(
 ) -> None:
     wrap(
         monkeypatch,
-        Announcer,
+        Advertiser,
         "_delta",
         lambda delta: lambda self, added=(), *_, **__: delta(self, added),
     )
@@ -214,7 +219,7 @@ def test_a_broker_that_never_says_what_is_no_longer_wanted(
 
 
 def test_a_client_that_says_what_it_wants_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Client, "_say_all", lambda _: None)
+    monkeypatch.setattr(OverlayClient, "_send_all_subscriptions", lambda _: None)
     assert "complete" in blamed(LOSSY)
 
 
@@ -222,5 +227,5 @@ def test_brokers_that_hand_a_dead_one_back_and_forth(monkeypatch: pytest.MonkeyP
     """What the swarm found: neighbours out of step kept brokers that are gone for ever."""
     haunted = replace(LOSSY, ghosts=2, stagger_ns=SECOND // 2)
     run_swarm(haunted.seed, options=haunted)
-    monkeypatch.setattr(Forgotten, "add", lambda *_, **__: None)
+    monkeypatch.setattr(Tombstones, "add", lambda *_, **__: None)
     assert blamed(haunted) == {"agreement"}

@@ -22,11 +22,11 @@ from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import DroppedAtSource, Sent
 from penstock.transport.settings import EndpointSettings, RecordSettings
 from penstock.wire.frames.base import TransportFrame
-from penstock.wire.frames.data import Data, Flow
+from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.frames.echo_reply import EchoReply
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import FlowRequest
-from penstock.wire.limits import CONTROLLED_FROM
+from penstock.wire.limits import FIRST_CONTROLLED_FLOW
 from tests.transport.congestion.test_hostile import HONEST, LIAR, PUBLISHER, feedback, wanted
 from tests.transport.congestion.test_repair_allowance import data
 
@@ -83,7 +83,7 @@ class Scene:
 
 def test_a_message_of_a_flow_of_no_rate_may_be_repaired_now_and_then() -> None:
     repairs = RepairAllowance()
-    stopped = data(Flow(CONTROLLED_FROM, 0.0, 7))
+    stopped = data(FlowTag(FIRST_CONTROLLED_FLOW, 0.0, 7))
     taken = [repairs.try_take(stopped, second * SECOND) for second in range(100)]
     assert 5 <= sum(taken) <= 15
 
@@ -94,7 +94,7 @@ def test_a_mark_counts_once_however_often_its_message_comes(law: str) -> None:
     publisher.offer(a=1)
     (frame,) = publisher.left
     scene.endpoint.subscribe(parse("a = 1"), now=scene.now)
-    frame = msgspec.structs.replace(frame, pub=77, is_marked=True)
+    frame = msgspec.structs.replace(frame, pub=77, congestion_experienced=True)
     for _ in range(20):
         scene.hear(frame)
         scene.to(scene.now + SECOND)
@@ -151,7 +151,7 @@ def test_a_queue_that_is_full_holds_up_nothing_that_is_in_no_flow(policy: str) -
 def test_a_round_trip_of_nothing_does_not_keep_a_publisher_busy() -> None:
     scene = Scene(QUICK)
     scene.offer(a=1)
-    scene.hear(EchoRequest(subscriber=LIAR, pub=PUBLISHER, send_ts_us=1, r_code=0))
+    scene.hear(EchoRequest(subscriber=LIAR, pub=PUBLISHER, send_ts_us=1, round_trip_code=0))
     scene.to(scene.now + 5 * SECOND)
     before = scene.wakes
     scene.to(scene.now + 10 * SECOND)

@@ -34,12 +34,12 @@ from penstock.wire.frames.data import Data
 from penstock.wire.frames.echo_reply import EchoReply
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback, FlowRequest
-from penstock.wire.quantise import r_max_code
+from penstock.wire.quantise import encode_round_trip
 
 ENCODER = Encoder(b"hostile")
 PUBLISHER, HONEST, LIAR = 1, 2, 3
 RATE, QUOTA = 200, 50.0
-R = r_max_code(20 * MILLISECOND)
+R = encode_round_trip(20 * MILLISECOND)
 SETTINGS = replace(DEFAULT, initial_rate_mps=60_000.0, policy="drop-oldest", queue_max=100)
 
 
@@ -54,8 +54,8 @@ def feedback(
         subscriber=by,
         pub=PUBLISHER,
         send_ts_us=7,
-        fb_round=0,
-        r_code=r_code,
+        feedback_round=0,
+        round_trip_code=r_code,
         is_leave=is_leave,
         requests=requests,
     )
@@ -198,7 +198,8 @@ ATTACKS = {
     ),
     "round trips of minutes": Attack(
         lambda _: (
-            EchoRequest(subscriber=LIAR, pub=PUBLISHER, send_ts_us=n, r_code=255) for n in count()
+            EchoRequest(subscriber=LIAR, pub=PUBLISHER, send_ts_us=n, round_trip_code=255)
+            for n in count()
         ),
         "echoes_limited",
     ),
@@ -259,7 +260,7 @@ def test_one_that_forges_many_names_still_gets_few_echoes() -> None:
 def test_round_trips_are_believed_up_to_a_bound() -> None:
     scene = Scene()
     scene.hear(feedback(filters(5_000), by=LIAR, r_code=255))
-    scene.hear(EchoRequest(subscriber=LIAR, pub=PUBLISHER, send_ts_us=0, r_code=255))
+    scene.hear(EchoRequest(subscriber=LIAR, pub=PUBLISHER, send_ts_us=0, round_trip_code=255))
     sender = scene.endpoint.congestion._sender  # type: ignore[union-attr]
     assert sender is not None
     assert sender.rounds.max_round_trip_ns == ROUND_TRIP_MAX_NS

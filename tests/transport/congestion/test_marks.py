@@ -32,7 +32,7 @@ class Marking(Bus):
         self, sender: int, frame: TransportFrame, traffic: TrafficClass, now: Instant
     ) -> None:
         if isinstance(frame, Data) and self._draws.random() < self.share:
-            frame = msgspec.structs.replace(frame, is_marked=True)
+            frame = msgspec.structs.replace(frame, congestion_experienced=True)
         super().carry(sender, frame, traffic, now)
 
 
@@ -54,7 +54,12 @@ def test_it_is_slowed_down_as_if_they_were_lost(law: CongestionSettings) -> None
     assert endpoint.counters["marked"] > 50
     assert endpoint.congestion is not None
     assert [session.loss_events.lost_messages for session in endpoint.congestion.sessions] == [0]
-    said = [flow.is_marked for ack in bus.frames(Ack) if isinstance(ack, Ack) for flow in ack.flows]
+    said = [
+        flow.congestion_experienced
+        for ack in bus.frames(Ack)
+        if isinstance(ack, Ack)
+        for flow in ack.flows
+    ]
     assert any(said) == (law.law == "window")
     assert not all(said) or not said
 
@@ -68,7 +73,7 @@ def test_who_orders_and_recovers_never_sees_them() -> None:
     assert len(bus.receipts[ONE]) > 20
     assert not bus.absences[ONE]
     assert not bus.frames(Request)
-    assert not any(receipt.frame.is_marked for receipt in bus.receipts[ONE])
+    assert not any(receipt.frame.congestion_experienced for receipt in bus.receipts[ONE])
 
 
 def test_without_control_nobody_minds() -> None:

@@ -11,9 +11,9 @@ from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.transport.congestion.repair_allowance import RepairAllowance, Requests
 from penstock.transport.congestion.settings import DEFAULT
 from penstock.transport.recovery import settings as recovery
-from penstock.wire.frames.data import Data, Flow
+from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.frames.repair import Repair
-from penstock.wire.limits import CONTROLLED_FROM
+from penstock.wire.limits import FIRST_CONTROLLED_FLOW
 from tests.transport.congestion.scene import Lossy
 from tests.transport.recovery.bus import Bus
 
@@ -21,10 +21,10 @@ PUBLISHER, ONE, OTHER = 1, 2, 3
 CONTROL = replace(DEFAULT, policy="drop-oldest", queue_max=200)
 
 
-def data(*flows: Flow) -> Data:
+def data(*flows: FlowTag) -> Data:
     return Data(
-        pub=PUBLISHER, epoch=1, seq=1, send_ts_us=0, prev_delta_100us=0, send_rate_mps=1.0,
-        r_max_code=0, fb_round=0,
+        pub=PUBLISHER, epoch=1, seq=1, send_ts_us=0, since_previous_100us=0, send_rate_mps=1.0,
+        max_round_trip_code=0, feedback_round=0,
         message=Message({"a": 1}), flows=flows,
     )  # fmt: skip
 
@@ -53,11 +53,13 @@ def test_who_gets_nothing_may_still_ask() -> None:
 
 def test_a_peers_repairs_have_a_tenth_of_each_flow() -> None:
     repairs = RepairAllowance()
-    slow = data(Flow(CONTROLLED_FROM, 50.0, 7), Flow(CONTROLLED_FROM + 1, 200.0, 7))
+    slow = data(
+        FlowTag(FIRST_CONTROLLED_FLOW, 50.0, 7), FlowTag(FIRST_CONTROLLED_FLOW + 1, 200.0, 7)
+    )
     times = range(0, 10 * SECOND, 10 * MILLISECOND)
     assert sum(repairs.try_take(slow, now) for now in times) == pytest.approx(50, abs=3)
     # A flow that is only tracked limits nothing.
-    assert all(repairs.try_take(data(Flow(3, 0.0, 7)), now) for now in times)
+    assert all(repairs.try_take(data(FlowTag(3, 0.0, 7)), now) for now in times)
 
 
 @pytest.mark.parametrize("digests", [False, True])
@@ -83,4 +85,4 @@ def test_both_together_give_back_what_congestion_loses(digests: bool) -> None:
     assert len(set(sent) - set(bus.got(ONE))) <= 2
     repairs = [frame.original for frame in frames if isinstance(frame, Repair)]
     assert repairs
-    assert all(flow.flow_id < CONTROLLED_FROM for each in repairs for flow in each.flows)
+    assert all(flow.flow_id < FIRST_CONTROLLED_FLOW for each in repairs for flow in each.flows)

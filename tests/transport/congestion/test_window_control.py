@@ -16,7 +16,7 @@ from penstock.wire.frames.ack import Ack, FlowAck
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.feedback import Feedback, FlowRequest
-from penstock.wire.quantise import r_max_code
+from penstock.wire.quantise import encode_round_trip
 from tests.transport.congestion.scene import (
     ONE,
     OTHER,
@@ -192,8 +192,8 @@ class Liar(Bus):
         publisher = self.endpoints[PUBLISHER]
         request = FlowRequest(quota_mps=claim_mps, filter=parse("a = 1").filters[0])
         frame = Feedback(
-            subscriber=99, pub=PUBLISHER, send_ts_us=0, fb_round=0, r_code=r_max_code(1),
-            has_loss=True, requests=(request,),
+            subscriber=99, pub=PUBLISHER, send_ts_us=0, feedback_round=0,
+            round_trip_code=encode_round_trip(1), has_loss=True, requests=(request,),
         )  # fmt: skip
         publisher.receive(frame, via="bus", now=self.now)
         for flow in flows(self):

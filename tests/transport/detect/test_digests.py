@@ -12,8 +12,8 @@ from penstock.transport.recovery import settings as recovery
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.range_request import Recall
-from penstock.wire.limits import EVERY_MESSAGE
+from penstock.wire.frames.range_request import RangeRequest
+from penstock.wire.limits import ALL_MESSAGES
 from tests.transport.recovery.bus import Bus
 
 PUBLISHER, ONE = 1, 2
@@ -31,7 +31,7 @@ def run(
 
     def loses(_sender: int, _receiver: int, frame: TransportFrame) -> bool:
         if isinstance(frame, Digest) and frame.to is None and frame.seq >= lost:
-            seen.add(frame.number)
+            seen.add(frame.digest_seq)
             return len(seen) <= lost_digests
         return isinstance(frame, Data) and frame.seq == lost
 
@@ -45,8 +45,8 @@ def run(
     return bus
 
 
-def recalled_digests(bus: Bus) -> list[Recall]:
-    found = [frame for frame in bus.frames(Recall) if isinstance(frame, Recall)]
+def recalled_digests(bus: Bus) -> list[RangeRequest]:
+    found = [frame for frame in bus.frames(RangeRequest) if isinstance(frame, RangeRequest)]
     return [recall for recall in found if recall.flow_id is None]
 
 
@@ -84,8 +84,8 @@ def test_many_who_begin_to_listen_are_told_of_the_past_together() -> None:
     for number in range(COUNT):
         bus.publish(PUBLISHER, topic=number % 10)
         bus.run(10 * MILLISECOND)
-    asked = [f for f in bus.frames(Recall) if getattr(f, "flow_id", 0) == EVERY_MESSAGE]
-    told = [f for f in bus.frames(Digest) if getattr(f, "is_asked_for", False)]
+    asked = [f for f in bus.frames(RangeRequest) if getattr(f, "flow_id", 0) == ALL_MESSAGES]
+    told = [f for f in bus.frames(Digest) if getattr(f, "is_reply", False)]
     # As many ask as there are, and nearly all for the same.
     assert len(asked) >= len(listeners) // 2
     assert 1 <= len(told) <= len(asked) / 2

@@ -11,13 +11,13 @@ from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.transport.detect.flow_numbers import LEASE_NS, FlowClaim, FlowNumbers
-from penstock.wire.frames.data import Data, Flow
+from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.limits import FLOWS_MAX
 
 ONE, OTHER = FlowClaim(1, 0), FlowClaim(2, 0)
 
 
-def send(flows: FlowNumbers, seq: int, now: int = 0, **attributes: int) -> tuple[Flow, ...]:
+def send(flows: FlowNumbers, seq: int, now: int = 0, **attributes: int) -> tuple[FlowTag, ...]:
     message = Message(attributes)
     numbered = flows.tags_for(message)
     frame = Data(
@@ -25,10 +25,10 @@ def send(flows: FlowNumbers, seq: int, now: int = 0, **attributes: int) -> tuple
         epoch=1,
         seq=seq,
         send_ts_us=0,
-        prev_delta_100us=0,
+        since_previous_100us=0,
         send_rate_mps=0.0,
-        r_max_code=0,
-        fb_round=0,
+        max_round_trip_code=0,
+        feedback_round=0,
         message=message,
         flows=numbered,
     )
@@ -36,7 +36,7 @@ def send(flows: FlowNumbers, seq: int, now: int = 0, **attributes: int) -> tuple
     return numbered
 
 
-def numbers(flows: tuple[Flow, ...]) -> list[tuple[int, int]]:
+def numbers(flows: tuple[FlowTag, ...]) -> list[tuple[int, int]]:
     return [(flow.flow_id, flow.flow_seq) for flow in flows]
 
 

@@ -15,14 +15,14 @@ from penstock.transport.detect.flow_numbers import LEASE_NS
 from penstock.transport.recovery import settings as recovery
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire.frames.base import TransportFrame
-from penstock.wire.frames.data import Data, Flow
+from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.range_request import Recall
+from penstock.wire.frames.range_request import RangeRequest
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-from penstock.wire.frames.track_reply import Tracked
-from penstock.wire.frames.track_request import Track
-from penstock.wire.limits import EVERY_MESSAGE
+from penstock.wire.frames.track_reply import TrackReply
+from penstock.wire.frames.track_request import TrackRequest
+from penstock.wire.limits import ALL_MESSAGES
 from tests.transport.recovery.bus import Bus
 
 PUBLISHER, ONE, OTHER = 1, 2, 3
@@ -54,10 +54,10 @@ def publish(bus: Bus, prices: list[int], *, every_ns: int = 20 * MILLISECOND) ->
         bus.run(every_ns)
 
 
-def recalls(bus: Bus) -> list[Recall]:
+def recalls(bus: Bus) -> list[RangeRequest]:
     """Of numbers of flows."""
-    found = [frame for frame in bus.frames(Recall) if isinstance(frame, Recall)]
-    return [recall for recall in found if recall.flow_id not in (None, EVERY_MESSAGE)]
+    found = [frame for frame in bus.frames(RangeRequest) if isinstance(frame, RangeRequest)]
+    return [recall for recall in found if recall.flow_id not in (None, ALL_MESSAGES)]
 
 
 def test_a_lost_message_of_a_range_is_seen_and_repaired() -> None:
@@ -92,11 +92,11 @@ def test_what_records_tell_is_not_tracked_unless_that_is_asked_for() -> None:
     told = "price in (1, 2) and not exists size or price != 7"
     endpoint = bus.add(ONE, recovery.DEFAULT, interest=told)
     publish(bus, [1, 9] * 10)
-    assert not bus.frames(Track)
+    assert not bus.frames(TrackRequest)
     # A range that is wanted later is told to who was heard before.
     endpoint.subscribe(parse(CHEAP), now=bus.now)
     publish(bus, [1, 9] * 10)
-    assert len(bus.frames(Track)) == 1
+    assert len(bus.frames(TrackRequest)) == 1
     data = bus.frames(Data)[-2]
     assert isinstance(data, Data)
     assert data.flows
@@ -217,7 +217,7 @@ def test_it_is_told_again_for_as_long_as_it_holds() -> None:
     bus = bus_of(ONE)
     publish(bus, [1] * 3)
     bus.run(2 * LEASE_NS)
-    tracks = [frame for frame in bus.frames(Track) if isinstance(frame, Track)]
+    tracks = [frame for frame in bus.frames(TrackRequest) if isinstance(frame, TrackRequest)]
     assert [track.predicate is None for track in tracks] == [False] + [True] * (len(tracks) - 1)
     assert 5 <= len(tracks) <= 8
     bus.publish(PUBLISHER, price=1)
@@ -257,7 +257,7 @@ def test_forged_numbers_cost_little(jump: int) -> None:
 def replace_flows(frame: Data, *, seq: int, flow_seq: int) -> Data:
     import msgspec
 
-    flows = (Flow(frame.flows[0].flow_id, 0.0, flow_seq),)
+    flows = (FlowTag(frame.flows[0].flow_id, 0.0, flow_seq),)
     return msgspec.structs.replace(frame, seq=seq, flows=flows)
 
 
@@ -299,7 +299,7 @@ def _numbered_since(bus: Bus, me: int) -> int:
     """The last message that left before `me` was first told how it is numbered."""
     last = -1
     for _, frame in bus.sent:
-        if isinstance(frame, Tracked) and frame.to == me and frame.flows:
+        if isinstance(frame, TrackReply) and frame.to == me and frame.flows:
             return last
         if isinstance(frame, Data):
             last = frame.seq

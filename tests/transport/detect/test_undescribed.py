@@ -11,17 +11,17 @@ from penstock.transport.recovery import settings as recovery
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.range_request import Recall
-from penstock.wire.frames.track_request import Track
-from penstock.wire.limits import EVERY_MESSAGE
+from penstock.wire.frames.range_request import RangeRequest
+from penstock.wire.frames.track_request import TrackRequest
+from penstock.wire.limits import ALL_MESSAGES
 from tests.transport.recovery.bus import Bus
 
 PUBLISHER, ONE = 1, 2
 
 
-def asked_about(bus: Bus) -> list[Recall]:
-    found = [frame for frame in bus.frames(Recall) if isinstance(frame, Recall)]
-    return [recall for recall in found if recall.flow_id == EVERY_MESSAGE]
+def asked_about(bus: Bus) -> list[RangeRequest]:
+    found = [frame for frame in bus.frames(RangeRequest) if isinstance(frame, RangeRequest)]
+    return [recall for recall in found if recall.flow_id == ALL_MESSAGES]
 
 
 def publish(bus: Bus, count: int, **attributes: int) -> None:
@@ -61,7 +61,7 @@ def test_who_asks_in_vain_asks_again() -> None:
     def loses(_sender: int, _receiver: int, frame: TransportFrame) -> bool:
         if isinstance(frame, Data):
             return 20 <= frame.seq < 80
-        is_first = isinstance(frame, Recall | Digest) and type(frame) not in seen
+        is_first = isinstance(frame, RangeRequest | Digest) and type(frame) not in seen
         seen.add(type(frame))
         return is_first
 
@@ -92,7 +92,7 @@ def test_who_wants_no_digests_does_not_ask() -> None:
     bus.add(ONE, quiet, interest="topic = 1")
     publish(bus, 100, topic=1)
     bus.run(5 * SECOND)
-    assert not bus.frames(Recall)
+    assert not bus.frames(RangeRequest)
 
 
 def test_a_publisher_is_not_made_to_say_much() -> None:
@@ -102,12 +102,12 @@ def test_a_publisher_is_not_made_to_say_much() -> None:
     bus.add(ONE, recovery.DEFAULT, interest="topic = 1")
     publish(bus, 1500, topic=1)
     before = len(bus.frames(Digest))
-    everything = Recall(
+    everything = RangeRequest(
         pub=PUBLISHER,
         epoch=1,
         requester=ONE,
         send_ts_us=0,
-        flow_id=EVERY_MESSAGE,
+        flow_id=ALL_MESSAGES,
         ranges=tuple((first * 0xFFFF, 0xFFFF) for first in range(60)),
     )
     bus.endpoints[PUBLISHER].receive(everything, via="bus", now=bus.now)
@@ -116,13 +116,17 @@ def test_a_publisher_is_not_made_to_say_much() -> None:
 
 
 def test_a_publisher_that_did_not_hear_us_is_told_again() -> None:
-    bus = Bus(loses=lambda _s, _r, frame: isinstance(frame, Track) and len(bus.frames(Track)) < 3)
+    bus = Bus(
+        loses=lambda _s, _r, frame: (
+            isinstance(frame, TrackRequest) and len(bus.frames(TrackRequest)) < 3
+        )
+    )
     bus.add(PUBLISHER, recovery.DEFAULT, record=1)
     bus.add(ONE, recovery.DEFAULT, interest="topic = 0")
     for number in range(400):
         bus.publish(PUBLISHER, topic=number % 10)
         bus.run(10 * MILLISECOND)
-    assert len(bus.frames(Track)) == 3
+    assert len(bus.frames(TrackRequest)) == 3
     assert bus.frames(Digest)
 
 

@@ -14,15 +14,17 @@ from penstock.kernel.seeds import Seeds
 from penstock.transport.publish.record_writer import RecordWriter
 from penstock.transport.record.reader import CarriedEntryReader
 from penstock.transport.settings import RecordSettings
-from penstock.wire.codec.record import SHARES
-from penstock.wire.frames.record import EMPTY_RECORD, FingerprintEntry, Record
+from penstock.wire.codec.record import SHARES_VALUES
+from penstock.wire.frames.record import EMPTY_RECORD, FingerprintEntry, PublicationRecord
 from penstock.wire.quantise import delta_100us
 from tests.content.strategies import messages
 
 ENCODER = Encoder(b"salt")
 
 
-def opened(record: Record, carrier: Message, encoder: Encoder = ENCODER) -> list[FingerprintEntry]:
+def opened(
+    record: PublicationRecord, carrier: Message, encoder: Encoder = ENCODER
+) -> list[FingerprintEntry]:
     """What a receiver reads."""
     found = []
     for i in range(len(record)):
@@ -44,7 +46,9 @@ def test_the_newest_message_comes_first_and_the_oldest_is_forgotten() -> None:
         record = keeper.append(message, i * MILLISECOND)
         before = stream[max(0, i - 3) : i][::-1]
         assert opened(record, message) == [sent(m) for m in before]
-        assert [record.delta_100us(j) for j in range(len(record))] == [10, 20, 30][: len(before)]
+        assert [record.sent_before_100us(j) for j in range(len(record))] == [10, 20, 30][
+            : len(before)
+        ]
 
 
 @given(st.lists(messages(max_attributes=4), max_size=8))
@@ -62,7 +66,7 @@ def test_departures_are_rounded_as_everywhere(stamps: list[Instant]) -> None:
         keeper.append(Message({}), stamp)
     record = keeper.append(Message({}), stamps[-1])
     whole = [stamp // MICROSECOND * MICROSECOND for stamp in stamps]
-    assert [record.delta_100us(i) for i in range(len(record))] == [
+    assert [record.sent_before_100us(i) for i in range(len(record))] == [
         delta_100us(whole[-1] - stamp) for stamp in whole[-2::-1]
     ]
 
@@ -103,7 +107,7 @@ def test_numbers_travel_for_the_attributes_chosen(value: Value, number: float | 
     carrier = Message({"x": 1, "y": 5})
     (entry,) = opened(keeper.append(carrier, SECOND), carrier)
     presence = ENCODER.fingerprint(presence_tag("x"))
-    assert entry.numbers == (() if number is None else ((presence, number),))
+    assert entry.numeric_values == (() if number is None else ((presence, number),))
 
 
 def test_one_name_is_not_taken_for_its_letters() -> None:
@@ -136,7 +140,7 @@ def test_names_and_numbers_that_collide_tell_no_number() -> None:
     keeper.append(Message({one: 1}), 0)
     record = keeper.append(Message({"a": 1}), 0)
     alone, both = opened(record, Message({"a": 1}), encoder)
-    assert (len(alone.numbers), both.numbers) == (1, ())
+    assert (len(alone.numeric_values), both.numeric_values) == (1, ())
 
 
 def test_an_entry_that_would_be_mistaken_is_spelt_out() -> None:
@@ -152,7 +156,7 @@ def test_an_entry_that_would_be_mistaken_is_spelt_out() -> None:
         for name, value in before.attributes.items():
             (own,) = encoder.message_fingerprints(Message({name: value})).values
             if own in theirs and message.attributes[name] != value:
-                assert not record.packed(0)[0] & SHARES
+                assert not record.packed(0)[0] & SHARES_VALUES
                 mistakable += 1
         assert opened(record, message, encoder) == [sent(before, encoder)] * len(record)
         before = message

@@ -21,7 +21,7 @@ from penstock.transport.record.matcher import RecordMatch, RecordMatcher
 from penstock.transport.record.reader import CarriedEntryReader
 from penstock.transport.settings import RecordSettings
 from penstock.wire.frames.data import Data
-from penstock.wire.frames.record import BloomEntry, FingerprintEntry, Record, RecordEntry
+from penstock.wire.frames.record import BloomEntry, FingerprintEntry, PublicationRecord, RecordEntry
 from tests.content.strategies import NAMES, messages, messages_near, predicates
 
 SPACING: Duration = 2 * MILLISECOND
@@ -53,13 +53,13 @@ def frame_of(
         epoch=1,
         seq=len(past),
         send_ts_us=0,
-        prev_delta_100us=20,
+        since_previous_100us=20,
         send_rate_mps=1.0,
-        r_max_code=0,
-        fb_round=0,
+        max_round_trip_code=0,
+        feedback_round=0,
         message=carrier,
         record=record,
-        literal=told is not None and told.bloom is not None,
+        has_bloom_entries=told is not None and told.bloom is not None,
     )
 
 
@@ -150,7 +150,7 @@ def test_any_bytes_are_read_as_one_who_opens_every_entry_would(
         if damaged:
             damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= data.draw(st.integers(1, 255))
         entries[at] = RecordEntry(0, data.draw(st.sampled_from([bytes(damaged), b"", b"\2"])))
-    frame = msgspec.structs.replace(frame, record=Record.of(entries))
+    frame = msgspec.structs.replace(frame, record=PublicationRecord.of(entries))
     interest = RecordMatcher(predicate, encoder)
     revealed = {g.offset: g for g in interest.match_record(frame, 25)}
     questions = [compile_entry_test(f, encoder) for f in predicate.filters]
@@ -257,7 +257,7 @@ def test_malformed_entries_are_counted_and_tell_nothing() -> None:
     encoder = Encoder(b"salt")
     frame = frame_of([], Message({"a": 1}), encoder)
     # One says that it has a map, which is empty; the other is cut short.
-    record = Record.joined([1, 2], [b"\2\0\0", b"\0"])
+    record = PublicationRecord.from_columns([1, 2], [b"\2\0\0", b"\0"])
     frame = msgspec.structs.replace(frame, record=record)
     interest = RecordMatcher(parse("exists a"), encoder)
     assert interest.match_record(frame, 25) == []

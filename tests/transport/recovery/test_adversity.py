@@ -15,9 +15,9 @@ from penstock.wire import size_of
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.range_request import Recall
+from penstock.wire.frames.range_request import RangeRequest
 from penstock.wire.frames.repair import Repair
-from penstock.wire.frames.track_request import Track
+from penstock.wire.frames.track_request import TrackRequest
 from tests.transport.recovery.bus import Bus
 
 PUBLISHER, ONE, STRANGER = 1, 2, 66
@@ -96,7 +96,7 @@ def test_names_that_are_told_while_others_are_on_their_way_are_heard() -> None:
             lost |= {number} if number // 20 % 5 == 0 else set()
         bus.publish(PUBLISHER, topic=number % 10, **({"rare": 1} if is_rare else {}))
         bus.run(10 * MILLISECOND)
-        if began is None and bus.frames(Track):
+        if began is None and bus.frames(TrackRequest):
             # The first names are on their way.
             began = number
             endpoint.subscribe(parse("rare = 1"), now=bus.now)
@@ -111,8 +111,10 @@ def test_a_digest_fits_its_frame_whatever_the_messages_are_like() -> None:
     bus.publish(PUBLISHER, topic=1)
     flows = parse(" or ".join(f"not exists z{i}" for i in range(40)))
     for track in (
-        Track(subscriber=STRANGER, pub=PUBLISHER, token=0, send_ts_us=0, wants_digest=True),
-        Track(subscriber=STRANGER, pub=PUBLISHER, token=1, send_ts_us=0, predicate=flows),
+        TrackRequest(
+            subscriber=STRANGER, pub=PUBLISHER, token=0, send_ts_us=0, is_digest_subscription=True
+        ),
+        TrackRequest(subscriber=STRANGER, pub=PUBLISHER, token=1, send_ts_us=0, predicate=flows),
     ):
         publisher.receive(track, via="bus", now=bus.now)
     for number in range(60):
@@ -137,7 +139,7 @@ def test_a_number_far_ahead_costs_no_more_than_one_near() -> None:
     forged = msgspec.structs.replace(last, seq=last.seq + 2_000_000)
     bus.endpoints[ONE].receive(forged, via="bus", now=bus.now)
     bus.run(30 * SECOND)
-    assert len(bus.frames(Recall)) <= 9
+    assert len(bus.frames(RangeRequest)) <= 9
 
 
 def test_a_recall_of_a_whole_flow_is_answered_in_parts() -> None:
@@ -147,7 +149,7 @@ def test_a_recall_of_a_whole_flow_is_answered_in_parts() -> None:
     for _ in range(500):
         bus.publish(PUBLISHER, price=1)
         bus.run(10 * MILLISECOND)
-    recall = Recall(
+    recall = RangeRequest(
         pub=PUBLISHER,
         epoch=1,
         requester=STRANGER,
@@ -168,10 +170,10 @@ def test_who_never_answers_is_not_told_for_ever() -> None:
         bus.publish(PUBLISHER, price=1)
         bus.run(SECOND)
     bus.run(1_000 * SECOND)
-    assert len(bus.frames(Track)) == 10
+    assert len(bus.frames(TrackRequest)) == 10
     bus.publish(PUBLISHER, price=1)
     bus.run(SECOND)
-    assert len(bus.frames(Track)) > 10
+    assert len(bus.frames(TrackRequest)) > 10
 
 
 def test_a_repair_of_what_was_before_we_heard_anybody_is_not_for_us() -> None:

@@ -33,10 +33,10 @@ def frame(seq: int, *, pub: int = 1, epoch: int = 1, payload: int = 0) -> Data:
         epoch=epoch,
         seq=seq,
         send_ts_us=0,
-        prev_delta_100us=0,
+        since_previous_100us=0,
         send_rate_mps=0.0,
-        r_max_code=0,
-        fb_round=0,
+        max_round_trip_code=0,
+        feedback_round=0,
         message=Message({}, bytes(payload)),
     )
 

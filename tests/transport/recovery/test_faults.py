@@ -108,7 +108,7 @@ def test_if_who_was_named_leaves_before_it_answers_another_does() -> None:
     lose(bus, (ONE, 10))
     publish(bus, 6, every_ns=MILLISECOND)
     request = run_until_asked(bus)
-    assert request.first == PUBLISHER
+    assert request.designated_repairer == PUBLISHER
     bus.remove(PUBLISHER)
     bus.run(10 * SECOND)
     assert delivered(bus, ONE)[1, 10] == 1

@@ -16,11 +16,11 @@ from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.transport.recovery import settings as recovery
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
-from penstock.wire.frames.range_request import Recall
+from penstock.wire.frames.range_request import RangeRequest
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-from penstock.wire.frames.track_request import Track
-from penstock.wire.limits import EVERY_MESSAGE
+from penstock.wire.frames.track_request import TrackRequest
+from penstock.wire.limits import ALL_MESSAGES
 from penstock.wire.quantise import quantise_rate
 from tests.transport.recovery.bus import Bus
 from tests.wire.strategies import digests, recalls, repairs, requests, trackeds, tracks
@@ -59,7 +59,7 @@ def request(seq: int, requester: int = LIAR, first: int | None = PUBLISHER) -> R
         is_unicast=False,
         bloom=1,
         bloom_bytes=32,
-        first=first,
+        designated_repairer=first,
     )
 
 
@@ -69,10 +69,10 @@ def data(seq: int, *, epoch: int = 1, pub: int = PUBLISHER, topic: int = 1, size
         epoch=epoch,
         seq=seq,
         send_ts_us=0,
-        prev_delta_100us=0,
+        since_previous_100us=0,
         send_rate_mps=quantise_rate(1),
-        r_max_code=0,
-        fb_round=0,
+        max_round_trip_code=0,
+        feedback_round=0,
         message=Message({"topic": topic, "forged": True}, b"x" * size),
     )
 
@@ -166,7 +166,7 @@ def test_a_message_too_large_to_be_repaired_is_kept_and_refused_in_silence() -> 
 
 def test_recalls_and_tracks_of_anyone_are_bounded() -> None:
     bus = network()
-    everything = Recall(
+    everything = RangeRequest(
         pub=PUBLISHER, epoch=1, requester=LIAR, send_ts_us=0, flow_id=None,
         ranges=((0, 65_535), (70_000, 65_535)),
     )  # fmt: skip
@@ -174,7 +174,13 @@ def test_recalls_and_tracks_of_anyone_are_bounded() -> None:
         send(
             bus,
             PUBLISHER,
-            Track(subscriber=LIAR, pub=PUBLISHER, token=token, send_ts_us=0, wants_digest=True),
+            TrackRequest(
+                subscriber=LIAR,
+                pub=PUBLISHER,
+                token=token,
+                send_ts_us=0,
+                is_digest_subscription=True,
+            ),
         )
         send(bus, PUBLISHER, everything)
     bus.run(SECOND)
@@ -193,18 +199,18 @@ def test_those_who_never_were_do_not_fill_a_publisher() -> None:
             for i in range(20)
         ]
         for token in (0, 1):
-            frame = Track(
+            frame = TrackRequest(
                 subscriber=1_000 + liar,
                 pub=PUBLISHER,
                 token=token,
                 send_ts_us=0,
-                wants_digest=token == 0,
+                is_digest_subscription=token == 0,
                 predicate=Predicate(filters),
             )
             publisher.receive(frame, via="bus", now=bus.now)
-        everything = Recall(
+        everything = RangeRequest(
             pub=PUBLISHER, epoch=1, requester=1_000 + liar, send_ts_us=0,
-            flow_id=EVERY_MESSAGE, ranges=((0, 65_535),),
+            flow_id=ALL_MESSAGES, ranges=((0, 65_535),),
         )  # fmt: skip
         publisher.receive(everything, via="bus", now=bus.now)
     bus.run(SECOND)

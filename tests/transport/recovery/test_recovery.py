@@ -69,7 +69,7 @@ def test_a_message_with_one_receiver_comes_from_its_publisher_alone() -> None:
     requests = [frame for frame in bus.frames(Request) if isinstance(frame, Request)]
     repairs = [frame for frame in bus.frames(Repair) if isinstance(frame, Repair)]
     assert len(requests) == len(repairs) == 59
-    assert {request.first for request in requests} == {PUBLISHER}
+    assert {request.designated_repairer for request in requests} == {PUBLISHER}
     assert {repair.repairer for repair in repairs} == {PUBLISHER}
     # Once it has turned out that nobody else asks, it is for that one alone.
     assert [repair.to for repair in repairs] == [None] * 23 + [ONE] * 36

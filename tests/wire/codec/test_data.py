@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from penstock.content.message import Message
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.wire import decode, encode, fit, size_of
-from penstock.wire.frames.data import Data, Echo, Flow, FlowDetail, MessageId
-from penstock.wire.frames.record import Record, RecordEntry
+from penstock.wire.frames.data import Data, Echo, FlowAnnouncement, FlowTag, MessageId
+from penstock.wire.frames.record import PublicationRecord, RecordEntry
 from penstock.wire.limits import FRAME_BYTES_MAX, MESSAGE_BYTES_MAX
 
 FRAME = Data(
@@ -18,17 +18,17 @@ FRAME = Data(
     epoch=0x090A,
     seq=0x0B0C0D0E,
     send_ts_us=0x0F1011121314,
-    prev_delta_100us=0x151617,
+    since_previous_100us=0x151617,
     send_rate_mps=440.0,
-    r_max_code=0x18,
-    fb_round=0x19,
+    max_round_trip_code=0x18,
+    feedback_round=0x19,
     message=Message({"a": 1}, b"\xee\xff"),
     flows=(
-        Flow(0x1234, 1.5, 0x56789ABC),
-        Flow(0x0001, 0.0, 2, FlowDetail(0xDEADBEEF, 0xAA55, 2)),
+        FlowTag(0x1234, 1.5, 0x56789ABC),
+        FlowTag(0x0001, 0.0, 2, FlowAnnouncement(0xDEADBEEF, 0xAA55, 2)),
     ),
     echo=Echo(0x2021222324252627, 0x28292A2B, 0x2C2D),
-    record=Record.of([RecordEntry(0x303132, b"xyz"), RecordEntry(0x333435, b"")]),
+    record=PublicationRecord.of([RecordEntry(0x303132, b"xyz"), RecordEntry(0x333435, b"")]),
 )
 
 # 440 = 1.71875 x 2^8: exponent 8 + 15 = 10111, fraction .71875 = 1011100000.
@@ -55,20 +55,20 @@ def test_the_bytes_are_those_of_the_specification() -> None:
 @pytest.mark.spec("§3.0")
 def test_an_empty_message_has_a_header_of_32_bytes() -> None:
     plain = msgspec.structs.replace(
-        FRAME, message=Message({}), flows=(), echo=None, record=Record.of([])
+        FRAME, message=Message({}), flows=(), echo=None, record=PublicationRecord.of([])
     )
     # Then the two bytes that say how long the attributes are, and an empty map.
     assert encode(plain) == GOLDEN[:2] + b"\0" + GOLDEN[3:30] + b"\0\0" + b"\0\1\x80"
 
 
 def test_literal_records_are_flagged() -> None:
-    literal = msgspec.structs.replace(FRAME, literal=True)
+    literal = msgspec.structs.replace(FRAME, has_bloom_entries=True)
     assert encode(literal)[2] == 3
     assert decode(encode(literal)) == literal
 
 
 def test_a_mark_is_a_flag() -> None:
-    marked = msgspec.structs.replace(FRAME, is_marked=True)
+    marked = msgspec.structs.replace(FRAME, congestion_experienced=True)
     assert encode(marked)[2] == 5
     assert decode(encode(marked)) == marked
 
@@ -103,7 +103,7 @@ def test_rates_that_are_none_are_refused(offset: int, half: float) -> None:
 
 
 def test_seventeen_flows_are_refused() -> None:
-    flows = tuple(Flow(i, 1.0, i) for i in range(17))
+    flows = tuple(FlowTag(i, 1.0, i) for i in range(17))
     with pytest.raises(UsageError, match="at most 16 flows"):
         encode(msgspec.structs.replace(FRAME, flows=flows))
     with pytest.raises(PeerError, match="17 flows"):
@@ -155,7 +155,7 @@ def test_more_attributes_than_a_length_can_say_are_refused() -> None:
 def test_the_record_is_cut_oldest_first(sizes: list[int], payload: int) -> None:
     entries = [RecordEntry(i, bytes([i]) * size) for i, size in enumerate(sizes)]
     frame = msgspec.structs.replace(
-        FRAME, flows=(), message=Message({}, bytes(payload)), record=Record.of(entries)
+        FRAME, flows=(), message=Message({}, bytes(payload)), record=PublicationRecord.of(entries)
     )
     cut = fit(frame)
     kept = list(cut.record)
@@ -167,7 +167,7 @@ def test_the_record_is_cut_oldest_first(sizes: list[int], payload: int) -> None:
 
 
 def test_the_largest_message_leaves_room_for_a_repair() -> None:
-    flows = tuple(Flow(i, 1.0, i) for i in range(16))
+    flows = tuple(FlowTag(i, 1.0, i) for i in range(16))
     largest = _with_payload(MESSAGE_BYTES_MAX - 4)
     for matched in ((), flows):
         frame = msgspec.structs.replace(largest, flows=matched)
@@ -180,7 +180,9 @@ def test_the_largest_message_leaves_room_for_a_repair() -> None:
 
 def test_details_that_leave_no_room_for_a_repair_are_refused() -> None:
     largest = _with_payload(MESSAGE_BYTES_MAX - 4)
-    just, over = [Flow(1, 1.0, 2, FlowDetail(3, 4, 16 * 8 - 13 + excess)) for excess in (0, 1)]
+    just, over = [
+        FlowTag(1, 1.0, 2, FlowAnnouncement(3, 4, 16 * 8 - 13 + excess)) for excess in (0, 1)
+    ]
     frame = msgspec.structs.replace(largest, flows=(just,))
     assert fit(frame) == frame
     with pytest.raises(UsageError, match=r"^129 bytes of flows .* leave their details"):

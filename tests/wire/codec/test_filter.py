@@ -21,14 +21,14 @@ from tests.content.strategies import filters, predicates
 def test_a_predicate_round_trips(predicate: Predicate) -> None:
     reader = Reader(write_predicate(predicate), 0)
     assert read_predicate(reader) == predicate
-    reader.end()
+    reader.expect_end()
 
 
 @given(filters())
 def test_a_filter_round_trips(condition: Filter) -> None:
     reader = Reader(write_filter(condition), 0)
     assert read_filter(reader) == condition
-    reader.end()
+    reader.expect_end()
 
 
 def test_equal_predicates_are_written_equally() -> None:

@@ -10,7 +10,7 @@ from penstock.wire import Frame, decode, encode, size_of
 from penstock.wire.codec.packet import size_destinations
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.lsa import Lsa, Neighbour
@@ -26,10 +26,10 @@ DATA = Data(
     epoch=2,
     seq=3,
     send_ts_us=4,
-    prev_delta_100us=5,
+    since_previous_100us=5,
     send_rate_mps=6.0,
-    r_max_code=7,
-    fb_round=8,
+    max_round_trip_code=7,
+    feedback_round=8,
     message=Message({"a": 1}),
 )
 INNER = encode(DATA)
@@ -42,7 +42,7 @@ def packet(*destinations: int) -> Packet:
         id=IDENTITY,
         traffic=TrafficClass.REQUEST,
         destinations=destinations,
-        parcel=Parcel(DATA),
+        carried=CarriedFrame(DATA),
         ttl=9,
     )
 
@@ -87,7 +87,10 @@ GOLDEN: list[tuple[Frame, str]] = [
         "0143 01 00000001 00000009 01 00000004 00000005",
     ),
     (packet(7), PACKET_HEAD + "01 00000007" + INNER.hex()),
-    (packet(7).marked(), PACKET_HEAD.replace(" 09 ", " 89 ") + "01 00000007" + INNER.hex()),
+    (
+        packet(7).with_congestion_mark(),
+        PACKET_HEAD.replace(" 09 ", " 89 ") + "01 00000007" + INNER.hex(),
+    ),
     (packet(3, 70_000), PACKET_HEAD + "02 00000003 00011170" + INNER.hex()),
     # Brokers 9, 10 and 17: base 8, bits 1, 2 and 9.
     (packet(9, 10, 17), PACKET_HEAD + "82 00000008 0206" + INNER.hex()),
@@ -100,8 +103,8 @@ GOLDEN: list[tuple[Frame, str]] = [
         "0150 00000005 00 01 01 02 01 61 11 01",
     ),
     (Unsub(subscription=5), "0151 00000005"),
-    (Pub(traffic=TrafficClass.DATA, parcel=Parcel(DATA)), "0152 00" + INNER.hex()),
-    (Notify(parcel=Parcel(DATA)), "0153" + INNER.hex()),
+    (Pub(traffic=TrafficClass.DATA, carried=CarriedFrame(DATA)), "0152 00" + INNER.hex()),
+    (Notify(carried=CarriedFrame(DATA)), "0153" + INNER.hex()),
 ]
 IDS = [f"{type(frame).__name__}-{i}" for i, (frame, _) in enumerate(GOLDEN)]
 
@@ -124,8 +127,8 @@ def test_truncated_frames_are_refused(frame: Frame, written: str) -> None:
 
 @pytest.mark.parametrize(
     ("frame", "written"),
-    [row for row in GOLDEN if not hasattr(row[0], "parcel")],
-    ids=[name for name, row in zip(IDS, GOLDEN, strict=True) if not hasattr(row[0], "parcel")],
+    [row for row in GOLDEN if not hasattr(row[0], "carried")],
+    ids=[name for name, row in zip(IDS, GOLDEN, strict=True) if not hasattr(row[0], "carried")],
 )
 def test_trailing_bytes_are_refused(frame: Frame, written: str) -> None:
     with pytest.raises(PeerError, match="bytes left: 1"):
@@ -200,21 +203,21 @@ def test_an_error_names_the_frame_and_the_one_it_carries() -> None:
 
 
 def test_a_parcel_is_written_once() -> None:
-    parcel = Parcel(DATA)
-    notices = [Notify(parcel=parcel), Pub(traffic=TrafficClass.DATA, parcel=parcel)]
+    parcel = CarriedFrame(DATA)
+    notices = [Notify(carried=parcel), Pub(traffic=TrafficClass.DATA, carried=parcel)]
     assert [size_of(notice) for notice in notices] == [len(INNER) + 2, len(INNER) + 3]
-    assert (parcel.size_bytes, parcel.written) == (len(INNER), None)
+    assert (parcel.size_bytes, parcel.encoded) == (len(INNER), None)
     encode(notices[0])
-    assert (parcel.size_bytes, parcel.written) == (len(INNER), INNER)
+    assert (parcel.size_bytes, parcel.encoded) == (len(INNER), INNER)
     assert encode(notices[1]).endswith(INNER)
 
 
 def test_a_relay_writes_back_the_bytes_it_read() -> None:
     again = decode(encode(packet(7)))
     assert isinstance(again, Packet)
-    assert again.parcel.written == INNER
-    assert again.parcel == Parcel(DATA)
-    assert hash(again.parcel) == hash(Parcel(DATA))
+    assert again.carried.encoded == INNER
+    assert again.carried == CarriedFrame(DATA)
+    assert hash(again.carried) == hash(CarriedFrame(DATA))
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.kernel.seeds import Seeds
 from penstock.wire.codec.record import (
-    ALIKE,
-    SHARES,
-    Draft,
+    SAME_NAMES,
+    SHARES_VALUES,
     EntryCodec,
+    EntryDraft,
     pack_bloom,
     read_value,
     read_values,
@@ -32,10 +32,10 @@ def test_an_entry_round_trips(width_bits: int, data: st.DataObject) -> None:
     entry = data.draw(entries(width_bits, carrier))
     codec = EntryCodec(*carrier, width_bits)
     for is_spelt_out in (False, True):
-        packed = codec.pack(entry, is_spelt_out=is_spelt_out)
+        packed = codec.pack(entry, is_standalone=is_spelt_out)
         assert packed
         assert codec.unpack(packed) == entry
-        assert not packed[0] & SHARES or not is_spelt_out
+        assert not packed[0] & SHARES_VALUES or not is_spelt_out
 
 
 @given(st.sampled_from(WIDTHS), st.data())
@@ -47,21 +47,21 @@ def test_values_can_be_read_without_the_rest(width_bits: int, data: st.DataObjec
     told = read_values(packed, places, width_bits)
     shared = [value for place, value in enumerate(carrier.values) if told.bitmap >> place & 1]
     assert shared == [value for value in carrier.values if value in entry.values]
-    assert told.fresh == tuple(v for v in entry.values if v not in carrier.values)
-    for from_end, value in enumerate(reversed(told.fresh), 1):
+    assert told.unshared == tuple(v for v in entry.values if v not in carrier.values)
+    for from_end, value in enumerate(reversed(told.unshared), 1):
         assert read_value(packed, places, from_end, width_bits) == value
-    assert read_value(packed, places, len(told.fresh) + 1, width_bits) is None
-    if packed[0] & ALIKE:
-        assert codec.numbers_of(packed) == entry.numbers
+    assert read_value(packed, places, len(told.unshared) + 1, width_bits) is None
+    if packed[0] & SAME_NAMES:
+        assert codec.numeric_values_of(packed) == entry.numeric_values
 
 
 @given(st.data())
 def test_a_draft_packs_for_one_carrier_after_another(data: st.DataObject) -> None:
     entry = data.draw(entries(20, data.draw(carriers(20))))
-    draft = Draft(entry)
+    draft = EntryDraft(entry)
     for _ in range(4):
         codec = EntryCodec(*data.draw(st.sampled_from([CARRIER, Carried(entry.presence, (7, 7))])))
-        assert draft.pack(codec, draft.members & codec.carried) == codec.pack(entry)
+        assert draft.pack(codec, draft.value_set & codec.value_set) == codec.pack(entry)
 
 
 def test_the_bits_are_those_of_the_picture() -> None:
@@ -185,7 +185,7 @@ def test_any_bytes_are_refused_or_packed_again_as_they_were() -> None:
         except PeerError:
             continue
         assert entry is not None
-        assert data in (codec.pack(entry), codec.pack(entry, is_spelt_out=True))
+        assert data in (codec.pack(entry), codec.pack(entry, is_standalone=True))
         accepted += 1
     assert accepted > 1000
 

@@ -11,18 +11,18 @@ from penstock.kernel.errors import PeerError, UsageError
 from penstock.wire import Frame, decode, encode, fit, size_of
 from penstock.wire.codec.record import EntryCodec
 from penstock.wire.frames.ack import Ack, FlowAck
-from penstock.wire.frames.control_routing import digests_of, request_bits, unicast
-from penstock.wire.frames.data import Data, Flow, FlowDetail, MessageId
+from penstock.wire.frames.control_routing import digest_message, endpoint_message, request_message
+from penstock.wire.frames.data import Data, FlowAnnouncement, FlowTag, MessageId
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.echo_reply import EchoReply
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback, FlowRequest
-from penstock.wire.frames.range_request import Recall
-from penstock.wire.frames.record import FingerprintEntry, Record, RecordEntry
+from penstock.wire.frames.range_request import RangeRequest
+from penstock.wire.frames.record import FingerprintEntry, PublicationRecord, RecordEntry
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-from penstock.wire.frames.track_reply import Tracked
-from penstock.wire.frames.track_request import Track
+from penstock.wire.frames.track_reply import TrackReply
+from penstock.wire.frames.track_request import TrackRequest
 from penstock.wire.limits import FRAME_BYTES_MAX, MESSAGE_BYTES_MAX
 
 REQUEST = Request(
@@ -43,14 +43,14 @@ ORIGINAL = Data(
     epoch=0x090A,
     seq=0x0B0C0D0E,
     send_ts_us=0x0F1011121314,
-    prev_delta_100us=0x151617,
+    since_previous_100us=0x151617,
     send_rate_mps=440.0,
-    r_max_code=0x18,
-    fb_round=0x19,
+    max_round_trip_code=0x18,
+    feedback_round=0x19,
     message=Message({"a": 1}),
     flows=(
-        Flow(0x1234, 1.5, 0x56789ABC),
-        Flow(0x0001, 0.0, 2, FlowDetail(0xDEADBEEF, 0xAA55, 2)),
+        FlowTag(0x1234, 1.5, 0x56789ABC),
+        FlowTag(0x0001, 0.0, 2, FlowAnnouncement(0xDEADBEEF, 0xAA55, 2)),
     ),
 )
 REPAIR = Repair(
@@ -64,35 +64,35 @@ REPAIR = Repair(
 DIGEST = Digest(
     pub=0x0102030405060708,
     epoch=0x090A,
-    number=0x41424344,
+    digest_seq=0x41424344,
     seq=0x0B0C0D0E,
     send_ts_us=0x191A1B1C1D1E,
-    departed_100us=0x212223,
+    sent_before_100us=0x212223,
     base=b"base",
-    record=Record.of([RecordEntry(0x303132, b"xyz"), RecordEntry(0x333435, b"")]),
+    record=PublicationRecord.of([RecordEntry(0x303132, b"xyz"), RecordEntry(0x333435, b"")]),
     flows=((0x0001, 0x51525354), (0x7FFF, 0)),
     to=0x1112131415161718,
-    repeats=True,
+    covers_previous=True,
 )
-TRACK = Track(
+TRACK = TrackRequest(
     subscriber=0x1112131415161718,
     pub=0x0102030405060708,
     token=0x6162,
     send_ts_us=0x1B1C1D1E,
-    wants_digest=True,
+    is_digest_subscription=True,
     predicate=Predicate([Filter([Constraint("a", Op.LT, 1)])]),
 )
-TRACKED = Tracked(
+TRACKED = TrackReply(
     to=0x1112131415161718,
     pub=0x0102030405060708,
     epoch=0x090A,
     token=0x6162,
     echo_ts_us=0x1B1C1D1E,
     hold_100us=0x3940,
-    sharers=0x7172,
+    group_size=0x7172,
     flows=((0x1234, 0x56789ABC), None),
 )
-RECALL = Recall(
+RECALL = RangeRequest(
     pub=0x0102030405060708,
     epoch=0x090A,
     requester=0x1112131415161718,
@@ -141,12 +141,14 @@ GOLDEN: list[tuple[Frame, str]] = [
         + "62617365 03 00 303132 333435 78797a",
     ),
     (
-        msgspec.structs.replace(DIGEST, base=b"", record=Record.of([]), flows=(), to=None),
+        msgspec.structs.replace(
+            DIGEST, base=b"", record=PublicationRecord.of([]), flows=(), to=None
+        ),
         "0102 02" + DIGEST_HEAD + "00 00 00" + DIGEST_TIMES,
     ),
     (TRACK, "0109 05" + TRACK_HEAD + "01 01 04 01 61 11 01"),
     (
-        msgspec.structs.replace(TRACK, wants_digest=False, is_end=True, predicate=None),
+        msgspec.structs.replace(TRACK, is_digest_subscription=False, is_end=True, predicate=None),
         "0109 02" + TRACK_HEAD,
     ),
     # Not the same as none: it asks for a flow that nothing matches.
@@ -157,7 +159,7 @@ GOLDEN: list[tuple[Frame, str]] = [
         "010a" + TRACKED_HEAD + "01 7172 01 8000 00000000",
     ),
     (
-        msgspec.structs.replace(TRACKED, is_known=False, sharers=0, flows=()),
+        msgspec.structs.replace(TRACKED, token_is_known=False, group_size=0, flows=()),
         "010a" + TRACKED_HEAD + "00 0000 00",
     ),
     (
@@ -173,8 +175,8 @@ FEEDBACK = Feedback(
     subscriber=0x1112131415161718,
     pub=0x0102030405060708,
     send_ts_us=0x1B1C1D1E,
-    fb_round=0x19,
-    r_code=0x18,
+    feedback_round=0x19,
+    round_trip_code=0x18,
     has_loss=True,
     requests=(
         FlowRequest(quota_mps=1.5, flow_id=0x1234),
@@ -190,11 +192,13 @@ GOLDEN += [
         "0000 0000 00 01 01 04 01 61 11 01  0000 4000 02 aa55",
     ),
     (
-        msgspec.structs.replace(FEEDBACK, r_code=None, has_loss=False, is_leave=True, requests=()),
+        msgspec.structs.replace(
+            FEEDBACK, round_trip_code=None, has_loss=False, is_leave=True, requests=()
+        ),
         "0105 04" + FEEDBACK_HEAD + "00 00",
     ),
     (
-        EchoRequest(subscriber=1, pub=2, send_ts_us=3, r_code=4),
+        EchoRequest(subscriber=1, pub=2, send_ts_us=3, round_trip_code=4),
         "0106 0000000000000001 0000000000000002 00000003 01 04",
     ),
     (
@@ -210,7 +214,10 @@ GOLDEN += [
             subscriber=1,
             pub=2,
             epoch=3,
-            flows=(FlowAck(0x1234, 0x56789ABC, 0x80000001), FlowAck(1, 2, 0, is_marked=True)),
+            flows=(
+                FlowAck(0x1234, 0x56789ABC, 0x80000001),
+                FlowAck(1, 2, 0, congestion_experienced=True),
+            ),
         ),
         "0108 0000000000000001 0000000000000002 0003 02"
         "1234 56789abc 80000001 8001 00000002 00000000",
@@ -339,7 +346,7 @@ def test_malformed_frames_are_refused(data: str) -> None:
 
 def test_a_request_names_the_message_and_is_routed_by_its_bits() -> None:
     assert REQUEST.id == MessageId(0x0102030405060708, 0x090A, 0x0B0C0D0E)
-    assert REQUEST.message == request_bits(0x8001)
+    assert REQUEST.message == request_message(0x8001)
 
 
 def test_a_request_of_many_bits_is_written_whole_and_its_message_is_folded() -> None:
@@ -350,16 +357,16 @@ def test_a_request_of_many_bits_is_written_whole_and_its_message_is_folded() -> 
 
 def test_frames_are_for_one_or_for_all_who_want_them() -> None:
     one = 0x1112131415161718
-    assert REPAIR.message == DIGEST.message == TRACKED.message == unicast(one)
+    assert REPAIR.message == DIGEST.message == TRACKED.message == endpoint_message(one)
     assert msgspec.structs.replace(REPAIR, to=None).message == ORIGINAL.message
-    assert msgspec.structs.replace(DIGEST, to=None).message == digests_of(DIGEST.pub)
-    assert TRACK.message == RECALL.message == unicast(0x0102030405060708)
-    assert msgspec.structs.replace(REPAIR, to=0).message == unicast(0)
+    assert msgspec.structs.replace(DIGEST, to=None).message == digest_message(DIGEST.pub)
+    assert TRACK.message == RECALL.message == endpoint_message(0x0102030405060708)
+    assert msgspec.structs.replace(REPAIR, to=0).message == endpoint_message(0)
 
 
 @pytest.mark.parametrize("to", [None, 2**64 - 1])
 def test_whatever_leaves_as_data_can_be_repaired(to: int | None) -> None:
-    flows = tuple(Flow(i, 1.0, i) for i in range(16))
+    flows = tuple(FlowTag(i, 1.0, i) for i in range(16))
     message = Message({"a": 1}, bytes(MESSAGE_BYTES_MAX - 4))
     sent = fit(msgspec.structs.replace(ORIGINAL, message=message, flows=flows))
     repair = msgspec.structs.replace(REPAIR, original=sent, to=to)
@@ -394,7 +401,7 @@ def test_a_digest_is_opened_from_its_base() -> None:
     digest = msgspec.structs.replace(
         DIGEST,
         base=alone.pack(newest),
-        record=Record.joined([1, 2], [codec.pack(entry) for entry in before]),
+        record=PublicationRecord.from_columns([1, 2], [codec.pack(entry) for entry in before]),
     )
     again = decode(encode(digest))
     assert isinstance(again, Digest)
@@ -410,7 +417,7 @@ def test_a_digest_of_a_message_without_attributes_has_a_base() -> None:
 
 
 def test_a_digest_may_describe_nothing() -> None:
-    silent = msgspec.structs.replace(DIGEST, base=b"", record=Record.of([]))
+    silent = msgspec.structs.replace(DIGEST, base=b"", record=PublicationRecord.of([]))
     assert silent.count == 0
     assert decode(encode(silent)) == silent
 
@@ -419,7 +426,7 @@ def test_the_largest_of_each_kind_fit_a_frame() -> None:
     top = 2**64 - 1
     flows = tuple((flow_id, 2**32 - 1) for flow_id in range(128))
     full = msgspec.structs.replace(
-        DIGEST, base=bytes(255), record=Record.of([]), flows=flows, to=top
+        DIGEST, base=bytes(255), record=PublicationRecord.of([]), flows=flows, to=top
     )
     # Room for an entry of 255 bytes and its departure is left beside that.
     assert size_of(full) == FRAME_BYTES_MAX - 336

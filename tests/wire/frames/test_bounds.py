@@ -11,21 +11,21 @@ from penstock.kernel.errors import UsageError
 from penstock.wire import encode, size_of
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
-from penstock.wire.frames.carried_frame import Parcel
-from penstock.wire.frames.data import Echo, Flow, FlowDetail
+from penstock.wire.frames.carried_frame import CarriedFrame
+from penstock.wire.frames.data import Echo, FlowAnnouncement, FlowTag
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.lsa import Lsa, Neighbour
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.frames.pub import Pub
-from penstock.wire.frames.range_request import Recall
-from penstock.wire.frames.record import BloomEntry, FingerprintEntry, Record, RecordEntry
+from penstock.wire.frames.range_request import RangeRequest
+from penstock.wire.frames.record import BloomEntry, FingerprintEntry, PublicationRecord, RecordEntry
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
 from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.summary import Database, Summary, SummaryRow
-from penstock.wire.frames.track_reply import Tracked
-from penstock.wire.frames.track_request import Track
+from penstock.wire.frames.track_reply import TrackReply
+from penstock.wire.frames.track_request import TrackRequest
 from penstock.wire.frames.unsub import Unsub
 from tests.wire.codec.test_overlay import DATA
 
@@ -39,13 +39,13 @@ from tests.wire.codec.test_overlay import DATA
         ("seq", 2**32),
         ("seq", -1),
         ("send_ts_us", 2**48),
-        ("prev_delta_100us", 2**24),
+        ("since_previous_100us", 2**24),
         ("send_rate_mps", 0.1),
         ("send_rate_mps", float("nan")),
         ("send_rate_mps", 1e9),
-        ("r_max_code", 256),
-        ("fb_round", 256),
-        ("literal", 2),
+        ("max_round_trip_code", 256),
+        ("feedback_round", 256),
+        ("has_bloom_entries", 2),
     ],
 )
 def test_data_with_a_field_out_of_range_is_neither_measured_nor_written(
@@ -62,7 +62,7 @@ def _packet(**changed: Any) -> Packet:
         "id": PacketId(1, 2, 3),
         "traffic": TrafficClass.DATA,
         "destinations": (1,),
-        "parcel": Parcel(DATA),
+        "carried": CarriedFrame(DATA),
     }
     return Packet(**{**fields, **changed})
 
@@ -119,20 +119,20 @@ def _digest(**changed: Any) -> Digest:
     fields: dict[str, Any] = {
         "pub": 1,
         "epoch": 1,
-        "number": 1,
+        "digest_seq": 1,
         "seq": 1,
         "send_ts_us": 1,
-        "departed_100us": 1,
+        "sent_before_100us": 1,
     }
     return Digest(**{**fields, **changed})
 
 
-def _track(**changed: Any) -> Track:
+def _track(**changed: Any) -> TrackRequest:
     fields: dict[str, Any] = {"subscriber": 1, "pub": 2, "token": 3, "send_ts_us": 4}
-    return Track(**{**fields, **changed})
+    return TrackRequest(**{**fields, **changed})
 
 
-def _tracked(**changed: Any) -> Tracked:
+def _tracked(**changed: Any) -> TrackReply:
     fields: dict[str, Any] = {
         "to": 1,
         "pub": 2,
@@ -142,10 +142,10 @@ def _tracked(**changed: Any) -> Tracked:
         "hold_100us": 5,
         "flows": ((6, 7),),
     }
-    return Tracked(**{**fields, **changed})
+    return TrackReply(**{**fields, **changed})
 
 
-def _recall(**changed: Any) -> Recall:
+def _recall(**changed: Any) -> RangeRequest:
     fields: dict[str, Any] = {
         "pub": 1,
         "epoch": 1,
@@ -154,24 +154,24 @@ def _recall(**changed: Any) -> Recall:
         "flow_id": None,
         "ranges": ((1, 1),),
     }
-    return Recall(**{**fields, **changed})
+    return RangeRequest(**{**fields, **changed})
 
 
 IMPOSSIBLE: dict[str, Callable[[], object]] = {
-    "flow id of 16 bits": lambda: Flow(2**15, 1.0, 1),
-    "flow_seq of 33 bits": lambda: Flow(1, 1.0, 2**32),
-    "quota not quantised": lambda: Flow(1, 0.1, 1),
-    "clr of 33 bits": lambda: FlowDetail(2**32, 1, 1),
-    "encoding wider than said": lambda: FlowDetail(1, 2**16, 2),
-    "encoding of no bytes": lambda: FlowDetail(1, 0, 0),
-    "encoding of 256 bytes": lambda: FlowDetail(1, 0, 256),
+    "flow id of 16 bits": lambda: FlowTag(2**15, 1.0, 1),
+    "flow_seq of 33 bits": lambda: FlowTag(1, 1.0, 2**32),
+    "quota not quantised": lambda: FlowTag(1, 0.1, 1),
+    "clr of 33 bits": lambda: FlowAnnouncement(2**32, 1, 1),
+    "encoding wider than said": lambda: FlowAnnouncement(1, 2**16, 2),
+    "encoding of no bytes": lambda: FlowAnnouncement(1, 0, 0),
+    "encoding of 256 bytes": lambda: FlowAnnouncement(1, 0, 256),
     "receiver of 65 bits": lambda: Echo(2**64, 1, 1),
     "echo of 33 bits": lambda: Echo(1, 2**32, 1),
     "hold of 17 bits": lambda: Echo(1, 1, 2**16),
-    "departure of 25 bits": lambda: Record.of([RecordEntry(2**24, b"")]),
-    "departure before": lambda: Record.of([RecordEntry(-1, b"")]),
-    "entry of 256 bytes": lambda: Record.of([RecordEntry(0, bytes(256))]),
-    "record of 256 entries": lambda: Record.of([RecordEntry(0, b"")] * 256),
+    "departure of 25 bits": lambda: PublicationRecord.of([RecordEntry(2**24, b"")]),
+    "departure before": lambda: PublicationRecord.of([RecordEntry(-1, b"")]),
+    "entry of 256 bytes": lambda: PublicationRecord.of([RecordEntry(0, bytes(256))]),
+    "record of 256 entries": lambda: PublicationRecord.of([RecordEntry(0, b"")] * 256),
     "bloom entry wider than said": lambda: BloomEntry(256, 1),
     "fingerprint of 65 bits": lambda: FingerprintEntry.of([], [2**64]),
     "negative fingerprint": lambda: FingerprintEntry.of([-1], []),
@@ -222,13 +222,13 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "request after 2^24": lambda: _request(delay_100us=2**24),
     "request of round 256": lambda: _request(round=256),
     "request wider than said": lambda: _request(bloom=2**16),
-    "request to 65 bits first": lambda: _request(first=2**64),
+    "request to 65 bits first": lambda: _request(designated_repairer=2**64),
     "request of no bytes": lambda: _request(bloom=0, bloom_bytes=0),
-    "repair with a record": lambda: _repair_of(record=Record.of([RecordEntry(1, b"")])),
+    "repair with a record": lambda: _repair_of(record=PublicationRecord.of([RecordEntry(1, b"")])),
     "repair with an echo": lambda: _repair_of(echo=Echo(1, 1, 1)),
-    "repair that is literal": lambda: _repair_of(literal=True),
+    "repair that is literal": lambda: _repair_of(has_bloom_entries=True),
     "repair of no data": lambda: _repair_of(seq=2**32),
-    "repair of 17 flows": lambda: _repair_of(flows=(Flow(1, 1.0, 1),) * 17),
+    "repair of 17 flows": lambda: _repair_of(flows=(FlowTag(1, 1.0, 1),) * 17),
     "repair from 65 bits": lambda: _repair(repairer=2**64),
     "repair for 65 bits": lambda: _repair(requester=2**64),
     "repair to 65 bits": lambda: _repair(to=2**64),
@@ -238,12 +238,12 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "digest of 65 bits": lambda: _digest(pub=2**64),
     "digest to 65 bits": lambda: _digest(to=2**64),
     "digest of epoch 2^16": lambda: _digest(epoch=2**16),
-    "digest number 2^32": lambda: _digest(number=2**32),
+    "digest number 2^32": lambda: _digest(digest_seq=2**32),
     "digest of message 2^32": lambda: _digest(seq=2**32),
     "digest at 2^48": lambda: _digest(send_ts_us=2**48),
-    "digest departed 2^24 ago": lambda: _digest(departed_100us=2**24),
+    "digest departed 2^24 ago": lambda: _digest(sent_before_100us=2**24),
     "digest with a base of 256 bytes": lambda: _digest(base=bytes(256)),
-    "digest without a base": lambda: _digest(record=Record.of([RecordEntry(1, b"a")])),
+    "digest without a base": lambda: _digest(record=PublicationRecord.of([RecordEntry(1, b"a")])),
     "digest of 129 flows": lambda: _digest(flows=tuple((i, 1) for i in range(129))),
     "digest of flows out of order": lambda: _digest(flows=((2, 1), (1, 1))),
     "digest of a flow twice": lambda: _digest(flows=((1, 1), (1, 2))),
@@ -262,8 +262,8 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "tracked by a flow of 16 bits": lambda: _tracked(flows=((2**15, 0),)),
     "tracked with 33 bits": lambda: _tracked(flows=((1, 2**32),)),
     "tracked by too many": lambda: _tracked(flows=((1, 1),) * 65),
-    "tracked with 2^16": lambda: _tracked(sharers=2**16),
-    "not known and numbered": lambda: _tracked(is_known=False),
+    "tracked with 2^16": lambda: _tracked(group_size=2**16),
+    "not known and numbered": lambda: _tracked(token_is_known=False),
     "recall from 65 bits": lambda: _recall(pub=2**64),
     "recall by 65 bits": lambda: _recall(requester=2**64),
     "recall of epoch 2^16": lambda: _recall(epoch=2**16),
@@ -299,15 +299,15 @@ def test_the_largest_frames_of_every_kind_fit_a_datagram() -> None:
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: Pub(traffic=7, parcel=Parcel(DATA)),  # type: ignore[arg-type]
+        lambda: Pub(traffic=7, carried=CarriedFrame(DATA)),  # type: ignore[arg-type]
         lambda: Sub(subscription=1, traffic=300, predicate=parse("true")),  # type: ignore[arg-type]
         lambda: Summary(database=9, first=0, last=1, rows=()),  # type: ignore[arg-type]
         lambda: Hello(broker=1, epoch=1, network=1, heard=5),  # type: ignore[arg-type]
         lambda: Adv(origin=1, seq=1, traffic=TrafficClass.DATA, full=9, bloom_bytes=32),  # type: ignore[arg-type]
         lambda: _request(is_unicast=1),
-        lambda: _track(wants_digest=1),
+        lambda: _track(is_digest_subscription=1),
         lambda: _track(is_end=0),
-        lambda: Parcel(Hello(broker=1, epoch=1, network=1, heard=True)),  # type: ignore[arg-type]
+        lambda: CarriedFrame(Hello(broker=1, epoch=1, network=1, heard=True)),  # type: ignore[arg-type]
     ],
 )
 def test_what_only_looks_like_a_field_is_refused(build: Callable[[], object]) -> None:

@@ -33,7 +33,7 @@ from penstock.transport.settings import EndpointSettings, RecordSettings
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.feedback import Feedback, FlowRequest
-from penstock.wire.quantise import quantise_rate, r_max_code, stamp_us
+from penstock.wire.quantise import encode_round_trip, quantise_rate, stamp_us
 
 MESSAGES: Final = 2_000
 INTERVAL_NS: Final = 20 * MICROSECOND
@@ -44,7 +44,7 @@ FIRST_RECEIVER: Final = 1_000
 ALL_MPS: Final = quantise_rate(60_000.0)
 SLOW_MPS: Final = quantise_rate(10.0)
 PRICE_MAX: Final = 100
-_R_CODE: Final = r_max_code(50 * MILLISECOND)
+_R_CODE: Final = encode_round_trip(50 * MILLISECOND)
 _CONTROL: Final = replace(DEFAULT, initial_rate_mps=ALL_MPS, policy="drop-oldest")
 
 
@@ -140,8 +140,8 @@ class Publishing:
                 subscriber=FIRST_RECEIVER + number,
                 pub=PUBLISHER,
                 send_ts_us=stamp_us(self.now, 32),
-                fb_round=0,
-                r_code=_R_CODE,
+                feedback_round=0,
+                round_trip_code=_R_CODE,
                 has_loss=True,
                 requests=(request,),
             )

@@ -49,14 +49,14 @@ from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, 
 from penstock.kernel.machine import Deliver
 from penstock.kernel.seeds import Seeds
 from penstock.overlay.broker import Broker
-from penstock.overlay.client import Client
+from penstock.overlay.client import OverlayClient
 from penstock.sim.host import Framing, Host, Outlets
 from penstock.sim.link_spec import LinkSpec
 from penstock.sim.topology import line
 from penstock.sim.world import World
 from penstock.wire import size_of
 from penstock.wire.frames.base import TrafficClass
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.frames.pub import Pub
@@ -131,7 +131,9 @@ class BrokerChain:
 
     def _add_client(self, name: str, broker: str, predicates: list[Predicate]) -> None:
         world = self.world
-        world.add_host(name, lambda _now: Client(broker, 1), outlets=Outlets(deliver=self._take))
+        world.add_host(
+            name, lambda _now: OverlayClient(broker, 1), outlets=Outlets(deliver=self._take)
+        )
         world.connect(name, broker, LinkSpec())
         world.call_at(0, name, _saying("link_up"))
         for number, predicate in enumerate(predicates):
@@ -141,7 +143,7 @@ class BrokerChain:
         machines: list[Broker] = [self.world.host(name).machine for name in self.brokers]
         for one in machines:
             for other in machines:
-                known = one is other or one.wanted_by(other.id) == other.advertised()
+                known = one is other or one.advertised_by(other.id) == other.advertised()
                 assert known, f"B{one.id} does not know what B{other.id} wants"
 
     def _start_flow(self, flow: int, start: Instant, messages: list[Message]) -> None:
@@ -153,7 +155,7 @@ class BrokerChain:
             data = _data(flow, next(numbers), next(coming), world.now)
             if on_publish is not None:
                 on_publish(name, data, world.now)
-            first.arrive(name, Pub(traffic=TrafficClass.DATA, parcel=Parcel(data)))
+            first.arrive(name, Pub(traffic=TrafficClass.DATA, carried=CarriedFrame(data)))
             world.events.schedule(world.now + INTERVAL_NS, publish)
 
         world.events.schedule(start, publish)
@@ -199,7 +201,7 @@ def _padded(attributes: dict[str, Value]) -> Message:
         id=PacketId(1, 1, 1),
         traffic=TrafficClass.DATA,
         destinations=(ROUTERS,),
-        parcel=Parcel(_data(0, 0, Message(attributes), 0)),
+        carried=CarriedFrame(_data(0, 0, Message(attributes), 0)),
     )
     return Message(attributes, bytes(SIZE_BYTES - size_of(bare)))
 
@@ -210,10 +212,10 @@ def _data(flow: int, seq: int, message: Message, now: Instant) -> Data:
         epoch=1,
         seq=seq,
         send_ts_us=now // MICROSECOND,
-        prev_delta_100us=INTERVAL_NS // (100 * MICROSECOND),
+        since_previous_100us=INTERVAL_NS // (100 * MICROSECOND),
         send_rate_mps=RATE_MPS,
-        r_max_code=0,
-        fb_round=0,
+        max_round_trip_code=0,
+        feedback_round=0,
         message=message,
     )
 

@@ -346,9 +346,9 @@ def _data(seq: int, now: Instant) -> Data:
         epoch=0,
         seq=seq,
         send_ts_us=stamp_us(now),
-        prev_delta_100us=0,
+        since_previous_100us=0,
         send_rate_mps=quantise_rate(1),
-        r_max_code=0,
-        fb_round=0,
+        max_round_trip_code=0,
+        feedback_round=0,
         message=_MESSAGE,
     )

@@ -15,13 +15,13 @@ from penstock.kernel.errors import UsageError
 from penstock.live.epoch import new_epoch
 from penstock.live.net import address
 from penstock.live.net.pump import Pump
-from penstock.live.network_config import USUAL, Agreement
+from penstock.live.network_config import DEFAULT_NETWORK, Agreement
 from penstock.overlay.broker import Broker
 
-_COST: Final = 1
+_LINK_COST: Final = 1
 
 
-class LiveBroker:
+class RunningBroker:
     """One that runs; `serve` makes it."""
 
     def __init__(self, sock: socket.socket, pump: Pump[Broker]) -> None:
@@ -51,7 +51,7 @@ class LiveBroker:
         port = address.port_of(sockaddr)
         if port == self.address:
             raise UsageError(f"a broker is no neighbour of itself: leave {where} out")
-        self._pump.call(lambda broker, now: broker.link_up(port, _COST, now=now))
+        self._pump.call(lambda broker, now: broker.link_up(port, _LINK_COST, now=now))
 
     async def wait(self) -> None:
         """Until it ends; raises what it died of."""
@@ -64,9 +64,9 @@ async def serve(
     *,
     number: int = 1,
     neighbours: Iterable[str] = (),
-    agreement: Agreement = USUAL,
+    agreement: Agreement = DEFAULT_NETWORK,
     mark_above: float | None = None,
-) -> AsyncIterator[LiveBroker]:
+) -> AsyncIterator[RunningBroker]:
     """Runs a broker at `listen`, where port 0 stands for any that is free.
 
     What leaves while more than a share `mark_above` of its send queue is taken bears the
@@ -81,19 +81,19 @@ async def serve(
         network=agreement.network,
         settings=agreement.overlay,
     )
-    sock = await _listen(address.parse(listen, lowest_port=0))
+    sock = await _listen(address.parse(listen, port_min=0))
     pump = Pump(sock, broker, mark_above=mark_above)
     try:
-        live = LiveBroker(sock, pump)
+        running = RunningBroker(sock, pump)
         for neighbour in neighbours:
-            await live.add_neighbour(neighbour)
-        yield live
+            await running.add_neighbour(neighbour)
+        yield running
     finally:
         pump.close()
 
 
-async def _listen(where: address.Address) -> socket.socket:
-    family, sockaddr = await address.resolve(where)
+async def _listen(host_port: address.HostPort) -> socket.socket:
+    family, sockaddr = await address.resolve(host_port)
     sock = socket.socket(family, socket.SOCK_DGRAM)
     try:
         sock.bind(sockaddr)
@@ -101,7 +101,7 @@ async def _listen(where: address.Address) -> socket.socket:
         sock.close()
         why = (error.strerror or str(error)).lower()
         raise UsageError(
-            f"cannot listen at {where}: {why}: choose an address of this machine,"
+            f"cannot listen at {host_port}: {why}: choose an address of this machine,"
             " and a port that is free (0 for any)"
         ) from None
     return sock

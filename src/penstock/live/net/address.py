@@ -22,7 +22,7 @@ _PORT_MAX: Final = 65_535
 _CACHED_MAX: Final = 8_192
 
 
-class Address(NamedTuple):
+class HostPort(NamedTuple):
     """A host by name or number, and a UDP port."""
 
     host: str
@@ -32,7 +32,7 @@ class Address(NamedTuple):
         return _join(self.host, self.port)
 
 
-def parse(text: str, *, lowest_port: int = 1) -> Address:
+def parse(text: str, *, port_min: int = 1) -> HostPort:
     """From `udp://HOST:PORT` or `HOST:PORT`; an IPv6 host stands in brackets."""
     if not isinstance(text, str):
         raise UsageError(f"an address is text such as udp://127.0.0.1:7400, not {text!r}")
@@ -45,12 +45,12 @@ def parse(text: str, *, lowest_port: int = 1) -> Address:
         raise UsageError(f"write an IPv6 address in brackets, as in [::1]:7400, not {text!r}")
     if not colon or not host or not (port.isascii() and port.isdigit()):
         raise UsageError(f"an address is HOST:PORT, as in 127.0.0.1:7400, not {text!r}")
-    if not lowest_port <= int(port) <= _PORT_MAX:
-        raise UsageError(f"a port is {lowest_port} to {_PORT_MAX}, not {port}")
-    return Address(host, int(port))
+    if not port_min <= int(port) <= _PORT_MAX:
+        raise UsageError(f"a port is {port_min} to {_PORT_MAX}, not {port}")
+    return HostPort(host, int(port))
 
 
-async def resolve(address: Address, *, family: int = socket.AF_UNSPEC) -> tuple[int, Sockaddr]:
+async def resolve(address: HostPort, *, family: int = socket.AF_UNSPEC) -> tuple[int, Sockaddr]:
     """The family and socket address of a host that may be known by name only."""
     host, port = address
     try:
@@ -80,11 +80,11 @@ def port_of(address: Sockaddr) -> Port:
 @lru_cache(maxsize=_CACHED_MAX)
 def sockaddr_of(port: Port) -> Sockaddr:
     """The address that `port_of` made this port from."""
-    host, _, number = port.rpartition(":")
+    host, _, port_number = port.rpartition(":")
     if not host.startswith("["):
-        return host, int(number)
+        return host, int(port_number)
     host, _, scope = host[1:-1].partition("%")
-    return host, int(number), 0, int(scope or 0)
+    return host, int(port_number), 0, int(scope or 0)
 
 
 def _join(host: str, port: int) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, TypeVar
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND, Instant
 from penstock.kernel.machine import Deliver, Machine, Record, Send
-from penstock.live.net.datagram_socket import Datagrams
+from penstock.live.net.datagram_socket import DatagramSocket
 
 M = TypeVar("M", bound=Machine[Any])
 T = TypeVar("T")
@@ -40,23 +40,23 @@ class Pump(Generic[M]):
         *,
         deliver: Callable[[Any], object] = _ignore,
         record: Callable[[Any], object] = _ignore,
-        after: Callable[[], object] = lambda: None,
+        on_change: Callable[[], object] = lambda: None,
         mark_above: float | None = None,
     ) -> None:
         self.machine: Final = machine
         self.is_closed = False
         self.error: Exception | None = None
-        self._datagrams: Final = Datagrams(sock, mark_above=mark_above)
+        self._datagrams: Final = DatagramSocket(sock, mark_above=mark_above)
         self._deliver: Final = deliver
         self._record: Final = record
-        self._after: Final = after
+        self._on_change: Final = on_change
         self._ended: Final = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for: Instant = 0
         self._loop: Final = asyncio.get_running_loop()
-        self._loop.add_reader(self._datagrams, self._do, self._receive)
+        self._loop.add_reader(self._datagrams, self._run_step, self._receive)
         # The machine may have something to say already; whoever is told is not ready yet.
-        self._loop.call_soon(self._do, self._drain)
+        self._loop.call_soon(self._run_step, self._drain)
 
     @property
     def counters(self) -> dict[str, int]:
@@ -70,7 +70,7 @@ class Pump(Generic[M]):
         try:
             return verb(self.machine, monotonic_ns())
         finally:
-            self._do(self._drain)
+            self._run_step(self._drain)
 
     def close(self, error: Exception | None = None) -> None:
         """Ends it, once; what waits in the socket is not read any more."""
@@ -82,7 +82,7 @@ class Pump(Generic[M]):
         if self._timer is not None:
             self._timer.cancel()
         self._ended.set()
-        self._after()
+        self._on_change()
 
     async def wait(self) -> None:
         """Until it is closed; raises what the machine died of."""
@@ -90,7 +90,7 @@ class Pump(Generic[M]):
         if self.error is not None:
             raise self.error
 
-    def _do(self, step: Callable[[], object]) -> None:
+    def _run_step(self, step: Callable[[], object]) -> None:
         """One turn."""
         if self.is_closed:
             return
@@ -100,7 +100,7 @@ class Pump(Generic[M]):
         except Exception as error:
             self.close(error)
         else:
-            self._after()
+            self._on_change()
 
     def _receive(self) -> None:
         for frame, port in self._datagrams.receive():
@@ -129,9 +129,9 @@ class Pump(Generic[M]):
             self._timer.cancel()
         self._armed_for = wakeup
         delay_s = max(0, wakeup - monotonic_ns()) / SECOND
-        self._timer = self._loop.call_later(delay_s, self._do, self._ring)
+        self._timer = self._loop.call_later(delay_s, self._run_step, self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
         wakeup, now = self.machine.next_wakeup(), monotonic_ns()
         if wakeup is not None and wakeup <= now:

@@ -16,26 +16,26 @@ from penstock.kernel.errors import UsageError
 _INT: Final = struct.Struct("i")
 
 
-class Backlog:
+class SendBacklog:
     """Of one UDP socket, of which no more than a share `above` should be taken; Linux only."""
 
-    def __init__(self, sock: socket.socket, above: float) -> None:
+    def __init__(self, sock: socket.socket, threshold: float) -> None:
         if sys.platform != "linux":
             raise UsageError("only Linux tells how full a send queue is: leave mark_above out")
         self._socket: Final = sock
-        self._above: Final = above
-        self._most_bytes: Final = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+        self._threshold: Final = threshold
+        self._capacity_bytes: Final = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
 
     @property
-    def is_above(self) -> bool:
+    def is_above_threshold(self) -> bool:
         """Whether more of it is taken than should be."""
-        return self.share > self._above
+        return self.fill > self._threshold
 
     @property
-    def share(self) -> float:
+    def fill(self) -> float:
         """Of the queue, from 0 to about 1."""
         from fcntl import ioctl
         from termios import TIOCOUTQ
 
-        (waiting_bytes,) = _INT.unpack(ioctl(self._socket, TIOCOUTQ, bytes(_INT.size)))
-        return float(waiting_bytes / self._most_bytes)
+        (queued_bytes,) = _INT.unpack(ioctl(self._socket, TIOCOUTQ, bytes(_INT.size)))
+        return float(queued_bytes / self._capacity_bytes)

@@ -9,45 +9,45 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from penstock.overlay.client import Client
+from penstock.overlay.client import OverlayClient
 
 
-class Answers:
+class BrokerLiveness:
     """`look` after every turn of the client; `heard` and `silent` are for those who wait."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: OverlayClient) -> None:
         self.published = 0
-        self.heard: Final = asyncio.Event()
-        self.silent: Final = asyncio.Event()
+        self.connected: Final = asyncio.Event()
+        self.disconnected: Final = asyncio.Event()
         self._is_silent = True
         self._client: Final = client
         # The last answer, how much had left by then, and what earlier silences cost.
-        self._answers = 0
-        self._published_before = 0
-        self._unanswered = 0
+        self._hellos_received = 0
+        self._published_at_last_hello = 0
+        self._published_while_silent = 0
 
     @property
-    def unanswered(self) -> int:
+    def published_while_silent(self) -> int:
         """Messages that left between the last answer before a silence and the first after it."""
-        return self._unanswered + (
-            self.published - self._published_before if self._is_silent else 0
+        return self._published_while_silent + (
+            self.published - self._published_at_last_hello if self._is_silent else 0
         )
 
-    def look(self) -> None:
+    def update(self) -> None:
         """What the client has heard, or not heard for too long."""
         if not self._client.is_connected:
             self._is_silent = True
-            self.heard.clear()
-            self.silent.set()
-        elif self._client.answers != self._answers:
-            self._unanswered = self.unanswered
-            self._answers = self._client.answers
-            self._published_before = self.published
+            self.connected.clear()
+            self.disconnected.set()
+        elif self._client.hellos_received != self._hellos_received:
+            self._published_while_silent = self.published_while_silent
+            self._hellos_received = self._client.hellos_received
+            self._published_at_last_hello = self.published
             self._is_silent = False
-            self.heard.set()
-            self.silent.clear()
+            self.connected.set()
+            self.disconnected.clear()
 
     def close(self) -> None:
         """Nobody need wait any more."""
-        self.heard.set()
-        self.silent.set()
+        self.connected.set()
+        self.disconnected.set()

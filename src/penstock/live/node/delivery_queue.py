@@ -15,14 +15,14 @@ from penstock.kernel.errors import UsageError
 Item = TypeVar("Item")
 
 
-class Stream(Generic[Item]):
+class DeliveryQueue(Generic[Item]):
     """An asynchronous iterator; when it is closed, what is queued still comes, then the end."""
 
-    def __init__(self, most: int) -> None:
-        if most < 1:
-            raise UsageError(f"a queue holds 1 item or more, not {most}")
+    def __init__(self, items_max: int) -> None:
+        if items_max < 1:
+            raise UsageError(f"a queue holds 1 item or more, not {items_max}")
         self.overflow = 0
-        self._most: Final = most
+        self._items_max: Final = items_max
         self._items: Final[deque[Item]] = deque()
         self.is_closed = False
         self._error: BaseException | None = None
@@ -35,7 +35,7 @@ class Stream(Generic[Item]):
         """Whether there was room for it."""
         if self.is_closed:
             return False
-        if len(self._items) >= self._most:
+        if len(self._items) >= self._items_max:
             self.overflow += 1
             return False
         self._items.append(item)
@@ -48,7 +48,7 @@ class Stream(Generic[Item]):
             self.is_closed, self._error = True, error
             self._changed.set()
 
-    def __aiter__(self) -> Stream[Item]:
+    def __aiter__(self) -> DeliveryQueue[Item]:
         return self
 
     async def __anext__(self) -> Item:

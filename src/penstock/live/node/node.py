@@ -28,13 +28,13 @@ from penstock.kernel.instant import Instant
 from penstock.live.epoch import epoch_now, new_epoch
 from penstock.live.net import address
 from penstock.live.net.pump import Pump
-from penstock.live.network_config import USUAL, Agreement
-from penstock.live.node.broker_liveness import Answers
+from penstock.live.network_config import DEFAULT_NETWORK, Agreement
+from penstock.live.node.broker_liveness import BrokerLiveness
 from penstock.live.node.repair_cache import Volunteer
-from penstock.live.node.send_backpressure import Queue
+from penstock.live.node.send_backpressure import SendBackpressure
 from penstock.live.node.subscription import QUEUE_MAX, NodePump, Subscription
-from penstock.live.node.subscription_options import Late, number, ordering_of, seconds_of
-from penstock.overlay.client import Client
+from penstock.live.node.subscription_options import Late, finite_number, ordering_of, seconds_of
+from penstock.overlay.client import OverlayClient
 from penstock.transport.congestion.facts import FlowState
 from penstock.transport.congestion.quotas import check_weight
 from penstock.transport.congestion.settings import CongestionSettings
@@ -65,21 +65,25 @@ class Node:
     def __init__(
         self,
         sock: socket.socket,
-        client: Client,
+        client: OverlayClient,
         endpoint: Endpoint[OverlayFrame],
-        begun: dict[int, Subscription],
-        where: address.Address,
+        active: dict[int, Subscription],
+        broker_address: address.HostPort,
         timeout_s: float,
     ) -> None:
         self._client: Final = client
-        self._where: Final = where
+        self._broker_address: Final = broker_address
         self._timeout_s: Final = timeout_s
         # The subscriptions that have begun, by the endpoint's numbers.
-        self._begun: Final = begun
-        self._answers: Final = Answers(client)
-        self._queue: Final = Queue(endpoint)
+        self._active: Final = active
+        self._liveness: Final = BrokerLiveness(client)
+        self._backpressure: Final = SendBackpressure(endpoint)
         self._pump: Final[NodePump] = Pump(
-            sock, endpoint, deliver=self._deliver, record=self._queue.take, after=self._after
+            sock,
+            endpoint,
+            deliver=self._on_fact,
+            record=self._backpressure.on_record,
+            on_change=self._on_change,
         )
 
     @property
@@ -90,18 +94,23 @@ class Node:
     @property
     def counters(self) -> Mapping[str, Mapping[str, int]]:
         """Of the node, the transport, the broker's client and the socket; see `docs/live.md`."""
-        answers = self._answers
+        liveness = self._liveness
         congestion = self._pump.machine.congestion
         refused = {} if congestion is None else congestion.refusals
         return {
-            "node": {"published": answers.published, "unanswered": answers.unanswered},
+            "node": {
+                "published": liveness.published,
+                "unanswered": liveness.published_while_silent,
+            },
             # Those that nothing was counted under yet can be asked for, too: they are 0.
             "transport": Counter(self._pump.machine.counters),
             "client": Counter(self._client.counters),
             "socket": dict(self._pump.counters),
             "queue": {"waiting": self._pump.machine.queued_messages},
             # By the receivers' numbers.
-            "refused": {f"{who:016x}": sum(why.values()) for who, why in refused.items()},
+            "refused": {
+                f"{receiver:016x}": sum(reasons.values()) for receiver, reasons in refused.items()
+            },
         }
 
     @property
@@ -124,19 +133,19 @@ class Node:
             if not is_finite(value):
                 # Filters cannot name it, nor can the JSON that commands read and write.
                 raise UsageError(f"attribute {name!r} is {value}: leave it out, or say it in words")
-        id_ = await self._offer(message) if self._queue.is_used else self._publish(message)
-        self._answers.published += 1
-        if self._answers.published % _PUBLISHED_PER_TURN == 0:
+        id_ = await self._submit(message) if self._backpressure.is_used else self._publish(message)
+        self._liveness.published += 1
+        if self._liveness.published % _PUBLISHED_PER_TURN == 0:
             await asyncio.sleep(0)
         return id_
 
     def _publish(self, message: Message) -> MessageId:
         return self._pump.call(lambda endpoint, now: endpoint.publish(message, now=now)).id
 
-    async def _offer(self, message: Message) -> MessageId | None:
-        await self._queue.room(message)
+    async def _submit(self, message: Message) -> MessageId | None:
+        await self._backpressure.wait_for_room(message)
         self._pump.call(lambda endpoint, now: endpoint.submit(message, now=now))
-        return self._queue.name_of(message)
+        return self._backpressure.id_of(message)
 
     def subscribe(
         self,
@@ -173,10 +182,10 @@ class Node:
             predicate,
             chosen,
             queue_max,
-            usual=ordering.latch,
-            weight=check_weight(number("weight", weight)),
+            previous_latch=ordering.latch,
+            weight=check_weight(finite_number("weight", weight)),
             pump=self._pump,
-            begun=self._begun,
+            active=self._active,
             ready=self.ready,
         )
 
@@ -190,11 +199,11 @@ class Node:
 
     async def wait_heard(self) -> None:
         """Until the broker is heard, however long that takes."""
-        await self._answers.heard.wait()
+        await self._liveness.connected.wait()
 
     async def wait_silent(self) -> None:
         """Until the broker has not been heard for some seconds."""
-        await self._answers.silent.wait()
+        await self._liveness.disconnected.wait()
 
     async def ready(self) -> None:
         """Until the broker is heard, but no longer than `connect` was told to wait."""
@@ -203,8 +212,9 @@ class Node:
                 await self.wait_heard()
         except TimeoutError:
             raise UnreachableError(
-                f"no broker answers at {self._where}: start one with"
-                f" 'penstock broker --listen {self._where}', or check that its --network is ours"
+                f"no broker answers at {self._broker_address}: start one with"
+                f" 'penstock broker --listen {self._broker_address}', or check that its --network"
+                " is ours"
             ) from None
 
     async def drain(self, timeout: float | None = None) -> int:
@@ -215,7 +225,7 @@ class Node:
         timeout_s = None if timeout is None else seconds_of("timeout", timeout)
         try:
             async with asyncio.timeout(timeout_s):
-                await self._queue.empty()
+                await self._backpressure.wait_empty()
         except TimeoutError:
             pass
         return self._pump.machine.queued_messages
@@ -225,7 +235,7 @@ class Node:
 
         Messages that wait for their turn are lost, and counted as dropped: see `drain`.
         """
-        for subscription in list(self._begun.values()):
+        for subscription in list(self._active.values()):
             subscription.end()
         self._pump.close()
 
@@ -239,35 +249,35 @@ class Node:
 
         self._pump.call(begin)
 
-    def _deliver(self, fact: Delivery | Absence | Unseen | DroppedAtSource) -> None:
+    def _on_fact(self, fact: Delivery | Absence | Unseen | DroppedAtSource) -> None:
         if isinstance(fact, DroppedAtSource):
             # It is counted, and nobody else can be told: it had no name.
             return
-        subscription = self._begun.get(fact.subscription)
+        subscription = self._active.get(fact.subscription)
         if subscription is not None:
             subscription.take(fact)
 
-    def _after(self) -> None:
+    def _on_change(self) -> None:
         if self._pump.is_closed:
             # Whoever waits learns of it, and of what the machine died of.
-            self._answers.close()
-            self._queue.close()
-            for subscription in list(self._begun.values()):
+            self._liveness.close()
+            self._backpressure.close()
+            for subscription in list(self._active.values()):
                 subscription.end(self._pump.error)
         else:
-            self._answers.look()
-            self._queue.look()
+            self._liveness.update()
+            self._backpressure.update()
 
 
-class _Losses:
+class _LossRouter:
     """Tells each loss to the subscription that it concerns."""
 
-    def __init__(self, begun: Mapping[int, Subscription]) -> None:
-        self._begun: Final = begun
+    def __init__(self, active: Mapping[int, Subscription]) -> None:
+        self._active: Final = active
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:  # noqa: ARG002
         """As a `LossListener` does."""
-        subscription = self._begun.get(loss.subscription)
+        subscription = self._active.get(loss.subscription)
         if subscription is not None:
             subscription.take_loss(loss)
 
@@ -280,7 +290,7 @@ async def connect(
     record: RecordSettings | None = None,
     recovery: RecoverySettings | None = None,
     congestion: CongestionSettings | None = None,
-    agreement: Agreement = USUAL,
+    agreement: Agreement = DEFAULT_NETWORK,
     timeout: float = TIMEOUT_S,
     linger: float = LINGER_S,
 ) -> AsyncIterator[Node]:
@@ -301,29 +311,29 @@ async def connect(
     check_type(Agreement, agreement=agreement)
     encoder, settings = agreement.encoder(), _settings_of(record, recovery, congestion)
     if publisher is None:
-        pub, epoch = secrets.randbits(_PUBLISHER_BITS), epoch_now()
+        publisher_id, epoch = secrets.randbits(_PUBLISHER_BITS), epoch_now()
     else:
         check_type(int, publisher=publisher)
         check_unsigned(_PUBLISHER_BITS, publisher=publisher)
-        pub, epoch = publisher, new_epoch()
+        publisher_id, epoch = publisher, new_epoch()
     sock = await _socket_to(target)
-    client = Client(
+    client = OverlayClient(
         address.port_of(sock.getpeername()),
         epoch,
         network=agreement.network,
         settings=agreement.overlay,
     )
-    begun: dict[int, Subscription] = {}
+    active: dict[int, Subscription] = {}
     endpoint = Endpoint(
         client,
-        endpoint_id=pub,
+        endpoint_id=publisher_id,
         epoch=epoch,
         encoder=encoder,
         settings=settings,
-        observers=[_Losses(begun)],
+        observers=[_LossRouter(active)],
         draw=secrets.SystemRandom().random,
     )
-    node = Node(sock, client, endpoint, begun, target, timeout_s)
+    node = Node(sock, client, endpoint, active, target, timeout_s)
     try:
         node.link_up()
         await node.ready()
@@ -357,7 +367,7 @@ def _settings_of(
     return replace(settings, record=record)
 
 
-async def _socket_to(target: address.Address) -> socket.socket:
+async def _socket_to(target: address.HostPort) -> socket.socket:
     """Connected, so that the system tells when nobody is there, and keeps strangers out."""
     family, sockaddr = await address.resolve(target)
     sock = socket.socket(family, socket.SOCK_DGRAM)

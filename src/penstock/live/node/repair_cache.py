@@ -21,7 +21,7 @@ class Volunteer:
         self._pump: Final = pump
         self._ready: Final = ready
         self._is_entered = False
-        self._offer: int | None = None
+        self._cache_id: int | None = None
 
     @property
     def counters(self) -> Mapping[str, int]:
@@ -44,7 +44,7 @@ class Volunteer:
             raise UsageError("an offer begins once: volunteer again")
         self._is_entered = True
         await self._ready()
-        self._offer = self._pump.call(
+        self._cache_id = self._pump.call(
             lambda endpoint, now: endpoint.open_cache(self._predicate, now=now)
         )
         return self
@@ -63,6 +63,6 @@ class Volunteer:
 
     def end(self) -> None:
         """Takes it back; ending twice is no error."""
-        offer, self._offer = self._offer, None
-        if offer is not None and not self._pump.is_closed:
-            self._pump.call(lambda endpoint, now: endpoint.close_cache(offer, now=now))
+        cache_id, self._cache_id = self._cache_id, None
+        if cache_id is not None and not self._pump.is_closed:
+            self._pump.call(lambda endpoint, now: endpoint.close_cache(cache_id, now=now))

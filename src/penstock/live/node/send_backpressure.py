@@ -14,7 +14,7 @@ from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.frames.data import Data, MessageId
 
 
-class Queue:
+class SendBackpressure:
     """Of one node."""
 
     def __init__(self, endpoint: Endpoint[OverlayFrame]) -> None:
@@ -25,14 +25,14 @@ class Queue:
         self._has_room.set()
         self._is_empty.set()
         self._is_closed = False
-        self._last: Data | None = None
+        self._last_sent: Data | None = None
 
     @property
     def is_used(self) -> bool:
         """Whether there is congestion control."""
         return self._endpoint.congestion is not None
 
-    async def room(self, message: Message) -> None:
+    async def wait_for_room(self, message: Message) -> None:
         """Until there is room for a message, if whoever publishes is to wait for it."""
         congestion = self._endpoint.congestion
         if congestion is None or congestion.drops_when_full:
@@ -43,23 +43,23 @@ class Queue:
         if self._is_closed:
             raise UsageError("this node is closed: open another")
 
-    async def empty(self) -> None:
+    async def wait_empty(self) -> None:
         """Until everything has left, or the node is closed."""
         while not self._is_closed and self._endpoint.queued_messages:
             self._is_empty.clear()
             await self._is_empty.wait()
 
-    def name_of(self, message: Message) -> MessageId | None:
+    def id_of(self, message: Message) -> MessageId | None:
         """Of one that was offered last; None if it has not left."""
-        last, self._last = self._last, None
-        return last.id if last is not None and last.message is message else None
+        last_sent, self._last_sent = self._last_sent, None
+        return last_sent.id if last_sent is not None and last_sent.message is message else None
 
-    def take(self, row: object) -> None:
+    def on_record(self, row: object) -> None:
         """What the endpoint records."""
         if type(row) is Sent:
-            self._last = row.frame
+            self._last_sent = row.frame
 
-    def look(self) -> None:
+    def update(self) -> None:
         """There may be room."""
         if not self._has_room.is_set() and not self._endpoint.send_queue_is_full:
             self._has_room.set()

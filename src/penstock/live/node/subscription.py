@@ -13,7 +13,7 @@ from penstock.content.value import Value
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Duration, Instant
 from penstock.live.net.pump import Pump
-from penstock.live.node.delivery_queue import Stream
+from penstock.live.node.delivery_queue import DeliveryQueue
 from penstock.live.node.subscription_options import Late, ordering_of
 from penstock.trace.fates import RECEIVED, ReceiverFate
 from penstock.transport.endpoint import Endpoint
@@ -53,28 +53,28 @@ class Subscription:
         ordering: OrderingSettings,
         queue_max: int,
         *,
-        usual: Latch | None,
+        previous_latch: Latch | None,
         weight: float,
         pump: NodePump,
-        begun: dict[int, Subscription],
+        active: dict[int, Subscription],
         ready: Callable[[], Awaitable[None]],
     ) -> None:
         self._predicate: Final = predicate
         self._ordering = ordering
         # What order returns to after it was turned off.
-        self._usual = ordering.latch or usual
+        self._previous_latch = ordering.latch or previous_latch
         self._weight: Final = weight
         self._queue_max: Final = queue_max
         self._pump: Final = pump
         # Those of the node that have begun, by the endpoint's numbers.
-        self._begun: Final = begun
+        self._active: Final = active
         self._ready: Final = ready
         self._is_entered = False
-        self._number: int | None = None
-        self._messages: Final[Stream[Received]] = Stream(queue_max)
-        self._losses: Stream[Loss] | None = None
-        self._missing: Stream[Absence] | None = None
-        self._unseen: Stream[Unseen] | None = None
+        self._subscription_id: int | None = None
+        self._messages: Final[DeliveryQueue[Received]] = DeliveryQueue(queue_max)
+        self._losses: DeliveryQueue[Loss] | None = None
+        self._missing: DeliveryQueue[Absence] | None = None
+        self._unseen: DeliveryQueue[Unseen] | None = None
         self._counts: Final[dict[str, int]] = dict.fromkeys(
             [*(fate.value for fate in ReceiverFate), "lost", "retracted", "missing", "unseen"], 0
         )
@@ -96,7 +96,7 @@ class Subscription:
         }
 
     @property
-    def losses(self) -> Stream[Loss]:
+    def losses(self) -> DeliveryQueue[Loss]:
         """From the first look on, every number that is declared lost, as soon as it is.
 
         If it comes after all, it is told again, as `is_retracted`; not if it is repaired, for
@@ -107,7 +107,7 @@ class Subscription:
         return self._losses
 
     @property
-    def missing(self) -> Stream[Absence]:
+    def missing(self) -> DeliveryQueue[Absence]:
         """From the first look on, the whole life of every number that was missing, as it ends.
 
         Those that never came end, and are told, seconds after they were declared lost.
@@ -117,7 +117,7 @@ class Subscription:
         return self._missing
 
     @property
-    def unseen(self) -> Stream[Unseen]:
+    def unseen(self) -> DeliveryQueue[Unseen]:
         """From the first look on, losses of which only the count is known, and whose they were.
 
         Where a publisher numbers what we want (`RecoverySettings.tracks`), and holes in its
@@ -136,8 +136,8 @@ class Subscription:
         late: Late | None = None,
     ) -> None:
         """Changes what is given, from now on."""
-        number = self._number
-        if number not in self._begun:
+        subscription_id = self._subscription_id
+        if subscription_id not in self._active:
             raise UsageError("adjust a subscription inside its 'async with'")
         ordering = ordering_of(
             self._ordering,
@@ -145,14 +145,16 @@ class Subscription:
             max_delay=max_delay,
             violation_probability=violation_probability,
             late=late,
-            usual=self._usual,
+            previous_latch=self._previous_latch,
         )
-        self._pump.call(lambda endpoint, now: endpoint.reconfigure(number, ordering, now=now))
+        self._pump.call(
+            lambda endpoint, now: endpoint.reconfigure(subscription_id, ordering, now=now)
+        )
         self._ordering = ordering
-        self._usual = ordering.latch or self._usual
+        self._previous_latch = ordering.latch or self._previous_latch
 
-    def __aiter__(self) -> Stream[Received]:
-        if self._number is None:
+    def __aiter__(self) -> DeliveryQueue[Received]:
+        if self._subscription_id is None:
             # Nobody was asked for anything: to wait for it would be to wait for ever.
             raise UsageError(
                 "this subscription has not begun: write"
@@ -178,11 +180,13 @@ class Subscription:
 
     def end(self, error: BaseException | None = None) -> None:
         """Takes what is still held, and nothing after it; ending twice is no error."""
-        number = self._number
-        if number in self._begun:
+        subscription_id = self._subscription_id
+        if subscription_id in self._active:
             if not self._pump.is_closed:
-                self._pump.call(lambda endpoint, now: endpoint.unsubscribe(number, now=now))
-            self._begun.pop(number, None)
+                self._pump.call(
+                    lambda endpoint, now: endpoint.unsubscribe(subscription_id, now=now)
+                )
+            self._active.pop(subscription_id, None)
         for stream in (self._messages, self._losses, self._missing, self._unseen):
             if stream is not None:
                 stream.close(error)
@@ -192,14 +196,14 @@ class Subscription:
     def take(self, fact: Delivery | Absence | Unseen) -> None:
         """What the endpoint hands over."""
         if type(fact) is Absence:
-            self._take_absence(fact)
+            self._on_absence(fact)
         elif type(fact) is Unseen:
             self._counts["unseen"] += fact.messages
             if self._unseen is not None:
                 self._unseen.put(fact)
         else:
             assert type(fact) is Delivery
-            self._take_receipt(fact)
+            self._on_delivery(fact)
 
     def take_loss(self, loss: Loss) -> None:
         """What the endpoint tells as it happens."""
@@ -207,15 +211,15 @@ class Subscription:
         if self._losses is not None:
             self._losses.put(loss)
 
-    def _take_absence(self, absence: Absence) -> None:
+    def _on_absence(self, absence: Absence) -> None:
         self._counts["missing"] += 1
         if absence.is_lost:
             self._counts[ReceiverFate.GIVEN_UP] += 1
         if self._missing is not None:
             self._missing.put(absence)
 
-    def _take_receipt(self, receipt: Delivery) -> None:
-        frame, fate = receipt.frame, receipt.fate
+    def _on_delivery(self, delivery: Delivery) -> None:
+        frame, fate = delivery.frame, delivery.fate
         if fate in RECEIVED and not self._messages.put(
             Received(
                 attributes=frame.message.attributes,
@@ -224,24 +228,24 @@ class Subscription:
                 epoch=frame.epoch,
                 number=frame.seq,
                 fate=fate,
-                waited_ns=receipt.resolved_ns - receipt.arrived_ns,
+                waited_ns=delivery.resolved_ns - delivery.arrived_ns,
             )
         ):
             # The application never gets it: it is an overflow, and nothing else.
             return
         self._counts[fate] += 1
 
-    def _new_stream(self) -> Stream[Any]:
+    def _new_stream(self) -> DeliveryQueue[Any]:
         """Ended at once if the subscription has."""
-        stream: Stream[Any] = Stream(self._queue_max)
+        stream: DeliveryQueue[Any] = DeliveryQueue(self._queue_max)
         if self._messages.is_closed:
             stream.close()
         return stream
 
     def _begin(self, endpoint: Endpoint[OverlayFrame], now: Instant) -> None:
-        number = endpoint.subscribe(
+        subscription_id = endpoint.subscribe(
             self._predicate, ordering=self._ordering, weight=self._weight, now=now
         )
         # Before anything can be handed over.
-        self._number = number
-        self._begun[number] = self
+        self._subscription_id = subscription_id
+        self._active[subscription_id] = self

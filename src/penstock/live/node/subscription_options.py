@@ -16,32 +16,32 @@ Late: TypeAlias = Literal["deliver", "drop"]
 
 
 def ordering_of(
-    before: OrderingSettings,
+    base: OrderingSettings,
     *,
     order: bool | None = None,
     max_delay: float | None = None,
     violation_probability: float | None = None,
     late: Late | None = None,
-    usual: Latch | None = None,
+    previous_latch: Latch | None = None,
 ) -> OrderingSettings:
     """`before`, but for what is given; `max_delay` is in seconds.
 
     `usual` is the latch that order returns to when it is turned on again. Without
     order nothing waits and nothing is late, so what is said of either is a mistake.
     """
-    latch = before.latch
+    latch = base.latch
     if order is not None and order != (latch is not None):
-        latch = (usual or ConditionalLatch()) if order else None
+        latch = (previous_latch or ConditionalLatch()) if order else None
     if latch is None:
         _refuse(max_delay=max_delay, violation_probability=violation_probability, late=late)
     if violation_probability is not None:
-        latch = ConditionalLatch(number("violation_probability", violation_probability))
+        latch = ConditionalLatch(finite_number("violation_probability", violation_probability))
     if max_delay is not None:
-        before = replace(before, max_delay_ns=seconds(number("max_delay", max_delay)))
-    return replace(before, latch=latch, late=before.late if late is None else late)
+        base = replace(base, max_delay_ns=seconds(finite_number("max_delay", max_delay)))
+    return replace(base, latch=latch, late=base.late if late is None else late)
 
 
-def number(name: str, value: object) -> float:
+def finite_number(name: str, value: object) -> float:
     """The value itself, if it can be reckoned with: text, multiplied, only grows longer."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise UsageError(f"{name} is a finite number, not {value!r}")
@@ -56,13 +56,13 @@ def number(name: str, value: object) -> float:
 
 def seconds_of(name: str, value: object) -> float:
     """A stretch of time, as an application says it."""
-    found_s = number(name, value)
+    found_s = finite_number(name, value)
     if found_s < 0:
         raise UsageError(f"{name} is a number of seconds, 0 or more, not {found_s:g}")
     return found_s
 
 
-def _refuse(**said: object) -> None:
-    for name, value in said.items():
+def _refuse(**options: object) -> None:
+    for name, value in options.items():
         if value is not None:
             raise UsageError(f"{name} needs order: leave it out, or order=False")

@@ -10,27 +10,27 @@ from __future__ import annotations
 import msgspec
 
 from penstock.wire.frames.base import OverlayFrame
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet
 
 
-def mark(frame: OverlayFrame) -> OverlayFrame:
+def mark_congestion(frame: OverlayFrame) -> OverlayFrame:
     """The frame with a mark, as large as it was; itself if it can have none, or has one."""
     if type(frame) is Packet:
-        return frame if frame.is_marked else frame.marked()
+        return frame if frame.congestion_experienced else frame.with_congestion_mark()
     if type(frame) is Notify:
-        parcel = mark_parcel(frame.parcel)
-        return frame if parcel is frame.parcel else Notify(parcel=parcel)
+        carried = mark_carried_frame(frame.carried)
+        return frame if carried is frame.carried else Notify(carried=carried)
     return frame
 
 
-def mark_parcel(parcel: Parcel) -> Parcel:
+def mark_carried_frame(carried: CarriedFrame) -> CarriedFrame:
     """What is handed to clients, with a mark."""
-    frame = parcel.frame
-    if type(frame) is not Data or frame.is_marked:
-        return parcel
-    marked = Parcel(msgspec.structs.replace(frame, is_marked=True))
-    marked.size_bytes = parcel.size_bytes
+    frame = carried.frame
+    if type(frame) is not Data or frame.congestion_experienced:
+        return carried
+    marked = CarriedFrame(msgspec.structs.replace(frame, congestion_experienced=True))
+    marked.size_bytes = carried.size_bytes
     return marked

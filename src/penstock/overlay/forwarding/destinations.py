@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from penstock.kernel.machine import Port
-from penstock.wire.codec.carried_frame import size_parcel
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.codec.carried_frame import size_carried_frame
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.limits import DATAGRAM_BYTES_MAX, FRAME_BYTES_MAX
 
 # What a PACKET takes beside its destinations and what it carries; see codec/packet.
@@ -15,7 +15,9 @@ _BROKER_BYTES: Final = 4
 _LIST_MAX: Final = 127
 _BITMAP_BYTES_MAX: Final = 127
 # So many destinations, wherever they are, fit beside the largest frame there is.
-ALWAYS_FIT: Final = (DATAGRAM_BYTES_MAX - FRAME_BYTES_MAX - _HEAD_BYTES) // _BROKER_BYTES
+DESTINATIONS_ALWAYS_FIT: Final = (
+    DATAGRAM_BYTES_MAX - FRAME_BYTES_MAX - _HEAD_BYTES
+) // _BROKER_BYTES
 
 
 def common_port(destinations: Sequence[int], ports: Mapping[int, Port]) -> Port | None:
@@ -27,32 +29,32 @@ def common_port(destinations: Sequence[int], ports: Mapping[int, Port]) -> Port 
     return port
 
 
-def by_port(
+def group_by_port(
     destinations: Iterable[int], ports: Mapping[int, Port]
 ) -> tuple[dict[Port, list[int]], int]:
     """The destinations behind each port, in their order, and how many cannot be reached."""
     groups: dict[Port, list[int]] = {}
-    lost = 0
+    unreachable = 0
     for broker in destinations:
         port = ports.get(broker)
         if port is None:
-            lost += 1
+            unreachable += 1
         elif port in groups:
             groups[port].append(broker)
         else:
             groups[port] = [broker]
-    return groups, lost
+    return groups, unreachable
 
 
-def fitting(destinations: Sequence[int], parcel: Parcel) -> Iterator[tuple[int, ...]]:
+def split_to_fit(destinations: Sequence[int], carried: CarriedFrame) -> Iterator[tuple[int, ...]]:
     """The sorted destinations, in as few lists as will fit a packet that carries `parcel`.
 
     Whatever relays strike off, a list only gets shorter: it need never be cut again.
     """
-    if len(destinations) <= ALWAYS_FIT:
+    if len(destinations) <= DESTINATIONS_ALWAYS_FIT:
         yield tuple(destinations)
         return
-    room_bytes = DATAGRAM_BYTES_MAX - _HEAD_BYTES - size_parcel(parcel)
+    room_bytes = DATAGRAM_BYTES_MAX - _HEAD_BYTES - size_carried_frame(carried)
     start = 0
     for end in range(1, len(destinations) + 1):
         if end == len(destinations) or not _fits(destinations, start, end + 1, room_bytes):

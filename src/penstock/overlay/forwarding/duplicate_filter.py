@@ -9,28 +9,28 @@ from collections import OrderedDict
 from penstock.wire.frames.packet import PacketId
 
 
-class Seen:
+class DuplicateFilter:
     """The last so many packet ids, least recently used first to go."""
 
-    __slots__ = ("_destinations", "most")
+    __slots__ = ("_destinations", "packets_max")
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, packets_max: int) -> None:
+        self.packets_max = packets_max
         # Not a plain dictionary, which looks for its first among all that were there before it.
         self._destinations: OrderedDict[PacketId, tuple[int, ...]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._destinations)
 
-    def fresh(self, packet: PacketId, destinations: tuple[int, ...]) -> tuple[int, ...]:
+    def unseen(self, packet_id: PacketId, destinations: tuple[int, ...]) -> tuple[int, ...]:
         """Those of the destinations for which this packet did not come by before."""
-        before = self._destinations.get(packet)
-        if before is None:
-            if len(self._destinations) >= self.most:
+        known = self._destinations.get(packet_id)
+        if known is None:
+            if len(self._destinations) >= self.packets_max:
                 self._destinations.popitem(last=False)
-            self._destinations[packet] = destinations
+            self._destinations[packet_id] = destinations
             return destinations
-        self._destinations.move_to_end(packet)
-        fresh = tuple([broker for broker in destinations if broker not in before])
-        self._destinations[packet] = before + fresh
-        return fresh
+        self._destinations.move_to_end(packet_id)
+        unseen = tuple([broker for broker in destinations if broker not in known])
+        self._destinations[packet_id] = known + unseen
+        return unseen

@@ -13,16 +13,16 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.overlay.counters import Count, Counters
-from penstock.overlay.facts import Decision, Reason, What
-from penstock.overlay.forwarding.congestion_mark import mark_parcel
-from penstock.overlay.forwarding.destinations import by_port, common_port, fitting
-from penstock.overlay.forwarding.duplicate_filter import Seen
-from penstock.overlay.forwarding.routing_key import Address
-from penstock.overlay.output_queue import Outbox
-from penstock.overlay.routing.routing_database import Knowledge
-from penstock.overlay.sessions.client_sessions import Clients
+from penstock.overlay.facts import RoutingAction, RoutingDecision, RoutingDropReason
+from penstock.overlay.forwarding.congestion_mark import mark_carried_frame
+from penstock.overlay.forwarding.destinations import common_port, group_by_port, split_to_fit
+from penstock.overlay.forwarding.duplicate_filter import DuplicateFilter
+from penstock.overlay.forwarding.routing_key import RoutingKey
+from penstock.overlay.output_queue import OutputQueue
+from penstock.overlay.routing.routing_database import RoutingDatabase
+from penstock.overlay.sessions.client_sessions import ClientSessions
 from penstock.wire.frames.base import TrafficClass
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.frames.pub import Pub
@@ -38,141 +38,153 @@ _FILTERED: Final = Count.FILTERED.value
 _NO_MATCH: Final = Count.NO_MATCH.value
 
 
-class Delivery:
+class Forwarder:
     """One broker's part in carrying messages; `me` and `epoch` name the packets it makes."""
 
     def __init__(
         self,
-        me: int,
+        broker_id: int,
         epoch: int,
         encoder: Encoder,
-        address: Address,
-        clients: Clients,
-        knowledge: Knowledge,
-        seen_max: int,
+        routing_key: RoutingKey,
+        clients: ClientSessions,
+        routing: RoutingDatabase,
+        packets_remembered_max: int,
         counters: Counters,
-        out: Outbox,
+        out: OutputQueue,
         *,
-        tells: bool = False,
+        records_decisions: bool = False,
     ) -> None:
-        self._me = me
+        self._broker_id = broker_id
         self._epoch = epoch
-        self._packets = 0
+        self._last_counter = 0
         self._encoder = encoder
-        self._address = address
+        self._routing_key = routing_key
         self._clients = clients
-        self._knowledge = knowledge
-        self.seen = Seen(seen_max)
+        self._routing = routing
+        self.duplicate_filter = DuplicateFilter(packets_remembered_max)
         self._counters = counters
         self._out = out
-        self._tells = tells
+        self._records_decisions = records_decisions
 
     def on_pub(self, pub: Pub, via: Port, now: Instant) -> None:  # noqa: ARG002
         """A client publishes: its message is encoded here and nowhere else."""
         counters = self._counters
-        parcel, traffic = pub.parcel, pub.traffic
+        carried, traffic = pub.carried, pub.traffic
         if traffic is _DATA:
-            message = self._address.message(parcel.frame)
+            message = self._routing_key.message(carried.frame)
             bits = self._encoder.message_bits(message)
             # A publisher that subscribes to its own messages gets them.
-            here = self._clients.wanting(message)
+            local_ports = self._clients.matching(message)
         else:
-            bits = self._address.request_bits(parcel.frame)
+            bits = self._routing_key.request_bits(carried.frame)
             # A request asks others.
-            here = [port for port in self._clients.answering(bits) if port != via]
+            local_ports = [port for port in self._clients.serving_requests(bits) if port != via]
         counters[_PUBLISHED] += 1
-        if self._tells:
-            self._tell("entered", None, parcel)
-        origins = self._knowledge.adverts[traffic].wanted_by(bits)
-        if not here and not origins:
+        if self._records_decisions:
+            self._record("entered", None, carried)
+        origins = self._routing.adverts[traffic].brokers_wanting(bits)
+        if not local_ports and not origins:
             counters[_FILTERED] += 1
-            if self._tells:
-                self._tell("filtered", None, parcel)
+            if self._records_decisions:
+                self._record("filtered", None, carried)
             return
-        self._notify(here, parcel)
-        groups, lost = by_port(origins, self._knowledge.ports())
+        self._notify(local_ports, carried)
+        groups, unreachable = group_by_port(origins, self._routing.ports())
         # One id for all: copies, and parts of one list, differ in their destinations.
-        packet = self._next_id() if groups else None
-        if lost:
-            self._drop("no_route", lost, packet, parcel)
-        if packet is None:
+        packet_id = self._next_id() if groups else None
+        if unreachable:
+            self._drop("no_route", unreachable, packet_id, carried)
+        if packet_id is None:
             return
         for port, destinations in groups.items():
-            for part in fitting(destinations, parcel):
+            for part in split_to_fit(destinations, carried):
                 self._forward(
                     port,
-                    Packet(id=packet, traffic=traffic, destinations=part, parcel=parcel),
+                    Packet(id=packet_id, traffic=traffic, destinations=part, carried=carried),
                 )
 
     def on_packet(self, packet: Packet, via: Port, now: Instant) -> None:  # noqa: ARG002
         """A copy arrives: for our clients, for brokers behind us, or both."""
-        parcel = packet.parcel
-        destinations = self.seen.fresh(packet.id, packet.destinations)
-        if not destinations or packet.id.origin == self._me:
-            self._drop("duplicate", 1, packet.id, parcel)
+        carried = packet.carried
+        destinations = self.duplicate_filter.unseen(packet.id, packet.destinations)
+        if not destinations or packet.id.origin == self._broker_id:
+            self._drop("duplicate", 1, packet.id, carried)
             return
-        if self._me in destinations:
+        if self._broker_id in destinations:
             self._deliver(packet)
-            destinations = tuple([broker for broker in destinations if broker != self._me])
+            destinations = tuple([broker for broker in destinations if broker != self._broker_id])
             if not destinations:
                 return
         if packet.ttl <= 1:
-            self._drop("ttl", len(destinations), packet.id, parcel)
+            self._drop("ttl", len(destinations), packet.id, carried)
             return
-        ports = self._knowledge.ports()
+        ports = self._routing.ports()
         port = common_port(destinations, ports)
         if port is not None:
             self._forward(port, packet.relayed(destinations))
             return
-        groups, lost = by_port(destinations, ports)
-        if lost:
-            self._drop("no_route", lost, packet.id, parcel)
-        for port, behind in groups.items():
-            self._forward(port, packet.relayed(tuple(behind)))
+        groups, unreachable = group_by_port(destinations, ports)
+        if unreachable:
+            self._drop("no_route", unreachable, packet.id, carried)
+        for port, group in groups.items():
+            self._forward(port, packet.relayed(tuple(group)))
 
     def _deliver(self, packet: Packet) -> None:
-        frame = packet.parcel.frame
+        frame = packet.carried.frame
         if packet.traffic is _DATA:
-            ports = self._clients.wanting(self._address.message(frame))
+            ports = self._clients.matching(self._routing_key.message(frame))
         else:
-            ports = self._clients.answering(self._address.request_bits(frame))
+            ports = self._clients.serving_requests(self._routing_key.request_bits(frame))
         if not ports:
             self._counters[_NO_MATCH] += 1
-            if self._tells:
-                self._tell("no_match", packet.id, packet.parcel)
-        parcel = mark_parcel(packet.parcel) if packet.is_marked and ports else packet.parcel
-        self._notify(ports, parcel, packet.id)
+            if self._records_decisions:
+                self._record("no_match", packet.id, packet.carried)
+        carried = (
+            mark_carried_frame(packet.carried)
+            if packet.congestion_experienced and ports
+            else packet.carried
+        )
+        self._notify(ports, carried, packet.id)
 
-    def _notify(self, ports: list[Port], parcel: Parcel, packet: PacketId | None = None) -> None:
+    def _notify(
+        self, ports: list[Port], carried: CarriedFrame, packet_id: PacketId | None = None
+    ) -> None:
         if ports:
             self._counters[_DELIVERED] += len(ports)
-            if self._tells:
+            if self._records_decisions:
                 for port in ports:
-                    self._tell("handed_over", packet, parcel, port)
-            self._out.flood(ports, [Notify(parcel=parcel)])
+                    self._record("handed_over", packet_id, carried, port)
+            self._out.flood(ports, [Notify(carried=carried)])
 
     def _forward(self, port: Port, packet: Packet) -> None:
         self._counters[_FORWARDED] += 1
-        if self._tells:
-            self._tell("forwarded", packet.id, packet.parcel, port)
+        if self._records_decisions:
+            self._record("forwarded", packet.id, packet.carried, port)
         self._out.send(port, packet)
 
-    def _drop(self, reason: Reason, count: int, packet: PacketId | None, parcel: Parcel) -> None:
+    def _drop(
+        self,
+        reason: RoutingDropReason,
+        count: int,
+        packet_id: PacketId | None,
+        carried: CarriedFrame,
+    ) -> None:
         """Counters and decisions have one word for each reason."""
         self._counters[reason] += count
-        if self._tells:
-            self._tell("dropped", packet, parcel, None, reason)
+        if self._records_decisions:
+            self._record("dropped", packet_id, carried, None, reason)
 
-    def _tell(
+    def _record(
         self,
-        what: What,
-        packet: PacketId | None,
-        parcel: Parcel,
+        action: RoutingAction,
+        packet_id: PacketId | None,
+        carried: CarriedFrame,
         towards: Port | None = None,
-        reason: Reason | None = None,
+        reason: RoutingDropReason | None = None,
     ) -> None:
-        self._out.tell(Decision(what, packet, parcel.frame, towards, reason))
+        self._out.record(RoutingDecision(action, packet_id, carried.frame, towards, reason))
 
     def _next_id(self) -> PacketId:
-        self._packets = (self._packets + 1) & _COUNTER_MASK
-        return PacketId(self._me, self._epoch, self._packets)
+        self._last_counter = (self._last_counter + 1) & _COUNTER_MASK
+        return PacketId(self._broker_id, self._epoch, self._last_counter)

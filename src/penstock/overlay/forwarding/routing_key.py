@@ -10,7 +10,7 @@ from penstock.kernel.errors import PeerError
 from penstock.wire.frames.base import TransportFrame
 
 
-class Address:
+class RoutingKey:
     """Frames of class DATA have a `message`; those of class REQUEST `bloom`, or a message."""
 
     __slots__ = ("encoder",)

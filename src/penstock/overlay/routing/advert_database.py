@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import Instant
 from penstock.overlay.counters import Count, Counters
-from penstock.overlay.routing.advertiser import Announcer, filters_per_frame
-from penstock.overlay.routing.interest_table import Wants
-from penstock.overlay.routing.tombstones import Forgotten
-from penstock.overlay.settings import Settings
+from penstock.overlay.routing.advertiser import Advertiser, filters_per_frame
+from penstock.overlay.routing.interest_table import InterestTable
+from penstock.overlay.routing.tombstones import Tombstones
+from penstock.overlay.settings import OverlaySettings
 from penstock.wire.frames.adv import Adv
 from penstock.wire.serial import SEQ_BITS, after, newer
 
@@ -33,23 +33,23 @@ class Advert:
 
 
 @dataclass(slots=True)
-class Assembly:
+class PartialAdvert:
     """A full advert of which some parts are still on their way."""
 
     seq: int
-    parts: int
+    part_count: int
     expires: Instant
-    got: dict[int, Adv] = field(default_factory=dict)
+    received: dict[int, Adv] = field(default_factory=dict)
 
 
-class Adverts:
+class AdvertDatabase:
     """The adverts of one class by origin. Ours, `own`, is not searched: we match exactly."""
 
     def __init__(
         self,
-        own: Announcer,
+        own: Advertiser,
         m: int,
-        settings: Settings,
+        settings: OverlaySettings,
         counters: Counters,
         is_reachable: Callable[[int], bool],
     ) -> None:
@@ -60,23 +60,23 @@ class Adverts:
         self._is_reachable = is_reachable
         self._parts_max = -(-settings.origin_filters_max // filters_per_frame(own.bloom_bytes))
         self._adverts: dict[int, Advert] = {}
-        self._assemblies: dict[int, Assembly] = {}
-        self._forgotten = Forgotten(settings)
-        self._wants = Wants(m)
+        self._partial_adverts: dict[int, PartialAdvert] = {}
+        self._tombstones = Tombstones(settings)
+        self._interest_table = InterestTable(m)
 
     def __len__(self) -> int:
-        return len(self._adverts) + len(self._assemblies)
+        return len(self._adverts) + len(self._partial_adverts)
 
     @property
     def filter_count(self) -> int:
         """How many filters there are in all."""
-        return len(self._wants)
+        return len(self._interest_table)
 
     def seqs(self) -> dict[int, int]:
         """The number of each broker's latest, ours included, be it forgotten."""
-        return {**self._forgotten.seqs(), **self.held()}
+        return {**self._tombstones.seqs(), **self.current()}
 
-    def held(self) -> dict[int, int]:
+    def current(self) -> dict[int, int]:
         """The same without those of which only the number is left."""
         known = {origin: advert.seq for origin, advert in self._adverts.items()}
         return {self.own.origin: self.own.seq, **known}
@@ -86,16 +86,16 @@ class Adverts:
         if origin == self.own.origin:
             return self.own.full()
         advert = self._adverts[origin]
-        return self.own.full_for(origin, advert.seq, advert.filters)
+        return self.own.full_advert(origin, advert.seq, advert.filters)
 
     def filters(self, origin: int) -> tuple[int, ...]:
         """What another broker is known to want."""
         advert = self._adverts.get(origin)
         return () if advert is None else advert.filters
 
-    def wanted_by(self, bits: int) -> list[int]:
+    def brokers_wanting(self, bits: int) -> list[int]:
         """The other brokers that want a message with these bits, lowest first."""
-        return self._wants.wanted_by(bits)
+        return self._interest_table.brokers_wanting(bits)
 
     def accept(self, adv: Adv, *, now: Instant) -> list[Adv]:
         """Takes another broker's word; the frames to pass on, none if it was no news."""
@@ -103,19 +103,19 @@ class Adverts:
         known = self._adverts.get(adv.origin)
         if known is not None and not newer(adv.seq, known.seq, SEQ_BITS):
             return []
-        if known is None and not self._forgotten.lets_in(adv.origin, adv.seq):
+        if known is None and not self._tombstones.allows(adv.origin, adv.seq):
             return []
         if not adv.full:
-            if self.missed(adv):
+            if self.has_missed(adv):
                 return []
             assert known is not None
-            wanted = set(known.filters).union(adv.added).difference(adv.removed)
-            return [adv] if self._take(adv, wanted, now) else []
+            blooms = set(known.filters).union(adv.added).difference(adv.removed)
+            return [adv] if self._install(adv, blooms, now) else []
         frames = self._assemble(adv, now)
-        wanted = {bloom for frame in frames for bloom in frame.added}
-        return frames if frames and self._take(adv, wanted, now) else []
+        blooms = {bloom for frame in frames for bloom in frame.added}
+        return frames if frames and self._install(adv, blooms, now) else []
 
-    def missed(self, adv: Adv) -> bool:
+    def has_missed(self, adv: Adv) -> bool:
         """Whether this is a delta on top of something that never came here."""
         known = self._adverts.get(adv.origin)
         if adv.full:
@@ -126,12 +126,12 @@ class Adverts:
 
     def expire(self, *, now: Instant) -> None:
         """Forgets whoever was not heard of for too long."""
-        self._forgotten.expire(now=now)
+        self._tombstones.expire(now=now)
         for origin in [o for o, advert in self._adverts.items() if advert.expires <= now]:
-            self._forgotten.add(origin, self._adverts[origin].seq, now=now)
-            self._forget(origin)
-        for origin in [o for o, parts in self._assemblies.items() if parts.expires <= now]:
-            del self._assemblies[origin]
+            self._tombstones.add(origin, self._adverts[origin].seq, now=now)
+            self._remove(origin)
+        for origin in [o for o, partial in self._partial_adverts.items() if partial.expires <= now]:
+            del self._partial_adverts[origin]
 
     def _check(self, adv: Adv) -> None:
         if adv.bloom_bytes != self.own.bloom_bytes:
@@ -145,36 +145,36 @@ class Adverts:
         """All parts of a full advert, when this was the last one missing."""
         if adv.parts == 1:
             return [adv]
-        assembly = self._assemblies.get(adv.origin)
-        if assembly is None and len(self._assemblies) >= self._settings.origins_max:
+        partial = self._partial_adverts.get(adv.origin)
+        if partial is None and len(self._partial_adverts) >= self._settings.origins_max:
             self._counters[Count.ADVERTS_OVERFLOW] += 1
             return []
-        if assembly is None or newer(adv.seq, assembly.seq, SEQ_BITS):
+        if partial is None or newer(adv.seq, partial.seq, SEQ_BITS):
             expires = now + self._settings.compare_ns
-            assembly = self._assemblies[adv.origin] = Assembly(adv.seq, adv.parts, expires)
-        if (adv.seq, adv.parts) != (assembly.seq, assembly.parts):
+            partial = self._partial_adverts[adv.origin] = PartialAdvert(adv.seq, adv.parts, expires)
+        if (adv.seq, adv.parts) != (partial.seq, partial.part_count):
             return []
-        assembly.got[adv.part] = adv
-        if len(assembly.got) < assembly.parts:
+        partial.received[adv.part] = adv
+        if len(partial.received) < partial.part_count:
             return []
-        return [assembly.got[part] for part in range(assembly.parts)]
+        return [partial.received[part] for part in range(partial.part_count)]
 
-    def _take(self, adv: Adv, wanted: set[int], now: Instant) -> bool:
+    def _install(self, adv: Adv, blooms: set[int], now: Instant) -> bool:
         """Puts in place what an origin wants now, if there is room for it."""
-        self._assemblies.pop(adv.origin, None)
-        if len(wanted) > self._settings.origin_filters_max:
-            raise PeerError(f"broker {adv.origin} wants {len(wanted)} filters, which is too many")
+        self._partial_adverts.pop(adv.origin, None)
+        if len(blooms) > self._settings.origin_filters_max:
+            raise PeerError(f"broker {adv.origin} wants {len(blooms)} filters, which is too many")
         known = self._adverts.get(adv.origin)
         if known is None and not self._make_room():
             return False
-        before = () if known is None else known.filters
-        if len(self._wants) + len(wanted) - len(before) > self._settings.filters_max:
+        previous = () if known is None else known.filters
+        if len(self._interest_table) + len(blooms) - len(previous) > self._settings.filters_max:
             self._counters[Count.FILTERS_OVERFLOW] += 1
             return False
-        filters = tuple(sorted(wanted))
-        if filters != before:
-            self._wants.replace(adv.origin, before, filters)
-        self._forgotten.drop(adv.origin)
+        filters = tuple(sorted(blooms))
+        if filters != previous:
+            self._interest_table.replace(adv.origin, previous, filters)
+        self._tombstones.remove(adv.origin)
         expires = now + self._settings.expire_ns
         self._adverts[adv.origin] = Advert(adv.seq, filters, expires)
         return True
@@ -186,9 +186,9 @@ class Adverts:
         self._counters[Count.ADVERTS_OVERFLOW] += 1
         for origin in self._adverts:
             if not self._is_reachable(origin):
-                self._forget(origin)
+                self._remove(origin)
                 return True
         return False
 
-    def _forget(self, origin: int) -> None:
-        self._wants.replace(origin, self._adverts.pop(origin).filters, ())
+    def _remove(self, origin: int) -> None:
+        self._interest_table.replace(origin, self._adverts.pop(origin).filters, ())

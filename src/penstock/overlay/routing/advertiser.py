@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.wire.codec import adv as codec
-from penstock.wire.codec.codec_table import BODY
+from penstock.wire.codec.codec_table import BODY_OFFSET
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.limits import ADVERT_FILTERS_MAX, DATAGRAM_BYTES_MAX
 from penstock.wire.serial import SEQ_BITS, after, newer
 
 
-class Announcer:
+class Advertiser:
     """What `origin`, this broker, has told the network; `filters` are sorted Bloom sets."""
 
     def __init__(self, origin: int, seq: int, traffic: TrafficClass, bloom_bytes: int) -> None:
@@ -27,23 +27,23 @@ class Announcer:
         self.traffic = traffic
         self.bloom_bytes = bloom_bytes
 
-    def announce(self, filters: Sequence[int]) -> list[Adv]:
+    def update(self, filters: Sequence[int]) -> list[Adv]:
         """Frames that take the network from what it was told to `filters`; none if that is it."""
-        wanted, told = set(filters), set(self.filters)
-        added, removed = sorted(wanted - told), sorted(told - wanted)
-        self.filters = tuple(sorted(wanted))
+        current, advertised = set(filters), set(self.filters)
+        added, removed = sorted(current - advertised), sorted(advertised - current)
+        self.filters = tuple(sorted(current))
         if not added and not removed:
             return []
-        if len(added) + len(removed) > len(wanted):
+        if len(added) + len(removed) > len(current):
             self.seq = after(self.seq, SEQ_BITS)
             return self.full()
-        most = filters_per_frame(self.bloom_bytes)
-        if len(added) + len(removed) <= most:
+        chunk_max = filters_per_frame(self.bloom_bytes)
+        if len(added) + len(removed) <= chunk_max:
             # In one, so that those whose table is just large enough have room for it.
             return [self._delta(added, removed)]
         # What is added goes first, so that nothing wanted is ever without its filter.
-        deltas = [self._delta(added=part) for part in _chunks(added, most)]
-        return deltas + [self._delta(removed=part) for part in _chunks(removed, most)]
+        deltas = [self._delta(added=part) for part in _chunks(added, chunk_max)]
+        return deltas + [self._delta(removed=part) for part in _chunks(removed, chunk_max)]
 
     def refresh(self) -> list[Adv]:
         """Says that nothing has changed."""
@@ -58,9 +58,9 @@ class Announcer:
 
     def full(self) -> list[Adv]:
         """Everything, under the latest number."""
-        return self.full_for(self.origin, self.seq, self.filters)
+        return self.full_advert(self.origin, self.seq, self.filters)
 
-    def full_for(self, origin: int, seq: int, filters: Sequence[int]) -> list[Adv]:
+    def full_advert(self, origin: int, seq: int, filters: Sequence[int]) -> list[Adv]:
         """What any origin wants, sorted, as a full advert in as many parts as it takes."""
         chunks = _chunks(filters, filters_per_frame(self.bloom_bytes)) or [()]
         return [
@@ -93,9 +93,9 @@ class Announcer:
 def filters_per_frame(bloom_bytes: int) -> int:
     """How many filters an ADV has room for."""
     empty = Adv(origin=0, seq=0, traffic=TrafficClass.DATA, full=True, bloom_bytes=bloom_bytes)
-    room_bytes = DATAGRAM_BYTES_MAX - BODY - codec.size(empty)
+    room_bytes = DATAGRAM_BYTES_MAX - BODY_OFFSET - codec.size(empty)
     return min(ADVERT_FILTERS_MAX, room_bytes // bloom_bytes)
 
 
-def _chunks(items: Sequence[int], most: int) -> list[Sequence[int]]:
-    return [items[start : start + most] for start in range(0, len(items), most)]
+def _chunks(items: Sequence[int], chunk_max: int) -> list[Sequence[int]]:
+    return [items[start : start + chunk_max] for start in range(0, len(items), chunk_max)]

@@ -11,7 +11,7 @@ from penstock.wire.frames.summary import Database, Summary, SummaryRow
 from penstock.wire.limits import SUMMARY_ROWS_MAX
 from penstock.wire.serial import SEQ_BITS, newer
 
-_LAST: Final = 2**32 - 1
+_ORIGIN_MAX: Final = 2**32 - 1
 
 
 def summarise(database: Database, seqs: Mapping[int, int]) -> Iterator[Summary]:
@@ -20,19 +20,19 @@ def summarise(database: Database, seqs: Mapping[int, int]) -> Iterator[Summary]:
     first = 0
     for start in range(0, max(1, len(origins)), SUMMARY_ROWS_MAX):
         part = origins[start : start + SUMMARY_ROWS_MAX]
-        last = _LAST if start + SUMMARY_ROWS_MAX >= len(origins) else part[-1]
+        last = _ORIGIN_MAX if start + SUMMARY_ROWS_MAX >= len(origins) else part[-1]
         rows = tuple([SummaryRow(origin, seqs[origin]) for origin in part])
         yield Summary(database=database, first=first, last=last, rows=rows)
         first = last + 1
 
 
-def question(database: Database, origin: int, seq: int | None) -> Summary:
+def request_origin(database: Database, origin: int, seq: int | None) -> Summary:
     """Asks for all there is of one origin, of which we know `seq` or nothing."""
     rows = () if seq is None else (SummaryRow(origin, seq),)
     return Summary(database=database, first=origin, last=origin, rows=rows)
 
 
-def lacking(summary: Summary, seqs: Mapping[int, int]) -> list[int]:
+def missing_at_peer(summary: Summary, seqs: Mapping[int, int]) -> list[int]:
     """The origins of which the sender of a summary knows nothing, or less than we do."""
     theirs = {row.origin: row.seq for row in summary.rows}
     return [

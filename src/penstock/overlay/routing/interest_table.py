@@ -10,10 +10,10 @@ from typing import Final
 
 from penstock.content.bloom import FilterTable
 
-_ANSWERS_MAX: Final = 4_096
+_CACHED_MATCHES_MAX: Final = 4_096
 
 
-class Wants:
+class InterestTable:
     """Bloom sets of `m` bits by who wants them."""
 
     def __init__(self, m: int) -> None:
@@ -21,31 +21,31 @@ class Wants:
         self._origins: dict[int, list[int]] = {}
         self._count = 0
         # Messages that repeat are the rule, and searching costs five times what forwarding does.
-        self._answers: dict[int, list[int]] = {}
+        self._cached_matches: dict[int, list[int]] = {}
 
     def __len__(self) -> int:
         return self._count
 
     def replace(self, origin: int, before: tuple[int, ...], after: tuple[int, ...]) -> None:
         """What `origin` wants instead of what it wanted."""
-        self._answers.clear()
-        kept = set(before).intersection(after)
+        self._cached_matches.clear()
+        unchanged = set(before).intersection(after)
         for bloom in before:
-            if bloom not in kept:
+            if bloom not in unchanged:
                 self._remove(origin, bloom)
         for bloom in after:
-            if bloom not in kept:
+            if bloom not in unchanged:
                 self._add(origin, bloom)
 
-    def wanted_by(self, bits: int) -> list[int]:
+    def brokers_wanting(self, bits: int) -> list[int]:
         """The brokers that want a message with these bits, lowest first."""
-        origins = self._answers.get(bits)
+        origins = self._cached_matches.get(bits)
         if origins is None:
-            if len(self._answers) >= _ANSWERS_MAX:
-                self._answers.clear()
+            if len(self._cached_matches) >= _CACHED_MATCHES_MAX:
+                self._cached_matches.clear()
             by_bloom = self._origins
             found = {origin for bloom in self._table.matching(bits) for origin in by_bloom[bloom]}
-            origins = self._answers[bits] = sorted(found)
+            origins = self._cached_matches[bits] = sorted(found)
         return origins
 
     def _add(self, origin: int, bloom: int) -> None:

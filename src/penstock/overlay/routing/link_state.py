@@ -9,22 +9,24 @@ from __future__ import annotations
 from penstock.kernel.instant import Instant
 from penstock.overlay.counters import Count, Counters
 from penstock.overlay.routing.shortest_paths import next_hops
-from penstock.overlay.routing.tombstones import Forgotten
-from penstock.overlay.settings import Settings
+from penstock.overlay.routing.tombstones import Tombstones
+from penstock.overlay.settings import OverlaySettings
 from penstock.wire.frames.lsa import Lsa, Neighbour
 from penstock.wire.serial import SEQ_BITS, after, newer
 
 
-class LinkState:
+class LinkStateDatabase:
     """Every broker's latest LSA, our own among them."""
 
-    def __init__(self, me: int, seq: int, settings: Settings, counters: Counters) -> None:
-        self._me = me
+    def __init__(
+        self, broker_id: int, seq: int, settings: OverlaySettings, counters: Counters
+    ) -> None:
+        self._broker_id = broker_id
         self._settings = settings
         self._counters = counters
-        self._lsas: dict[int, Lsa] = {me: Lsa(origin=me, seq=seq, neighbours=())}
+        self._lsas: dict[int, Lsa] = {broker_id: Lsa(origin=broker_id, seq=seq, neighbours=())}
         self._expires: dict[int, Instant] = {}
-        self._forgotten = Forgotten(settings)
+        self._tombstones = Tombstones(settings)
         self._hops: dict[int, int] | None = None
 
     def __len__(self) -> int:
@@ -34,14 +36,14 @@ class LinkState:
     def hops(self) -> dict[int, int]:
         """The neighbour through which to reach each broker that can be reached."""
         if self._hops is None:
-            self._hops = next_hops(self._me, self._lsas)
+            self._hops = next_hops(self._broker_id, self._lsas)
         return self._hops
 
     def seqs(self) -> dict[int, int]:
         """The number of each broker's latest, be it forgotten."""
-        return {**self._forgotten.seqs(), **self.held()}
+        return {**self._tombstones.seqs(), **self.current()}
 
-    def held(self) -> dict[int, int]:
+    def current(self) -> dict[int, int]:
         """The same without those of which only the number is left."""
         return {origin: lsa.seq for origin, lsa in self._lsas.items()}
 
@@ -51,24 +53,24 @@ class LinkState:
 
     def announce(self, neighbours: tuple[Neighbour, ...]) -> Lsa:
         """Our own links, under the next number."""
-        return self._renew(self._lsas[self._me].seq, neighbours)
+        return self._renew(self._lsas[self._broker_id].seq, neighbours)
 
     def refresh(self) -> Lsa:
         """The same links under the next number."""
-        return self.announce(self._lsas[self._me].neighbours)
+        return self.announce(self._lsas[self._broker_id].neighbours)
 
     def overtake(self, seq: int) -> list[Lsa]:
         """Our own links past `seq`, which others believe to be our latest: we restarted."""
-        own = self._lsas[self._me]
+        own = self._lsas[self._broker_id]
         return [] if not newer(seq, own.seq, SEQ_BITS) else [self._renew(seq, own.neighbours)]
 
     def accept(self, lsa: Lsa, *, now: Instant) -> bool:
         """Takes another broker's word; whether it was news."""
         known = self._lsas.get(lsa.origin)
         if known is None:
-            if not self._forgotten.lets_in(lsa.origin, lsa.seq) or not self._make_room():
+            if not self._tombstones.allows(lsa.origin, lsa.seq) or not self._make_room():
                 return False
-            self._forgotten.drop(lsa.origin)
+            self._tombstones.remove(lsa.origin)
         elif not newer(lsa.seq, known.seq, SEQ_BITS):
             return False
         self._lsas[lsa.origin] = lsa
@@ -79,16 +81,16 @@ class LinkState:
 
     def expire(self, *, now: Instant) -> None:
         """Forgets whoever was not heard of for too long."""
-        self._forgotten.expire(now=now)
-        for origin in [origin for origin, at in self._expires.items() if at <= now]:
-            self._forgotten.add(origin, self._lsas[origin].seq, now=now)
-            self._forget(origin)
+        self._tombstones.expire(now=now)
+        for origin in [origin for origin, expires in self._expires.items() if expires <= now]:
+            self._tombstones.add(origin, self._lsas[origin].seq, now=now)
+            self._remove(origin)
 
     def _renew(self, seq: int, neighbours: tuple[Neighbour, ...]) -> Lsa:
-        lsa = Lsa(origin=self._me, seq=after(seq, SEQ_BITS), neighbours=neighbours)
-        if self._lsas[self._me].neighbours != neighbours:
+        lsa = Lsa(origin=self._broker_id, seq=after(seq, SEQ_BITS), neighbours=neighbours)
+        if self._lsas[self._broker_id].neighbours != neighbours:
             self._hops = None
-        self._lsas[self._me] = lsa
+        self._lsas[self._broker_id] = lsa
         return lsa
 
     def _make_room(self) -> bool:
@@ -98,10 +100,10 @@ class LinkState:
         self._counters[Count.LINKS_OVERFLOW] += 1
         for origin in self._expires:
             if origin not in self.hops:
-                self._forget(origin)
+                self._remove(origin)
                 return True
         return False
 
-    def _forget(self, origin: int) -> None:
+    def _remove(self, origin: int) -> None:
         del self._lsas[origin], self._expires[origin]
         self._hops = None

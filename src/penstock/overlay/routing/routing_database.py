@@ -15,43 +15,43 @@ from penstock.content.bloom import BloomParams
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.overlay.counters import Counters
-from penstock.overlay.output_queue import Outbox
-from penstock.overlay.routing.advert_database import Adverts
-from penstock.overlay.routing.advertiser import Announcer
-from penstock.overlay.routing.database_summary import lacking, question, summarise
-from penstock.overlay.routing.link_state import LinkState
+from penstock.overlay.output_queue import OutputQueue
+from penstock.overlay.routing.advert_database import AdvertDatabase
+from penstock.overlay.routing.advertiser import Advertiser
+from penstock.overlay.routing.database_summary import missing_at_peer, request_origin, summarise
+from penstock.overlay.routing.link_state import LinkStateDatabase
 from penstock.overlay.sessions.neighbours import Neighbours
-from penstock.overlay.settings import Settings
+from penstock.overlay.settings import OverlaySettings
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import OverlayFrame, TrafficClass
 from penstock.wire.frames.lsa import Lsa
 from penstock.wire.frames.summary import Database, Summary
 
 # By class.
-_ADVERTS: Final = (Database.DATA_ADVERTS, Database.REQUEST_ADVERTS)
+_ADVERT_DATABASES: Final = (Database.DATA_ADVERTS, Database.REQUEST_ADVERTS)
 
 
-class Knowledge:
+class RoutingDatabase:
     """The databases of one broker, kept in step with those of its neighbours."""
 
     def __init__(
         self,
-        me: int,
+        broker_id: int,
         first_seq: int,
         params: BloomParams,
         neighbours: Neighbours,
-        settings: Settings,
+        settings: OverlaySettings,
         counters: Counters,
-        out: Outbox,
+        out: OutputQueue,
     ) -> None:
-        self._me = me
+        self._broker_id = broker_id
         self._neighbours = neighbours
         self._out = out
-        self.links = LinkState(me, first_seq, settings, counters)
+        self.links = LinkStateDatabase(broker_id, first_seq, settings, counters)
         self.adverts = tuple(
             [
-                Adverts(
-                    Announcer(me, first_seq, traffic, -(-params.m // 8)),
+                AdvertDatabase(
+                    Advertiser(broker_id, first_seq, traffic, -(-params.m // 8)),
                     params.m,
                     settings,
                     counters,
@@ -67,51 +67,56 @@ class Knowledge:
         """The port that leads to each broker that can be reached."""
         hops = self.links.hops
         if self._ports is None or hops is not self._hops:
-            port_of = self._neighbours.port_of()
+            neighbour_ports = self._neighbours.best_ports()
             self._hops = hops
-            self._ports = {o: port_of[hop] for o, hop in hops.items() if hop in port_of}
+            self._ports = {
+                o: neighbour_ports[hop] for o, hop in hops.items() if hop in neighbour_ports
+            }
         return self._ports
 
     # Heard from neighbours ------------------------------------------------------------------
 
     def on_lsa(self, lsa: Lsa, via: Port, now: Instant) -> None:
         """Another broker's links."""
-        if lsa.origin == self._me:
+        if lsa.origin == self._broker_id:
             self._flood(self.links.overtake(lsa.seq))
         elif self.links.accept(lsa, now=now):
-            self._flood([lsa], but=via)
+            self._flood([lsa], except_port=via)
 
     def on_adv(self, adv: Adv, via: Port, now: Instant) -> None:
         """What another broker wants; if it tells us that we missed something, we ask for it."""
         adverts = self.adverts[adv.traffic]
-        if adv.origin == self._me:
+        if adv.origin == self._broker_id:
             self._flood(adverts.own.overtake(adv.seq))
             return
-        self._flood(adverts.accept(adv, now=now), but=via)
-        if adverts.missed(adv):
+        self._flood(adverts.accept(adv, now=now), except_port=via)
+        if adverts.has_missed(adv):
             self._out.send(
-                via, question(_ADVERTS[adv.traffic], adv.origin, adverts.seqs().get(adv.origin))
+                via,
+                request_origin(
+                    _ADVERT_DATABASES[adv.traffic], adv.origin, adverts.seqs().get(adv.origin)
+                ),
             )
 
     def on_summary(self, summary: Summary, via: Port, now: Instant) -> None:  # noqa: ARG002
         """What a neighbour knows; we send what it lacks."""
         if summary.database is Database.LINKS:
-            self._compare(summary, self.links, self.links, via)
+            self._send_missing(summary, self.links, self.links, via)
         else:
-            adverts = self.adverts[_ADVERTS.index(summary.database)]
-            self._compare(summary, adverts, adverts.own, via)
+            adverts = self.adverts[_ADVERT_DATABASES.index(summary.database)]
+            self._send_missing(summary, adverts, adverts.own, via)
 
-    def _compare(
+    def _send_missing(
         self,
         summary: Summary,
-        database: LinkState | Adverts,
-        own: LinkState | Announcer,
+        database: LinkStateDatabase | AdvertDatabase,
+        own: LinkStateDatabase | Advertiser,
         via: Port,
     ) -> None:
         for row in summary.rows:
-            if row.origin == self._me:
+            if row.origin == self._broker_id:
                 self._flood(own.overtake(row.seq))
-        for origin in lacking(summary, database.held()):
+        for origin in missing_at_peer(summary, database.current()):
             self._out.flood([via], database.frames(origin))
 
     # Told to neighbours ---------------------------------------------------------------------
@@ -119,17 +124,17 @@ class Knowledge:
     def summarise_to(self, port: Port) -> None:
         """Tells a neighbour what we know."""
         self._out.flood([port], list(summarise(Database.LINKS, self.links.seqs())))
-        for database, adverts in zip(_ADVERTS, self.adverts, strict=True):
+        for database, adverts in zip(_ADVERT_DATABASES, self.adverts, strict=True):
             self._out.flood([port], list(summarise(database, adverts.seqs())))
 
     def announce_links(self) -> None:
         """Our neighbours are others now."""
         self._ports = None
-        self._flood([self.links.announce(self._neighbours.for_lsa())])
+        self._flood([self.links.announce(self._neighbours.lsa_neighbours())])
 
     def announce_filters(self, traffic: TrafficClass, filters: Sequence[int]) -> None:
         """Our clients want these now."""
-        self._flood(self.adverts[traffic].own.announce(filters))
+        self._flood(self.adverts[traffic].own.update(filters))
 
     def refresh(self) -> None:
         """We are still there, and nothing has changed."""
@@ -143,6 +148,8 @@ class Knowledge:
         for adverts in self.adverts:
             adverts.expire(now=now)
 
-    def _flood(self, frames: Sequence[OverlayFrame], but: Port | None = None) -> None:
+    def _flood(self, frames: Sequence[OverlayFrame], except_port: Port | None = None) -> None:
         if frames:
-            self._out.flood([port for port in self._neighbours.up() if port != but], frames)
+            self._out.flood(
+                [port for port in self._neighbours.up_ports() if port != except_port], frames
+            )

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from penstock.wire.frames.lsa import Lsa
 
 
-def next_hops(me: int, database: Mapping[int, Lsa]) -> dict[int, int]:
+def next_hops(broker_id: int, database: Mapping[int, Lsa]) -> dict[int, int]:
     """For every broker that can be reached from `me`, the neighbour to send to.
 
     A link counts when both ends name it: what only one believes in does not
@@ -23,7 +23,7 @@ def next_hops(me: int, database: Mapping[int, Lsa]) -> dict[int, int]:
     }
     hops: dict[int, int] = {}
     # (distance, next hop, broker): the order of the heap is the order of preference.
-    heap: list[tuple[int, int, int]] = [(0, me, me)]
+    heap: list[tuple[int, int, int]] = [(0, broker_id, broker_id)]
     while heap:
         distance, hop, broker = heappop(heap)
         if broker in hops:
@@ -31,6 +31,8 @@ def next_hops(me: int, database: Mapping[int, Lsa]) -> dict[int, int]:
         hops[broker] = hop
         for neighbour, cost in edges.get(broker, {}).items():
             if neighbour not in hops and broker in edges.get(neighbour, ()):
-                heappush(heap, (distance + cost, neighbour if broker == me else hop, neighbour))
-    del hops[me]
+                heappush(
+                    heap, (distance + cost, neighbour if broker == broker_id else hop, neighbour)
+                )
+    del hops[broker_id]
     return hops

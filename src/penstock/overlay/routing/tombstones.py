@@ -12,44 +12,46 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.kernel.instant import Instant
-from penstock.overlay.settings import Settings
+from penstock.overlay.settings import OverlaySettings
 from penstock.wire.serial import SEQ_BITS, newer
 
 # Longer than what others know can outlast us, even if it reaches some of them late.
-_PERIODS: Final = 3
+_EXPIRY_PERIODS: Final = 3
 
 
-class Forgotten:
+class Tombstones:
     """The latest number of each origin forgotten; when there are too many the oldest goes."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: OverlaySettings) -> None:
         self._settings = settings
-        self._numbers: dict[int, tuple[int, Instant]] = {}
+        self._last_seqs: dict[int, tuple[int, Instant]] = {}
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._last_seqs)
 
     def add(self, origin: int, seq: int, *, now: Instant) -> None:
         """Forgets an origin that was known up to `seq`."""
-        self._numbers.pop(origin, None)
-        if len(self._numbers) >= self._settings.origins_max:
-            del self._numbers[next(iter(self._numbers))]
-        self._numbers[origin] = (seq, now + _PERIODS * self._settings.expire_ns)
+        self._last_seqs.pop(origin, None)
+        if len(self._last_seqs) >= self._settings.origins_max:
+            del self._last_seqs[next(iter(self._last_seqs))]
+        self._last_seqs[origin] = (seq, now + _EXPIRY_PERIODS * self._settings.expire_ns)
 
-    def lets_in(self, origin: int, seq: int) -> bool:
+    def allows(self, origin: int, seq: int) -> bool:
         """Whether this is news of an origin that is not known."""
-        number = self._numbers.get(origin)
-        return number is None or newer(seq, number[0], SEQ_BITS)
+        tombstone = self._last_seqs.get(origin)
+        return tombstone is None or newer(seq, tombstone[0], SEQ_BITS)
 
-    def drop(self, origin: int) -> None:
+    def remove(self, origin: int) -> None:
         """The origin is known again."""
-        self._numbers.pop(origin, None)
+        self._last_seqs.pop(origin, None)
 
     def seqs(self) -> dict[int, int]:
         """The numbers."""
-        return {origin: seq for origin, (seq, _) in self._numbers.items()}
+        return {origin: seq for origin, (seq, _) in self._last_seqs.items()}
 
     def expire(self, *, now: Instant) -> None:
         """Forgets for good what was forgotten long ago."""
-        for origin in [origin for origin, (_, at) in self._numbers.items() if at <= now]:
-            del self._numbers[origin]
+        for origin in [
+            origin for origin, (_, expires) in self._last_seqs.items() if expires <= now
+        ]:
+            del self._last_seqs[origin]

@@ -18,36 +18,36 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.overlay.counters import Count, Counters
-from penstock.overlay.sessions.minimal_cover import Frontier
-from penstock.overlay.settings import Settings
+from penstock.overlay.sessions.minimal_cover import MinimalCover
+from penstock.overlay.settings import OverlaySettings
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.sub import Sub
 
 
 @dataclass(slots=True)
-class Subscription:
+class ClientSubscription:
     """One SUB, and when it was last repeated."""
 
     traffic: TrafficClass
     predicate: Predicate
-    repeated: Instant
+    renewed: Instant
 
 
 @dataclass(slots=True)
-class Session:
+class ClientSession:
     """One client; its epoch is known once it has said HELLO."""
 
-    spoke: Instant
+    last_heard: Instant
     epoch: int | None = None
-    subscriptions: dict[int, Subscription] = field(default_factory=dict)
+    subscriptions: dict[int, ClientSubscription] = field(default_factory=dict)
 
 
-class Interest:
+class InterestSet:
     """All filters of one class, with how many subscriptions have each."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._counts: dict[Filter, int] = {}
-        self._frontier = Frontier(encoder)
+        self._minimal_cover = MinimalCover(encoder)
         self.changed = False
 
     def add(self, predicate: Predicate) -> None:
@@ -56,7 +56,7 @@ class Interest:
             count = self._counts.get(f, 0)
             self._counts[f] = count + 1
             if not count:
-                self._frontier.add(f)
+                self._minimal_cover.add(f)
                 self.changed = True
 
     def remove(self, predicate: Predicate) -> None:
@@ -65,26 +65,26 @@ class Interest:
             self._counts[f] -= 1
             if not self._counts[f]:
                 del self._counts[f]
-                self._frontier.remove(f)
+                self._minimal_cover.remove(f)
                 self.changed = True
 
     def to_advertise(self) -> list[int]:
         """The Bloom sets that attract all that is wanted; filters others cover are left out."""
         self.changed = False
-        return sorted(set(self._frontier.shown().values()))
+        return sorted(set(self._minimal_cover.filters().values()))
 
 
-class Clients:
+class ClientSessions:
     """Sessions by port."""
 
-    def __init__(self, encoder: Encoder, settings: Settings, counters: Counters) -> None:
+    def __init__(self, encoder: Encoder, settings: OverlaySettings, counters: Counters) -> None:
         self._encoder = encoder
         self._settings = settings
         self._counters = counters
-        self._sessions: dict[Port, Session] = {}
+        self._sessions: dict[Port, ClientSession] = {}
         self._index: MatchingIndex[tuple[Port, int]] = MatchingIndex()
-        self._requests: FilterTable[tuple[Port, int, Filter]] = FilterTable(encoder.params.m)
-        self.interests = tuple([Interest(encoder) for _ in TrafficClass])
+        self._request_filters: FilterTable[tuple[Port, int, Filter]] = FilterTable(encoder.params.m)
+        self.interests = tuple([InterestSet(encoder) for _ in TrafficClass])
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -92,11 +92,11 @@ class Clients:
     def __contains__(self, port: Port) -> bool:
         return port in self._sessions
 
-    def hello(self, port: Port, epoch: int, *, now: Instant) -> bool:
+    def on_hello(self, port: Port, epoch: int, *, now: Instant) -> bool:
         """A client speaks; whether we know all it told us before, or it must tell us again."""
         session = self._sessions.get(port)
         if session is not None and session.epoch is not None and session.epoch != epoch:
-            self.gone(port)
+            self.disconnect(port)
         session = self._session(port, now)
         if session is None:
             return False
@@ -111,30 +111,32 @@ class Clients:
             return
         known = session.subscriptions.get(sub.subscription)
         if known is not None and (known.traffic, known.predicate) == (sub.traffic, sub.predicate):
-            known.repeated = now
+            known.renewed = now
             return
         if known is not None:
             self._drop(port, session, sub.subscription)
         elif len(session.subscriptions) >= self._settings.client_subscriptions_max:
             self._counters[Count.SUBSCRIPTIONS_OVERFLOW] += 1
             return
-        session.subscriptions[sub.subscription] = Subscription(sub.traffic, sub.predicate, now)
+        session.subscriptions[sub.subscription] = ClientSubscription(
+            sub.traffic, sub.predicate, now
+        )
         self.interests[sub.traffic].add(sub.predicate)
         if sub.traffic is TrafficClass.DATA:
             self._index.add((port, sub.subscription), sub.predicate)
         else:
             for f in sub.predicate.filters:
-                self._requests.add((port, sub.subscription, f), self._encoder.filter_bits(f))
+                self._request_filters.add((port, sub.subscription, f), self._encoder.filter_bits(f))
 
     def unsubscribe(self, port: Port, subscription: int, *, now: Instant) -> None:
         """Takes a subscription back; one that is not known is no error: UNSUB may be repeated."""
         session = self._sessions.get(port)
         if session is not None:
-            session.spoke = now
+            session.last_heard = now
             if subscription in session.subscriptions:
                 self._drop(port, session, subscription)
 
-    def gone(self, port: Port) -> None:
+    def disconnect(self, port: Port) -> None:
         """Forgets a client and all it wanted."""
         session = self._sessions.pop(port, None)
         if session is not None:
@@ -143,39 +145,39 @@ class Clients:
 
     def expire(self, *, now: Instant) -> None:
         """Forgets clients that fell silent, and what others did not repeat."""
-        silent = now - self._settings.client_dead_ns
-        old = now - self._settings.expire_ns
+        heard_before = now - self._settings.client_dead_ns
+        renewed_before = now - self._settings.expire_ns
         for port, session in list(self._sessions.items()):
-            if session.spoke <= silent:
-                self.gone(port)
+            if session.last_heard <= heard_before:
+                self.disconnect(port)
                 continue
-            for number, subscription in list(session.subscriptions.items()):
-                if subscription.repeated <= old:
-                    self._drop(port, session, number)
+            for subscription_id, subscription in list(session.subscriptions.items()):
+                if subscription.renewed <= renewed_before:
+                    self._drop(port, session, subscription_id)
 
-    def wanting(self, message: Message) -> list[Port]:
+    def matching(self, message: Message) -> list[Port]:
         """The clients whose exact predicates the message matches, each once."""
         return list(dict.fromkeys([port for port, _ in self._index.match(message)]))
 
-    def answering(self, bits: int) -> list[Port]:
+    def serving_requests(self, bits: int) -> list[Port]:
         """The clients that may answer a request with these bits, each once. [R7]"""
-        return list(dict.fromkeys([port for port, _, _ in self._requests.matching(bits)]))
+        return list(dict.fromkeys([port for port, _, _ in self._request_filters.matching(bits)]))
 
-    def _session(self, port: Port, now: Instant) -> Session | None:
+    def _session(self, port: Port, now: Instant) -> ClientSession | None:
         session = self._sessions.get(port)
         if session is None:
             if len(self._sessions) >= self._settings.clients_max:
                 self._counters[Count.CLIENTS_OVERFLOW] += 1
                 return None
-            session = self._sessions[port] = Session(now)
-        session.spoke = now
+            session = self._sessions[port] = ClientSession(now)
+        session.last_heard = now
         return session
 
-    def _drop(self, port: Port, session: Session, number: int) -> None:
-        subscription = session.subscriptions.pop(number)
+    def _drop(self, port: Port, session: ClientSession, subscription_id: int) -> None:
+        subscription = session.subscriptions.pop(subscription_id)
         self.interests[subscription.traffic].remove(subscription.predicate)
         if subscription.traffic is TrafficClass.DATA:
-            self._index.remove((port, number))
+            self._index.remove((port, subscription_id))
         else:
             for f in subscription.predicate.filters:
-                self._requests.remove((port, number, f))
+                self._request_filters.remove((port, subscription_id, f))

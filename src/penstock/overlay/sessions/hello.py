@@ -6,64 +6,66 @@ from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.overlay.counters import Count, Counters
-from penstock.overlay.output_queue import Outbox
-from penstock.overlay.sessions.client_sessions import Clients
-from penstock.overlay.sessions.neighbours import Change, Neighbours
+from penstock.overlay.output_queue import OutputQueue
+from penstock.overlay.sessions.client_sessions import ClientSessions
+from penstock.overlay.sessions.neighbours import LinkChange, Neighbours
 from penstock.wire.frames.hello import CLIENT, Hello
 
 
-class Greeter:
+class HelloProtocol:
     """Says HELLO for one broker; to a client it is an answer, and `heard` means `known`."""
 
     def __init__(
         self,
-        me: int,
+        broker_id: int,
         epoch: int,
         network: int,
         neighbours: Neighbours,
-        clients: Clients,
+        clients: ClientSessions,
         counters: Counters,
-        out: Outbox,
+        out: OutputQueue,
     ) -> None:
-        self._deaf = Hello(broker=me, epoch=epoch, network=network, heard=False)
-        self._hearing = Hello(broker=me, epoch=epoch, network=network, heard=True)
+        self._hello_unheard = Hello(broker=broker_id, epoch=epoch, network=network, heard=False)
+        self._hello_heard = Hello(broker=broker_id, epoch=epoch, network=network, heard=True)
         self._neighbours = neighbours
         self._clients = clients
         self._counters = counters
         self._out = out
 
-    def greet(self, port: Port) -> None:
+    def send(self, port: Port) -> None:
         """To one neighbour."""
-        self._out.send(port, self._hearing if self._neighbours.heard(port) else self._deaf)
+        self._out.send(
+            port, self._hello_heard if self._neighbours.is_heard(port) else self._hello_unheard
+        )
 
-    def greet_all(self) -> None:
+    def send_all(self) -> None:
         """To every neighbour."""
         for port in self._neighbours.ports():
-            self.greet(port)
+            self.send(port)
 
-    def on_neighbour(self, hello: Hello, via: Port) -> Change | None:
+    def on_neighbour(self, hello: Hello, via: Port) -> LinkChange | None:
         """What a neighbour's word changes; None if it is not of our network, or has our name."""
-        if hello.network != self._deaf.network:
+        if hello.network != self._hello_unheard.network:
             self._counters[Count.FOREIGN] += 1
             return None
-        if hello.broker == self._deaf.broker:
+        if hello.broker == self._hello_unheard.broker:
             # Somebody's mistake, or our own frame come back: whoever runs us should hear of it.
             self._counters[Count.OWN_NUMBER] += 1
             return None
         if hello.broker == CLIENT:
             raise PeerError(f"{hello.broker} is not the number of a neighbour")
-        change = self._neighbours.hear(via, hello)
+        change = self._neighbours.on_hello(via, hello)
         if change.gained or not hello.heard:
             # It may wait for this; who is answered so, and knew it, does not answer again.
-            self.greet(via)
+            self.send(via)
         return change
 
     def on_client(self, hello: Hello, via: Port, *, now: Instant) -> None:
         """A client is there: it is told whether we know what it wants."""
-        if hello.network != self._deaf.network:
+        if hello.network != self._hello_unheard.network:
             self._counters[Count.FOREIGN] += 1
         elif hello.broker != CLIENT:
             self._counters[Count.STRANGER] += 1
         else:
-            is_known = self._clients.hello(via, hello.epoch, now=now)
-            self._out.send(via, self._hearing if is_known else self._deaf)
+            is_known = self._clients.on_hello(via, hello.epoch, now=now)
+            self._out.send(via, self._hello_heard if is_known else self._hello_unheard)

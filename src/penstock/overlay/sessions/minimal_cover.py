@@ -11,48 +11,48 @@ from penstock.content.filter import Filter
 from penstock.content.tags import Encoder
 
 
-class Frontier:
+class MinimalCover:
     """Every filter added is shown, or hidden behind one shown that covers it exactly. [C9]"""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._shown: dict[Filter, int] = {}
-        self._cover: dict[Filter, Filter] = {}
-        self._hidden: dict[Filter, list[Filter]] = {}
+        self._minimal: dict[Filter, int] = {}
+        self._covered_by: dict[Filter, Filter] = {}
+        self._covered: dict[Filter, list[Filter]] = {}
 
-    def shown(self) -> dict[Filter, int]:
+    def filters(self) -> dict[Filter, int]:
         """The filters that no other covers, with their Bloom sets."""
-        return self._shown
+        return self._minimal
 
     def add(self, f: Filter) -> None:
         """One more filter, which must not be there yet."""
         bits = self._encoder.filter_bits(f)
         covered = []
-        for other, own in self._shown.items():
-            common = own & bits
-            if common == own and covers(other, f):
-                self._hide(f, behind=other)
+        for other, other_bits in self._minimal.items():
+            common = other_bits & bits
+            if common == other_bits and covers(other, f):
+                self._set_cover(f, cover=other)
                 return
             if common == bits and covers(f, other):
                 covered.append(other)
-        self._shown[f] = bits
+        self._minimal[f] = bits
         for other in covered:
-            del self._shown[other]
-            for narrower in self._hidden.pop(other, []):
-                self._hide(narrower, behind=f)
-            self._hide(other, behind=f)
+            del self._minimal[other]
+            for narrower in self._covered.pop(other, []):
+                self._set_cover(narrower, cover=f)
+            self._set_cover(other, cover=f)
 
     def remove(self, f: Filter) -> None:
         """One less; what was hidden behind it alone comes forward."""
-        cover = self._cover.pop(f, None)
+        cover = self._covered_by.pop(f, None)
         if cover is not None:
-            self._hidden[cover].remove(f)
+            self._covered[cover].remove(f)
             return
-        del self._shown[f]
-        for narrower in self._hidden.pop(f, []):
-            del self._cover[narrower]
+        del self._minimal[f]
+        for narrower in self._covered.pop(f, []):
+            del self._covered_by[narrower]
             self.add(narrower)
 
-    def _hide(self, f: Filter, *, behind: Filter) -> None:
-        self._cover[f] = behind
-        self._hidden.setdefault(behind, []).append(f)
+    def _set_cover(self, f: Filter, *, cover: Filter) -> None:
+        self._covered_by[f] = cover
+        self._covered.setdefault(cover, []).append(f)

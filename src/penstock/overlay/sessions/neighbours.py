@@ -17,16 +17,16 @@ from penstock.wire.frames.lsa import Neighbour
 class Link:
     """One link; `broker` is who was heard on it, None for nobody yet."""
 
-    __slots__ = ("broker", "cost", "epoch", "up")
+    __slots__ = ("broker", "cost", "epoch", "is_up")
 
     def __init__(self, cost: int) -> None:
         self.cost = cost
         self.broker: int | None = None
         self.epoch = 0
-        self.up = False
+        self.is_up = False
 
 
-class Change(NamedTuple):
+class LinkChange(NamedTuple):
     """What one HELLO did to a link. A neighbour that restarted is lost and gained at once."""
 
     lost: bool
@@ -36,8 +36,8 @@ class Change(NamedTuple):
 class Neighbours:
     """The links by port, in the order in which they were added."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, links_max: int) -> None:
+        self._links_max = links_max
         # Open to the broker, which looks a port up for every frame.
         self.links: dict[Port, Link] = {}
 
@@ -53,36 +53,36 @@ class Neighbours:
         link = self.links.get(port)
         if link is not None:
             link.cost = cost
-            return link.up
-        if len(self.links) >= self._most:
-            raise UsageError(f"a broker has at most {self._most} links: spread them over more")
+            return link.is_up
+        if len(self.links) >= self._links_max:
+            raise UsageError(f"a broker has at most {self._links_max} links: spread them over more")
         self.links[port] = Link(cost)
         return False
 
     def remove(self, port: Port) -> bool:
         """Takes a link away; whether it was up."""
         link = self.links.pop(port, None)
-        return link is not None and link.up
+        return link is not None and link.is_up
 
-    def hear(self, port: Port, hello: Hello) -> Change:
+    def on_hello(self, port: Port, hello: Hello) -> LinkChange:
         """Takes a neighbour's word."""
         link = self.links[port]
         is_new = (link.broker, link.epoch) != (hello.broker, hello.epoch)
-        was_up = link.up
-        link.broker, link.epoch, link.up = hello.broker, hello.epoch, hello.heard
-        return Change(
+        was_up = link.is_up
+        link.broker, link.epoch, link.is_up = hello.broker, hello.epoch, hello.heard
+        return LinkChange(
             lost=was_up and (is_new or not hello.heard),
             gained=hello.heard and (is_new or not was_up),
         )
 
-    def silence(self, port: Port) -> bool:
+    def on_dead(self, port: Port) -> bool:
         """Nobody is heard there any more; whether the link was up."""
         link = self.links[port]
-        was_up = link.up
-        link.broker, link.up = None, False
+        was_up = link.is_up
+        link.broker, link.is_up = None, False
         return was_up
 
-    def heard(self, port: Port) -> bool:
+    def is_heard(self, port: Port) -> bool:
         """Whether somebody is heard there, be it up or not."""
         link = self.links.get(port)
         return link is not None and link.broker is not None
@@ -91,24 +91,24 @@ class Neighbours:
         """Every link."""
         return list(self.links)
 
-    def up(self) -> list[Port]:
+    def up_ports(self) -> list[Port]:
         """The links that work."""
-        return [port for port, link in self.links.items() if link.up]
+        return [port for port, link in self.links.items() if link.is_up]
 
-    def port_of(self) -> dict[int, Port]:
+    def best_ports(self) -> dict[int, Port]:
         """The best port to each neighbour: of several the cheapest, then the first by name."""
         best: dict[int, tuple[int, Port]] = {}
         for port, link in self.links.items():
-            if link.up and link.broker is not None:
-                offer = (link.cost, port)
-                best[link.broker] = min(offer, best.get(link.broker, offer))
+            if link.is_up and link.broker is not None:
+                candidate = (link.cost, port)
+                best[link.broker] = min(candidate, best.get(link.broker, candidate))
         return {broker: port for broker, (_, port) in best.items()}
 
-    def for_lsa(self) -> tuple[Neighbour, ...]:
+    def lsa_neighbours(self) -> tuple[Neighbour, ...]:
         """The neighbours as an LSA names them."""
         return tuple(
             [
                 Neighbour(broker, self.links[port].cost)
-                for broker, port in sorted(self.port_of().items())
+                for broker, port in sorted(self.best_ports().items())
             ]
         )

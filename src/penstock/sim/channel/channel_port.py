@@ -13,7 +13,7 @@ from penstock.content.filter import Predicate
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Deliver, Port, Send
 from penstock.wire.frames.base import OverlayFrame, TrafficClass, TransportFrame
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.pub import Pub
 from penstock.wire.frames.sub import Sub
@@ -37,7 +37,7 @@ class ChannelPort:
     ) -> None:
         """Sends it."""
         del now
-        self._out.append(Send(self._port, Pub(traffic=traffic, parcel=Parcel(frame))))
+        self._out.append(Send(self._port, Pub(traffic=traffic, carried=CarriedFrame(frame))))
 
     def subscribe(
         self,
@@ -61,7 +61,7 @@ class ChannelPort:
         """Hands up what the hub brings."""
         del via, now
         if type(frame) is Notify:
-            arrived = frame.parcel.frame
+            arrived = frame.carried.frame
             if self._overhear is not None:
                 self._overhear(arrived)
             self._out.append(Deliver(arrived))

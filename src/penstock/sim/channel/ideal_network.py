@@ -35,7 +35,7 @@ class Hub:
         """Takes what a client says."""
         del now
         if type(frame) is Pub:
-            notify = Notify(parcel=frame.parcel)
+            notify = Notify(carried=frame.carried)
             self._out.extend(Send(port, notify) for port in self._who_wants(frame))
         elif type(frame) is Sub:
             self._subs[via, frame.subscription] = frame
@@ -48,7 +48,7 @@ class Hub:
 
     def _who_wants(self, pub: Pub) -> dict[Port, None]:
         """Each once, however many of its subscriptions match."""
-        message = pub.parcel.frame
+        message = pub.carried.frame
         if pub.traffic is not TrafficClass.DATA or not isinstance(message, Data):
             return {
                 port: None for (port, _), sub in self._subs.items() if sub.traffic is pub.traffic

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.kernel.instant import Duration, Instant, to_seconds
-from penstock.overlay.facts import Decision
-from penstock.overlay.settings import Settings
+from penstock.overlay.facts import RoutingDecision
+from penstock.overlay.settings import OverlaySettings
 from penstock.sim.observer import Observer
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Terms:
     """What is promised in one run, where it depends on the run."""
 
-    settings: Settings
+    settings: OverlaySettings
     # The longest that a frame is under way from one machine to the next.
     hop_ns: Duration
     # How long what a client took back may still be delivered to it.
@@ -75,7 +75,7 @@ class Checker(Observer):
     def on_deliver(self, client: str, frame: TransportFrame, *, now: Instant) -> None:
         """An application gets something."""
 
-    def on_decision(self, broker: str, decision: Decision, *, now: Instant) -> None:
+    def on_decision(self, broker: str, decision: RoutingDecision, *, now: Instant) -> None:
         """A broker that tells says what it did with a message."""
 
     def look(self, *, now: Instant) -> None:
@@ -87,7 +87,7 @@ class Checker(Observer):
 
 def message_of(frame: Any) -> Data | None:
     """The message that an overlay frame carries, if it does."""
-    parcel = getattr(frame, "parcel", None)
+    parcel = getattr(frame, "carried", None)
     inner = None if parcel is None else parcel.frame
     return inner if isinstance(inner, Data) else None
 

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from penstock.kernel.instant import Instant
 from penstock.overlay.broker import Broker
-from penstock.overlay.settings import Settings
+from penstock.overlay.settings import OverlaySettings
 from penstock.sim.checkers.base import Checker
 
 # A broker has timers for HELLO, refresh, comparing, and a change of filters of each class.
 _TIMERS_BESIDE_LINKS: Final = 5
 
 
-def bounds(settings: Settings) -> dict[str, int]:
+def bounds(settings: OverlaySettings) -> dict[str, int]:
     """How large each table of `Broker.sizes` may be."""
     # Adverts that are complete, without our own, and those of which parts are missing.
     adverts = 2 * settings.origins_max - 1
@@ -46,7 +46,7 @@ class Tables(Checker):
         for link in self.watch.network.world.links.values():
             self._link(link)
 
-    def _broker(self, name: str, broker: Broker, settings: Settings) -> None:
+    def _broker(self, name: str, broker: Broker, settings: OverlaySettings) -> None:
         sizes = broker.sizes()
         for table, most in bounds(settings).items():
             if sizes[table] > most:

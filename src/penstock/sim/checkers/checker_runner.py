@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.kernel.machine import Deliver, Record
-from penstock.overlay.facts import Decision
+from penstock.overlay.facts import RoutingDecision
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.checkers.base import Checker, Terms, Violation
 from penstock.sim.checkers.interest_history import Wishes
@@ -130,7 +130,7 @@ class Watch(Observer):
 
     def record(self, host: Host[Any, Any], output: Record) -> None:
         """What a broker tells."""
-        assert isinstance(output.row, Decision)
+        assert isinstance(output.row, RoutingDecision)
         for hear in self._decisions:
             hear(host.name, output.row, now=self.now)
 

@@ -45,7 +45,7 @@ class Agreement(Checker):
                 self.object_to(name, f"{sizes[table]} {table}, {size} are there")
         for other in others:
             for traffic in TrafficClass:
-                known, true = broker.wanted_by(other.id, traffic), other.advertised(traffic)
+                known, true = broker.advertised_by(other.id, traffic), other.advertised(traffic)
                 if known != true:
                     self.object_to(
                         name, f"believes {len(known)} filters of broker {other.id}, not {len(true)}"

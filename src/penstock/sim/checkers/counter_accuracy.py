@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from penstock.kernel.instant import Instant
 from penstock.overlay.broker import Broker
-from penstock.overlay.facts import Decision
+from penstock.overlay.facts import RoutingDecision
 from penstock.sim.checkers.base import Checker
 from penstock.sim.link import Link
 from penstock.sim.observer import DropReason
@@ -61,9 +61,9 @@ class Counting(Checker):
         if type(frame) is Pub and place in self.watch.network.world.hosts:
             self._entered[place] -= 1
 
-    def on_decision(self, broker: str, decision: Decision, *, now: Instant) -> None:  # noqa: ARG002
+    def on_decision(self, broker: str, decision: RoutingDecision, *, now: Instant) -> None:  # noqa: ARG002
         """A broker tells."""
-        counter = _TOLD_AS.get(decision.reason or decision.what)
+        counter = _TOLD_AS.get(decision.reason or decision.action)
         if counter is not None:
             self._count(self._told, broker, counter)
 

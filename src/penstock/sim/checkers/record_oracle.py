@@ -35,7 +35,7 @@ def _is_told(frame: Data, i: int, asked: Asked, message: Message, encoder: Encod
     """Whether entry i cannot but say that the message is for this subscription."""
     packed, bloom = frame.record.packed(i), asked.ordering.bloom
     matching = [f for f in asked.predicate.filters if f.matches(message)]
-    if frame.literal:
+    if frame.has_bloom_entries:
         # Sets of another size tell nothing.
         return bool(matching) and len(packed) == (bloom or encoder.params).m + 7 >> 3
     if not packed:

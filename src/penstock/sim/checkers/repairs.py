@@ -22,15 +22,15 @@ from penstock.transport.recovery.cache import RepairCache
 from penstock.transport.recovery.recovery import Recovery
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.range_request import Recall
+from penstock.wire.frames.range_request import RangeRequest
 from penstock.wire.frames.record import EMPTY_RECORD
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-from penstock.wire.frames.track_reply import Tracked
-from penstock.wire.frames.track_request import Track
+from penstock.wire.frames.track_reply import TrackReply
+from penstock.wire.frames.track_request import TrackRequest
 
 # What an endpoint with recovery takes, besides messages.
-TAKEN: Final = (Digest, Recall, Repair, Request, Track, Tracked)
+TAKEN: Final = (Digest, RangeRequest, Repair, Request, TrackRequest, TrackReply)
 
 
 def hear(life: Life, repair: Repair) -> tuple[Heard, int] | None:
@@ -71,7 +71,7 @@ def hear(life: Life, repair: Repair) -> tuple[Heard, int] | None:
 
 def as_repaired(frame: Data) -> Data:
     """A published message as a repair brings it."""
-    return replace(frame, record=EMPTY_RECORD, echo=None, literal=False)
+    return replace(frame, record=EMPTY_RECORD, echo=None, has_bloom_entries=False)
 
 
 def delays(life: Life, pub: int) -> dict[Any, tuple[Any, ...]]:

@@ -269,7 +269,7 @@ class EndpointSwarm:
         host.crash()
         if action.is_told:
             self.network.world.host(self.network.homes[name]).call(
-                lambda broker, now: broker.client_gone(name, now=now)
+                lambda broker, now: broker.disconnect_client(name, now=now)
             )
 
     # What comes to them.

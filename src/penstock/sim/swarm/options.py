@@ -12,14 +12,14 @@ from typing import Final
 
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration
 from penstock.kernel.seeds import Seeds
-from penstock.overlay.settings import Settings
+from penstock.overlay.settings import OverlaySettings
 from penstock.sim.faults import KINDS
 from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import Bernoulli, GilbertElliott, Loss
 from penstock.sim.topology import Topology, line, mesh, scale_free, star, tree
 
 # Short periods: a swarm run must see several of each within seconds.
-PERIODS: Final = Settings(
+PERIODS: Final = OverlaySettings(
     hello_ns=300 * MILLISECOND,
     dead_ns=900 * MILLISECOND,
     refresh_ns=1_000 * MILLISECOND,
@@ -62,7 +62,7 @@ class Options:
     told: float
     safety_ns: Duration
     probes: int
-    settings: Settings
+    settings: OverlaySettings
     # Whether a table is too small for what there is: then not all can be served.
     cramped: bool
     # Whether nothing is lost, nothing fails and no queue runs over, by design of the rest.
@@ -182,7 +182,7 @@ def _loss(rng: Random) -> Loss:
     return GilbertElliott.of(loss=chance, burst=rng.choice((2, 5, 10)))
 
 
-def _bounds(rng: Random, brokers: int, clients: int) -> tuple[Settings, bool]:
+def _bounds(rng: Random, brokers: int, clients: int) -> tuple[OverlaySettings, bool]:
     """Mostly more than enough room, at times just enough, now and then too little."""
     kind = rng.random()
     if kind < 0.6:

@@ -23,8 +23,8 @@ from penstock.content.syntax import parse
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Instant, to_seconds
 from penstock.kernel.machine import Deliver, Record
 from penstock.kernel.seeds import Seeds
-from penstock.overlay.client import Client
-from penstock.overlay.facts import Decision
+from penstock.overlay.client import OverlayClient
+from penstock.overlay.facts import RoutingDecision
 from penstock.sim.checkers import ALL
 from penstock.sim.checkers.base import Checker, Terms
 from penstock.sim.checkers.checker_runner import CheckFailed, Watch
@@ -185,17 +185,17 @@ class Swarm:
         else:
             self._ask(action)
 
-    def _publish(self, action: Action, client: Client, now: Instant) -> None:
+    def _publish(self, action: Action, client: OverlayClient, now: Instant) -> None:
         name = action.client
         frame = Data(
             pub=int(name[1:]),
             epoch=0,
             seq=self._seqs[name],
             send_ts_us=now // MICROSECOND & _STAMP_MASK,
-            prev_delta_100us=0,
+            since_previous_100us=0,
             send_rate_mps=0.0,
-            r_max_code=0,
-            fb_round=0,
+            max_round_trip_code=0,
+            feedback_round=0,
             message=Message(dict(action.values), bytes(self.options.payload_bytes)),
         )
         self._seqs[name] += 1
@@ -217,17 +217,17 @@ class Swarm:
             wishes.subscribe(name, number, predicate, now=now)
             self.network.subscribe(name, predicate, number=number)
 
-    def _leave(self, action: Action, host: Host[Any, Client]) -> None:
+    def _leave(self, action: Action, host: Host[Any, OverlayClient]) -> None:
         self._say(f"{action}")
         self._away[action.client] = True
         self.watch.wishes.pause(action.client, now=self.network.world.now)
         host.crash()
         if action.is_told:
             self.network.world.host(self.network.homes[action.client]).call(
-                lambda broker, now: broker.client_gone(action.client, now=now)
+                lambda broker, now: broker.disconnect_client(action.client, now=now)
             )
 
-    def _return(self, action: Action, host: Host[Any, Client]) -> None:
+    def _return(self, action: Action, host: Host[Any, OverlayClient]) -> None:
         if self._away.pop(action.client, False):
             self._say(f"{action}")
             host.restart()
@@ -244,7 +244,7 @@ class Swarm:
 
     def _record(self, host: Host[Any, Any], output: Record) -> None:
         self.watch.record(host, output)
-        assert isinstance(output.row, Decision)
+        assert isinstance(output.row, RoutingDecision)
         if self._is_known(output.row.frame):
             self._recorder.outlets.record(host, output)
 

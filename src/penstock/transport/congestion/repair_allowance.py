@@ -14,7 +14,7 @@ from typing import Final
 from penstock.kernel.instant import SECOND, Instant
 from penstock.transport.congestion.bucket import Bucket
 from penstock.wire.frames.data import Data
-from penstock.wire.limits import CONTROLLED_FROM
+from penstock.wire.limits import FIRST_CONTROLLED_FLOW
 
 REPAIRS_SHARE: Final = 0.1
 _REQUESTS_SHARE: Final = 0.05
@@ -67,7 +67,7 @@ class RepairAllowance:
         buckets = [
             self._bucket((original.pub, flow.flow_id), flow.quota_mps, now)
             for flow in original.flows
-            if flow.flow_id >= CONTROLLED_FROM
+            if flow.flow_id >= FIRST_CONTROLLED_FLOW
         ]
         if any(bucket.tokens(now) < 1 for bucket in buckets):
             return False

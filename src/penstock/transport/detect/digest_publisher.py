@@ -28,7 +28,7 @@ from penstock.transport.record.reader import tags_of
 from penstock.wire.codec.record import EntryCodec
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.record import FingerprintEntry, Record
+from penstock.wire.frames.record import FingerprintEntry, PublicationRecord
 from penstock.wire.limits import DIGEST_FLOWS_MAX, RECORD_ENTRIES_MAX
 from penstock.wire.quantise import STAMP_BITS, delta_100us, stamp_us
 from penstock.wire.serial import SEQ_BITS, after
@@ -182,8 +182,8 @@ class DigestPublisher:
             sorted({**dict(self._previous_flow_seqs), **dict(advanced)}.items()), now
         )
         if len(digests) == 1 and self._can_cover_previous:
-            digests = [replace(digests[0], repeats=True)]
-            self._recent_digests[digests[0].number] = digests[0]
+            digests = [replace(digests[0], covers_previous=True)]
+            self._recent_digests[digests[0].digest_seq] = digests[0]
         self._previous_flow_seqs = advanced
         for _ in range(self._reported_count):
             self._messages.popleft()
@@ -233,7 +233,7 @@ class DigestPublisher:
             for batch in _split_into_batches(messages, self._encoder.fingerprint_bits):
                 digest = self._build_digest(batch, (self._next_digest_seq - 1) & _SEQ_MASK, (), now)
                 if digest is not None:
-                    digests.append(replace(digest, to=to, is_asked_for=True))
+                    digests.append(replace(digest, to=to, is_reply=True))
         return digests
 
     def _build_digests(self, flow_seqs: _FlowSeqs, now: Instant) -> list[Digest]:
@@ -258,10 +258,10 @@ class DigestPublisher:
         return Digest(
             pub=self._publisher,
             epoch=self._epoch,
-            number=self._next_digest_seq,
+            digest_seq=self._next_digest_seq,
             seq=self._last_seq,
             send_ts_us=stamp_us(now),
-            departed_100us=delta_100us(now - self._last_sent_ns),
+            sent_before_100us=delta_100us(now - self._last_sent_ns),
             flows=tuple(flow_seqs),
         )
 
@@ -304,12 +304,12 @@ class DigestPublisher:
         return Digest(
             pub=self._publisher,
             epoch=self._epoch,
-            number=digest_seq,
+            digest_seq=digest_seq,
             seq=newest.seq,
             send_ts_us=stamp_us(now),
-            departed_100us=delta_100us(now - newest.sent_ns),
+            sent_before_100us=delta_100us(now - newest.sent_ns),
             base=base,
-            record=Record.joined(
+            record=PublicationRecord.from_columns(
                 [delta_100us(newest.sent_ns - sent.sent_ns) for sent in others],
                 [codec.pack(sent.entry) for sent in others],
             ),
@@ -318,7 +318,7 @@ class DigestPublisher:
 
     def _store(self, digest: Digest) -> Digest:
         self._next_digest_seq = after(self._next_digest_seq, SEQ_BITS)
-        self._recent_digests[digest.number] = digest
+        self._recent_digests[digest.digest_seq] = digest
         if len(self._recent_digests) > _RECENT_DIGESTS_MAX:
             self._recent_digests.popitem(last=False)
         return digest

@@ -210,11 +210,11 @@ class DigestState:
 
     def on_digest(self, digest: Digest, wait_ns: Duration, now: Instant) -> None:
         """Notes the number, and those that it shows to be missing: to be asked for after a wait."""
-        digest_seq = digest.number
+        digest_seq = digest.digest_seq
         self.missing_digests.discard(digest_seq)
         for offset in range(digest.count if self.undescribed else 0):
             self.undescribed.discard((digest.seq - offset) & _SEQ_MASK)
-        if digest.to is not None or digest.is_asked_for:
+        if digest.to is not None or digest.is_reply:
             # It says nothing of where others stand.
             return
         ahead = (
@@ -227,7 +227,7 @@ class DigestState:
             self._request_between(self._described_through, digest, now + wait_ns)
         elif ahead > 1:
             self.missing_digests.add(
-                range(digest_seq - ahead + 1, digest_seq - digest.repeats), now + wait_ns
+                range(digest_seq - ahead + 1, digest_seq - digest.covers_previous), now + wait_ns
             )
         if self.last_digest_seq is None or ahead > 0:
             self.last_digest_seq = digest_seq

@@ -21,12 +21,12 @@ from penstock.transport.detect.flow_numbers import LEASE_NS
 from penstock.transport.network import Carried, Network
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import random_backoff
-from penstock.wire.frames.control_routing import digest_of
+from penstock.wire.frames.control_routing import digest_filter
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.range_request import Recall
-from penstock.wire.frames.track_request import Track
-from penstock.wire.limits import EVERY_MESSAGE, RECALL_RANGES_MAX
+from penstock.wire.frames.range_request import RangeRequest
+from penstock.wire.frames.track_request import TrackRequest
+from penstock.wire.limits import ALL_MESSAGES, REQUESTED_RANGES_MAX
 from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
 
 # What a TRACK for digests is called: an endpoint asks for them once.
@@ -70,7 +70,7 @@ class DigestSubscriber:
         covers_all_losses: Callable[[int], bool],
         subscription_ids: Iterator[int],
         draw: Callable[[], float],
-        send: Callable[[Track | Recall, Instant], bool],
+        send: Callable[[TrackRequest | RangeRequest, Instant], bool],
     ) -> None:
         self._endpoint_id: Final = endpoint_id
         self._network: Final = network
@@ -144,7 +144,7 @@ class DigestSubscriber:
         if (
             state.last_digest_seq is None
             and digest.to is None
-            and not digest.is_asked_for
+            and not digest.is_reply
             and self._requests_digests
         ):
             state.request_before(digest, now)
@@ -196,7 +196,7 @@ class DigestSubscriber:
             self._range_request_at = None
             for publisher, state in self._publishers.items():
                 self._request_ranges(publisher, state, state.missing_digests, None, now)
-                self._request_ranges(publisher, state, state.undescribed, EVERY_MESSAGE, now)
+                self._request_ranges(publisher, state, state.undescribed, ALL_MESSAGES, now)
                 self._schedule_range_request(state)
 
     def next_wakeup(self) -> Instant | None:
@@ -229,13 +229,13 @@ class DigestSubscriber:
             state.requested_attributes = self._requested_attributes
             self._send(self._track_request(publisher, now), now)
 
-    def _track_request(self, publisher: int, now: Instant) -> Track:
-        return Track(
+    def _track_request(self, publisher: int, now: Instant) -> TrackRequest:
+        return TrackRequest(
             subscriber=self._endpoint_id,
             pub=publisher,
             token=DIGEST_TOKEN,
             send_ts_us=stamp_us(now, ECHO_STAMP_BITS),
-            wants_digest=True,
+            is_digest_subscription=True,
             predicate=self._requested_attributes,
         )
 
@@ -244,7 +244,7 @@ class DigestSubscriber:
         if state.subscription_id is None:
             state.subscription_id = next(self._subscription_ids)
             state.renew_at = 0
-            self._network.subscribe(state.subscription_id, digest_of(publisher), now=now)
+            self._network.subscribe(state.subscription_id, digest_filter(publisher), now=now)
 
     def _unsubscribe(self, state: DigestState, now: Instant) -> None:
         if state.subscription_id is not None:
@@ -262,13 +262,13 @@ class DigestSubscriber:
     ) -> None:
         seqs = sorted(pending.due(self._retry_ns(publisher), now)) if pending else ()
         if seqs:
-            request = Recall(
+            request = RangeRequest(
                 pub=publisher,
                 epoch=state.epoch,
                 requester=self._endpoint_id,
                 send_ts_us=stamp_us(now),
                 flow_id=flow_id,
-                ranges=tuple(ranges_of(seqs))[:RECALL_RANGES_MAX],
+                ranges=tuple(ranges_of(seqs))[:REQUESTED_RANGES_MAX],
             )
             if not self._send(request, now):
                 pending.postpone(seqs, now + _POSTPONE_NS)

@@ -23,9 +23,9 @@ from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.kernel.timers import Timers
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import random_backoff
-from penstock.wire.frames.data import Flow
-from penstock.wire.frames.range_request import Recall
-from penstock.wire.limits import RECALL_RANGES_MAX
+from penstock.wire.frames.data import FlowTag
+from penstock.wire.frames.range_request import RangeRequest
+from penstock.wire.limits import REQUESTED_RANGES_MAX
 from penstock.wire.quantise import stamp_us
 from penstock.wire.serial import SEQ_BITS, distance
 
@@ -81,7 +81,7 @@ class _FlowGapState:
     # How many share a flow of it, at most.
     group_size: int = 0
     # The last numbers that came of flows that we did not know, and may yet be told of.
-    unclaimed: deque[Flow] = field(default_factory=lambda: deque(maxlen=_UNCLAIMED_MAX))
+    unclaimed: deque[FlowTag] = field(default_factory=lambda: deque(maxlen=_UNCLAIMED_MAX))
 
 
 class FlowGapDetector:
@@ -94,7 +94,7 @@ class FlowGapDetector:
         *,
         give_up_ns: Duration,
         draw: Callable[[], float],
-        send: Callable[[Recall, Instant], bool],
+        send: Callable[[RangeRequest, Instant], bool],
         loss_timeout_ns: Callable[[int], Duration],
         report_loss: Callable[[FlowLoss, Instant], None],
     ) -> None:
@@ -160,7 +160,9 @@ class FlowGapDetector:
 
     # What comes.
 
-    def on_flow_tags(self, publisher: int, epoch: int, tags: Iterable[Flow], now: Instant) -> None:
+    def on_flow_tags(
+        self, publisher: int, epoch: int, tags: Iterable[FlowTag], now: Instant
+    ) -> None:
         """Numbers that a message or a repair brings."""
         state = self._publishers.get(publisher)
         if state is None or state.epoch != epoch:
@@ -189,7 +191,7 @@ class FlowGapDetector:
                 self._add_gaps(publisher, state, flow_id, flow_seq, now)
                 flow.highest_seq = flow_seq
 
-    def has_gap(self, publisher: int, epoch: int, tags: Iterable[Flow]) -> bool:
+    def has_gap(self, publisher: int, epoch: int, tags: Iterable[FlowTag]) -> bool:
         """Whether one of these numbers is missing."""
         state = self._publishers.get(publisher)
         if state is None or state.epoch != epoch:
@@ -219,8 +221,8 @@ class FlowGapDetector:
         )
         if not requested:
             return
-        ranges = tuple(ranges_of(requested))[:RECALL_RANGES_MAX]
-        request = Recall(
+        ranges = tuple(ranges_of(requested))[:REQUESTED_RANGES_MAX]
+        request = RangeRequest(
             pub=publisher,
             epoch=state.epoch,
             requester=self._endpoint_id,

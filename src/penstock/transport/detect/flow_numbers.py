@@ -21,8 +21,8 @@ from penstock.content.filter import Filter, Predicate
 from penstock.content.index import MatchingIndex
 from penstock.content.message import Message
 from penstock.kernel.instant import SECOND, Duration, Instant
-from penstock.wire.frames.data import Data, Flow
-from penstock.wire.limits import CONTROLLED_FROM, FLOWS_MAX
+from penstock.wire.frames.data import Data, FlowTag
+from penstock.wire.limits import FIRST_CONTROLLED_FLOW, FLOWS_MAX
 
 # Who tracks says so again within this time.
 LEASE_NS: Final[Duration] = 120 * SECOND
@@ -34,7 +34,7 @@ _CLAIMED_FILTERS_PER_FLOW: Final = 16
 _HISTORY_PER_FLOW_MAX: Final = 1_024
 _HISTORY_MAX: Final = 1 << 17
 _SEQ_MASK: Final = (1 << 32) - 1
-_ID_SPACE: Final = CONTROLLED_FROM
+_ID_SPACE: Final = FIRST_CONTROLLED_FLOW
 
 
 class NumberedMessage(NamedTuple):
@@ -93,14 +93,14 @@ class FlowNumbers:
 
     # What is sent.
 
-    def tags_for(self, message: Message) -> tuple[Flow, ...]:
+    def tags_for(self, message: Message) -> tuple[FlowTag, ...]:
         """The flows of a message that is about to leave, with the numbers that it would get."""
         if not self._flows:
             return ()
         found = [self._flows[id_] for id_ in sorted(self._index.match(message))]
         if len(found) > FLOWS_MAX:
             found = sorted(found, key=lambda flow: flow.last_seq)[:FLOWS_MAX]
-        return tuple([Flow(flow.id, 0.0, (flow.last_seq + 1) & _SEQ_MASK) for flow in found])
+        return tuple([FlowTag(flow.id, 0.0, (flow.last_seq + 1) & _SEQ_MASK) for flow in found])
 
     def on_sent(self, frame: Data, now: Instant) -> None:
         """It left, and its numbers are given."""
@@ -243,6 +243,6 @@ class FlowNumbers:
             del self._flow_counts[subscriber]
 
 
-def tracked_flow_tags(frame: Data) -> tuple[Flow, ...]:
+def tracked_flow_tags(frame: Data) -> tuple[FlowTag, ...]:
     """Those of a message's flows that are tracked: others are congestion control's own."""
-    return tuple([flow for flow in frame.flows if flow.flow_id < CONTROLLED_FROM])
+    return tuple([flow for flow in frame.flows if flow.flow_id < FIRST_CONTROLLED_FLOW])

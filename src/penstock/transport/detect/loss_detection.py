@@ -31,10 +31,10 @@ from penstock.transport.recovery.request_timers import hold_down_ns
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.range_request import Recall
-from penstock.wire.frames.track_reply import Tracked
-from penstock.wire.frames.track_request import Track
-from penstock.wire.limits import EVERY_MESSAGE
+from penstock.wire.frames.range_request import RangeRequest
+from penstock.wire.frames.track_reply import TrackReply
+from penstock.wire.frames.track_request import TrackRequest
+from penstock.wire.limits import ALL_MESSAGES
 
 _GROUP_SIZE_MAX: Final = (1 << 16) - 1
 # Messages that one recall of a flow gets: the rest must be asked for again.
@@ -43,7 +43,7 @@ _REPAIRS_PER_REQUEST_MAX: Final = 64
 _MESSAGES_PER_REQUEST_MAX: Final = 2_048
 
 # What endpoints say to one another beside messages, requests and repairs.
-ControlFrame: TypeAlias = Digest | Track | Tracked | Recall
+ControlFrame: TypeAlias = Digest | TrackRequest | TrackReply | RangeRequest
 
 
 class LossDetection:
@@ -68,7 +68,7 @@ class LossDetection:
         draw: Callable[[], float],
         send: Callable[[ControlFrame, Instant], bool],
         deliver_digest: Callable[[Digest, Instant], None],
-        repair: Callable[[Recall, NumberedMessage, Instant], None],
+        repair: Callable[[RangeRequest, NumberedMessage, Instant], None],
         find_published: Callable[[int], Data | None],
         on_group_size: Callable[[int, int], None],
     ) -> None:
@@ -135,11 +135,11 @@ class LossDetection:
         """What the network brings; False if it is about something else."""
         if type(frame) is Digest:
             self._on_digest(frame, now)
-        elif type(frame) is Track:
+        elif type(frame) is TrackRequest:
             self._on_track_request(frame, now)
-        elif type(frame) is Tracked:
+        elif type(frame) is TrackReply:
             self._on_track_reply(frame, now)
-        elif type(frame) is Recall:
+        elif type(frame) is RangeRequest:
             self._on_range_request(frame, now)
         else:
             return False
@@ -171,23 +171,23 @@ class LossDetection:
         if digest.count:
             self._deliver_digest(digest, now)
 
-    def _on_track_reply(self, reply: Tracked, now: Instant) -> None:
+    def _on_track_reply(self, reply: TrackReply, now: Instant) -> None:
         if reply.to != self._endpoint_id:
             return
         self._distances.on_echo(reply.pub, reply.echo_ts_us, 0, now=now)
         if reply.token == DIGEST_TOKEN:
             self._digest_subscriber.on_reply(reply.pub, now)
-            if reply.sharers:
-                self._on_group_size(reply.pub, reply.sharers)
+            if reply.group_size:
+                self._on_group_size(reply.pub, reply.group_size)
         elif self._tracking is not None:
             self._tracking.on_reply(reply, now)
 
     # What a publisher hears.
 
-    def _on_track_request(self, request: Track, now: Instant) -> None:
+    def _on_track_request(self, request: TrackRequest, now: Instant) -> None:
         if request.pub != self._endpoint_id:
             return
-        reply = Tracked(
+        reply = TrackReply(
             to=request.subscriber,
             pub=self._endpoint_id,
             epoch=self._epoch,
@@ -195,15 +195,15 @@ class LossDetection:
             echo_ts_us=request.send_ts_us,
             hold_100us=0,
         )
-        if not request.wants_digest:
+        if not request.is_digest_subscription:
             reply = self._assign_flows(request, reply, now)
         elif not request.is_end:
             attributes = None if request.predicate is None else attribute_names(request.predicate)
             group_size = self._digest_publisher.subscribe(request.subscriber, attributes, now)
-            reply = replace(reply, sharers=min(group_size, _GROUP_SIZE_MAX))
+            reply = replace(reply, group_size=min(group_size, _GROUP_SIZE_MAX))
         self._send(reply, now)
 
-    def _assign_flows(self, request: Track, reply: Tracked, now: Instant) -> Tracked:
+    def _assign_flows(self, request: TrackRequest, reply: TrackReply, now: Instant) -> TrackReply:
         """Numbers what is asked for, or no longer."""
         claim = FlowClaim(request.subscriber, request.token)
         if request.is_end:
@@ -213,16 +213,16 @@ class LossDetection:
             flows = tuple(self.flow_numbers.claim(claim, request.predicate, now))
             reply = replace(reply, flows=flows)
         elif not self.flow_numbers.renew(claim, now):
-            return replace(reply, is_known=False)
+            return replace(reply, token_is_known=False)
         self._digest_publisher.start(now)
-        return replace(reply, sharers=min(self.flow_numbers.group_size(claim), _GROUP_SIZE_MAX))
+        return replace(reply, group_size=min(self.flow_numbers.group_size(claim), _GROUP_SIZE_MAX))
 
-    def _on_range_request(self, request: Recall, now: Instant) -> None:
+    def _on_range_request(self, request: RangeRequest, now: Instant) -> None:
         if (request.pub, request.epoch) != (self._endpoint_id, self._epoch):
             return
         if request.flow_id is None:
             self._resend_digests(request, now)
-        elif request.flow_id == EVERY_MESSAGE:
+        elif request.flow_id == ALL_MESSAGES:
             self._describe_messages(request, now)
         else:
             messages = chain.from_iterable(
@@ -232,7 +232,7 @@ class LossDetection:
             for message in islice(messages, _REPAIRS_PER_REQUEST_MAX):
                 self._repair(request, message, now)
 
-    def _resend_digests(self, request: Recall, now: Instant) -> None:
+    def _resend_digests(self, request: RangeRequest, now: Instant) -> None:
         """Digests that were lost."""
         hold_ns = hold_down_ns(self._distances.distance_ns(request.requester))
         for first, count in request.ranges:
@@ -241,7 +241,7 @@ class LossDetection:
             ):
                 self._send(digest, now)
 
-    def _describe_messages(self, request: Recall, now: Instant) -> None:
+    def _describe_messages(self, request: RangeRequest, now: Instant) -> None:
         """What messages were of which no digest told, as far as they are kept."""
         requested = chain.from_iterable(
             range(first, first + count) for first, count in request.ranges

@@ -22,8 +22,8 @@ from penstock.transport.detect.flow_numbers import LEASE_NS, tracked_flow_tags
 from penstock.wire.codec.filter import write_predicate
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.track_reply import Tracked
-from penstock.wire.frames.track_request import Track
+from penstock.wire.frames.track_reply import TrackReply
+from penstock.wire.frames.track_request import TrackRequest
 from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
 from penstock.wire.serial import EPOCH_BITS, newer
 
@@ -75,7 +75,7 @@ class FlowTracking:
         flow_gaps: FlowGapDetector,
         *,
         draw: Callable[[], float],
-        send: Callable[[Track, Instant], bool],
+        send: Callable[[TrackRequest, Instant], bool],
         needs_tracking: Callable[[Predicate], bool] = lambda _predicate: True,
     ) -> None:
         self._endpoint_id: Final = endpoint_id
@@ -161,7 +161,7 @@ class FlowTracking:
         """The last numbers of its flows."""
         self._flow_gaps.on_last_numbers(digest.pub, digest.epoch, digest.flows, now)
 
-    def on_reply(self, reply: Tracked, now: Instant) -> None:
+    def on_reply(self, reply: TrackReply, now: Instant) -> None:
         """A publisher says how it numbers a part, or that it must be told it again."""
         publisher, token = reply.pub, reply.token
         state, batch = self._publishers.get(publisher), self._batches.get(token)
@@ -171,7 +171,7 @@ class FlowTracking:
             if newer(reply.epoch, state.epoch, EPOCH_BITS):
                 self._begin_epoch(publisher, reply.epoch, now)
             return
-        if not reply.is_known:
+        if not reply.token_is_known:
             state.accepted.pop(token, None)
             self._schedule(publisher, token, now)
             return
@@ -182,12 +182,12 @@ class FlowTracking:
                 return
             del state.unanswered[token]
             if None not in reply.flows:
-                state.accepted[token] = reply.sharers
+                state.accepted[token] = reply.group_size
             for start in reply.flows:
                 if start is not None:
                     self._flow_gaps.open_flow(publisher, *start, batch.interest_id, now)
         if token in state.accepted:
-            state.accepted[token] = reply.sharers
+            state.accepted[token] = reply.group_size
             self._flow_gaps.set_group_size(publisher, max(state.accepted.values()))
         if token not in state.unanswered:
             self._timers.set(_TrackTimer(publisher, token), now + renew_ns)
@@ -239,8 +239,8 @@ class FlowTracking:
         *,
         predicate: Predicate | None = None,
         is_end: bool = False,
-    ) -> Track:
-        return Track(
+    ) -> TrackRequest:
+        return TrackRequest(
             subscriber=self._endpoint_id,
             pub=publisher,
             token=token,

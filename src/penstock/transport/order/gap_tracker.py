@@ -97,7 +97,7 @@ class GapTracker(ABC):
         if not described:
             if gap:
                 # Nothing is told: all of it is assumed to be for us.
-                sent_before_ns = delta_ns(frame.prev_delta_100us)
+                sent_before_ns = delta_ns(frame.since_previous_100us)
                 self._add_possible(
                     range(first, extended_seq), sent_before_ns, frame.send_ts_us * MICROSECOND, now
                 )
@@ -114,7 +114,7 @@ class GapTracker(ABC):
             self._undescribed = range(first, extended_seq - described)
         found = self._match_record(frame, extended_seq, entries, now) if entries else False
         if gap > described and ordering.is_cautious and not found:
-            oldest_before_ns = delta_ns(frame.record.delta_100us(described - 1))
+            oldest_before_ns = delta_ns(frame.record.sent_before_100us(described - 1))
             sent_ns = frame.send_ts_us * MICROSECOND
             self._add_possible(
                 range(first, extended_seq - described), oldest_before_ns, sent_ns, now

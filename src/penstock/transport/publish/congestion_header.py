@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from penstock.wire.frames.data import Echo, Flow
+from penstock.wire.frames.data import Echo, FlowTag
 
 
 class CongestionHeader(NamedTuple):
     """The flows that the message is in, a receiver's stamp, and how far away the farthest is."""
 
-    flows: tuple[Flow, ...] = ()
+    flows: tuple[FlowTag, ...] = ()
     echo: Echo | None = None
     r_max_code: int = 0
     feedback_round: int = 0

@@ -24,8 +24,13 @@ from penstock.content.value import Key
 from penstock.kernel.instant import MICROSECOND, Instant
 from penstock.transport.record.reader import MessageTags, tags_of
 from penstock.transport.settings import RecordSettings
-from penstock.wire.codec.record import Draft, EntryCodec, pack_bloom
-from penstock.wire.frames.record import EMPTY_RECORD, BloomEntry, FingerprintEntry, Record
+from penstock.wire.codec.record import EntryCodec, EntryDraft, pack_bloom
+from penstock.wire.frames.record import (
+    EMPTY_RECORD,
+    BloomEntry,
+    FingerprintEntry,
+    PublicationRecord,
+)
 from penstock.wire.quantise import DELTA_BITS, delta_100us, delta_ns, quantise_float16
 
 _UNIT_NS: Final = delta_ns(1)
@@ -46,14 +51,16 @@ class RecordWriter:
             else _BloomEntryWriter(settings.size, settings.bloom, encoder)
         )
 
-    def append(self, message: Message, sent_ns: Instant) -> Record:
+    def append(self, message: Message, sent_ns: Instant) -> PublicationRecord:
         """The record of the messages before this one; from now on this one is in it."""
         if not self._settings.size:
             return EMPTY_RECORD
         # Stamps on the wire are whole microseconds.
         sent_ns -= sent_ns % MICROSECOND
         deltas = self._deltas_100us(sent_ns)
-        record = Record.joined(deltas, self._entry_writer.write(message, len(deltas)))
+        record = PublicationRecord.from_columns(
+            deltas, self._entry_writer.write(message, len(deltas))
+        )
         self._sent_times_ns.appendleft(sent_ns)
         return record
 
@@ -119,9 +126,9 @@ class _FingerprintEntryWriter:
         tags = tags_of(message, self._encoder)
         codec = EntryCodec(*tags, self._width_bits)
         numeric_values = self._numeric_values(message, tags)
-        entry = FingerprintEntry(tags.presence, tuple(sorted(codec.carried)), numeric_values)
+        entry = FingerprintEntry(tags.presence, tuple(sorted(codec.value_set)), numeric_values)
         current = _PastMessage(entry, self._width_bits, message, tags)
-        shape, carried = (tags.presence, len(tags.values)), codec.carried
+        shape, carried = (tags.presence, len(tags.values)), codec.value_set
         # What is done most is done here, without a call.
         packed = [
             past.packed_unshared
@@ -166,11 +173,11 @@ class _PastMessage:
     def __init__(
         self, entry: FingerprintEntry, width_bits: int, message: Message, tags: MessageTags
     ) -> None:
-        self._draft = Draft(entry, width_bits)
+        self._draft = EntryDraft(entry, width_bits)
         self._keys = message.keys
         self._value_fingerprints = tags.values
         self._attributes_by_fingerprint: dict[int, tuple[str, Key]] = {}
-        self.fingerprints = self._draft.members
+        self.fingerprints = self._draft.value_set
         # Its bytes, once known, in the record of any message of its shape with none of its values.
         self.packed_unshared = b""
         self.shape = (entry.presence, len(entry.values))
@@ -187,7 +194,7 @@ class _PastMessage:
 
     def pack_for(self, carrier: _PastMessage, codec: EntryCodec) -> bytes:
         """Its bytes in the record of another."""
-        shared = self.fingerprints & codec.carried
+        shared = self.fingerprints & codec.value_set
         if shared and self._is_ambiguous(shared, carrier):
             shared = frozenset()
         packed = self._draft.pack(codec, shared)

@@ -17,7 +17,7 @@ from penstock.transport.publish.record_writer import RecordWriter
 from penstock.transport.settings import EndpointSettings
 from penstock.wire import fit
 from penstock.wire.codec.data import check_message
-from penstock.wire.frames.data import Data, Flow
+from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.limits import FLOWS_MAX
 from penstock.wire.quantise import delta_100us, quantise_rate, stamp_us
 from penstock.wire.serial import SEQ_BITS, after
@@ -54,7 +54,7 @@ class Sequencer:
         self,
         message: Message,
         now: Instant,
-        flow_tags: tuple[Flow, ...] = (),
+        flow_tags: tuple[FlowTag, ...] = (),
         header: CongestionHeader = NO_CONGESTION_HEADER,
     ) -> Data:
         """The next message, which leaves now, and has these numbers in flows beside its head's."""
@@ -64,15 +64,15 @@ class Sequencer:
             epoch=self._epoch,
             seq=self._next_seq,
             send_ts_us=stamp_us(now),
-            prev_delta_100us=delta_100us(now - previous_ns),
+            since_previous_100us=delta_100us(now - previous_ns),
             send_rate_mps=quantise_rate(self._send_rate.on_sent(now)),
-            r_max_code=header.r_max_code,
-            fb_round=header.feedback_round,
+            max_round_trip_code=header.r_max_code,
+            feedback_round=header.feedback_round,
             message=message,
             flows=(header.flows + flow_tags)[:FLOWS_MAX],
             echo=header.echo,
             record=self._record_writer.append(message, now),
-            literal=self._is_literal,
+            has_bloom_entries=self._is_literal,
         )
         checked = self._checked
         known_bytes = checked[1] if checked is not None and checked[0] is message else None

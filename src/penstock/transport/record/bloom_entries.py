@@ -54,7 +54,7 @@ class BloomEntryTest:
 
     def matching_entries(self, frame: Data, count: int) -> list[int]:
         """Which of the `count` newest entries hold one of the sets."""
-        if frame.literal and len(self._filter_sets) <= _SCAN_FILTERS_MAX:
+        if frame.has_bloom_entries and len(self._filter_sets) <= _SCAN_FILTERS_MAX:
             # So little to do that nothing is worth keeping.
             return self._entries_containing(_carried_sets(frame, count, self._params))
         decoded = _decoded_sets(_ByIdentity(frame), self._params, self._encoder)
@@ -150,9 +150,9 @@ class _ByIdentity:
 @lru_cache(maxsize=_CACHED_FRAMES_MAX)
 def _decoded_sets(key: _ByIdentity, params: BloomParams, encoder: Encoder) -> _DecodedSets:
     frame = key.frame
-    if frame.literal:
+    if frame.has_bloom_entries:
         return _DecodedSets(_carried_sets(frame, frame.record.count, params), params, 0)
-    packed = frame.record.all_packed(frame.record.count)
+    packed = frame.record.packed_entries(frame.record.count)
     reader = CarriedEntryReader(frame.message, encoder)
     entries = [reader.read(packed_entry) if packed_entry else None for packed_entry in packed]
     sets = [None if e is None else _bloom_set(e.presence + e.values, params) for e in entries]
@@ -164,7 +164,7 @@ def _carried_sets(frame: Data, count: int, params: BloomParams) -> list[int | No
     size_bytes = params.m + 7 >> 3
     return [
         int.from_bytes(packed, "big") if len(packed) == size_bytes else None
-        for packed in frame.record.all_packed(count)
+        for packed in frame.record.packed_entries(count)
     ]
 
 

@@ -160,7 +160,7 @@ class _AttributeTest:
             return NO_MATCH
         if self._is_exact:
             return CERTAIN
-        for presence, number in entry.numbers:
+        for presence, number in entry.numeric_values:
             if presence == self._presence:
                 return self._test_number(number, values)
         return POSSIBLE

@@ -23,10 +23,10 @@ from penstock.transport.record.bloom_entries import BloomEntryTest
 from penstock.transport.record.entry_match import CERTAIN, NO_MATCH, POSSIBLE, compile_entry_test
 from penstock.transport.record.reader import CarriedEntryReader, EntryReader
 from penstock.transport.record.value_lookup import ValueLookup
-from penstock.wire.codec.record import ALIKE, unpack_bloom
+from penstock.wire.codec.record import SAME_NAMES, unpack_bloom
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.frames.record import BloomEntry, FingerprintEntry, Record
+from penstock.wire.frames.record import BloomEntry, FingerprintEntry, PublicationRecord
 from penstock.wire.quantise import delta_ns
 
 
@@ -64,7 +64,7 @@ def read_digest(digest: Digest, encoder: Encoder) -> tuple[DigestEntry, ...]:
     """A digest's entries, newest first, for all who ask something of them."""
     record = digest.record
     return _read_entries(
-        digest.base, record.count, record.data, digest.departed_100us, encoder.fingerprint_bits
+        digest.base, record.count, record.data, digest.sent_before_100us, encoder.fingerprint_bits
     )
 
 
@@ -79,17 +79,17 @@ def _read_entries(
     if newest is None:
         return ()
     reader = EntryReader(newest.presence, newest.values, width_bits)
-    record = Record(count, data)
+    record = PublicationRecord(count, data)
     return (
         DigestEntry(newest_before_ns, base, standalone_reader, newest),
         *(
             DigestEntry(
-                newest_before_ns + delta_ns(record.delta_100us(i)),
+                newest_before_ns + delta_ns(record.sent_before_100us(i)),
                 packed,
                 reader,
                 reader.read(packed),
             )
-            for i, packed in enumerate(record.all_packed(count))
+            for i, packed in enumerate(record.packed_entries(count))
         ),
     )
 
@@ -150,7 +150,7 @@ class RecordMatcher:
             record = frame.record
             lookup = self._value_lookup
             count = count if count < record.count else record.count
-            if lookup is None or frame.literal or 0 in record.data[: record.count]:
+            if lookup is None or frame.has_bloom_entries or 0 in record.data[: record.count]:
                 self._last_matches = self._match_each(frame, count) if count > 0 else []
             else:
                 scan = lookup.scan(record, count, frame.message)
@@ -185,11 +185,15 @@ class RecordMatcher:
     def _match_each(self, frame: Data, count: int) -> list[RecordMatch]:
         """Tests one entry after another."""
         record = frame.record
-        if frame.literal or self._bloom is not None:
+        if frame.has_bloom_entries or self._bloom is not None:
             matched = dict.fromkeys(self._bloom_test.matching_entries(frame, count), True)
-            reader = None if frame.literal else CarriedEntryReader(frame.message, self._encoder)
+            reader = (
+                None
+                if frame.has_bloom_entries
+                else CarriedEntryReader(frame.message, self._encoder)
+            )
             return _matches(record, matched, record.packed, reader)
-        packed = record.all_packed(count)
+        packed = record.packed_entries(count)
         reader = CarriedEntryReader(frame.message, self._encoder)
         if self._needs_values:
             found = self._find_by_reading(packed, reader)
@@ -214,7 +218,9 @@ class RecordMatcher:
         found = {}
         for i, entry in enumerate(packed):
             try:
-                numbers = codec.numbers_of(entry) if entry and entry[0] & ALIKE else None
+                numbers = (
+                    codec.numeric_values_of(entry) if entry and entry[0] & SAME_NAMES else None
+                )
             except PeerError:
                 self._malformed += 1
                 continue
@@ -249,12 +255,12 @@ class RecordMatcher:
 
 
 def _matches(
-    record: Record,
+    record: PublicationRecord,
     found: dict[int, bool],
     packed_at: Callable[[int], bytes],
     reader: CarriedEntryReader | None,
 ) -> list[RecordMatch]:
     return [
-        RecordMatch(i + 1, delta_ns(record.delta_100us(i)), found[i], packed_at(i), reader)
+        RecordMatch(i + 1, delta_ns(record.sent_before_100us(i)), found[i], packed_at(i), reader)
         for i in sorted(found)
     ]

@@ -26,14 +26,21 @@ from penstock.kernel.errors import PeerError
 from penstock.transport.record.byte_search import ByteSearch
 from penstock.transport.record.entry_match import CERTAIN, NO_MATCH, EntryTest
 from penstock.transport.record.reader import CarriedEntryReader
-from penstock.wire.codec.record import MAP_AT, SHARES, Told, read_value, read_values
-from penstock.wire.frames.record import Record, Spans
+from penstock.wire.codec.record import (
+    BITMAP_OFFSET,
+    SHARES_VALUES,
+    EntryValues,
+    read_value,
+    read_values,
+)
+from penstock.wire.frames.record import EntrySpans, PublicationRecord
 
 # What first bytes say: whether the entry shares values, and whether that in one of the places
 # that the first byte has room for.
-_SHARING_TABLE: Final = bytes([byte & SHARES != 0 for byte in range(256)])
+_SHARING_TABLE: Final = bytes([byte & SHARES_VALUES != 0 for byte in range(256)])
 _BIT_TABLES: Final = [
-    bytes([byte & SHARES and byte >> bit & 1 for byte in range(256)]) for bit in range(MAP_AT, 8)
+    bytes([byte & SHARES_VALUES and byte >> bit & 1 for byte in range(256)])
+    for bit in range(BITMAP_OFFSET, 8)
 ]
 
 
@@ -64,10 +71,10 @@ class ValueLookup:
         self.fingerprints = frozenset(self._by_fingerprint)
         self.malformed = 0
 
-    def scan(self, record: Record, count: int, message: Message) -> RecordScan | None:
+    def scan(self, record: PublicationRecord, count: int, message: Message) -> RecordScan | None:
         """What is found among the `count` newest entries of a record without empty ones."""
         data, total = record.data, record.count
-        first_at = record.first_at
+        first_at = record.first_bytes_offset
         first_bytes = data[first_at : first_at + count]
         rest_start = first_at + total
         positions = self._find_low_bytes(data, rest_start, rest_start + sum(data[:count]) - count)
@@ -111,8 +118,8 @@ class ValueLookup:
             value = attributes.get(name)
             wanted_value = None if value is None else by_key.get(key_of(value))
             if wanted_value is not None:
-                bit = MAP_AT + list(attributes).index(name)
-                if bit > 7 or 1 in first_bytes.translate(_BIT_TABLES[bit - MAP_AT]):
+                bit = BITMAP_OFFSET + list(attributes).index(name)
+                if bit > 7 or 1 in first_bytes.translate(_BIT_TABLES[bit - BITMAP_OFFSET]):
                     shared.append((wanted_value, bit))
         return shared
 
@@ -142,7 +149,7 @@ class RecordScan:
     __slots__ = ("_count", "_record", "_spans", "_width_bits", "found", "malformed", "reader")
 
     def __init__(
-        self, record: Record, count: int, reader: CarriedEntryReader, width_bits: int
+        self, record: PublicationRecord, count: int, reader: CarriedEntryReader, width_bits: int
     ) -> None:
         self.reader = reader
         self.found: dict[int, bool] = {}
@@ -150,21 +157,21 @@ class RecordScan:
         self._record = record
         self._count = count
         self._width_bits = width_bits
-        self._spans: Spans | None = None
+        self._spans: EntrySpans | None = None
 
     @property
-    def spans(self) -> Spans:
+    def spans(self) -> EntrySpans:
         """Where the entries are."""
         if self._spans is None:
-            self._spans = Spans(self._record, self._count)
+            self._spans = EntrySpans(self._record, self._count)
         return self._spans
 
     def entries_with_bit(self, first_bytes: bytes, bit: int) -> list[int]:
         """The entries that share values, and of their map have this bit."""
         if bit < 8:
-            marks = first_bytes.translate(_BIT_TABLES[bit - MAP_AT])
+            marks = first_bytes.translate(_BIT_TABLES[bit - BITMAP_OFFSET])
             return [i for i, marked in enumerate(marks) if marked]
-        return [i for i in self.spans.with_bit(bit) if first_bytes[i] & SHARES]
+        return [i for i in self.spans.with_bit(bit) if first_bytes[i] & SHARES_VALUES]
 
     def value_at(self, position: int) -> tuple[int, int | None]:
         """Which entry has its low bytes there, and the value; None if it is no value."""
@@ -209,10 +216,12 @@ class RecordScan:
         return entry_test.test(entry)
 
 
-def _has_all_choices(entry_test: EntryTest, entry_values: Told, keys: Mapping[str, Key]) -> bool:
+def _has_all_choices(
+    entry_test: EntryTest, entry_values: EntryValues, keys: Mapping[str, Key]
+) -> bool:
     """Whether a value told, or shared with the carrier, is allowed for each attribute listed."""
     for name, fingerprints in entry_test.value_choices:
-        if any(value in entry_values.fresh for value in fingerprints.values()):
+        if any(value in entry_values.unshared for value in fingerprints.values()):
             continue
         key = keys.get(name)
         if (

@@ -39,8 +39,8 @@ from penstock.transport.recovery.requester import Requester
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire import size_of
 from penstock.wire.frames.base import TrafficClass, TransportFrame
-from penstock.wire.frames.data import Data, Flow, MessageId
-from penstock.wire.frames.range_request import Recall
+from penstock.wire.frames.data import Data, FlowTag, MessageId
+from penstock.wire.frames.range_request import RangeRequest
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
 from penstock.wire.quantise import delta_100us, delta_ns
@@ -175,7 +175,7 @@ class Recovery:
         if subscription_id is not None:
             self._network.unsubscribe(subscription_id, now=now)
 
-    def flow_tags(self, message: Message) -> tuple[Flow, ...]:
+    def flow_tags(self, message: Message) -> tuple[FlowTag, ...]:
         """The tracked flows that a message is about to get numbers in."""
         return self._detection.flow_numbers.tags_for(message)
 
@@ -318,7 +318,7 @@ class Recovery:
                 self._add_to_cache(original, now)
 
     def _on_flow_request(
-        self, range_request: Recall, message: NumberedMessage, now: Instant
+        self, range_request: RangeRequest, message: NumberedMessage, now: Instant
     ) -> None:
         """Somebody lost this message of ours, and could only name its number in a flow."""
         request = Request(
@@ -333,7 +333,7 @@ class Recovery:
             is_unicast=False,
             bloom=0,
             bloom_bytes=1,
-            first=self._identity.endpoint_id,
+            designated_repairer=self._identity.endpoint_id,
         )
         self._repairer.on_request(request, now)
 
@@ -374,7 +374,7 @@ class Recovery:
     def _send_control(self, frame: ControlFrame, now: Instant) -> bool:
         if not self._budget.take(now):
             return False
-        if type(frame) is Recall and not self._admission.admit_request(
+        if type(frame) is RangeRequest and not self._admission.admit_request(
             frame.pub, size_of(frame), now=now
         ):
             return False

@@ -119,8 +119,11 @@ class Repairer:
         """Somebody lost a message that came here, or was published here."""
         id_, requester = request.id, request.requester
         # Who asks us alone, and again, has waited for as long as an answer takes.
-        is_repeated = request.first == self._endpoint_id and (id_, requester) in self._designations
-        if request.first == self._endpoint_id:
+        is_repeated = (
+            request.designated_repairer == self._endpoint_id
+            and (id_, requester) in self._designations
+        )
+        if request.designated_repairer == self._endpoint_id:
             self._record_designation(id_, requester)
         if self._is_held_down(id_, requester, now) and not is_repeated:
             return
@@ -137,13 +140,18 @@ class Repairer:
             distance_ns=distance_ns,
             now=now,
         )
-        if frame is None or (request.first is not None and request.first != self._endpoint_id):
+        if frame is None or (
+            request.designated_repairer is not None
+            and request.designated_repairer != self._endpoint_id
+        ):
             return
         if len(self._pending) >= self._settings.answers_max:
             self.overflow += 1
             return
         # Others did not hear that we answered one alone, and think that we do not.
-        is_designated = request.first == self._endpoint_id or id_ in self._unicast_only
+        is_designated = (
+            request.designated_repairer == self._endpoint_id or id_ in self._unicast_only
+        )
         pending = self._pending[id_] = PendingRepair(id_, frame, now, is_designated=is_designated)
         pending.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
         if pending.is_designated:
@@ -203,7 +211,7 @@ class Repairer:
             pending.frame,
             record=EMPTY_RECORD,
             echo=None,
-            literal=False,
+            has_bloom_entries=False,
             flows=tracked_flow_tags(pending.frame),
         )
         repair = Repair(

@@ -209,14 +209,14 @@ class Requester:
         pending.first_request_ns = (
             now if pending.first_request_ns is None else pending.first_request_ns
         )
-        self._record_request(pending, request.requester, request.first)
+        self._record_request(pending, request.requester, request.designated_repairer)
         if pending.timer.on_request(
             by_other=True,
             group_size=self.group_size(request.pub),
             draw=self._draw(),
             now=now,
             round_=request.round,
-            is_designated=request.first is not None,
+            is_designated=request.designated_repairer is not None,
         ):
             self.timers.set(request.id, pending.timer.due_at)
 
@@ -257,7 +257,7 @@ class Requester:
         if not self._budget.take(now) or not self._send(request, now):
             self.timers.set(id_, now + _POSTPONE_NS)
         else:
-            self._on_sent(pending, request.first, now)
+            self._on_sent(pending, request.designated_repairer, now)
 
     # What comes of it.
 
@@ -297,7 +297,7 @@ class Requester:
             is_unicast=self._settings.reply == "unicast",
             bloom=pending.bloom,
             bloom_bytes=self._bloom_bytes,
-            first=self._designate(pending, state),
+            designated_repairer=self._designate(pending, state),
         )
 
     def _designate(self, pending: PendingRequest, state: RequestState) -> int | None:

@@ -20,7 +20,7 @@ from penstock.wire.codec.reader import Reader
 from penstock.wire.frames.ack import Ack, FlowAck
 from penstock.wire.limits import FLOW_ID_BITS
 
-_MARKED: Final = 1 << FLOW_ID_BITS
+_CONGESTION_EXPERIENCED: Final = 1 << FLOW_ID_BITS
 _HEAD: Final = Struct(">QQHB")
 _FLOW: Final = Struct(">HII")
 
@@ -41,14 +41,23 @@ def read(data: bytes) -> Ack:
     reader = Reader(data)
     subscriber, pub, epoch, count = reader.unpack(_HEAD)
     flows = tuple([_read_flow(reader) for _ in range(count)])
-    reader.end()
+    reader.expect_end()
     return Ack(subscriber=subscriber, pub=pub, epoch=epoch, flows=flows)
 
 
 def _write_flow(flow: FlowAck) -> bytes:
-    return _FLOW.pack(flow.is_marked * _MARKED | flow.flow_id, flow.flow_seq, flow.came)
+    return _FLOW.pack(
+        flow.congestion_experienced * _CONGESTION_EXPERIENCED | flow.flow_id,
+        flow.flow_seq,
+        flow.received_bitmap,
+    )
 
 
 def _read_flow(reader: Reader) -> FlowAck:
-    flow_id, flow_seq, came = reader.unpack(_FLOW)
-    return FlowAck(flow_id & ~_MARKED, flow_seq, came, bool(flow_id & _MARKED))
+    flow_id, flow_seq, received_bitmap = reader.unpack(_FLOW)
+    return FlowAck(
+        flow_id & ~_CONGESTION_EXPERIENCED,
+        flow_seq,
+        received_bitmap,
+        bool(flow_id & _CONGESTION_EXPERIENCED),
+    )

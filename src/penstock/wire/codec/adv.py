@@ -15,7 +15,7 @@ A filter of m bits takes m/8 bytes, highest bit first.
 from struct import Struct
 from typing import Final
 
-from penstock.wire.codec.reader import Reader, flag, one_of
+from penstock.wire.codec.reader import Reader, decode_enum, decode_flag
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
 
@@ -52,17 +52,17 @@ def read(data: bytes) -> Adv:
     frame = Adv(
         origin=origin,
         seq=seq,
-        traffic=one_of(TrafficClass, traffic),
-        full=flag("full", full),
+        traffic=decode_enum(TrafficClass, traffic),
+        full=decode_flag("full", full),
         bloom_bytes=bloom_bytes,
         added=_read_filters(reader, added, bloom_bytes),
         removed=_read_filters(reader, removed, bloom_bytes),
         part=part,
         parts=parts,
     )
-    reader.end()
+    reader.expect_end()
     return frame
 
 
 def _read_filters(reader: Reader, count: int, bloom_bytes: int) -> tuple[int, ...]:
-    return tuple([int.from_bytes(reader.take(bloom_bytes), "big") for _ in range(count)])
+    return tuple([int.from_bytes(reader.read_bytes(bloom_bytes), "big") for _ in range(count)])

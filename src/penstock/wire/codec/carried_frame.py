@@ -4,24 +4,24 @@ Only transport frames can be carried, so nesting is one deep.
 """
 
 from penstock.wire.codec.transport import TRANSPORT
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 
 
-def size_parcel(parcel: Parcel) -> int:
+def size_carried_frame(carried: CarriedFrame) -> int:
     """Bytes of the carried frame; counted once, whoever asks."""
-    if parcel.size_bytes is None:
-        parcel.size_bytes = TRANSPORT.size_of(parcel.frame)
-    return parcel.size_bytes
+    if carried.size_bytes is None:
+        carried.size_bytes = TRANSPORT.size_of(carried.frame)
+    return carried.size_bytes
 
 
-def write_parcel(parcel: Parcel) -> bytes:
+def write_carried_frame(carried: CarriedFrame) -> bytes:
     """The carried frame; written once, whoever asks."""
-    if parcel.written is None:
-        parcel.written = TRANSPORT.encode(parcel.frame)
-    return parcel.written
+    if carried.encoded is None:
+        carried.encoded = TRANSPORT.encode(carried.frame)
+    return carried.encoded
 
 
-def read_parcel(data: bytes, position: int) -> Parcel:
+def read_carried_frame(data: bytes, position: int) -> CarriedFrame:
     """Everything from `position` on, as a carried frame that need not be written again."""
-    written = data[position:]
-    return Parcel(TRANSPORT.decode(written), written)
+    encoded = data[position:]
+    return CarriedFrame(TRANSPORT.decode(encoded), encoded)

@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from penstock.kernel.errors import PeerError, UsageError
 
 VERSION: Final = 1
-BODY: Final = 2
+BODY_OFFSET: Final = 2
 
 F = TypeVar("F")
 
@@ -36,29 +36,29 @@ class Codec(Protocol):
         """Bytes of the body."""
 
 
-class Row(NamedTuple):
+class CodecRow(NamedTuple):
     """One kind of frame."""
 
-    number: int
+    type_code: int
     name: str
-    frame: type
+    frame_class: type
     codec: Codec
     bytes_max: int
 
 
-class Table(Generic[F]):
+class CodecTable(Generic[F]):
     """The codecs of some family of frames."""
 
     __slots__ = ("_readers", "_sizers", "_writers", "rows")
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    def __init__(self, rows: Iterable[CodecRow]) -> None:
         self.rows = tuple(rows)
         self._writers = {
-            row.frame: (bytes((VERSION, row.number)), row.codec.write, row.bytes_max, row)
+            row.frame_class: (bytes((VERSION, row.type_code)), row.codec.write, row.bytes_max, row)
             for row in self.rows
         }
-        self._sizers = {row.frame: (row.codec.size, row.bytes_max, row) for row in self.rows}
-        self._readers = {row.number: (row.codec.read, row.bytes_max, row) for row in self.rows}
+        self._sizers = {row.frame_class: (row.codec.size, row.bytes_max, row) for row in self.rows}
+        self._readers = {row.type_code: (row.codec.read, row.bytes_max, row) for row in self.rows}
         assert len(self._writers) == len(self._readers) == len(self.rows), "a row is repeated"
 
     def encode(self, frame: F) -> bytes:
@@ -72,15 +72,15 @@ class Table(Generic[F]):
     def size_of(self, frame: F) -> int:
         """What `len(encode(frame))` would be."""
         size, bytes_max, row = self._sizers[type(frame)]
-        size_bytes = BODY + size(frame)
+        size_bytes = BODY_OFFSET + size(frame)
         if size_bytes > bytes_max:
             raise _too_large(row, size_bytes)
         return size_bytes
 
     def decode(self, data: bytes) -> F:
         """The frame in `data`, all of it; `PeerError` for anything else."""
-        if len(data) < BODY:
-            raise PeerError(f"a frame has {BODY} bytes at least, this one {len(data)}")
+        if len(data) < BODY_OFFSET:
+            raise PeerError(f"a frame has {BODY_OFFSET} bytes at least, this one {len(data)}")
         if data[0] != VERSION:
             raise PeerError(f"version {data[0]} of the wire format is not known, only {VERSION}")
         reader = self._readers.get(data[1])
@@ -98,7 +98,7 @@ class Table(Generic[F]):
             raise PeerError(f"{row.name}: {error}") from None
 
 
-def _too_large(row: Row, size_bytes: int) -> UsageError:
+def _too_large(row: CodecRow, size_bytes: int) -> UsageError:
     return UsageError(
         f"{row.name} of {size_bytes} bytes: at most {row.bytes_max} fit, send less at once"
     )

@@ -33,11 +33,11 @@ import msgspec
 
 from penstock.content.message import Message
 from penstock.kernel.errors import PeerError, UsageError
-from penstock.wire.codec.codec_table import BODY
+from penstock.wire.codec.codec_table import BODY_OFFSET
 from penstock.wire.codec.flows import read_flows, size_flows, write_flows
 from penstock.wire.codec.message import LENGTH_BYTES, read_message, size_message, write_message
-from penstock.wire.frames.data import Data, Echo, Flow
-from penstock.wire.frames.record import EMPTY_RECORD, Record
+from penstock.wire.frames.data import Data, Echo, FlowTag
+from penstock.wire.frames.record import EMPTY_RECORD, PublicationRecord
 from penstock.wire.limits import (
     FLOWS_MAX,
     FRAME_BYTES_MAX,
@@ -47,15 +47,15 @@ from penstock.wire.limits import (
 from penstock.wire.quantise import RATE_FIRST_BYTE_END
 
 ECHO: Final = 1
-LITERAL: Final = 2
-MARKED: Final = 4
-_UNKNOWN_FLAGS: Final = ~(ECHO | LITERAL | MARKED)
+BLOOM_ENTRIES: Final = 2
+CONGESTION_EXPERIENCED: Final = 4
+_UNKNOWN_FLAGS: Final = ~(ECHO | BLOOM_ENTRIES | CONGESTION_EXPERIENCED)
 
 # Six bytes are read as 2 + 4, three as 1 + 2: `struct` has no such widths.
 _HEADER: Final = Struct(">BQHIHIBHeBBBB")
-_LAMBDA_AT: Final = 26
+_SEND_RATE_OFFSET: Final = 26
 _ECHO: Final = Struct(">QIH")
-_HEADER_END: Final = BODY + _HEADER.size
+_HEADER_END: Final = BODY_OFFSET + _HEADER.size
 
 
 def size(frame: Data) -> int:
@@ -73,19 +73,19 @@ def write(frame: Data) -> bytes:
     """The body."""
     frame.check()
     flows, echo, record = frame.flows, frame.echo, frame.record
-    send_ts_us, prev_delta_100us = frame.send_ts_us, frame.prev_delta_100us
+    send_ts_us, since_previous_100us = frame.send_ts_us, frame.since_previous_100us
     header = _HEADER.pack(
-        (echo is not None) | frame.literal << 1 | frame.is_marked << 2,
+        (echo is not None) | frame.has_bloom_entries << 1 | frame.congestion_experienced << 2,
         frame.pub,
         frame.epoch,
         frame.seq,
         send_ts_us >> 32,
         send_ts_us & 0xFFFFFFFF,
-        prev_delta_100us >> 16,
-        prev_delta_100us & 0xFFFF,
+        since_previous_100us >> 16,
+        since_previous_100us & 0xFFFF,
         frame.send_rate_mps,
-        frame.r_max_code,
-        frame.fb_round,
+        frame.max_round_trip_code,
+        frame.feedback_round,
         len(flows),
         record.count,
     )
@@ -105,22 +105,22 @@ def read(data: bytes) -> Data:
         seq,
         send_ts_high,
         send_ts_low,
-        prev_delta_high,
-        prev_delta_low,
+        since_previous_high,
+        since_previous_low,
         send_rate_mps,
-        r_max_code,
-        fb_round,
+        max_round_trip_code,
+        feedback_round,
         flow_count,
         entry_count,
-    ) = _HEADER.unpack_from(data, BODY)
+    ) = _HEADER.unpack_from(data, BODY_OFFSET)
     if flags & _UNKNOWN_FLAGS:
         raise PeerError(f"flags {flags:#04x} are not all known")
-    if data[_LAMBDA_AT] >= RATE_FIRST_BYTE_END:
+    if data[_SEND_RATE_OFFSET] >= RATE_FIRST_BYTE_END:
         raise PeerError(f"{send_rate_mps} is no send rate")
     if flow_count > FLOWS_MAX:
         raise PeerError(f"{flow_count} flows are more than {FLOWS_MAX}")
     position = _HEADER_END
-    flows: tuple[Flow, ...] = ()
+    flows: tuple[FlowTag, ...] = ()
     if flow_count:
         flows, position = read_flows(data, position, flow_count)
     echo = None
@@ -135,25 +135,25 @@ def read(data: bytes) -> Data:
         epoch=epoch,
         seq=seq,
         send_ts_us=send_ts_high << 32 | send_ts_low,
-        prev_delta_100us=prev_delta_high << 16 | prev_delta_low,
+        since_previous_100us=since_previous_high << 16 | since_previous_low,
         send_rate_mps=send_rate_mps,
-        r_max_code=r_max_code,
-        fb_round=fb_round,
+        max_round_trip_code=max_round_trip_code,
+        feedback_round=feedback_round,
         message=read_message(data, position),
         flows=flows,
         echo=echo,
         record=record,
-        literal=flags & LITERAL != 0,
-        is_marked=flags & MARKED != 0,
+        has_bloom_entries=flags & BLOOM_ENTRIES != 0,
+        congestion_experienced=flags & CONGESTION_EXPERIENCED != 0,
     )
 
 
-def read_record(data: bytes, position: int, count: int) -> tuple[Record, int]:
+def read_record(data: bytes, position: int, count: int) -> tuple[PublicationRecord, int]:
     """A record of so many entries from `position` on, and where it ends."""
     end = position + 4 * count + sum(data[position : position + count])
     if end > len(data):
         raise PeerError("the frame ends in its record")
-    return Record(count, data[position:end]), end
+    return PublicationRecord(count, data[position:end]), end
 
 
 def check_message(message: Message) -> int:
@@ -187,4 +187,4 @@ def fit(frame: Data, message_bytes: int | None = None) -> Data:
     room_bytes = FRAME_BYTES_MAX - _HEADER_END - flows_bytes - echo_bytes - message_bytes
     if len(frame.record.data) <= room_bytes:
         return frame
-    return msgspec.structs.replace(frame, record=frame.record.within(room_bytes))
+    return msgspec.structs.replace(frame, record=frame.record.truncated_to(room_bytes))

@@ -23,13 +23,13 @@ from struct import Struct
 from typing import Final
 
 from penstock.wire.codec.data import read_record
-from penstock.wire.codec.reader import U64, Reader, flags
+from penstock.wire.codec.reader import U64, Reader, check_flags
 from penstock.wire.frames.digest import Digest
 from penstock.wire.quantise import DELTA_BYTES, STAMP_BYTES
 
 TO: Final = 1
-REPEATS: Final = 2
-ASKED: Final = 4
+COVERS_PREVIOUS: Final = 2
+REPLY: Final = 4
 _HEAD: Final = Struct(">BQHIIBBB")
 _HEAD_BYTES: Final = _HEAD.size + STAMP_BYTES + DELTA_BYTES
 _FLOW: Final = Struct(">HI")
@@ -46,10 +46,10 @@ def write(frame: Digest) -> bytes:
     """The body."""
     to, flows, base, record = frame.to, frame.flows, frame.base, frame.record
     head = _HEAD.pack(
-        (to is not None) * TO | frame.repeats * REPEATS | frame.is_asked_for * ASKED,
+        (to is not None) * TO | frame.covers_previous * COVERS_PREVIOUS | frame.is_reply * REPLY,
         frame.pub,
         frame.epoch,
-        frame.number,
+        frame.digest_seq,
         frame.seq,
         len(flows),
         len(base),
@@ -59,7 +59,7 @@ def write(frame: Digest) -> bytes:
         [
             head,
             frame.send_ts_us.to_bytes(STAMP_BYTES, "big"),
-            frame.departed_100us.to_bytes(DELTA_BYTES, "big"),
+            frame.sent_before_100us.to_bytes(DELTA_BYTES, "big"),
             b"" if to is None else U64.pack(to),
             *[_FLOW.pack(flow_id, flow_seq) for flow_id, flow_seq in flows],
             base,
@@ -71,27 +71,31 @@ def write(frame: Digest) -> bytes:
 def read(data: bytes) -> Digest:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    said, pub, epoch, number, seq, flow_count, base_bytes, count = reader.unpack(_HEAD)
-    send_ts_us = reader.wide(STAMP_BYTES)
-    departed_100us = reader.wide(DELTA_BYTES)
-    to = reader.number(U64) if flags(said, TO | REPEATS | ASKED) & TO else None
+    flag_bits, pub, epoch, digest_seq, seq, flow_count, base_bytes, count = reader.unpack(_HEAD)
+    send_ts_us = reader.read_uint(STAMP_BYTES)
+    sent_before_100us = reader.read_uint(DELTA_BYTES)
+    to = (
+        reader.unpack_one(U64)
+        if check_flags(flag_bits, TO | COVERS_PREVIOUS | REPLY) & TO
+        else None
+    )
     flows = tuple([_read_flow(reader) for _ in range(flow_count)])
-    base = reader.take(base_bytes)
+    base = reader.read_bytes(base_bytes)
     record, reader.position = read_record(data, reader.position, count)
-    reader.end()
+    reader.expect_end()
     return Digest(
         pub=pub,
         epoch=epoch,
-        number=number,
+        digest_seq=digest_seq,
         seq=seq,
         send_ts_us=send_ts_us,
-        departed_100us=departed_100us,
+        sent_before_100us=sent_before_100us,
         base=base,
         record=record,
         flows=flows,
         to=to,
-        repeats=said & REPEATS != 0,
-        is_asked_for=said & ASKED != 0,
+        covers_previous=flag_bits & COVERS_PREVIOUS != 0,
+        is_reply=flag_bits & REPLY != 0,
     )
 
 

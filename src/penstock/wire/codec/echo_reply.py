@@ -34,8 +34,8 @@ def read(data: bytes) -> EchoReply:
     """The frame, from all its bytes."""
     reader = Reader(data)
     to, pub, echo_ts_us, hold_100us, receivers = reader.unpack(_HEAD)
-    send_ts_us = reader.wide(STAMP_BYTES)
-    reader.end()
+    send_ts_us = reader.read_uint(STAMP_BYTES)
+    reader.expect_end()
     return EchoReply(
         to=to,
         pub=pub,

@@ -9,8 +9,8 @@
 from struct import Struct
 from typing import Final
 
-from penstock.wire.codec.feedback import optional
-from penstock.wire.codec.reader import Reader, flag
+from penstock.wire.codec.feedback import optional_round_trip
+from penstock.wire.codec.reader import Reader, decode_flag
 from penstock.wire.frames.echo_request import EchoRequest
 
 _BODY: Final = Struct(">QQIBB")
@@ -24,18 +24,20 @@ def size(frame: EchoRequest) -> int:
 
 def write(frame: EchoRequest) -> bytes:
     """The body."""
-    is_measured = frame.r_code is not None
-    return _BODY.pack(frame.subscriber, frame.pub, frame.send_ts_us, is_measured, frame.r_code or 0)
+    is_measured = frame.round_trip_code is not None
+    return _BODY.pack(
+        frame.subscriber, frame.pub, frame.send_ts_us, is_measured, frame.round_trip_code or 0
+    )
 
 
 def read(data: bytes) -> EchoRequest:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    subscriber, pub, send_ts_us, measured, r_code = reader.unpack(_BODY)
-    reader.end()
+    subscriber, pub, send_ts_us, measured, round_trip_code = reader.unpack(_BODY)
+    reader.expect_end()
     return EchoRequest(
         subscriber=subscriber,
         pub=pub,
         send_ts_us=send_ts_us,
-        r_code=optional(flag("measured", measured), r_code),
+        round_trip_code=optional_round_trip(decode_flag("measured", measured), round_trip_code),
     )

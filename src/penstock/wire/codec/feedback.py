@@ -19,11 +19,11 @@ from typing import Final
 from penstock.content.filter import Predicate
 from penstock.kernel.errors import PeerError
 from penstock.wire.codec.filter import read_predicate, write_predicate
-from penstock.wire.codec.flows import mark_flow, marked_flow
-from penstock.wire.codec.reader import U8, Reader, flags
+from penstock.wire.codec.flows import decode_optional_flow, encode_optional_flow
+from penstock.wire.codec.reader import U8, Reader, check_flags
 from penstock.wire.frames.feedback import Feedback, FlowRequest
 
-MEASURED: Final = 1
+HAS_ROUND_TRIP: Final = 1
 LOSS: Final = 2
 LEAVE: Final = 4
 _HEAD: Final = Struct(">BQQIBBB")
@@ -42,16 +42,16 @@ def size_request(request: FlowRequest) -> int:
 
 def write(frame: Feedback) -> bytes:
     """The body."""
-    said = frame.has_loss * LOSS | frame.is_leave * LEAVE
-    if frame.r_code is not None:
-        said |= MEASURED
+    flag_bits = frame.has_loss * LOSS | frame.is_leave * LEAVE
+    if frame.round_trip_code is not None:
+        flag_bits |= HAS_ROUND_TRIP
     head = _HEAD.pack(
-        said,
+        flag_bits,
         frame.subscriber,
         frame.pub,
         frame.send_ts_us,
-        frame.fb_round,
-        frame.r_code or 0,
+        frame.feedback_round,
+        frame.round_trip_code or 0,
         len(frame.requests),
     )
     return head + b"".join(map(_write_request, frame.requests))
@@ -60,33 +60,35 @@ def write(frame: Feedback) -> bytes:
 def read(data: bytes) -> Feedback:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    said, subscriber, pub, send_ts_us, fb_round, r_code, count = reader.unpack(_HEAD)
-    flags(said, MEASURED | LOSS | LEAVE)
+    flag_bits, subscriber, pub, send_ts_us, feedback_round, round_trip_code, count = reader.unpack(
+        _HEAD
+    )
+    check_flags(flag_bits, HAS_ROUND_TRIP | LOSS | LEAVE)
     requests = tuple([_read_request(reader) for _ in range(count)])
-    reader.end()
+    reader.expect_end()
     return Feedback(
         subscriber=subscriber,
         pub=pub,
         send_ts_us=send_ts_us,
-        fb_round=fb_round,
-        r_code=optional(said & MEASURED, r_code),
-        has_loss=said & LOSS != 0,
-        is_leave=said & LEAVE != 0,
+        feedback_round=feedback_round,
+        round_trip_code=optional_round_trip(flag_bits & HAS_ROUND_TRIP, round_trip_code),
+        has_loss=flag_bits & LOSS != 0,
+        is_leave=flag_bits & LEAVE != 0,
         requests=requests,
     )
 
 
-def optional(is_there: int, r_code: int) -> int | None:
+def optional_round_trip(is_present: int, round_trip_code: int) -> int | None:
     """A round trip or none."""
-    if is_there:
-        return r_code
-    if r_code:
-        raise PeerError(f"a round trip {r_code} is there and is not")
+    if is_present:
+        return round_trip_code
+    if round_trip_code:
+        raise PeerError(f"a round trip {round_trip_code} is there and is not")
     return None
 
 
 def _write_request(request: FlowRequest) -> bytes:
-    head = _REQUEST.pack(mark_flow(request.flow_id), request.quota_mps)
+    head = _REQUEST.pack(encode_optional_flow(request.flow_id), request.quota_mps)
     if request.flow_id is not None:
         return head
     if request.filter is not None:
@@ -96,13 +98,13 @@ def _write_request(request: FlowRequest) -> bytes:
 
 
 def _read_request(reader: Reader) -> FlowRequest:
-    marked, quota_mps = reader.unpack(_REQUEST)
-    flow_id = marked_flow(marked)
+    flow_field, quota_mps = reader.unpack(_REQUEST)
+    flow_id = decode_optional_flow(flow_field)
     if flow_id is not None:
         return FlowRequest(quota_mps=quota_mps, flow_id=flow_id)
-    bloom_bytes = reader.number(U8)
+    bloom_bytes = reader.unpack_one(U8)
     if bloom_bytes:
-        bloom = reader.wide(bloom_bytes)
+        bloom = reader.read_uint(bloom_bytes)
         return FlowRequest(quota_mps=quota_mps, bloom=bloom, bloom_bytes=bloom_bytes)
     predicate = read_predicate(reader)
     if len(predicate.filters) != 1:

@@ -76,7 +76,7 @@ def write_filter(condition: Filter) -> bytes:
 def read_predicate(reader: Reader) -> Predicate:
     """The predicate that comes next."""
     start = reader.position
-    count = _count(reader, "filters", FILTERS_MAX)
+    count = _read_count(reader, "filters", FILTERS_MAX)
     predicate = Predicate([_read_filter(reader) for _ in range(count)])
     if write_predicate(predicate) != reader.data[start : reader.position]:
         raise PeerError("a predicate is not in its canonical form")
@@ -93,7 +93,7 @@ def read_filter(reader: Reader) -> Filter:
 
 
 def _read_filter(reader: Reader) -> Filter:
-    count = _count(reader, "constraints", CONSTRAINTS_MAX)
+    count = _read_count(reader, "constraints", CONSTRAINTS_MAX)
     return Filter([_read_constraint(reader) for _ in range(count)])
 
 
@@ -108,15 +108,15 @@ def _write_constraint(constraint: Constraint) -> bytes:
 
 
 def _read_constraint(reader: Reader) -> Constraint:
-    code = reader.number(U8)
+    code = reader.unpack_one(U8)
     op = _OP_OF.get(code)
     if op is None:
         raise PeerError(f"operator {code:#04x} is not known")
-    name = reader.text(reader.number(U8))
+    name = reader.read_text(reader.unpack_one(U8))
     if op in PRESENCE:
         return Constraint(name, op)
     if op is Op.IN:
-        count = _count(reader, "choices", CHOICES_MAX)
+        count = _read_count(reader, "choices", CHOICES_MAX)
         return Constraint(name, op, tuple([_read_value(reader) for _ in range(count)]))
     return Constraint(name, op, _read_value(reader))
 
@@ -136,21 +136,21 @@ def _write_value(value: Value) -> bytes:
 
 
 def _read_value(reader: Reader) -> Value:
-    kind = reader.number(U8)
+    kind = reader.unpack_one(U8)
     if kind <= _TRUE:
         return kind == _TRUE
     if kind == _FLOAT:
-        (value,) = _DOUBLE.unpack(reader.take(_DOUBLE.size))
+        (value,) = _DOUBLE.unpack(reader.read_bytes(_DOUBLE.size))
         return float(value)
     if kind == _STRING:
-        return reader.text(reader.number(U16))
+        return reader.read_text(reader.unpack_one(U16))
     if _INTEGER < kind <= _INTEGER | _INTEGER_BYTES_MAX:
-        return int.from_bytes(reader.take(kind - _INTEGER), "big", signed=True)
+        return int.from_bytes(reader.read_bytes(kind - _INTEGER), "big", signed=True)
     raise PeerError(f"values of kind {kind:#04x} are not known")
 
 
-def _count(reader: Reader, what: str, most: int) -> int:
-    count = reader.number(U8)
-    if count > most:
-        raise PeerError(f"{count} {what}, at most {most} are allowed")
+def _read_count(reader: Reader, what: str, count_max: int) -> int:
+    count = reader.unpack_one(U8)
+    if count > count_max:
+        raise PeerError(f"{count} {what}, at most {count_max} are allowed")
     return count

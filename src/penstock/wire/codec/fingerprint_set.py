@@ -26,7 +26,7 @@ from penstock.kernel.errors import PeerError, UsageError
 _STRUCT_CODES: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
-class _Rows(NamedTuple):
+class _HighBitsTable(NamedTuple):
     """Of rising numbers: what each adds to the sum, and how many rows there are."""
 
     addends: tuple[tuple[int, ...], ...]
@@ -34,42 +34,42 @@ class _Rows(NamedTuple):
     code_bits: int
 
 
-def code_bits_of(count: int, width_bits: int) -> int:
+def high_bits_code_bits(count: int, width_bits: int) -> int:
     """The bits of the code for so many members."""
-    return _rows(count, width_bits & 7).code_bits
+    return _high_bits_table(count, width_bits & 7).code_bits
 
 
-def check_width(members: Sequence[int], width_bits: int) -> None:
+def check_width(fingerprints: Sequence[int], width_bits: int) -> None:
     """Refuses sorted members that are not of so many bits."""
-    if members and members[-1] >> width_bits:
-        raise UsageError(f"fingerprint {members[-1]} has more than {width_bits} bits")
+    if fingerprints and fingerprints[-1] >> width_bits:
+        raise UsageError(f"fingerprint {fingerprints[-1]} has more than {width_bits} bits")
 
 
-def code_of(members: Sequence[int], width_bits: int) -> int:
+def high_bits_code(fingerprints: Sequence[int], width_bits: int) -> int:
     """The code for the high bits of sorted members."""
     low_bits = width_bits & ~7
-    addends = _rows(len(members), width_bits & 7).addends
-    return sum(map(getitem, addends, [member >> low_bits for member in members]))
+    addends = _high_bits_table(len(fingerprints), width_bits & 7).addends
+    return sum(map(getitem, addends, [fingerprint >> low_bits for fingerprint in fingerprints]))
 
 
-def lows_of(members: Sequence[int], width_bits: int) -> bytes:
+def pack_low_bytes(fingerprints: Sequence[int], width_bits: int) -> bytes:
     """The low bytes of all members."""
     low_bytes = width_bits >> 3
     mask = (1 << 8 * low_bytes) - 1
-    lows = [member & mask for member in members]
-    layout = _layout(len(members), low_bytes)
+    lows = [fingerprint & mask for fingerprint in fingerprints]
+    layout = _layout(len(fingerprints), low_bytes)
     if layout is not None:
         return layout.pack(*lows)
     return b"".join([low.to_bytes(low_bytes, "little") for low in lows])
 
 
-def read_members(code: int, count: int, lows: bytes, width_bits: int) -> tuple[int, ...]:
+def read_fingerprints(code: int, count: int, lows: bytes, width_bits: int) -> tuple[int, ...]:
     """So many numbers from their code and their low bytes, of which there must be enough."""
     if not count:
         return ()
     low_bytes = width_bits >> 3
     low_bits = low_bytes << 3
-    addends, total, _ = _rows(count, width_bits & 7)
+    addends, total, _ = _high_bits_table(count, width_bits & 7)
     if code >= total:
         raise PeerError(f"record entry: no {count} fingerprints have the code {code}")
     layout = _layout(count, low_bytes)
@@ -88,9 +88,9 @@ def read_members(code: int, count: int, lows: bytes, width_bits: int) -> tuple[i
     return tuple(parts)
 
 
-def high_of(code: int, count: int, index: int, width_bits: int) -> int:
+def read_high_bits(code: int, count: int, index: int, width_bits: int) -> int:
     """The high bits of one of so many members, from their code."""
-    addends, total, _ = _rows(count, width_bits & 7)
+    addends, total, _ = _high_bits_table(count, width_bits & 7)
     if code >= total:
         raise PeerError(f"record entry: no {count} fingerprints have the code {code}")
     high = 0
@@ -102,11 +102,11 @@ def high_of(code: int, count: int, index: int, width_bits: int) -> int:
 
 
 @cache
-def _rows(count: int, high_bits: int) -> _Rows:
+def _high_bits_table(count: int, high_bits: int) -> _HighBitsTable:
     values = 1 << high_bits
     total = comb(values + count - 1, count)
     addends = tuple([_addends(i, values) for i in range(count)])
-    return _Rows(addends, total, (total - 1).bit_length())
+    return _HighBitsTable(addends, total, (total - 1).bit_length())
 
 
 @cache

@@ -17,66 +17,68 @@ from struct import Struct
 from typing import Final
 
 from penstock.kernel.errors import PeerError
-from penstock.wire.frames.data import Flow, FlowDetail
+from penstock.wire.frames.data import FlowAnnouncement, FlowTag
 from penstock.wire.limits import FLOW_ID_BITS
 
 # D or F, as the case may be.
-_MARK: Final = 1 << FLOW_ID_BITS
+_FLAG: Final = 1 << FLOW_ID_BITS
 _FLOW: Final = Struct(">HeI")
-_DETAIL_HEAD: Final = Struct(">IB")
+_ANNOUNCEMENT_HEAD: Final = Struct(">IB")
 
 
-def size_flows(flows: tuple[Flow, ...]) -> int:
+def size_flows(flows: tuple[FlowTag, ...]) -> int:
     """Bytes of all of them."""
     size_bytes = _FLOW.size * len(flows)
     for flow in flows:
-        if flow.detail is not None:
-            size_bytes += _DETAIL_HEAD.size + flow.detail.bloom_bytes
+        if flow.announcement is not None:
+            size_bytes += _ANNOUNCEMENT_HEAD.size + flow.announcement.bloom_bytes
     return size_bytes
 
 
-def write_flows(flows: tuple[Flow, ...]) -> bytes:
+def write_flows(flows: tuple[FlowTag, ...]) -> bytes:
     """All of them, one after another."""
     return b"".join(map(_write_flow, flows))
 
 
-def read_flows(data: bytes, position: int, count: int) -> tuple[tuple[Flow, ...], int]:
+def read_flows(data: bytes, position: int, count: int) -> tuple[tuple[FlowTag, ...], int]:
     """So many flows from `position` on, and where they end."""
     flows = []
     for _ in range(count):
         flow_id, quota_mps, flow_seq = _FLOW.unpack_from(data, position)
-        detail = None
+        announcement = None
         position += _FLOW.size
-        if flow_id & _MARK:
-            clr, bloom_bytes = _DETAIL_HEAD.unpack_from(data, position)
-            position += _DETAIL_HEAD.size
+        if flow_id & _FLAG:
+            clr, bloom_bytes = _ANNOUNCEMENT_HEAD.unpack_from(data, position)
+            position += _ANNOUNCEMENT_HEAD.size
             end = position + bloom_bytes
-            detail = FlowDetail(clr, int.from_bytes(data[position:end], "big"), bloom_bytes)
+            announcement = FlowAnnouncement(
+                clr, int.from_bytes(data[position:end], "big"), bloom_bytes
+            )
             position = end
-        flows.append(Flow(flow_id & ~_MARK, quota_mps, flow_seq, detail))
+        flows.append(FlowTag(flow_id & ~_FLAG, quota_mps, flow_seq, announcement))
     return tuple(flows), position
 
 
-def mark_flow(flow_id: int | None) -> int:
+def encode_optional_flow(flow_id: int | None) -> int:
     """Two bytes for a flow or none."""
-    return 0 if flow_id is None else _MARK | flow_id
+    return 0 if flow_id is None else _FLAG | flow_id
 
 
-def marked_flow(number: int) -> int | None:
+def decode_optional_flow(flow_field: int) -> int | None:
     """The flow that two bytes speak of, or none."""
-    if number & _MARK:
-        return number & ~_MARK
-    if number:
-        raise PeerError(f"flow {number} is there and is not")
+    if flow_field & _FLAG:
+        return flow_field & ~_FLAG
+    if flow_field:
+        raise PeerError(f"flow {flow_field} is there and is not")
     return None
 
 
-def _write_flow(flow: Flow) -> bytes:
-    detail = flow.detail
-    if detail is None:
+def _write_flow(flow: FlowTag) -> bytes:
+    announcement = flow.announcement
+    if announcement is None:
         return _FLOW.pack(flow.flow_id, flow.quota_mps, flow.flow_seq)
     return (
-        _FLOW.pack(_MARK | flow.flow_id, flow.quota_mps, flow.flow_seq)
-        + _DETAIL_HEAD.pack(detail.clr, detail.bloom_bytes)
-        + detail.bloom.to_bytes(detail.bloom_bytes, "big")
+        _FLOW.pack(_FLAG | flow.flow_id, flow.quota_mps, flow.flow_seq)
+        + _ANNOUNCEMENT_HEAD.pack(announcement.clr, announcement.bloom_bytes)
+        + announcement.bloom.to_bytes(announcement.bloom_bytes, "big")
     )

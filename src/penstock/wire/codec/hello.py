@@ -9,7 +9,7 @@
 from struct import Struct
 from typing import Final
 
-from penstock.wire.codec.reader import Reader, flag
+from penstock.wire.codec.reader import Reader, decode_flag
 from penstock.wire.frames.hello import Hello
 
 _BODY: Final = Struct(">IHIB")
@@ -29,5 +29,5 @@ def read(data: bytes) -> Hello:
     """The frame, from all its bytes."""
     reader = Reader(data)
     broker, epoch, network, heard = reader.unpack(_BODY)
-    reader.end()
-    return Hello(broker=broker, epoch=epoch, network=network, heard=flag("heard", heard))
+    reader.expect_end()
+    return Hello(broker=broker, epoch=epoch, network=network, heard=decode_flag("heard", heard))

@@ -32,5 +32,5 @@ def read(data: bytes) -> Lsa:
     reader = Reader(data)
     origin, seq, count = reader.unpack(_HEAD)
     neighbours = tuple([Neighbour(*reader.unpack(_NEIGHBOUR)) for _ in range(count)])
-    reader.end()
+    reader.expect_end()
     return Lsa(origin=origin, seq=seq, neighbours=neighbours)

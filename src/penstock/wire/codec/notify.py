@@ -6,21 +6,25 @@
   1         1
 """
 
-from penstock.wire.codec.carried_frame import read_parcel, size_parcel, write_parcel
-from penstock.wire.codec.codec_table import BODY
+from penstock.wire.codec.carried_frame import (
+    read_carried_frame,
+    size_carried_frame,
+    write_carried_frame,
+)
+from penstock.wire.codec.codec_table import BODY_OFFSET
 from penstock.wire.frames.notify import Notify
 
 
 def size(frame: Notify) -> int:
     """Bytes of the body."""
-    return size_parcel(frame.parcel)
+    return size_carried_frame(frame.carried)
 
 
 def write(frame: Notify) -> bytes:
     """The body."""
-    return write_parcel(frame.parcel)
+    return write_carried_frame(frame.carried)
 
 
 def read(data: bytes) -> Notify:
     """The frame, from all its bytes."""
-    return Notify(parcel=read_parcel(data, BODY))
+    return Notify(carried=read_carried_frame(data, BODY_OFFSET))

@@ -3,7 +3,7 @@
 from typing import Final
 
 from penstock.wire.codec import adv, hello, lsa, notify, packet, pub, sub, summary, unsub
-from penstock.wire.codec.codec_table import Row, Table
+from penstock.wire.codec.codec_table import CodecRow, CodecTable
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.frames.hello import Hello
@@ -16,16 +16,16 @@ from penstock.wire.frames.summary import Summary
 from penstock.wire.frames.unsub import Unsub
 from penstock.wire.limits import DATAGRAM_BYTES_MAX
 
-OVERLAY: Final[Table[OverlayFrame]] = Table(
+OVERLAY: Final[CodecTable[OverlayFrame]] = CodecTable(
     [
-        Row(0x40, "HELLO", Hello, hello, DATAGRAM_BYTES_MAX),
-        Row(0x41, "LSA", Lsa, lsa, DATAGRAM_BYTES_MAX),
-        Row(0x42, "ADV", Adv, adv, DATAGRAM_BYTES_MAX),
-        Row(0x43, "SUMMARY", Summary, summary, DATAGRAM_BYTES_MAX),
-        Row(0x44, "PACKET", Packet, packet, DATAGRAM_BYTES_MAX),
-        Row(0x50, "SUB", Sub, sub, DATAGRAM_BYTES_MAX),
-        Row(0x51, "UNSUB", Unsub, unsub, DATAGRAM_BYTES_MAX),
-        Row(0x52, "PUB", Pub, pub, DATAGRAM_BYTES_MAX),
-        Row(0x53, "NOTIFY", Notify, notify, DATAGRAM_BYTES_MAX),
+        CodecRow(0x40, "HELLO", Hello, hello, DATAGRAM_BYTES_MAX),
+        CodecRow(0x41, "LSA", Lsa, lsa, DATAGRAM_BYTES_MAX),
+        CodecRow(0x42, "ADV", Adv, adv, DATAGRAM_BYTES_MAX),
+        CodecRow(0x43, "SUMMARY", Summary, summary, DATAGRAM_BYTES_MAX),
+        CodecRow(0x44, "PACKET", Packet, packet, DATAGRAM_BYTES_MAX),
+        CodecRow(0x50, "SUB", Sub, sub, DATAGRAM_BYTES_MAX),
+        CodecRow(0x51, "UNSUB", Unsub, unsub, DATAGRAM_BYTES_MAX),
+        CodecRow(0x52, "PUB", Pub, pub, DATAGRAM_BYTES_MAX),
+        CodecRow(0x53, "NOTIFY", Notify, notify, DATAGRAM_BYTES_MAX),
     ]
 )

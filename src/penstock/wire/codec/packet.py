@@ -24,9 +24,13 @@ from struct import Struct
 from typing import Final
 
 from penstock.kernel.errors import PeerError, UsageError
-from penstock.wire.codec.carried_frame import read_parcel, size_parcel, write_parcel
-from penstock.wire.codec.codec_table import BODY
-from penstock.wire.codec.reader import one_of
+from penstock.wire.codec.carried_frame import (
+    read_carried_frame,
+    size_carried_frame,
+    write_carried_frame,
+)
+from penstock.wire.codec.codec_table import BODY_OFFSET
+from penstock.wire.codec.reader import decode_enum
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.limits import TTL_BITS
@@ -36,16 +40,16 @@ _HEAD_BYTES: Final = _HEAD.size
 _BROKER: Final = Struct(">I")
 _BITMAP: Final = 0x80
 _SIZE_MAX: Final = 0x7F
-_MARKED: Final = 1 << TTL_BITS
+_CONGESTION_EXPERIENCED: Final = 1 << TTL_BITS
 _LISTS: Final = tuple(Struct(f">{count}I") for count in range(_SIZE_MAX + 1))
 
 
 def size(frame: Packet) -> int:
     """Bytes of the body."""
     # Asked at every hop: most packets have one destination and a parcel of known size.
-    destinations, parcel = frame.destinations, frame.parcel
+    destinations, carried = frame.destinations, frame.carried
     listed_bytes = 4 if len(destinations) == 1 else size_destinations(destinations)
-    return _HEAD_BYTES + listed_bytes + (parcel.size_bytes or size_parcel(parcel))
+    return _HEAD_BYTES + listed_bytes + (carried.size_bytes or size_carried_frame(carried))
 
 
 def size_destinations(destinations: tuple[int, ...]) -> int:
@@ -64,42 +68,42 @@ def write(frame: Packet) -> bytes:
     destinations = frame.destinations
     origin, epoch, counter = frame.id
     size_bytes = size_destinations(destinations)
-    if _as_list(destinations, size_bytes):
-        mark = len(destinations)
-        listed = _LISTS[mark].pack(*destinations)
+    if _is_list_shorter(destinations, size_bytes):
+        size_field = len(destinations)
+        listed = _LISTS[size_field].pack(*destinations)
     else:
-        mark = _BITMAP | size_bytes - 4
+        size_field = _BITMAP | size_bytes - 4
         listed = _write_bitmap(destinations, size_bytes - 4)
-    ttl = frame.is_marked << TTL_BITS | frame.ttl
-    head = _HEAD.pack(frame.traffic, ttl, origin, epoch, counter, mark)
-    return b"".join((head, listed, write_parcel(frame.parcel)))
+    ttl = frame.congestion_experienced << TTL_BITS | frame.ttl
+    head = _HEAD.pack(frame.traffic, ttl, origin, epoch, counter, size_field)
+    return b"".join((head, listed, write_carried_frame(frame.carried)))
 
 
 def read(data: bytes) -> Packet:
     """The frame, from all its bytes."""
-    traffic, ttl, origin, epoch, counter, mark = _HEAD.unpack_from(data, BODY)
-    position = BODY + _HEAD.size
-    is_bitmap = bool(mark & _BITMAP)
+    traffic, ttl, origin, epoch, counter, size_field = _HEAD.unpack_from(data, BODY_OFFSET)
+    position = BODY_OFFSET + _HEAD.size
+    is_bitmap = bool(size_field & _BITMAP)
     if is_bitmap:
-        end = position + 4 + (mark & _SIZE_MAX)
-        destinations = _read_bitmap(data[position:end], mark & _SIZE_MAX)
+        end = position + 4 + (size_field & _SIZE_MAX)
+        destinations = _read_bitmap(data[position:end], size_field & _SIZE_MAX)
     else:
-        end = position + 4 * mark
-        destinations = _LISTS[mark].unpack_from(data, position)
+        end = position + 4 * size_field
+        destinations = _LISTS[size_field].unpack_from(data, position)
     frame = Packet(
         id=PacketId(origin, epoch, counter),
-        traffic=one_of(TrafficClass, traffic),
+        traffic=decode_enum(TrafficClass, traffic),
         destinations=destinations,
-        parcel=read_parcel(data, end),
-        ttl=ttl & ~_MARKED,
-        is_marked=ttl >= _MARKED,
+        carried=read_carried_frame(data, end),
+        ttl=ttl & ~_CONGESTION_EXPERIENCED,
+        congestion_experienced=ttl >= _CONGESTION_EXPERIENCED,
     )
-    if is_bitmap is _as_list(destinations, size_destinations(destinations)):
+    if is_bitmap is _is_list_shorter(destinations, size_destinations(destinations)):
         raise PeerError("its destinations must be written the shorter way")
     return frame
 
 
-def _as_list(destinations: tuple[int, ...], size_bytes: int) -> bool:
+def _is_list_shorter(destinations: tuple[int, ...], size_bytes: int) -> bool:
     """Whether the shorter form is a list, as it is when both take the same."""
     return size_bytes == 4 * len(destinations)
 

@@ -6,24 +6,28 @@
   1         1      1
 """
 
-from penstock.wire.codec.carried_frame import read_parcel, size_parcel, write_parcel
-from penstock.wire.codec.reader import U8, Reader, one_of
+from penstock.wire.codec.carried_frame import (
+    read_carried_frame,
+    size_carried_frame,
+    write_carried_frame,
+)
+from penstock.wire.codec.reader import U8, Reader, decode_enum
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.pub import Pub
 
 
 def size(frame: Pub) -> int:
     """Bytes of the body."""
-    return U8.size + size_parcel(frame.parcel)
+    return U8.size + size_carried_frame(frame.carried)
 
 
 def write(frame: Pub) -> bytes:
     """The body."""
-    return U8.pack(frame.traffic) + write_parcel(frame.parcel)
+    return U8.pack(frame.traffic) + write_carried_frame(frame.carried)
 
 
 def read(data: bytes) -> Pub:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    traffic = one_of(TrafficClass, reader.number(U8))
-    return Pub(traffic=traffic, parcel=read_parcel(data, reader.position))
+    traffic = decode_enum(TrafficClass, reader.unpack_one(U8))
+    return Pub(traffic=traffic, carried=read_carried_frame(data, reader.position))

@@ -16,41 +16,41 @@ microseconds.
 from struct import Struct
 from typing import Final
 
-from penstock.wire.codec.flows import mark_flow, marked_flow
+from penstock.wire.codec.flows import decode_optional_flow, encode_optional_flow
 from penstock.wire.codec.reader import Reader
-from penstock.wire.frames.range_request import Recall
+from penstock.wire.frames.range_request import RangeRequest
 from penstock.wire.quantise import STAMP_BYTES
 
 _HEAD: Final = Struct(">QHQHB")
 _RANGE: Final = Struct(">IH")
 
 
-def size(frame: Recall) -> int:
+def size(frame: RangeRequest) -> int:
     """Bytes of the body."""
     return _HEAD.size + STAMP_BYTES + _RANGE.size * len(frame.ranges)
 
 
-def write(frame: Recall) -> bytes:
+def write(frame: RangeRequest) -> bytes:
     """The body."""
-    flow, count = mark_flow(frame.flow_id), len(frame.ranges)
-    head = _HEAD.pack(frame.pub, frame.epoch, frame.requester, flow, count)
+    flow_field, count = encode_optional_flow(frame.flow_id), len(frame.ranges)
+    head = _HEAD.pack(frame.pub, frame.epoch, frame.requester, flow_field, count)
     stamp = frame.send_ts_us.to_bytes(STAMP_BYTES, "big")
     return b"".join([head, stamp, *[_RANGE.pack(*span) for span in frame.ranges]])
 
 
-def read(data: bytes) -> Recall:
+def read(data: bytes) -> RangeRequest:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    pub, epoch, requester, flow, count = reader.unpack(_HEAD)
-    send_ts_us = reader.wide(STAMP_BYTES)
+    pub, epoch, requester, flow_field, count = reader.unpack(_HEAD)
+    send_ts_us = reader.read_uint(STAMP_BYTES)
     ranges = tuple([_read_range(reader) for _ in range(count)])
-    reader.end()
-    return Recall(
+    reader.expect_end()
+    return RangeRequest(
         pub=pub,
         epoch=epoch,
         requester=requester,
         send_ts_us=send_ts_us,
-        flow_id=marked_flow(flow),
+        flow_id=decode_optional_flow(flow_field),
         ranges=ranges,
     )
 

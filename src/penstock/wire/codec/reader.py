@@ -5,7 +5,7 @@ from struct import Struct
 from typing import Final, TypeVar
 
 from penstock.kernel.errors import PeerError
-from penstock.wire.codec.codec_table import BODY
+from penstock.wire.codec.codec_table import BODY_OFFSET
 
 E = TypeVar("E", bound=IntEnum)
 
@@ -20,7 +20,7 @@ class Reader:
 
     __slots__ = ("data", "position")
 
-    def __init__(self, data: bytes, position: int = BODY) -> None:
+    def __init__(self, data: bytes, position: int = BODY_OFFSET) -> None:
         self.data = data
         self.position = position
 
@@ -30,15 +30,15 @@ class Reader:
         self.position += layout.size
         return fields
 
-    def number(self, layout: Struct) -> int:
+    def unpack_one(self, layout: Struct) -> int:
         """The only field of a layout."""
         return self.unpack(layout)[0]
 
-    def wide(self, size_bytes: int) -> int:
+    def read_uint(self, size_bytes: int) -> int:
         """A number of a width that `struct` has no word for."""
-        return int.from_bytes(self.take(size_bytes), "big")
+        return int.from_bytes(self.read_bytes(size_bytes), "big")
 
-    def take(self, size_bytes: int) -> bytes:
+    def read_bytes(self, size_bytes: int) -> bytes:
         """So many bytes."""
         end = self.position + size_bytes
         if end > len(self.data):
@@ -47,35 +47,35 @@ class Reader:
         self.position = end
         return taken
 
-    def text(self, size_bytes: int) -> str:
+    def read_text(self, size_bytes: int) -> str:
         """So many bytes of UTF-8."""
         try:
-            return self.take(size_bytes).decode()
+            return self.read_bytes(size_bytes).decode()
         except UnicodeDecodeError:
             raise PeerError("a string is not UTF-8") from None
 
-    def end(self) -> None:
+    def expect_end(self) -> None:
         """Refuses bytes that nobody has read."""
         left = len(self.data) - self.position
         if left:
             raise PeerError(f"the frame has ended and there are bytes left: {left}")
 
 
-def flag(name: str, value: int) -> bool:
+def decode_flag(name: str, value: int) -> bool:
     """A byte that says yes or no."""
     if value > 1:
         raise PeerError(f"{name} must be 0 or 1, not {value}")
     return value == 1
 
 
-def flags(value: int, known: int) -> int:
+def check_flags(value: int, known: int) -> int:
     """A byte of flags, of which only the known ones may be set."""
     if value & ~known:
         raise PeerError(f"flags {value:#04x} are not all known")
     return value
 
 
-def one_of(kind: type[E], value: int) -> E:
+def decode_enum(kind: type[E], value: int) -> E:
     """A byte that names one of several things."""
     # Calling an enumeration takes ten times as long as looking into it.
     member = kind._value2member_map_.get(value)

@@ -41,43 +41,43 @@ from typing import Final, NamedTuple
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.wire.codec.fingerprint_set import (
     check_width,
-    code_bits_of,
-    code_of,
-    high_of,
-    lows_of,
-    read_members,
+    high_bits_code,
+    high_bits_code_bits,
+    pack_low_bytes,
+    read_fingerprints,
+    read_high_bits,
 )
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry
 from penstock.wire.limits import ENTRY_BYTES_MAX, FINGERPRINT_BITS, FINGERPRINT_BITS_MAX
 
 # The flags in the first byte, and the bit where the map of values begins.
-ALIKE: Final = 1
-SHARES: Final = 2
-MAP_AT: Final = 2
+SAME_NAMES: Final = 1
+SHARES_VALUES: Final = 2
+BITMAP_OFFSET: Final = 2
 
 _COUNT_BITS: Final = 7
 _COUNT_MAX: Final = (1 << _COUNT_BITS) - 1
 
 
-class Told(NamedTuple):
+class EntryValues(NamedTuple):
     """What an entry says of values."""
 
     # Bit i: that of the carrier's i-th value tag is one.
     bitmap: int
     # The others.
-    fresh: tuple[int, ...]
+    unshared: tuple[int, ...]
     # Where, in the head, that ends.
     stop_bit: int
 
 
-def read_values(data: bytes, places: int, width_bits: int = FINGERPRINT_BITS) -> Told:
+def read_values(data: bytes, places: int, width_bits: int = FINGERPRINT_BITS) -> EntryValues:
     """The values of an entry that is not empty, whose carrier has so many value tags.
 
     What else the entry says is not looked at, so it may yet turn out malformed.
     """
     bitmap, count, code, stop_bit = _read_code(data, places, width_bits)
     start = len(data) - count * (width_bits >> 3)
-    return Told(bitmap, read_members(code, count, data[start:], width_bits), stop_bit)
+    return EntryValues(bitmap, read_fingerprints(code, count, data[start:], width_bits), stop_bit)
 
 
 def read_value(
@@ -93,28 +93,28 @@ def read_value(
     low_bytes = width_bits >> 3
     start = len(data) - from_end * low_bytes
     low = int.from_bytes(data[start : start + low_bytes], "little")
-    return high_of(code, count, count - from_end, width_bits) << 8 * low_bytes | low
+    return read_high_bits(code, count, count - from_end, width_bits) << 8 * low_bytes | low
 
 
 def _read_code(data: bytes, places: int, width_bits: int) -> tuple[int, int, int, int]:
     """The map of values, how many others there are, their code, and where that ends."""
     head = int.from_bytes(data, "little")
     bitmap = 0
-    at = MAP_AT
-    if head & SHARES:
-        bitmap = head >> MAP_AT & (1 << places) - 1
+    at = BITMAP_OFFSET
+    if head & SHARES_VALUES:
+        bitmap = head >> BITMAP_OFFSET & (1 << places) - 1
         if not bitmap:
             raise PeerError("record entry: a map of nothing")
         at += places
     count = places
-    if not head & ALIKE:
+    if not head & SAME_NAMES:
         count = head >> at & _COUNT_MAX
         at += 2 * _COUNT_BITS
     count -= bitmap.bit_count()
     start = len(data) - count * (width_bits >> 3)
     if count < 0 or start < 0 or count > 1 << width_bits:
         raise PeerError(f"record entry: {len(data)} bytes do not hold {count} fingerprints")
-    code_bits = code_bits_of(count, width_bits)
+    code_bits = high_bits_code_bits(count, width_bits)
     stop_bit = at + code_bits
     if stop_bit > 8 * start:
         raise PeerError(f"record entry: {stop_bit} bits in {start} bytes")
@@ -129,7 +129,7 @@ class EntryCodec:
     which agree.
     """
 
-    __slots__ = ("_width_bits", "carried", "presence", "values")
+    __slots__ = ("_width_bits", "presence", "value_set", "values")
 
     def __init__(
         self,
@@ -141,68 +141,70 @@ class EntryCodec:
             raise UsageError(f"fingerprints have 1 to {FINGERPRINT_BITS_MAX} bits")
         self.presence: Final = presence
         self.values: Final = values
-        self.carried: Final = frozenset(values)
+        self.value_set: Final = frozenset(values)
         self._width_bits: Final = width_bits
 
     def bitmap_of(self, shared: frozenset[int]) -> int:
         """The map that says that these values, all of them carried, are in an entry."""
         values = self.values
-        if len(self.carried) == len(values):
+        if len(self.value_set) == len(values):
             return sum([1 << values.index(member) for member in shared])
         return sum([1 << place for place, member in enumerate(values) if member in shared])
 
-    def pack(self, entry: FingerprintEntry, *, is_spelt_out: bool = False) -> bytes:
+    def pack(self, entry: FingerprintEntry, *, is_standalone: bool = False) -> bytes:
         """The bytes for this entry; none, which says nothing, for one too large for the record."""
-        draft = Draft(entry, self._width_bits)
-        return draft.pack(self, frozenset() if is_spelt_out else draft.members & self.carried)
+        draft = EntryDraft(entry, self._width_bits)
+        return draft.pack(self, frozenset() if is_standalone else draft.value_set & self.value_set)
 
     def unpack(self, data: bytes) -> FingerprintEntry | None:
         """The entry in these bytes, None when it says nothing; `PeerError` for anything else."""
         if not data:
             return None
-        bitmap, fresh, at = read_values(data, len(self.values), self._width_bits)
-        values = fresh
+        bitmap, unshared, at = read_values(data, len(self.values), self._width_bits)
+        values = unshared
         if bitmap:
-            if not self.carried.isdisjoint(fresh):
+            if not self.value_set.isdisjoint(unshared):
                 raise PeerError("record entry: of shared fingerprints some are spelt out")
-            shared = frozenset(_chosen(self.values, bitmap))
-            values = tuple(sorted((*shared, *fresh)))
+            shared = frozenset(_select(self.values, bitmap))
+            values = tuple(sorted((*shared, *unshared)))
             if self.bitmap_of(shared) != bitmap:
                 raise PeerError("record entry: a fingerprint is shared in one place of two")
         head = int.from_bytes(data, "little")
         presence = self.presence
-        tail_at = len(data) - len(fresh) * (self._width_bits >> 3)
-        if not head & ALIKE:
+        tail_at = len(data) - len(unshared) * (self._width_bits >> 3)
+        if not head & SAME_NAMES:
             presence, at, tail_at = self._read_presence(data, head, at, tail_at)
-            if presence == self.presence and len(fresh) + bitmap.bit_count() == len(self.values):
+            if presence == self.presence and len(unshared) + bitmap.bit_count() == len(self.values):
                 raise PeerError("record entry: the carrying message's names are spelt out")
-        numbers: tuple[tuple[int, float], ...] = ()
+        numeric_values: tuple[tuple[int, float], ...] = ()
         if tail_at != at + 7 >> 3:
-            numbers = _read_numbers(presence, head >> at, data[:tail_at])
+            numeric_values = _read_numeric_values(presence, head >> at, data[:tail_at])
             at += len(presence)
-            tail_at -= 2 * len(numbers)
+            tail_at -= 2 * len(numeric_values)
         if tail_at != at + 7 >> 3 or head >> at & (1 << 8 * tail_at - at) - 1:
             raise PeerError(f"record entry: {at} bits in {tail_at} bytes")
-        return FingerprintEntry(presence, values, numbers)
+        return FingerprintEntry(presence, values, numeric_values)
 
-    def numbers_of(self, data: bytes) -> tuple[tuple[int, float], ...]:
+    def numeric_values_of(self, data: bytes) -> tuple[tuple[int, float], ...]:
         """The numbers in an entry that has the carrier's names; its values are not read."""
-        assert data[0] & ALIKE
+        assert data[0] & SAME_NAMES
         _, count, _, at = _read_code(data, len(self.values), self._width_bits)
         tail_at = len(data) - count * (self._width_bits >> 3)
         if tail_at == at + 7 >> 3:
             return ()
-        return _read_numbers(self.presence, int.from_bytes(data, "little") >> at, data[:tail_at])
+        return _read_numeric_values(
+            self.presence, int.from_bytes(data, "little") >> at, data[:tail_at]
+        )
 
     def _read_presence(
         self, data: bytes, head: int, at: int, tail_at: int
     ) -> tuple[tuple[int, ...], int, int]:
         """The presence tags, and where bits and low bytes go on."""
-        counts_at = MAP_AT + (len(self.values) if head & SHARES else 0)
+        counts_at = BITMAP_OFFSET + (len(self.values) if head & SHARES_VALUES else 0)
         count = head >> counts_at + _COUNT_BITS & _COUNT_MAX
         shared: tuple[int, ...] = ()
         if head >> at & 1:
-            shared = _chosen(self.presence, head >> at + 1)
+            shared = _select(self.presence, head >> at + 1)
             if not shared:
                 raise PeerError("record entry: a map of nothing")
             at += len(self.presence)
@@ -211,32 +213,32 @@ class EntryCodec:
         start = tail_at - count * (self._width_bits >> 3)
         if count < 0 or start < 0 or count > 1 << self._width_bits:
             raise PeerError(f"record entry: {tail_at} bytes do not hold {count} names")
-        code_bits = code_bits_of(count, self._width_bits)
+        code_bits = high_bits_code_bits(count, self._width_bits)
         code = head >> at & (1 << code_bits) - 1
-        fresh = read_members(code, count, data[start:tail_at], self._width_bits)
-        if not set(self.presence).isdisjoint(fresh):
+        unshared = read_fingerprints(code, count, data[start:tail_at], self._width_bits)
+        if not set(self.presence).isdisjoint(unshared):
             raise PeerError("record entry: a shared name is spelt out")
-        return tuple(sorted((*shared, *fresh))), at + code_bits, start
+        return tuple(sorted((*shared, *unshared))), at + code_bits, start
 
 
-class Draft:
+class EntryDraft:
     """An entry that is packed against one carrier after another.
 
     Those of one stream mostly have the same names, and share the same values or
     none: the bytes are kept for the next.
     """
 
-    __slots__ = ("_entry", "_last", "_last_key", "_width_bits", "members")
+    __slots__ = ("_entry", "_packed", "_packed_key", "_width_bits", "value_set")
 
     def __init__(self, entry: FingerprintEntry, width_bits: int = FINGERPRINT_BITS) -> None:
         check_width(entry.values, width_bits)
         check_width(entry.presence, width_bits)
-        self.members: Final = frozenset(entry.values)
+        self.value_set: Final = frozenset(entry.values)
         self._entry: Final = entry
         self._width_bits: Final = width_bits
-        self._last = b""
+        self._packed = b""
         # Of what they depend on: the carrier's names and places, what is shared, and where.
-        self._last_key: tuple[tuple[int, ...], int, frozenset[int], int] | None = None
+        self._packed_key: tuple[tuple[int, ...], int, frozenset[int], int] | None = None
 
     def pack(self, carrier: EntryCodec, shared: frozenset[int]) -> bytes:
         """The bytes for this carrier; none for what is too large for the record.
@@ -246,28 +248,31 @@ class Draft:
         """
         bitmap = carrier.bitmap_of(shared) if shared else 0
         key = (carrier.presence, len(carrier.values), shared, bitmap)
-        if key != self._last_key:
+        if key != self._packed_key:
             values: Sequence[int] = self._entry.values
             if shared:
-                values = [member for member in values if member not in shared]
-            self._last = self._pack(carrier, bitmap, values)
-            self._last_key = key
-        return self._last
+                values = [value for value in values if value not in shared]
+            self._packed = self._pack(carrier, bitmap, values)
+            self._packed_key = key
+        return self._packed
 
-    def _pack(self, carrier: EntryCodec, bitmap: int, fresh: Sequence[int]) -> bytes:
+    def _pack(self, carrier: EntryCodec, bitmap: int, unshared: Sequence[int]) -> bytes:
         entry, width_bits = self._entry, self._width_bits
-        count = len(fresh)
+        count = len(unshared)
         if count * (width_bits >> 3) > ENTRY_BYTES_MAX:
             return b""
-        code, code_bits = code_of(fresh, width_bits), code_bits_of(count, width_bits)
-        tail = lows_of(fresh, width_bits)
-        head, at = 0, MAP_AT
+        code, code_bits = (
+            high_bits_code(unshared, width_bits),
+            high_bits_code_bits(count, width_bits),
+        )
+        tail = pack_low_bytes(unshared, width_bits)
+        head, at = 0, BITMAP_OFFSET
         if bitmap:
-            head = SHARES | bitmap << MAP_AT
+            head = SHARES_VALUES | bitmap << BITMAP_OFFSET
             at += len(carrier.values)
             count += bitmap.bit_count()
         if count == len(carrier.values) and entry.presence == carrier.presence:
-            head |= ALIKE | code << at
+            head |= SAME_NAMES | code << at
             at += code_bits
         else:
             if max(count, len(entry.presence)) > _COUNT_MAX:
@@ -278,8 +283,8 @@ class Draft:
             head |= names << at
             at += names_bits
             tail = lows + tail
-        if entry.numbers:
-            mask, halves = _write_numbers(entry)
+        if entry.numeric_values:
+            mask, halves = _write_numeric_values(entry)
             head |= mask << at
             at += len(entry.presence)
             tail = halves + tail
@@ -297,7 +302,7 @@ def unpack_bloom(data: bytes) -> BloomEntry | None:
     return BloomEntry(int.from_bytes(data, "big"), len(data)) if data else None
 
 
-def _chosen(places: tuple[int, ...], bitmap: int) -> tuple[int, ...]:
+def _select(places: tuple[int, ...], bitmap: int) -> tuple[int, ...]:
     """What is in the places that a map, at the low end of a stream, speaks of."""
     return tuple([member for place, member in enumerate(places) if bitmap >> place & 1])
 
@@ -305,38 +310,38 @@ def _chosen(places: tuple[int, ...], bitmap: int) -> tuple[int, ...]:
 # A publisher's messages have few shapes.
 @lru_cache(maxsize=1_024)
 def _write_names(
-    names: tuple[int, ...], carried: tuple[int, ...], width_bits: int
+    names: tuple[int, ...], carrier_names: tuple[int, ...], width_bits: int
 ) -> tuple[int, int, bytes]:
     """Presence tags that are not all the carrier's: bits for the head, how many, low bytes."""
-    bitmap = sum([1 << place for place, name in enumerate(carried) if name in names])
-    fresh = [name for name in names if name not in carried]
-    code = code_of(fresh, width_bits)
-    bits = 1 + code_bits_of(len(fresh), width_bits)
+    bitmap = sum([1 << place for place, name in enumerate(carrier_names) if name in names])
+    unshared = [name for name in names if name not in carrier_names]
+    code = high_bits_code(unshared, width_bits)
+    bits = 1 + high_bits_code_bits(len(unshared), width_bits)
     if bitmap:
-        code = code << len(carried) | bitmap
-        bits += len(carried)
-    return code << 1 | (bitmap > 0), bits, lows_of(fresh, width_bits)
+        code = code << len(carrier_names) | bitmap
+        bits += len(carrier_names)
+    return code << 1 | (bitmap > 0), bits, pack_low_bytes(unshared, width_bits)
 
 
-def _write_numbers(entry: FingerprintEntry) -> tuple[int, bytes]:
+def _write_numeric_values(entry: FingerprintEntry) -> tuple[int, bytes]:
     place_of = {name: place for place, name in enumerate(entry.presence)}
-    mask = sum([1 << place_of[name] for name, _ in entry.numbers])
-    halves = [number for _, number in entry.numbers]
+    mask = sum([1 << place_of[name] for name, _ in entry.numeric_values])
+    halves = [value for _, value in entry.numeric_values]
     return mask, _halves(len(halves)).pack(*halves)
 
 
-def _read_numbers(
+def _read_numeric_values(
     presence: tuple[int, ...], mask: int, data: bytes
 ) -> tuple[tuple[int, float], ...]:
     """The numbers at the end of these bytes."""
-    names = _chosen(presence, mask)
+    names = _select(presence, mask)
     start = len(data) - 2 * len(names)
     if not names or start < 0:
         raise PeerError(f"record entry: {len(data)} bytes do not hold {len(names)} numbers")
-    numbers = tuple(zip(names, _halves(len(names)).unpack_from(data, start), strict=True))
-    if any(isnan(number) for _, number in numbers):
+    numeric_values = tuple(zip(names, _halves(len(names)).unpack_from(data, start), strict=True))
+    if any(isnan(value) for _, value in numeric_values):
         raise PeerError("record entry: a number is NaN")
-    return numbers
+    return numeric_values
 
 
 @cache

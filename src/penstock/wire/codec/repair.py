@@ -23,17 +23,17 @@ common with DATA is written as there.
 from struct import Struct
 from typing import Final
 
-from penstock.wire.codec.codec_table import BODY
+from penstock.wire.codec.codec_table import BODY_OFFSET
 from penstock.wire.codec.flows import read_flows, size_flows, write_flows
 from penstock.wire.codec.message import read_message, size_message, write_message
-from penstock.wire.codec.reader import U64, flag
+from penstock.wire.codec.reader import U64, decode_flag
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.repair import Repair
 from penstock.wire.limits import REPAIR_HEAD_BYTES
 
 # Six bytes are read as 2 + 4, three as 1 + 2, as in DATA.
 _HEAD: Final = Struct(">BQQIHQHIHIBHeBBB")
-assert BODY + _HEAD.size + U64.size == REPAIR_HEAD_BYTES, "messages are measured by it"
+assert BODY_OFFSET + _HEAD.size + U64.size == REPAIR_HEAD_BYTES, "messages are measured by it"
 
 
 def size(frame: Repair) -> int:
@@ -57,21 +57,21 @@ def write(frame: Repair) -> bytes:
         original.seq,
         original.send_ts_us >> 32,
         original.send_ts_us & 0xFFFFFFFF,
-        original.prev_delta_100us >> 16,
-        original.prev_delta_100us & 0xFFFF,
+        original.since_previous_100us >> 16,
+        original.since_previous_100us & 0xFFFF,
         original.send_rate_mps,
-        original.r_max_code,
-        original.fb_round,
+        original.max_round_trip_code,
+        original.feedback_round,
         len(original.flows),
     )
-    named = b"" if to is None else U64.pack(to)
-    return b"".join((head, named, write_flows(original.flows), write_message(original.message)))
+    to_field = b"" if to is None else U64.pack(to)
+    return b"".join((head, to_field, write_flows(original.flows), write_message(original.message)))
 
 
 def read(data: bytes) -> Repair:
     """The frame, from all its bytes."""
     (
-        is_for_one,
+        is_unicast,
         repairer,
         requester,
         echo_ts_us,
@@ -81,16 +81,16 @@ def read(data: bytes) -> Repair:
         seq,
         send_ts_high,
         send_ts_low,
-        prev_delta_high,
-        prev_delta_low,
+        since_previous_high,
+        since_previous_low,
         send_rate_mps,
-        r_max_code,
-        fb_round,
+        max_round_trip_code,
+        feedback_round,
         flow_count,
-    ) = _HEAD.unpack_from(data, BODY)
-    position = BODY + _HEAD.size
+    ) = _HEAD.unpack_from(data, BODY_OFFSET)
+    position = BODY_OFFSET + _HEAD.size
     to = None
-    if flag("to", is_for_one):
+    if decode_flag("to", is_unicast):
         (to,) = U64.unpack_from(data, position)
         position += U64.size
     flows, position = read_flows(data, position, flow_count)
@@ -99,10 +99,10 @@ def read(data: bytes) -> Repair:
         epoch=epoch,
         seq=seq,
         send_ts_us=send_ts_high << 32 | send_ts_low,
-        prev_delta_100us=prev_delta_high << 16 | prev_delta_low,
+        since_previous_100us=since_previous_high << 16 | since_previous_low,
         send_rate_mps=send_rate_mps,
-        r_max_code=r_max_code,
-        fb_round=fb_round,
+        max_round_trip_code=max_round_trip_code,
+        feedback_round=feedback_round,
         message=read_message(data, position),
         flows=flows,
     )

@@ -16,12 +16,12 @@ are zero. The stamp is in microseconds, age and delay in 100 µs.
 from struct import Struct
 from typing import Final
 
-from penstock.wire.codec.reader import Reader, flags
+from penstock.wire.codec.reader import Reader, check_flags
 from penstock.wire.frames.request import Request
 from penstock.wire.quantise import DELTA_BYTES, STAMP_BYTES
 
 UNICAST: Final = 1
-FIRST: Final = 2
+DESIGNATED: Final = 2
 _ENDPOINT_BYTES: Final = 8
 _HEAD: Final = Struct(">BQHIQBB")
 _HEAD_BYTES: Final = _HEAD.size + STAMP_BYTES + 2 * DELTA_BYTES
@@ -29,15 +29,15 @@ _HEAD_BYTES: Final = _HEAD.size + STAMP_BYTES + 2 * DELTA_BYTES
 
 def size(frame: Request) -> int:
     """Bytes of the body."""
-    first_bytes = 0 if frame.first is None else _ENDPOINT_BYTES
-    return _HEAD_BYTES + frame.bloom_bytes + first_bytes
+    designated_bytes = 0 if frame.designated_repairer is None else _ENDPOINT_BYTES
+    return _HEAD_BYTES + frame.bloom_bytes + designated_bytes
 
 
 def write(frame: Request) -> bytes:
     """The body."""
-    said = frame.is_unicast * UNICAST | (frame.first is not None) * FIRST
+    flag_bits = frame.is_unicast * UNICAST | (frame.designated_repairer is not None) * DESIGNATED
     head = _HEAD.pack(
-        said,
+        flag_bits,
         frame.pub,
         frame.epoch,
         frame.seq,
@@ -52,7 +52,9 @@ def write(frame: Request) -> bytes:
             frame.age_100us.to_bytes(DELTA_BYTES, "big"),
             frame.delay_100us.to_bytes(DELTA_BYTES, "big"),
             frame.bloom.to_bytes(frame.bloom_bytes, "big"),
-            b"" if frame.first is None else frame.first.to_bytes(_ENDPOINT_BYTES, "big"),
+            b""
+            if frame.designated_repairer is None
+            else frame.designated_repairer.to_bytes(_ENDPOINT_BYTES, "big"),
         )
     )
 
@@ -60,21 +62,21 @@ def write(frame: Request) -> bytes:
 def read(data: bytes) -> Request:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    said, pub, epoch, seq, requester, asked, bloom_bytes = reader.unpack(_HEAD)
-    flags(said, UNICAST | FIRST)
+    flag_bits, pub, epoch, seq, requester, request_round, bloom_bytes = reader.unpack(_HEAD)
+    check_flags(flag_bits, UNICAST | DESIGNATED)
     frame = Request(
         pub=pub,
         epoch=epoch,
         seq=seq,
         requester=requester,
-        send_ts_us=reader.wide(STAMP_BYTES),
-        age_100us=reader.wide(DELTA_BYTES),
-        delay_100us=reader.wide(DELTA_BYTES),
-        round=asked,
-        is_unicast=said & UNICAST != 0,
-        bloom=reader.wide(bloom_bytes),
+        send_ts_us=reader.read_uint(STAMP_BYTES),
+        age_100us=reader.read_uint(DELTA_BYTES),
+        delay_100us=reader.read_uint(DELTA_BYTES),
+        round=request_round,
+        is_unicast=flag_bits & UNICAST != 0,
+        bloom=reader.read_uint(bloom_bytes),
         bloom_bytes=bloom_bytes,
-        first=reader.wide(_ENDPOINT_BYTES) if said & FIRST else None,
+        designated_repairer=reader.read_uint(_ENDPOINT_BYTES) if flag_bits & DESIGNATED else None,
     )
-    reader.end()
+    reader.expect_end()
     return frame

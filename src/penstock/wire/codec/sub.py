@@ -10,7 +10,7 @@ from struct import Struct
 from typing import Final
 
 from penstock.wire.codec.filter import read_predicate, write_predicate
-from penstock.wire.codec.reader import Reader, one_of
+from penstock.wire.codec.reader import Reader, decode_enum
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.sub import Sub
 
@@ -32,7 +32,7 @@ def read(data: bytes) -> Sub:
     reader = Reader(data)
     subscription, traffic = reader.unpack(_HEAD)
     predicate = read_predicate(reader)
-    reader.end()
+    reader.expect_end()
     return Sub(
-        subscription=subscription, traffic=one_of(TrafficClass, traffic), predicate=predicate
+        subscription=subscription, traffic=decode_enum(TrafficClass, traffic), predicate=predicate
     )

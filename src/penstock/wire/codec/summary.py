@@ -9,7 +9,7 @@
 from struct import Struct
 from typing import Final
 
-from penstock.wire.codec.reader import Reader, one_of
+from penstock.wire.codec.reader import Reader, decode_enum
 from penstock.wire.frames.summary import Database, Summary, SummaryRow
 
 _HEAD: Final = Struct(">BIIB")
@@ -32,5 +32,5 @@ def read(data: bytes) -> Summary:
     reader = Reader(data)
     database, first, last, count = reader.unpack(_HEAD)
     rows = tuple([SummaryRow(*reader.unpack(_ROW)) for _ in range(count)])
-    reader.end()
-    return Summary(database=one_of(Database, database), first=first, last=last, rows=rows)
+    reader.expect_end()
+    return Summary(database=decode_enum(Database, database), first=first, last=last, rows=rows)

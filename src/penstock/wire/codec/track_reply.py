@@ -16,20 +16,20 @@ from struct import Struct
 from typing import Final
 
 from penstock.kernel.errors import PeerError
-from penstock.wire.codec.flows import mark_flow, marked_flow
-from penstock.wire.codec.reader import Reader, flag
-from penstock.wire.frames.track_reply import Tracked
+from penstock.wire.codec.flows import decode_optional_flow, encode_optional_flow
+from penstock.wire.codec.reader import Reader, decode_flag
+from penstock.wire.frames.track_reply import TrackReply
 
 _HEAD: Final = Struct(">QQHHIHBHB")
 _FLOW: Final = Struct(">HI")
 
 
-def size(frame: Tracked) -> int:
+def size(frame: TrackReply) -> int:
     """Bytes of the body."""
     return _HEAD.size + _FLOW.size * len(frame.flows)
 
 
-def write(frame: Tracked) -> bytes:
+def write(frame: TrackReply) -> bytes:
     """The body."""
     head = _HEAD.pack(
         frame.to,
@@ -38,39 +38,41 @@ def write(frame: Tracked) -> bytes:
         frame.token,
         frame.echo_ts_us,
         frame.hold_100us,
-        frame.is_known,
-        frame.sharers,
+        frame.token_is_known,
+        frame.group_size,
         len(frame.flows),
     )
     return head + b"".join(map(_write_flow, frame.flows))
 
 
-def read(data: bytes) -> Tracked:
+def read(data: bytes) -> TrackReply:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    to, pub, epoch, token, echo_ts_us, hold_100us, known, sharers, count = reader.unpack(_HEAD)
+    to, pub, epoch, token, echo_ts_us, hold_100us, token_is_known, group_size, count = (
+        reader.unpack(_HEAD)
+    )
     flows = tuple([_read_flow(reader) for _ in range(count)])
-    reader.end()
-    return Tracked(
+    reader.expect_end()
+    return TrackReply(
         to=to,
         pub=pub,
         epoch=epoch,
         token=token,
         echo_ts_us=echo_ts_us,
         hold_100us=hold_100us,
-        is_known=flag("known", known),
-        sharers=sharers,
+        token_is_known=decode_flag("known", token_is_known),
+        group_size=group_size,
         flows=flows,
     )
 
 
 def _write_flow(flow: tuple[int, int] | None) -> bytes:
-    return _FLOW.pack(0, 0) if flow is None else _FLOW.pack(mark_flow(flow[0]), flow[1])
+    return _FLOW.pack(0, 0) if flow is None else _FLOW.pack(encode_optional_flow(flow[0]), flow[1])
 
 
 def _read_flow(reader: Reader) -> tuple[int, int] | None:
-    mark, flow_seq = reader.unpack(_FLOW)
-    flow_id = marked_flow(mark)
+    flow_field, flow_seq = reader.unpack(_FLOW)
+    flow_id = decode_optional_flow(flow_field)
     if flow_id is not None:
         return flow_id, flow_seq
     if flow_seq:

@@ -13,46 +13,46 @@ from struct import Struct
 from typing import Final
 
 from penstock.wire.codec.filter import read_predicate, write_predicate
-from penstock.wire.codec.reader import Reader, flags
-from penstock.wire.frames.track_request import Track
+from penstock.wire.codec.reader import Reader, check_flags
+from penstock.wire.frames.track_request import TrackRequest
 
-DIGEST: Final = 1
+DIGEST_SUBSCRIPTION: Final = 1
 END: Final = 2
 PREDICATE: Final = 4
 _HEAD: Final = Struct(">BQQHI")
 
 
-def size(frame: Track) -> int:
+def size(frame: TrackRequest) -> int:
     """Bytes of the body."""
     return _HEAD.size + len(_write_predicate(frame))
 
 
-def write(frame: Track) -> bytes:
+def write(frame: TrackRequest) -> bytes:
     """The body."""
-    said = frame.wants_digest * DIGEST | frame.is_end * END
+    flag_bits = frame.is_digest_subscription * DIGEST_SUBSCRIPTION | frame.is_end * END
     if frame.predicate is not None:
-        said |= PREDICATE
-    head = _HEAD.pack(said, frame.subscriber, frame.pub, frame.token, frame.send_ts_us)
+        flag_bits |= PREDICATE
+    head = _HEAD.pack(flag_bits, frame.subscriber, frame.pub, frame.token, frame.send_ts_us)
     return head + _write_predicate(frame)
 
 
-def read(data: bytes) -> Track:
+def read(data: bytes) -> TrackRequest:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    said, subscriber, pub, token, send_ts_us = reader.unpack(_HEAD)
-    flags(said, DIGEST | END | PREDICATE)
-    predicate = read_predicate(reader) if said & PREDICATE else None
-    reader.end()
-    return Track(
+    flag_bits, subscriber, pub, token, send_ts_us = reader.unpack(_HEAD)
+    check_flags(flag_bits, DIGEST_SUBSCRIPTION | END | PREDICATE)
+    predicate = read_predicate(reader) if flag_bits & PREDICATE else None
+    reader.expect_end()
+    return TrackRequest(
         subscriber=subscriber,
         pub=pub,
         token=token,
         send_ts_us=send_ts_us,
-        wants_digest=said & DIGEST != 0,
-        is_end=said & END != 0,
+        is_digest_subscription=flag_bits & DIGEST_SUBSCRIPTION != 0,
+        is_end=flag_bits & END != 0,
         predicate=predicate,
     )
 
 
-def _write_predicate(frame: Track) -> bytes:
+def _write_predicate(frame: TrackRequest) -> bytes:
     return b"" if frame.predicate is None else write_predicate(frame.predicate)

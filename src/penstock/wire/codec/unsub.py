@@ -23,6 +23,6 @@ def write(frame: Unsub) -> bytes:
 def read(data: bytes) -> Unsub:
     """The frame, from all its bytes."""
     reader = Reader(data)
-    frame = Unsub(subscription=reader.number(U32))
-    reader.end()
+    frame = Unsub(subscription=reader.unpack_one(U32))
+    reader.expect_end()
     return frame

@@ -9,12 +9,12 @@ import msgspec
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import TransportFrame, check_count, check_type, check_unsigned
-from penstock.wire.frames.control_routing import unicast
+from penstock.wire.frames.control_routing import endpoint_message
 from penstock.wire.limits import FLOW_ID_BITS, FLOWS_MAX
 from penstock.wire.serial import EPOCH_BITS
 
 # So many numbers before the last one are told of.
-CAME_BITS: Final = 32
+RECEIVED_BITMAP_BITS: Final = 32
 
 
 class FlowAck(msgspec.Struct, frozen=True, gc=False):
@@ -22,15 +22,15 @@ class FlowAck(msgspec.Struct, frozen=True, gc=False):
 
     flow_id: int
     flow_seq: int
-    came: int = 0
+    received_bitmap: int = 0
     # Whether one has come, since the last time that this was said, that the network had marked.
-    is_marked: bool = False
+    congestion_experienced: bool = False
 
     def __post_init__(self) -> None:
         check_unsigned(FLOW_ID_BITS, flow_id=self.flow_id)
         check_unsigned(32, flow_seq=self.flow_seq)
-        check_unsigned(CAME_BITS, came=self.came)
-        check_type(bool, is_marked=self.is_marked)
+        check_unsigned(RECEIVED_BITMAP_BITS, received_bitmap=self.received_bitmap)
+        check_type(bool, congestion_experienced=self.congestion_experienced)
 
 
 class Ack(TransportFrame, frozen=True, kw_only=True, gc=False):
@@ -51,4 +51,4 @@ class Ack(TransportFrame, frozen=True, kw_only=True, gc=False):
     @property
     def message(self) -> Message:
         """What routes it: the publisher's name."""
-        return unicast(self.pub)
+        return endpoint_message(self.pub)

@@ -45,10 +45,10 @@ def check_type(kind: type, **fields: object) -> None:
             raise UsageError(f"{name} must be a {kind.__name__}, not {value!r}")
 
 
-def check_count(what: str, items: Sequence[object], most: int) -> None:
+def check_count(what: str, items: Sequence[object], items_max: int) -> None:
     """Refuses what no frame has room for."""
-    if len(items) > most:
-        raise UsageError(f"at most {most} {what} fit a frame, not {len(items)}")
+    if len(items) > items_max:
+        raise UsageError(f"at most {items_max} {what} fit a frame, not {len(items)}")
 
 
 def check_ascending(what: str, keys: Sequence[Any]) -> None:

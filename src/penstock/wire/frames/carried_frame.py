@@ -11,27 +11,27 @@ from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import TransportFrame
 
 
-class Parcel:
+class CarriedFrame:
     """Equal to any parcel of an equal frame; only the codec sets and changes the other two."""
 
-    __slots__ = ("frame", "size_bytes", "written")
+    __slots__ = ("encoded", "frame", "size_bytes")
 
     frame: TransportFrame
     size_bytes: int | None
-    written: bytes | None
+    encoded: bytes | None
 
-    def __init__(self, frame: TransportFrame, written: bytes | None = None) -> None:
+    def __init__(self, frame: TransportFrame, encoded: bytes | None = None) -> None:
         if not isinstance(frame, TransportFrame):
             raise UsageError(f"only a transport frame is carried, not {type(frame).__name__}")
         self.frame = frame
-        self.size_bytes = None if written is None else len(written)
-        self.written = written
+        self.size_bytes = None if encoded is None else len(encoded)
+        self.encoded = encoded
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Parcel) and self.frame == other.frame
+        return isinstance(other, CarriedFrame) and self.frame == other.frame
 
     def __hash__(self) -> int:
         return hash(self.frame)
 
     def __repr__(self) -> str:
-        return f"Parcel({self.frame!r})"
+        return f"CarriedFrame({self.frame!r})"

@@ -23,60 +23,67 @@ from penstock.content.message import Message
 from penstock.wire.frames.base import check_unsigned
 from penstock.wire.limits import BLOOM_BYTES_MAX
 
-TO: Final = "penstock.to"
-DIGEST: Final = "penstock.digest"
-REQUEST: Final = "penstock.request"
+TO_ATTRIBUTE: Final = "penstock.to"
+DIGEST_ATTRIBUTE: Final = "penstock.digest"
+REQUEST_ATTRIBUTE: Final = "penstock.request"
 
 # Peers whom one endpoint talks to at a time, and then some.
-_KEPT: Final = 4_096
+_CACHED_MAX: Final = 4_096
 # A prime: bits that lie a power of two apart do not meet.
-_FOLDED: Final = 61
+_FOLDED_BITS: Final = 61
 _SET_BITS_MAX: Final = ATTRIBUTES_MAX - 1
 
 
-@lru_cache(_KEPT)
-def unicast(endpoint: int) -> Message:
+@lru_cache(_CACHED_MAX)
+def endpoint_message(endpoint_id: int) -> Message:
     """For one endpoint alone."""
-    return Message({TO: _name(endpoint)})
+    return Message({TO_ATTRIBUTE: _endpoint_name(endpoint_id)})
 
 
-@lru_cache(_KEPT)
-def digests_of(pub: int) -> Message:
+@lru_cache(_CACHED_MAX)
+def digest_message(publisher: int) -> Message:
     """For all who want the digests of one publisher."""
-    return Message({DIGEST: _name(pub)})
+    return Message({DIGEST_ATTRIBUTE: _endpoint_name(publisher)})
 
 
-def request_bits(bloom: int) -> Message:
+def request_message(bloom: int) -> Message:
     """For all who may have the message with this Bloom set."""
     is_whole = bloom.bit_count() <= _SET_BITS_MAX
-    names = _bits(bloom if is_whole else _fold(bloom))
-    return Message({REQUEST: True if is_whole else _FOLDED, **dict.fromkeys(names, True)})
+    names = _bit_names(bloom if is_whole else _fold(bloom))
+    return Message(
+        {REQUEST_ATTRIBUTE: True if is_whole else _FOLDED_BITS, **dict.fromkeys(names, True)}
+    )
 
 
-def to_endpoint(endpoint: int) -> Predicate:
+def endpoint_filter(endpoint_id: int) -> Predicate:
     """Asks for what is for this endpoint alone."""
-    return Predicate([Filter([Constraint(TO, Op.EQ, _name(endpoint))])])
+    return Predicate([Filter([Constraint(TO_ATTRIBUTE, Op.EQ, _endpoint_name(endpoint_id))])])
 
 
-def digest_of(pub: int) -> Predicate:
+def digest_filter(publisher: int) -> Predicate:
     """Asks for the digests of a publisher."""
-    return Predicate([Filter([Constraint(DIGEST, Op.EQ, _name(pub))])])
+    return Predicate([Filter([Constraint(DIGEST_ATTRIBUTE, Op.EQ, _endpoint_name(publisher))])])
 
 
-def answering(filter_bits: Sequence[int]) -> Predicate:
+def request_filter(filter_bits: Sequence[int]) -> Predicate:
     """Asks for requests for any message that filters with these Bloom sets may match.
 
     Each set takes two filters: a request may come whole or folded.
     """
-    whole = [_within(True, bloom) for bloom in filter_bits]
-    return Predicate([*whole, *[_within(_FOLDED, _fold(bloom)) for bloom in filter_bits]])
+    whole = [_subset_filter(True, bloom) for bloom in filter_bits]
+    return Predicate(
+        [*whole, *[_subset_filter(_FOLDED_BITS, _fold(bloom)) for bloom in filter_bits]]
+    )
 
 
-def _within(how: int, bloom: int) -> Filter:
+def _subset_filter(form: int, bloom: int) -> Filter:
     """Whoever asks for fewer bits than it might gets more, and misses nothing."""
-    names = _bits(bloom)[: CONSTRAINTS_MAX - 1]
+    names = _bit_names(bloom)[: CONSTRAINTS_MAX - 1]
     return Filter(
-        [Constraint(REQUEST, Op.EQ, how), *[Constraint(name, Op.EQ, True) for name in names]]
+        [
+            Constraint(REQUEST_ATTRIBUTE, Op.EQ, form),
+            *[Constraint(name, Op.EQ, True) for name in names],
+        ]
     )
 
 
@@ -84,17 +91,17 @@ def _fold(bloom: int) -> int:
     check_unsigned(8 * BLOOM_BYTES_MAX, bloom=bloom)
     folded = 0
     while bloom:
-        folded |= bloom & (1 << _FOLDED) - 1
-        bloom >>= _FOLDED
+        folded |= bloom & (1 << _FOLDED_BITS) - 1
+        bloom >>= _FOLDED_BITS
     return folded
 
 
-def _name(endpoint: int) -> str:
-    check_unsigned(64, endpoint=endpoint)
-    return f"{endpoint:016x}"
+def _endpoint_name(endpoint_id: int) -> str:
+    check_unsigned(64, endpoint=endpoint_id)
+    return f"{endpoint_id:016x}"
 
 
-def _bits(bloom: int) -> list[str]:
+def _bit_names(bloom: int) -> list[str]:
     """What the bits of a set are called, lowest first."""
     check_unsigned(8 * BLOOM_BYTES_MAX, bloom=bloom)
     return [f"b{bit}" for bit in range(bloom.bit_length()) if bloom >> bit & 1]

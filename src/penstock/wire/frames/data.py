@@ -15,7 +15,7 @@ from penstock.wire.frames.base import (
     check_type,
     check_unsigned,
 )
-from penstock.wire.frames.record import EMPTY_RECORD, Record
+from penstock.wire.frames.record import EMPTY_RECORD, PublicationRecord
 from penstock.wire.limits import FLOW_ID_BITS, FLOWS_MAX
 from penstock.wire.quantise import (
     DELTA_BITS,
@@ -36,7 +36,7 @@ class MessageId(NamedTuple):
     seq: int
 
 
-class FlowDetail(msgspec.Struct, frozen=True, gc=False):
+class FlowAnnouncement(msgspec.Struct, frozen=True, gc=False):
     """What lets receivers of a flow suppress their feedback: who limits it, and what it is."""
 
     clr: int
@@ -48,13 +48,13 @@ class FlowDetail(msgspec.Struct, frozen=True, gc=False):
         check_blooms(self.bloom_bytes, self.bloom)
 
 
-class Flow(msgspec.Struct, frozen=True, gc=False):
+class FlowTag(msgspec.Struct, frozen=True, gc=False):
     """A flow that the message matches; `detail` on the first such message of a feedback round."""
 
     flow_id: int
     quota_mps: float
     flow_seq: int
-    detail: FlowDetail | None = None
+    announcement: FlowAnnouncement | None = None
 
     def __post_init__(self) -> None:
         # One expression for the usual case: there are several to a message.
@@ -89,20 +89,20 @@ class Data(TransportFrame, frozen=True, kw_only=True, gc=False):
     seq: int
     # When it left, after any waiting for tokens; and how long after the one before it.
     send_ts_us: int
-    prev_delta_100us: int
+    since_previous_100us: int
     # λ: what the publisher really sends, all flows together.
     send_rate_mps: float
     # See quantise.r_max_ns.
-    r_max_code: int
-    fb_round: int
+    max_round_trip_code: int
+    feedback_round: int
     message: Message
-    flows: tuple[Flow, ...] = ()
+    flows: tuple[FlowTag, ...] = ()
     echo: Echo | None = None
-    record: Record = EMPTY_RECORD
+    record: PublicationRecord = EMPTY_RECORD
     # Whether record entries are Bloom filters instead of fingerprints.
-    literal: bool = False
+    has_bloom_entries: bool = False
     # Whether it stood in a queue of the network that was fuller than it should be.
-    is_marked: bool = False
+    congestion_experienced: bool = False
 
     @property
     def id(self) -> MessageId:
@@ -117,24 +117,26 @@ class Data(TransportFrame, frozen=True, kw_only=True, gc=False):
             or self.epoch >> EPOCH_BITS
             or self.seq >> SEQ_BITS
             or self.send_ts_us >> STAMP_BITS
-            or self.prev_delta_100us >> DELTA_BITS
-            or self.r_max_code >> 8
-            or self.fb_round >> 8
+            or self.since_previous_100us >> DELTA_BITS
+            or self.max_round_trip_code >> 8
+            or self.feedback_round >> 8
             or len(self.flows) > FLOWS_MAX
-            or type(self.literal) is not bool
+            or type(self.has_bloom_entries) is not bool
             or not is_rate(self.send_rate_mps)
         ):
-            self._complain()
+            self._check_fields()
 
-    def _complain(self) -> None:
+    def _check_fields(self) -> None:
         check_unsigned(64, pub=self.pub)
         check_unsigned(EPOCH_BITS, epoch=self.epoch)
         check_unsigned(SEQ_BITS, seq=self.seq)
         check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)
-        check_unsigned(DELTA_BITS, prev_delta_100us=self.prev_delta_100us)
-        check_unsigned(8, r_max_code=self.r_max_code, fb_round=self.fb_round)
+        check_unsigned(DELTA_BITS, since_previous_100us=self.since_previous_100us)
+        check_unsigned(
+            8, max_round_trip_code=self.max_round_trip_code, feedback_round=self.feedback_round
+        )
         check_count("flows", self.flows, FLOWS_MAX)
-        check_type(bool, literal=self.literal)
+        check_type(bool, has_bloom_entries=self.has_bloom_entries)
         check_rate(send_rate_mps=self.send_rate_mps)
 
 

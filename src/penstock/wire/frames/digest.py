@@ -8,8 +8,8 @@ from penstock.wire.frames.base import (
     check_count,
     check_unsigned,
 )
-from penstock.wire.frames.control_routing import digests_of, unicast
-from penstock.wire.frames.record import EMPTY_RECORD, Record
+from penstock.wire.frames.control_routing import digest_message, endpoint_message
+from penstock.wire.frames.record import EMPTY_RECORD, PublicationRecord
 from penstock.wire.limits import DIGEST_FLOWS_MAX, ENTRY_BYTES_MAX, FLOW_ID_BITS
 from penstock.wire.quantise import DELTA_BITS, STAMP_BITS
 from penstock.wire.serial import EPOCH_BITS, SEQ_BITS
@@ -26,28 +26,28 @@ class Digest(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     pub: int
     epoch: int
-    number: int
+    digest_seq: int
     seq: int
     send_ts_us: int
     # How long before the digest message `seq` left.
-    departed_100us: int
+    sent_before_100us: int
     base: bytes = b""
-    record: Record = EMPTY_RECORD
+    record: PublicationRecord = EMPTY_RECORD
     # The last number of each tracked flow, as (flow_id, flow_seq), sorted.
     flows: tuple[tuple[int, int], ...] = ()
     # The endpoint that it is for; None for all who want this publisher's digests.
     to: int | None = None
     # Whether it tells all that the digest before it told, so that nobody needs that one.
-    repeats: bool = False
+    covers_previous: bool = False
     # Whether it is about the past, which somebody asked for: its number is not its own.
-    is_asked_for: bool = False
+    is_reply: bool = False
 
     def __post_init__(self) -> None:
         check_unsigned(64, pub=self.pub, to=self.to or 0)
         check_unsigned(EPOCH_BITS, epoch=self.epoch)
-        check_unsigned(SEQ_BITS, number=self.number, seq=self.seq)
+        check_unsigned(SEQ_BITS, digest_seq=self.digest_seq, seq=self.seq)
         check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)
-        check_unsigned(DELTA_BITS, departed_100us=self.departed_100us)
+        check_unsigned(DELTA_BITS, sent_before_100us=self.sent_before_100us)
         if len(self.base) > ENTRY_BYTES_MAX:
             raise UsageError(f"a base has at most {ENTRY_BYTES_MAX} bytes, not {len(self.base)}")
         if self.record.count and not self.base:
@@ -66,4 +66,4 @@ class Digest(TransportFrame, frozen=True, kw_only=True, gc=False):
     @property
     def message(self) -> Message:
         """What routes it: its publisher's name, or its receiver's."""
-        return digests_of(self.pub) if self.to is None else unicast(self.to)
+        return digest_message(self.pub) if self.to is None else endpoint_message(self.to)

@@ -2,7 +2,7 @@
 
 from penstock.content.message import Message
 from penstock.wire.frames.base import TransportFrame, check_unsigned
-from penstock.wire.frames.control_routing import unicast
+from penstock.wire.frames.control_routing import endpoint_message
 from penstock.wire.quantise import ECHO_STAMP_BITS, HOLD_BITS, STAMP_BITS
 
 
@@ -28,4 +28,4 @@ class EchoReply(TransportFrame, frozen=True, kw_only=True, gc=False):
     @property
     def message(self) -> Message:
         """What routes it: the subscriber's name."""
-        return unicast(self.to)
+        return endpoint_message(self.to)

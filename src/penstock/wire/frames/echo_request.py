@@ -2,7 +2,7 @@
 
 from penstock.content.message import Message
 from penstock.wire.frames.base import TransportFrame, check_unsigned
-from penstock.wire.frames.control_routing import unicast
+from penstock.wire.frames.control_routing import endpoint_message
 from penstock.wire.quantise import ECHO_STAMP_BITS
 
 
@@ -13,14 +13,14 @@ class EchoRequest(TransportFrame, frozen=True, kw_only=True, gc=False):
     pub: int
     send_ts_us: int
     # The round trip, if it was measured before; see quantise.r_max_ns.
-    r_code: int | None = None
+    round_trip_code: int | None = None
 
     def __post_init__(self) -> None:
         check_unsigned(64, subscriber=self.subscriber, pub=self.pub)
         check_unsigned(ECHO_STAMP_BITS, send_ts_us=self.send_ts_us)
-        check_unsigned(8, r_code=self.r_code or 0)
+        check_unsigned(8, round_trip_code=self.round_trip_code or 0)
 
     @property
     def message(self) -> Message:
         """What routes it: the publisher's name."""
-        return unicast(self.pub)
+        return endpoint_message(self.pub)

@@ -14,7 +14,7 @@ from penstock.wire.frames.base import (
     check_type,
     check_unsigned,
 )
-from penstock.wire.frames.control_routing import unicast
+from penstock.wire.frames.control_routing import endpoint_message
 from penstock.wire.frames.data import check_rate
 from penstock.wire.limits import FEEDBACK_FLOWS_MAX, FLOW_ID_BITS
 from penstock.wire.quantise import ECHO_STAMP_BITS
@@ -46,9 +46,9 @@ class Feedback(TransportFrame, frozen=True, kw_only=True, gc=False):
     subscriber: int
     pub: int
     send_ts_us: int
-    fb_round: int
+    feedback_round: int
     # The round trip, see quantise.r_max_ns; None before it is measured.
-    r_code: int | None = None
+    round_trip_code: int | None = None
     # Whether it has lost anything yet.
     has_loss: bool = False
     # Whether these flows are not wanted by it any more.
@@ -58,11 +58,13 @@ class Feedback(TransportFrame, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         check_unsigned(64, subscriber=self.subscriber, pub=self.pub)
         check_unsigned(ECHO_STAMP_BITS, send_ts_us=self.send_ts_us)
-        check_unsigned(8, fb_round=self.fb_round, r_code=self.r_code or 0)
+        check_unsigned(
+            8, feedback_round=self.feedback_round, round_trip_code=self.round_trip_code or 0
+        )
         check_type(bool, has_loss=self.has_loss, is_leave=self.is_leave)
         check_count("requests", self.requests, FEEDBACK_FLOWS_MAX)
 
     @property
     def message(self) -> Message:
         """What routes it: the publisher's name."""
-        return unicast(self.pub)
+        return endpoint_message(self.pub)

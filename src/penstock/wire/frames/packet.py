@@ -13,7 +13,7 @@ from penstock.wire.frames.base import (
     check_count,
     check_unsigned,
 )
-from penstock.wire.frames.carried_frame import Parcel
+from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.limits import DESTINATIONS_MAX, TTL_BITS, TTL_DEFAULT
 
 
@@ -31,10 +31,10 @@ class Packet(OverlayFrame, frozen=True, kw_only=True, gc=False):
     id: PacketId
     traffic: TrafficClass
     destinations: tuple[int, ...]
-    parcel: Parcel
+    carried: CarriedFrame
     ttl: int = TTL_DEFAULT
     # Whether it stood in a queue that was fuller than it should be.
-    is_marked: bool = False
+    congestion_experienced: bool = False
 
     def __post_init__(self) -> None:
         origin, epoch, counter = self.id
@@ -50,7 +50,7 @@ class Packet(OverlayFrame, frozen=True, kw_only=True, gc=False):
             or destinations[-1] >> 32
             or (len(destinations) > 1 and any(map(ge, destinations, destinations[1:])))
         ):
-            self._complain()
+            self._check_fields()
 
     def relayed(self, destinations: tuple[int, ...]) -> "Packet":
         """The copy for some of its own destinations, one hop on: nothing that needs checking."""
@@ -59,13 +59,13 @@ class Packet(OverlayFrame, frozen=True, kw_only=True, gc=False):
         force_setattr(relayed, "ttl", self.ttl - 1)
         return relayed
 
-    def marked(self) -> "Packet":
+    def with_congestion_mark(self) -> "Packet":
         """The same, marked."""
         marked: Packet = self.__copy__()  # type: ignore[attr-defined]
-        force_setattr(marked, "is_marked", True)
+        force_setattr(marked, "congestion_experienced", True)
         return marked
 
-    def _complain(self) -> None:
+    def _check_fields(self) -> None:
         check_unsigned(32, origin=self.id.origin, counter=self.id.counter)
         check_unsigned(16, epoch=self.id.epoch)
         check_unsigned(TTL_BITS, ttl=self.ttl)

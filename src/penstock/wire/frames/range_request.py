@@ -9,13 +9,13 @@ from itertools import pairwise
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import TransportFrame, check_count, check_unsigned
-from penstock.wire.frames.control_routing import unicast
-from penstock.wire.limits import FLOW_ID_BITS, RECALL_RANGES_MAX
+from penstock.wire.frames.control_routing import endpoint_message
+from penstock.wire.limits import FLOW_ID_BITS, REQUESTED_RANGES_MAX
 from penstock.wire.quantise import STAMP_BITS
 from penstock.wire.serial import EPOCH_BITS
 
 
-class Recall(TransportFrame, frozen=True, kw_only=True, gc=False):
+class RangeRequest(TransportFrame, frozen=True, kw_only=True, gc=False):
     """Asks for the messages of a flow, for digests by their numbers, or by what they tell of."""
 
     pub: int
@@ -35,7 +35,7 @@ class Recall(TransportFrame, frozen=True, kw_only=True, gc=False):
         check_unsigned(FLOW_ID_BITS, flow_id=self.flow_id or 0)
         if not self.ranges:
             raise UsageError("a recall needs a range to ask for")
-        check_count("ranges", self.ranges, RECALL_RANGES_MAX)
+        check_count("ranges", self.ranges, REQUESTED_RANGES_MAX)
         for first, count in self.ranges:
             check_unsigned(16, count=count)
             if not count:
@@ -48,4 +48,4 @@ class Recall(TransportFrame, frozen=True, kw_only=True, gc=False):
     @property
     def message(self) -> Message:
         """What routes it: the publisher's name."""
-        return unicast(self.pub)
+        return endpoint_message(self.pub)

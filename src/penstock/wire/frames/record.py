@@ -38,11 +38,11 @@ class RecordEntry(msgspec.Struct, frozen=True, gc=False):
     No bytes say nothing of the message but when it left.
     """
 
-    departure_delta_100us: int
+    sent_before_100us: int
     packed: bytes
 
 
-class Record(msgspec.Struct, frozen=True, gc=False):
+class PublicationRecord(msgspec.Struct, frozen=True, gc=False):
     """Entries as they travel: all their sizes, all their deltas, all their first bytes, the rest.
 
     Laid out so that its end is found by one sum, whatever the number of entries,
@@ -55,13 +55,15 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     data: bytes
 
     @classmethod
-    def of(cls, entries: Iterable[RecordEntry]) -> Record:
+    def of(cls, entries: Iterable[RecordEntry]) -> PublicationRecord:
         """The record of these entries, newest first."""
-        columns = [(entry.departure_delta_100us, entry.packed) for entry in entries]
-        return cls.joined([delta for delta, _ in columns], [packed for _, packed in columns])
+        columns = [(entry.sent_before_100us, entry.packed) for entry in entries]
+        return cls.from_columns([delta for delta, _ in columns], [packed for _, packed in columns])
 
     @classmethod
-    def joined(cls, deltas_100us: Sequence[int], packed: Sequence[bytes]) -> Record:
+    def from_columns(
+        cls, deltas_100us: Sequence[int], packed: Sequence[bytes]
+    ) -> PublicationRecord:
         """The record of entries given as departures and bytes, newest first."""
         check_count("record entries", packed, RECORD_ENTRIES_MAX)
         if not packed:
@@ -95,13 +97,13 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         return self.count
 
     def __iter__(self) -> Iterator[RecordEntry]:
-        for i, packed in enumerate(self.all_packed(self.count)):
-            yield RecordEntry(self.delta_100us(i), packed)
+        for i, packed in enumerate(self.packed_entries(self.count)):
+            yield RecordEntry(self.sent_before_100us(i), packed)
 
-    def all_packed(self, count: int) -> list[bytes]:
+    def packed_entries(self, count: int) -> list[bytes]:
         """The bytes of the `count` newest entries."""
         data = self.data
-        first, start = self.first_at, self.rest_at
+        first, start = self.first_bytes_offset, self.rest_offset
         packed = []
         for size in data[: min(count, self.count)]:
             if size:
@@ -113,18 +115,18 @@ class Record(msgspec.Struct, frozen=True, gc=False):
                 packed.append(b"")
         return packed
 
-    def delta_100us(self, i: int) -> int:
+    def sent_before_100us(self, i: int) -> int:
         """How long before the carrying message entry i's left."""
         at = self.count + DELTA_BYTES * i
         return int.from_bytes(self.data[at : at + DELTA_BYTES], "big")
 
     @property
-    def first_at(self) -> int:
+    def first_bytes_offset(self) -> int:
         """Where in `data` the first bytes begin."""
         return (1 + DELTA_BYTES) * self.count
 
     @property
-    def rest_at(self) -> int:
+    def rest_offset(self) -> int:
         """Where in `data` the other bytes begin."""
         count = self.count
         return (2 + DELTA_BYTES) * count - self.data.count(0, 0, count)
@@ -134,53 +136,53 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         data = self.data
         if not data[i]:
             return b""
-        before = data[:i]
-        full = i - before.count(0)
-        first = self.first_at + full
-        start = self.rest_at + sum(before) - full
+        newer_sizes = data[:i]
+        nonempty = i - newer_sizes.count(0)
+        first = self.first_bytes_offset + nonempty
+        start = self.rest_offset + sum(newer_sizes) - nonempty
         return data[first : first + 1] + data[start : start + data[i] - 1]
 
-    def newest(self, count: int) -> Record:
+    def newest(self, count: int) -> PublicationRecord:
         """The record cut to so many entries."""
         if count >= self.count:
             return self
         data = self.data
         sizes = data[:count]
-        full = count - sizes.count(0)
-        rest_at = self.rest_at
-        return Record(
+        nonempty = count - sizes.count(0)
+        rest_offset = self.rest_offset
+        return PublicationRecord(
             count,
             b"".join(
                 (
                     sizes,
                     data[self.count : self.count + DELTA_BYTES * count],
-                    data[self.first_at : self.first_at + full],
-                    data[rest_at : rest_at + sum(sizes) - full],
+                    data[self.first_bytes_offset : self.first_bytes_offset + nonempty],
+                    data[rest_offset : rest_offset + sum(sizes) - nonempty],
                 )
             ),
         )
 
-    def within(self, size_bytes: int) -> Record:
+    def truncated_to(self, size_bytes: int) -> PublicationRecord:
         """The record cut, oldest first, to so many bytes."""
-        used = count = 0
+        used_bytes = count = 0
         for size in self.data[: self.count]:
-            used += 1 + DELTA_BYTES + size
-            if used > size_bytes:
+            used_bytes += 1 + DELTA_BYTES + size
+            if used_bytes > size_bytes:
                 break
             count += 1
         return self.newest(count)
 
 
-class Spans:
+class EntrySpans:
     """Where the bytes of a record's `count` newest entries are, none of which is empty."""
 
     __slots__ = ("_record", "_sums")
 
-    def __init__(self, record: Record, count: int) -> None:
+    def __init__(self, record: PublicationRecord, count: int) -> None:
         self._record = record
         # Entry i's bytes but the first begin at sum i, less i: the first ones are elsewhere.
-        rest_at = (2 + DELTA_BYTES) * record.count
-        self._sums = list(accumulate(record.data[:count], initial=rest_at))
+        rest_offset = (2 + DELTA_BYTES) * record.count
+        self._sums = list(accumulate(record.data[:count], initial=rest_offset))
 
     def find(self, position: int) -> tuple[int, int]:
         """Whose byte it is, and how many from there on are the same entry's."""
@@ -199,17 +201,17 @@ class Spans:
     def with_bit(self, bit: int) -> list[int]:
         """The entries that have this bit, the lowest of the second byte being the eighth."""
         data, mask = self._record.data, 1 << (bit & 7)
-        behind = bit >> 3
-        assert behind, "the first bytes are elsewhere"
+        byte_index = bit >> 3
+        assert byte_index, "the first bytes are elsewhere"
         sums = self._sums[:-1]
-        if min(data[: len(sums)]) > behind:
-            less = 1 - behind
+        if min(data[: len(sums)]) > byte_index:
+            less = 1 - byte_index
             return [i - less for i, start in enumerate(sums, less) if data[start - i] & mask]
         # Entries that end before have no such bit, and must not be asked for the next one's.
         return [
             i
             for i, start in enumerate(sums)
-            if data[i] > behind and data[start - i + behind - 1] & mask
+            if data[i] > byte_index and data[start - i + byte_index - 1] & mask
         ]
 
 
@@ -218,7 +220,7 @@ def _words(count: int) -> struct.Struct:
     return struct.Struct(f">{count}I")
 
 
-EMPTY_RECORD: Final = Record(0, b"")
+EMPTY_RECORD: Final = PublicationRecord(0, b"")
 
 
 class FingerprintEntry(msgspec.Struct, frozen=True, gc=False):
@@ -232,24 +234,26 @@ class FingerprintEntry(msgspec.Struct, frozen=True, gc=False):
 
     presence: tuple[int, ...]
     values: tuple[int, ...]
-    numbers: tuple[tuple[int, float], ...] = ()
+    numeric_values: tuple[tuple[int, float], ...] = ()
 
     @classmethod
     def of(
         cls,
         presence: Iterable[int],
         values: Iterable[int],
-        numbers: Iterable[tuple[int, float]] = (),
+        numeric_values: Iterable[tuple[int, float]] = (),
     ) -> FingerprintEntry:
         """An entry of fingerprints in any order; tags that share a fingerprint become one."""
         entry = cls(
-            tuple(sorted(set(presence))), tuple(sorted(set(values))), tuple(sorted(numbers))
+            tuple(sorted(set(presence))), tuple(sorted(set(values))), tuple(sorted(numeric_values))
         )
-        for prints in (entry.presence, entry.values):
-            if prints:
-                check_unsigned(FINGERPRINT_BITS_MAX, lowest=prints[0], highest=prints[-1])
-        check_ascending("numbers", [name for name, _ in entry.numbers])
-        for name, value in entry.numbers:
+        for fingerprints in (entry.presence, entry.values):
+            if fingerprints:
+                check_unsigned(
+                    FINGERPRINT_BITS_MAX, lowest=fingerprints[0], highest=fingerprints[-1]
+                )
+        check_ascending("numbers", [name for name, _ in entry.numeric_values])
+        for name, value in entry.numeric_values:
             if name not in entry.presence or not is_float16(value):
                 raise UsageError(f"number {value} needs a presence tag, and quantise_float16")
         return entry

@@ -3,7 +3,7 @@
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import TransportFrame, check_unsigned
-from penstock.wire.frames.control_routing import unicast
+from penstock.wire.frames.control_routing import endpoint_message
 from penstock.wire.frames.data import Data
 from penstock.wire.quantise import ECHO_STAMP_BITS, HOLD_BITS
 
@@ -23,8 +23,10 @@ class Repair(TransportFrame, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         original = self.original
         original.check()
-        if original.record.count or original.echo is not None or original.literal:
-            raise UsageError("a repair has no record and no echo: leave them, and literal, out")
+        if original.record.count or original.echo is not None or original.has_bloom_entries:
+            raise UsageError(
+                "a repair has no record and no echo: leave them, and has_bloom_entries, out"
+            )
         check_unsigned(64, repairer=self.repairer, requester=self.requester, to=self.to or 0)
         check_unsigned(ECHO_STAMP_BITS, echo_ts_us=self.echo_ts_us)
         check_unsigned(HOLD_BITS, hold_100us=self.hold_100us)
@@ -32,4 +34,4 @@ class Repair(TransportFrame, frozen=True, kw_only=True, gc=False):
     @property
     def message(self) -> Message:
         """What routes it: the message that it carries, or its receiver."""
-        return self.original.message if self.to is None else unicast(self.to)
+        return self.original.message if self.to is None else endpoint_message(self.to)

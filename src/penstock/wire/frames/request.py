@@ -2,7 +2,7 @@
 
 from penstock.content.message import Message
 from penstock.wire.frames.base import TransportFrame, check_blooms, check_type, check_unsigned
-from penstock.wire.frames.control_routing import request_bits
+from penstock.wire.frames.control_routing import request_message
 from penstock.wire.frames.data import MessageId
 from penstock.wire.quantise import DELTA_BITS, STAMP_BITS
 from penstock.wire.serial import EPOCH_BITS, SEQ_BITS
@@ -27,10 +27,15 @@ class Request(TransportFrame, frozen=True, kw_only=True, gc=False):
     bloom: int
     bloom_bytes: int
     # Who is to answer at once, before anyone else would; None for nobody.
-    first: int | None = None
+    designated_repairer: int | None = None
 
     def __post_init__(self) -> None:
-        check_unsigned(64, pub=self.pub, requester=self.requester, first=self.first or 0)
+        check_unsigned(
+            64,
+            pub=self.pub,
+            requester=self.requester,
+            designated_repairer=self.designated_repairer or 0,
+        )
         check_unsigned(EPOCH_BITS, epoch=self.epoch)
         check_unsigned(SEQ_BITS, seq=self.seq)
         check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)
@@ -47,4 +52,4 @@ class Request(TransportFrame, frozen=True, kw_only=True, gc=False):
     @property
     def message(self) -> Message:
         """What routes it where requests are no class of their own."""
-        return request_bits(self.bloom)
+        return request_message(self.bloom)

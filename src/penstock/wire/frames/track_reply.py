@@ -4,13 +4,13 @@ from penstock.content.limits import FILTERS_MAX
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import TransportFrame, check_count, check_type, check_unsigned
-from penstock.wire.frames.control_routing import unicast
+from penstock.wire.frames.control_routing import endpoint_message
 from penstock.wire.limits import FLOW_ID_BITS
 from penstock.wire.quantise import ECHO_STAMP_BITS, HOLD_BITS
 from penstock.wire.serial import EPOCH_BITS
 
 
-class Tracked(TransportFrame, frozen=True, kw_only=True, gc=False):
+class TrackReply(TransportFrame, frozen=True, kw_only=True, gc=False):
     """Says by which flows the publisher numbers what the subscriber asked for with `token`."""
 
     to: int
@@ -21,9 +21,9 @@ class Tracked(TransportFrame, frozen=True, kw_only=True, gc=False):
     echo_ts_us: int
     hold_100us: int
     # Whether the publisher knows what the token stands for; else it must be told.
-    is_known: bool = True
+    token_is_known: bool = True
     # How many share the flow of these that most share.
-    sharers: int = 0
+    group_size: int = 0
     # For each filter, in its order, the flow and the last number that was given so far, as
     # (flow_id, flow_seq); None if it is refused. Nothing at all where no filter was told.
     flows: tuple[tuple[int, int] | None, ...] = ()
@@ -31,12 +31,12 @@ class Tracked(TransportFrame, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         check_unsigned(64, to=self.to, pub=self.pub)
         check_unsigned(EPOCH_BITS, epoch=self.epoch)
-        check_unsigned(16, token=self.token, sharers=self.sharers)
+        check_unsigned(16, token=self.token, group_size=self.group_size)
         check_unsigned(ECHO_STAMP_BITS, echo_ts_us=self.echo_ts_us)
         check_unsigned(HOLD_BITS, hold_100us=self.hold_100us)
-        check_type(bool, is_known=self.is_known)
+        check_type(bool, token_is_known=self.token_is_known)
         check_count("flows", self.flows, FILTERS_MAX)
-        if self.flows and not self.is_known:
+        if self.flows and not self.token_is_known:
             raise UsageError("what is not known has no flows: leave them out")
         for flow in self.flows:
             if flow is not None:
@@ -46,4 +46,4 @@ class Tracked(TransportFrame, frozen=True, kw_only=True, gc=False):
     @property
     def message(self) -> Message:
         """What routes it: the subscriber's name."""
-        return unicast(self.to)
+        return endpoint_message(self.to)

@@ -7,11 +7,11 @@ numbers of a flow that the publisher matches exactly.
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.wire.frames.base import TransportFrame, check_type, check_unsigned
-from penstock.wire.frames.control_routing import unicast
+from penstock.wire.frames.control_routing import endpoint_message
 from penstock.wire.quantise import ECHO_STAMP_BITS
 
 
-class Track(TransportFrame, frozen=True, kw_only=True, gc=False):
+class TrackRequest(TransportFrame, frozen=True, kw_only=True, gc=False):
     """Asks for as long as it is repeated; the subscriber chooses the token."""
 
     subscriber: int
@@ -19,7 +19,7 @@ class Track(TransportFrame, frozen=True, kw_only=True, gc=False):
     token: int
     send_ts_us: int
     # Whether the subscriber listens to digests.
-    wants_digest: bool = False
+    is_digest_subscription: bool = False
     # Whether this is the last of it.
     is_end: bool = False
     # What is to be numbered apart from all else; None for nothing.
@@ -29,9 +29,9 @@ class Track(TransportFrame, frozen=True, kw_only=True, gc=False):
         check_unsigned(64, subscriber=self.subscriber, pub=self.pub)
         check_unsigned(16, token=self.token)
         check_unsigned(ECHO_STAMP_BITS, send_ts_us=self.send_ts_us)
-        check_type(bool, wants_digest=self.wants_digest, is_end=self.is_end)
+        check_type(bool, is_digest_subscription=self.is_digest_subscription, is_end=self.is_end)
 
     @property
     def message(self) -> Message:
         """What routes it: the publisher's name."""
-        return unicast(self.pub)
+        return endpoint_message(self.pub)

@@ -10,7 +10,7 @@ from penstock.kernel.instant import Instant
 from penstock.transport.congestion.facts import AckSent
 from penstock.transport.congestion.receiver.acknowledger import Acknowledger
 from penstock.wire.frames.ack import Ack, FlowAck
-from penstock.wire.frames.data import Data, Flow, FlowDetail
+from penstock.wire.frames.data import Data, FlowAnnouncement, FlowTag
 
 # Only the low half of a name is announced.
 ME, OTHER = 7 << 32 | 11, 12
@@ -29,12 +29,14 @@ class Line:
 
     def take(self, *flows: tuple[int, int, int | None], marked: bool = False) -> None:
         told = tuple(
-            Flow(id_, 1.0, seq, None if clr is None else FlowDetail(clr & 0xFFFFFFFF, 1, 1))
+            FlowTag(
+                id_, 1.0, seq, None if clr is None else FlowAnnouncement(clr & 0xFFFFFFFF, 1, 1)
+            )
             for id_, seq, clr in flows
         )
         frame = Data(
-            pub=1, epoch=2, seq=1, send_ts_us=0, prev_delta_100us=0, send_rate_mps=1.0,
-            r_max_code=0, fb_round=0, message=Message({}), flows=told,
+            pub=1, epoch=2, seq=1, send_ts_us=0, since_previous_100us=0, send_rate_mps=1.0,
+            max_round_trip_code=0, feedback_round=0, message=Message({}), flows=told,
         )  # fmt: skip
         if marked:
             self.acker.on_mark()
@@ -64,7 +66,7 @@ def test_a_mark_is_passed_on_once() -> None:
     line = Line()
     line.take((5, 1, ME), marked=True)
     line.take((5, 2, None))
-    assert [ack.flows[0].is_marked for ack in line.said] == [True, False]
+    assert [ack.flows[0].congestion_experienced for ack in line.said] == [True, False]
 
 
 def test_a_publisher_that_names_us_for_everything_is_not_remembered_for_all() -> None:
@@ -90,5 +92,5 @@ def test_it_tells_what_came(first: int, steps: list[int]) -> None:
         came = {n for n in {*came, number} if n >= highest - 32}
         (ack,) = line.said[-1].flows
         assert ack.flow_seq == (first + highest) & 0xFFFFFFFF
-        told = {highest, *(highest - 1 - i for i in range(32) if ack.came >> i & 1)}
+        told = {highest, *(highest - 1 - i for i in range(32) if ack.received_bitmap >> i & 1)}
         assert told == came

@@ -16,14 +16,14 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.transport.congestion.sender.sender import SendController
 from penstock.transport.congestion.settings import DEFAULT, CongestionSettings
-from penstock.wire.frames.data import Flow
+from penstock.wire.frames.data import FlowTag
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback, FlowRequest
-from penstock.wire.quantise import r_max_code
+from penstock.wire.quantise import encode_round_trip
 
 ENCODER = Encoder(b"sender")
 ONE, OTHER = 11, 12
-R = r_max_code(20 * MILLISECOND)
+R = encode_round_trip(20 * MILLISECOND)
 OPEN = replace(DEFAULT, initial_rate_mps=60_000.0, policy="drop-oldest")
 
 
@@ -33,12 +33,12 @@ class Line:
     def __init__(self, settings: CongestionSettings = OPEN) -> None:
         self.counters: Counter[str] = Counter()
         self.sender = SendController(settings, ENCODER, self.counters, 0)
-        self.left: list[tuple[Instant, Message, tuple[Flow, ...]]] = []
+        self.left: list[tuple[Instant, Message, tuple[FlowTag, ...]]] = []
         self.dropped: list[Message] = []
         self.now = 0
         # So that the round trip is known.
         self.sender.feedback_receiver.on_echo_request(
-            EchoRequest(subscriber=1, pub=0, send_ts_us=0, r_code=R), 0
+            EchoRequest(subscriber=1, pub=0, send_ts_us=0, round_trip_code=R), 0
         )
 
     def publish(self, **attributes: int) -> None:
@@ -53,8 +53,8 @@ class Line:
                 subscriber=by,
                 pub=0,
                 send_ts_us=77,
-                fb_round=0,
-                r_code=R,
+                feedback_round=0,
+                round_trip_code=R,
                 is_leave=leave,
                 requests=(request,),
             ),
@@ -173,10 +173,10 @@ def test_a_flow_is_announced_once_a_round_and_numbered_always() -> None:
         line.run(line.now + 5 * MILLISECOND)
     flows = [flows[0] for _, _, flows in line.left]
     assert [flow.flow_seq for flow in flows] == list(range(1, 301))
-    announced = [flow for flow in flows if flow.detail is not None]
+    announced = [flow for flow in flows if flow.announcement is not None]
     # A round is six of the longest round trips, 120 ms or a little more, of 1.5 s.
     assert 8 <= len(announced) <= 13
-    assert {flow.detail.clr for flow in announced if flow.detail} == {ONE}
+    assert {flow.announcement.clr for flow in announced if flow.announcement} == {ONE}
 
 
 def test_who_limits_a_flow_gets_its_stamp_back_once() -> None:
@@ -265,7 +265,7 @@ def test_numbers_of_flows_that_are_not_known_change_nothing() -> None:
             subscriber=ONE,
             pub=0,
             send_ts_us=0,
-            fb_round=0,
+            feedback_round=0,
             requests=(FlowRequest(quota_mps=1.0, flow_id=20_000),),
         ),
         0,

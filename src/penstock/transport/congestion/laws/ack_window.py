@@ -19,7 +19,7 @@ from collections import OrderedDict
 from typing import Final
 
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
-from penstock.wire.frames.ack import CAME_BITS, FlowAck
+from penstock.wire.frames.ack import RECEIVED_BITMAP_BITS, FlowAck
 from penstock.wire.serial import distance
 
 _SEQ_BITS: Final = 32
@@ -111,7 +111,7 @@ class AckWindow:
         )
         if latest > self._last_extended_seq or latest < 1:
             return False
-        received = self._newly_received(latest, ack.came)
+        received = self._newly_received(latest, ack.received_bitmap)
         if not received:
             # Told before, or long ago.
             return True
@@ -128,7 +128,9 @@ class AckWindow:
         else:
             self._grow(sum(self._recovery_point < number <= self._last_full for number in received))
         is_lost = self._remove_lost()
-        if (is_lost or (ack.is_marked and latest > self._recovery_point)) and self.is_active:
+        if (
+            is_lost or (ack.congestion_experienced and latest > self._recovery_point)
+        ) and self.is_active:
             self._halve()
         return True
 
@@ -158,7 +160,7 @@ class AckWindow:
             back = latest - extended_seq
             if back < 0:
                 break
-            if back == 0 or (back <= CAME_BITS and received_bits >> back - 1 & 1):
+            if back == 0 or (back <= RECEIVED_BITMAP_BITS and received_bits >> back - 1 & 1):
                 received.append(extended_seq)
         return received
 

@@ -12,12 +12,12 @@ from typing import Final
 
 from penstock.kernel.instant import Instant
 from penstock.transport.congestion.facts import AckSent
-from penstock.wire.frames.ack import CAME_BITS, Ack, FlowAck
+from penstock.wire.frames.ack import RECEIVED_BITMAP_BITS, Ack, FlowAck
 from penstock.wire.frames.data import Data
 from penstock.wire.serial import distance
 
 _SEQ_BITS: Final = 32
-_RECEIVED_MASK: Final = (1 << CAME_BITS) - 1
+_RECEIVED_MASK: Final = (1 << RECEIVED_BITMAP_BITS) - 1
 _CLR_MASK: Final = (1 << 32) - 1
 # Of one publisher: it may name us for no more than we asked for.
 _FLOWS_MAX: Final = 64
@@ -35,10 +35,12 @@ class _AckState:
     def on_received(self, flow_seq: int) -> None:
         ahead = distance(flow_seq, self.highest_seq, _SEQ_BITS)
         if ahead > 0:
-            received_bits = (self.received_bits << 1 | 1) << ahead - 1 if ahead <= CAME_BITS else 0
+            received_bits = (
+                (self.received_bits << 1 | 1) << ahead - 1 if ahead <= RECEIVED_BITMAP_BITS else 0
+            )
             self.received_bits = received_bits & _RECEIVED_MASK
             self.highest_seq = flow_seq
-        elif -CAME_BITS <= ahead < 0:
+        elif -RECEIVED_BITMAP_BITS <= ahead < 0:
             self.received_bits |= 1 << -ahead - 1
 
 
@@ -68,8 +70,8 @@ class Acknowledger:
         acks, is_marked = [], self._is_marked
         self._is_marked = False
         for flow in frame.flows:
-            if flow.detail is not None:
-                self._on_announced(flow.flow_id, flow.flow_seq, flow.detail.clr)
+            if flow.announcement is not None:
+                self._on_announced(flow.flow_id, flow.flow_seq, flow.announcement.clr)
             state = self._ack_states.get(flow.flow_id)
             if state is not None:
                 state.on_received(flow.flow_seq)

@@ -26,7 +26,7 @@ from penstock.transport.congestion.receiver.suppression import (
 from penstock.transport.congestion.sender.flow_table import TAKEOVER_RATIO
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.wire.codec.feedback import size_request
-from penstock.wire.frames.data import Data, Flow
+from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback, FlowRequest
 from penstock.wire.limits import FEEDBACK_FLOWS_MAX
@@ -34,9 +34,9 @@ from penstock.wire.quantise import (
     ECHO_STAMP_BITS,
     RATE_MAX_MPS,
     STAMP_BITS,
+    decode_round_trip_ns,
+    encode_round_trip,
     quantise_rate,
-    r_max_code,
-    r_max_ns,
     stamp_us,
 )
 
@@ -103,13 +103,13 @@ class FeedbackSender:
 
     def on_data(self, frame: Data, now: Instant) -> None:
         """What a message's head says of flows and rounds."""
-        if frame.r_max_code:
-            self._max_round_trip_ns = r_max_ns(frame.r_max_code)
-        if frame.fb_round != self._feedback_round:
-            self._feedback_round = frame.fb_round
+        if frame.max_round_trip_code:
+            self._max_round_trip_ns = decode_round_trip_ns(frame.max_round_trip_code)
+        if frame.feedback_round != self._feedback_round:
+            self._feedback_round = frame.feedback_round
             self._report_at = None
         for flow in frame.flows:
-            if flow.detail is not None:
+            if flow.announcement is not None:
                 self._on_announced(flow, now)
             self._on_flow_seq(flow, now)
         if self._acknowledger is not None:
@@ -189,7 +189,7 @@ class FeedbackSender:
             subscriber=self._endpoint_id,
             pub=self.session.publisher,
             send_ts_us=stamp_us(now, ECHO_STAMP_BITS),
-            r_code=r_max_code(rtt.mean_ns) if rtt.is_measured else None,
+            round_trip_code=encode_round_trip(rtt.mean_ns) if rtt.is_measured else None,
         )
         self._send(EchoSent(request), now)
 
@@ -268,8 +268,10 @@ class FeedbackSender:
             subscriber=self._endpoint_id,
             pub=session.publisher,
             send_ts_us=stamp_us(now, ECHO_STAMP_BITS),
-            fb_round=self._feedback_round,
-            r_code=r_max_code(session.rtt.mean_ns) if session.rtt.is_measured else None,
+            feedback_round=self._feedback_round,
+            round_trip_code=encode_round_trip(session.rtt.mean_ns)
+            if session.rtt.is_measured
+            else None,
             has_loss=session.loss_events.has_events,
             is_leave=is_leave,
             requests=tuple([request for _, request in requests]),
@@ -300,9 +302,9 @@ class FeedbackSender:
 
     # Flows.
 
-    def _on_announced(self, flow: Flow, now: Instant) -> None:
+    def _on_announced(self, flow: FlowTag, now: Instant) -> None:
         """Somebody limits a flow: perhaps ours, perhaps a wider one."""
-        detail = flow.detail
+        detail = flow.announcement
         assert detail is not None
         is_ours = detail.clr == self._endpoint_id & CLR_MASK
         for view in self.session.flow_views:
@@ -319,7 +321,7 @@ class FeedbackSender:
             ):
                 self._report_at = None
 
-    def _on_flow_seq(self, flow: Flow, now: Instant) -> None:
+    def _on_flow_seq(self, flow: FlowTag, now: Instant) -> None:
         for view in self.session.flow_views:
             if view.flow_id != flow.flow_id:
                 continue

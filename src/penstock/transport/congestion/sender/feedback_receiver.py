@@ -29,7 +29,7 @@ from penstock.wire.frames.ack import Ack
 from penstock.wire.frames.data import Echo
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback, FlowRequest
-from penstock.wire.quantise import hold_100us, r_max_ns
+from penstock.wire.quantise import decode_round_trip_ns, hold_100us
 
 _PENDING_ECHOES_MAX: Final = 4_096
 
@@ -73,8 +73,8 @@ class FeedbackReceiver:
             return
         self._counters["feedback"] += 1
         rtt_ns = None
-        if feedback.r_code is not None:
-            rtt_ns = capped_round_trip_ns(r_max_ns(feedback.r_code))
+        if feedback.round_trip_code is not None:
+            rtt_ns = capped_round_trip_ns(decode_round_trip_ns(feedback.round_trip_code))
         for request in _without_repeats(feedback.requests):
             if request.bloom_bytes and not self._is_literal:
                 # No message could be matched with it.
@@ -145,8 +145,8 @@ class FeedbackReceiver:
         """
         if not self.limits.admits_echo(request.subscriber, now):
             return None
-        if request.r_code is not None:
-            self.rounds.on_rtt(capped_round_trip_ns(r_max_ns(request.r_code)))
+        if request.round_trip_code is not None:
+            self.rounds.on_rtt(capped_round_trip_ns(decode_round_trip_ns(request.round_trip_code)))
         return self.limits.receiver_count
 
 

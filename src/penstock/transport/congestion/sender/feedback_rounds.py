@@ -10,7 +10,7 @@ from typing import Final
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.tfrc.round_trip import INITIAL_ROUND_TRIP_NS
 from penstock.transport.congestion.receiver.suppression import ROUND_TRIPS
-from penstock.wire.quantise import r_max_code
+from penstock.wire.quantise import encode_round_trip
 
 _DECAY: Final = 0.9
 # However short round trips are, or somebody says that they are.
@@ -32,7 +32,7 @@ class FeedbackRounds:
     def __init__(self) -> None:
         self.max_round_trip_ns: Duration = INITIAL_ROUND_TRIP_NS
         # The same, as messages say it.
-        self.max_round_trip_code = r_max_code(INITIAL_ROUND_TRIP_NS)
+        self.max_round_trip_code = encode_round_trip(INITIAL_ROUND_TRIP_NS)
         self._is_measured = False
         self._peak_ns: Duration = 0
         self.current_round = 0
@@ -65,4 +65,4 @@ class FeedbackRounds:
 
     def _set_max_round_trip(self, max_round_trip_ns: Duration) -> None:
         self.max_round_trip_ns = max_round_trip_ns
-        self.max_round_trip_code = r_max_code(max_round_trip_ns)
+        self.max_round_trip_code = encode_round_trip(max_round_trip_ns)

@@ -28,7 +28,7 @@ from penstock.transport.congestion.laws.ack_window import AckWindow
 from penstock.transport.congestion.sender.flow import ControlledFlow
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.wire.frames.ack import FlowAck
-from penstock.wire.limits import CONTROLLED_FROM, EVERY_MESSAGE
+from penstock.wire.limits import ALL_MESSAGES, FIRST_CONTROLLED_FLOW
 
 _SILENT_ROUND_TRIPS: Final = 4
 _ORPHAN_ROUND_TRIPS: Final = 10
@@ -37,7 +37,7 @@ _SILENT_MIN_NS: Final = 2_000 * MILLISECOND
 # With windows (pgmcc §3.5): how much worse another receiver must be to take over.
 TAKEOVER_RATIO: Final = 0.75
 _IDLE_NS: Final = 1_000 * MILLISECOND
-FLOW_IDS: Final = range(CONTROLLED_FROM, EVERY_MESSAGE)
+FLOW_IDS: Final = range(FIRST_CONTROLLED_FLOW, ALL_MESSAGES)
 _SMALL_INDEX_MAX: Final = 16
 _CHANGED_MAX: Final = 64
 _by_id: Final = attrgetter("id")

@@ -34,7 +34,7 @@ from penstock.transport.congestion.sender.send_queue import QueuedMessage, SendQ
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.publish.congestion_header import CongestionHeader
 from penstock.wire.codec.message import size_message
-from penstock.wire.frames.data import Flow, FlowDetail
+from penstock.wire.frames.data import FlowAnnouncement, FlowTag
 from penstock.wire.frames.feedback import Feedback
 from penstock.wire.limits import FLOWS_MAX, MESSAGE_BYTES_MAX
 
@@ -185,8 +185,8 @@ class SendController:
                     room_bytes = MESSAGE_BYTES_MAX - _ECHO_BYTES - size_message(message)
                 if room_bytes >= (position + 1) * (_DETAIL_BYTES + self._bloom_bytes):
                     flow.announced_round = round_
-                    detail = FlowDetail(flow.clr & CLR_MASK, flow.bits, self._bloom_bytes)
-            flow_tags.append(Flow(flow.id, flow.advertised_mps, flow.last_seq, detail))
+                    detail = FlowAnnouncement(flow.clr & CLR_MASK, flow.bits, self._bloom_bytes)
+            flow_tags.append(FlowTag(flow.id, flow.advertised_mps, flow.last_seq, detail))
             if echo is None:
                 echo = feedback_receiver.take_echo(flow.id, now)
         return CongestionHeader(tuple(flow_tags), echo, self.rounds.max_round_trip_code, round_)
