@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.lab.experiment_files import catalogue
-from penstock.lab.experiment_runner import Plan, jobs_of
+from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs
 from penstock.lab.single_run import Job, run_job
 from penstock.sim.swarm import run_swarm
 from penstock.sim.swarm.endpoints import run_endpoints
@@ -57,7 +57,7 @@ def main() -> int:
 
 def _cases() -> Iterator[Case]:
     for id_, source in catalogue().items():
-        for job in jobs_of(source, Plan()):
+        for job in plan_jobs(source, ExperimentPlan()):
             yield f"{id_}.{job.variant}.{job.seed}", partial(_trace_hash, job)
     for seed in BROKER_SEEDS:
         yield f"swarm.brokers.{seed}", partial(_brokers_hash, seed)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from penstock.bench import BENCHES, congestion
-from penstock.bench.congestion import GOALS, RATIOS, WAYS
-from penstock.bench.congestion.crowd import Crowd, Scene
-from penstock.bench.congestion.publishing import Publishing, Way, filters, messages
+from penstock.bench.congestion import CASES, GOALS, RATIOS
+from penstock.bench.congestion.crowd import Crowd, CrowdCase
+from penstock.bench.congestion.publishing import Publishing, PublishingCase, filters, messages
 from penstock.content.covering import covers
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import SECOND
@@ -28,8 +28,8 @@ def test_a_message_is_in_a_few_flows_and_none_covers_another(flows: int) -> None
     assert {len(message.attributes) for message in sent} == {*range(5, 11)}
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
-def test_messages_leave_with_the_flows_that_they_are_in(way: Way) -> None:
+@pytest.mark.parametrize("way", CASES, ids=lambda way: way.name)
+def test_messages_leave_with_the_flows_that_they_are_in(way: PublishingCase) -> None:
     bench = Publishing(way, ENCODER)
     bench.begin()
     assert bench.seconds(200) > 0
@@ -48,13 +48,13 @@ def test_messages_leave_with_the_flows_that_they_are_in(way: Way) -> None:
 
 
 def test_goals_and_ratios_name_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {*GOALS, *(way for pair in RATIOS for way in pair)} <= {*WAYS}
+    assert {*GOALS, *(way for pair in RATIOS for way in pair)} <= {*CASES}
     assert "congestion" in BENCHES
     monkeypatch.setattr(congestion, "ROUNDS", 1)
     monkeypatch.setattr(congestion, "MESSAGES", 20)
     monkeypatch.setattr(congestion, "RECEIVERS", (2,))
     result = congestion.run(lambda _line: None)
-    assert {case.case for case in result.cases} >= {way.name for way in WAYS}
+    assert {case.case for case in result.cases} >= {way.name for way in CASES}
     assert len(result.ratios) == len(RATIOS)
 
 
@@ -63,7 +63,7 @@ def test_goals_and_ratios_name_cases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_of_three_hundred_behind_one_link_few_speak() -> None:
     """Fails if nobody waits for others, as `literal` does not."""
-    scene = Scene(receivers=300, for_ns=12 * SECOND, halved_ns=7 * SECOND)
+    scene = CrowdCase(receivers=300, duration_ns=12 * SECOND, halved_at_ns=7 * SECOND)
     outcome = Crowd(scene, Seeds(1)).run()
     assert outcome.start.mean <= 50
     assert outcome.steady.mean <= 50
@@ -73,17 +73,19 @@ def test_of_three_hundred_behind_one_link_few_speak() -> None:
 
 def test_where_nobody_waits_for_others_all_speak() -> None:
     """So that it is not the model that keeps them silent."""
-    scene = Scene(receivers=50, for_ns=8 * SECOND, halved_ns=6 * SECOND, settings=LITERAL)
-    assert Crowd(scene, Seeds(1)).run().start.most > 100
+    scene = CrowdCase(
+        receivers=50, duration_ns=8 * SECOND, halved_at_ns=6 * SECOND, settings=LITERAL
+    )
+    assert Crowd(scene, Seeds(1)).run().start.peak > 100
 
 
 def test_the_same_seed_gives_the_same_crowd() -> None:
-    scene = Scene(receivers=10, for_ns=8 * SECOND, halved_ns=6 * SECOND)
+    scene = CrowdCase(receivers=10, duration_ns=8 * SECOND, halved_at_ns=6 * SECOND)
     one, other, third = (Crowd(scene, Seeds(seed)).run() for seed in (1, 1, 2))
     assert one == other != third
 
 
 @pytest.mark.soak
 def test_of_ten_thousand_few_speak() -> None:
-    outcome = Crowd(Scene(receivers=10_000), Seeds(1)).run()
+    outcome = Crowd(CrowdCase(receivers=10_000), Seeds(1)).run()
     assert max(outcome.start.mean, outcome.steady.mean, outcome.halved.mean) <= 50

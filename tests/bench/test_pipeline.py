@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.bench.pipeline import MILLIONS_VARIABLE, _wanted
+from penstock.bench.pipeline import MILLIONS_VARIABLE, _chosen_sizes
 from penstock.bench.pipeline.question import ALTERNATIVES, by_kernels
 from penstock.bench.pipeline.traces import LOSS, make_runs
 from penstock.kernel.errors import UsageError
@@ -19,7 +19,7 @@ def test_alternatives_agree(tmp_path: Path, name: str) -> None:
     pytest.importorskip(name.lower())
     runs = make_runs(tmp_path, 2 * DELIVERIES, per_run=DELIVERIES)
     found = by_kernels(tmp_path, runs)
-    assert ALTERNATIVES[name](tmp_path, runs).agrees(found)
+    assert ALTERNATIVES[name](tmp_path, runs).agrees_with(found)
     assert found.deliveries >= 2 * DELIVERIES * (1 - LOSS)
     assert all(figures["violations"] > 0 for figures in found.figures.values())
     assert all(figures["false_negatives"] > 0 for figures in found.figures.values())
@@ -35,4 +35,4 @@ def test_made_up_traces_are_the_same_every_time(tmp_path: Path) -> None:
 def test_a_size_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MILLIONS_VARIABLE, "many")
     with pytest.raises(UsageError, match="whole numbers as 1,5"):
-        _wanted()
+        _chosen_sizes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.bench import storm
-from penstock.bench.storm.group import LITERAL, Scene
+from penstock.bench.storm.group import LITERAL, StormCase
 from penstock.cli.bench import _Progress
 
 
@@ -19,7 +19,7 @@ def test_a_log_hears_at_once_and_then_now_and_then(capsys: pytest.CaptureFixture
 
 def test_a_storm_tells_of_itself_before_its_first_loss_is_over() -> None:
     said: list[str] = []
-    scene = Scene(size=100, settings=LITERAL, publisher_answers=False, is_star=True)
+    scene = StormCase(size=100, settings=LITERAL, publisher_answers=False, is_star=True)
     storm.measure(said.append, scene, 1, 1)
     first, *between, last = said
     assert first.endswith("group 1 of 1")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from penstock.cli.broker import Gazette
+from penstock.cli.broker import NeighbourReport
 
 A, B = "10.0.0.1:7400", "10.0.0.2:7400"
 NOTHING = {"own_number": 0}
 
 
 def test_a_neighbour_answers_and_falls_silent_and_answers() -> None:
-    gazette = Gazette(1, {A: False, B: False}, 0.0)
+    gazette = NeighbourReport(1, {A: False, B: False}, 0.0)
     told = [
         (now_s, line)
         for now_s, up in ((0, ()), (1, (A,)), (2, (A,)), (5, (A,)), (6, ()), (11, ()), (30, (A,)))
-        for line in gazette.news({A: A in up, B: B in up}, NOTHING, now_s)
+        for line in gazette.changes({A: A in up, B: B in up}, NOTHING, now_s)
     ]
     question = "does it run, and does it name this broker?"
     assert told == [
@@ -25,7 +25,7 @@ def test_a_neighbour_answers_and_falls_silent_and_answers() -> None:
 
 
 def test_a_namesake_is_told_once() -> None:
-    gazette = Gazette(3, {A: False}, 0.0)
-    told = [list(gazette.news({A: False}, {"own_number": n}, float(n))) for n in range(4)]
+    gazette = NeighbourReport(3, {A: False}, 0.0)
+    told = [list(gazette.changes({A: False}, {"own_number": n}, float(n))) for n in range(4)]
     line = "a neighbour is number 3 too: give each broker a --number of its own"
     assert told == [[], [line], [], []]

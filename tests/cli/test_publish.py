@@ -145,7 +145,7 @@ def test_it_is_told_what_is_slowed_down(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flows = [FlowState(id_, f"a = {id_}", 9, 40.04, 0, 10 * id_) for id_ in range(8)]
-    monkeypatch.setattr(publish, "_TELL_S", 0.03)
+    monkeypatch.setattr(publish, "_REPORT_INTERVAL_S", 0.03)
     monkeypatch.setattr(Nobody, "flows", flows)
     result = CliRunner().invoke(app, ["publish", "--control", "{}"])
     first, *_, more, last = result.stderr.splitlines()

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from penstock.cli import subscribe
 from penstock.cli.main import app
-from penstock.cli.subscribe import Report
+from penstock.cli.subscribe import SubscriptionPrinter
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import seconds
 from penstock.live.node.subscription import Received
@@ -85,12 +85,12 @@ def test_recovery_is_what_was_asked_for(
 
 
 def test_what_nobody_saw_is_summed_up_too() -> None:
-    report = Report(0, is_full=False, is_ordered=True)
+    report = SubscriptionPrinter(0, is_full=False, is_ordered=True)
 
     async def program() -> None:
         async with network() as (_, node), node.subscribe(TICKS) as ticks:
             ticks.take(Unseen(0, 9, 1, 3, 10, 20))
-            await report.follow(ticks, tells_missing=False)
+            await report.follow(ticks, prints_missing=False)
 
     run(program())
     unseen = "3 lost of which nothing else is known"
@@ -98,7 +98,7 @@ def test_what_nobody_saw_is_summed_up_too() -> None:
 
 
 def test_what_was_missing_is_printed_and_summed_up(capsys: pytest.CaptureFixture[str]) -> None:
-    report = Report(4, is_full=True, is_ordered=True)
+    report = SubscriptionPrinter(4, is_full=True, is_ordered=True)
 
     async def program() -> None:
         async with (
@@ -107,7 +107,7 @@ def test_what_was_missing_is_printed_and_summed_up(capsys: pytest.CaptureFixture
             node_at(line.address, 9) as publisher,
             node.subscribe(TICKS, ordering=HASTY) as ticks,
         ):
-            following = asyncio.create_task(report.follow(ticks, tells_missing=True))
+            following = asyncio.create_task(report.follow(ticks, prints_missing=True))
             await tick(publisher)
             await until(lambda: ticks.counters["delivered"] == 1)
             line.hold()
@@ -134,18 +134,18 @@ def test_what_was_missing_is_printed_and_summed_up(capsys: pytest.CaptureFixture
 
 
 def test_what_is_held_at_the_end_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    report = Report(None, is_full=False, is_ordered=False)
+    report = SubscriptionPrinter(None, is_full=False, is_ordered=False)
 
     async def program() -> None:
         async with network() as (_, node), node.subscribe("x >= 0", queue_max=2) as ticks:
             for x in range(3):
                 await node.publish({"x": x})
             await until(lambda: ticks.counters["overflow"])
-            following = asyncio.create_task(report.follow(ticks, tells_missing=False))
+            following = asyncio.create_task(report.follow(ticks, prints_missing=False))
             following.cancel()
             await asyncio.wait([following])
             # It was stopped before it began.
-            following = asyncio.create_task(report.follow(ticks, tells_missing=False))
+            following = asyncio.create_task(report.follow(ticks, prints_missing=False))
             await asyncio.sleep(0)
             following.cancel()
             await asyncio.wait([following])
@@ -159,7 +159,7 @@ def test_what_is_held_at_the_end_is_printed(capsys: pytest.CaptureFixture[str]) 
 def test_what_json_has_no_word_for_is_null(capsys: pytest.CaptureFixture[str]) -> None:
     attributes = {"x": float("nan"), "y": float("inf"), "z": 1.5}
     message = Received(attributes, b"", 1, 2, 3, ReceiverFate.DELIVERED, 2_500_000)
-    shown = subscribe._full(message)
+    shown = subscribe._full_record(message)
     assert (shown["attributes"], shown["waited_ms"]) == ({"x": None, "y": None, "z": 1.5}, 2.5)
 
 

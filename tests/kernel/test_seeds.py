@@ -16,24 +16,24 @@ def test_the_same_name_gives_the_same_draws() -> None:
 
 def test_names_and_roots_are_kept_apart() -> None:
     numbers = [
-        Seeds(1).number("ab", "c"),
-        Seeds(1).number("a", "bc"),
-        Seeds(1).number("abc"),
-        Seeds(2).number("abc"),
-        Seeds(1).number(),
-        Seeds(11).number(),
-        Seeds(1).number("1"),
+        Seeds(1).derived_seed("ab", "c"),
+        Seeds(1).derived_seed("a", "bc"),
+        Seeds(1).derived_seed("abc"),
+        Seeds(2).derived_seed("abc"),
+        Seeds(1).derived_seed(),
+        Seeds(11).derived_seed(),
+        Seeds(1).derived_seed("1"),
     ]
     assert len(set(numbers)) == len(numbers)
 
 
 def test_a_child_is_the_same_as_the_longer_path() -> None:
-    assert Seeds(5).child("link").number("loss") == Seeds(5).number("link", "loss")
+    assert Seeds(5).child("link").derived_seed("loss") == Seeds(5).derived_seed("link", "loss")
 
 
 def test_the_tree_is_pinned() -> None:
     """A change of the derivation would silently change every simulation."""
-    assert Seeds(42).number("link", "B1-B2", "loss") == PINNED
+    assert Seeds(42).derived_seed("link", "B1-B2", "loss") == PINNED
 
 
 def test_seconds_round_to_nanoseconds() -> None:

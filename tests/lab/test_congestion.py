@@ -8,8 +8,8 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND
-from penstock.lab.experiment_files import Source
-from penstock.lab.experiment_runner import Plan, perform
+from penstock.lab.experiment_files import ExperimentFile
+from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.trace.records import Expected, Feedback, FlowSample, LinkSample, Publication
 from penstock.tracefile.reader import TraceReader
 from tests.lab.test_experiment_files import load
@@ -74,12 +74,12 @@ network.broker.mark_above = 0.5
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
+def source(tmp_path: Path) -> ExperimentFile:
     return load(tmp_path, DUMBBELL)
 
 
-def test_much_less_is_lost_and_the_link_stays_busy(source: Source) -> None:
-    result = perform(source, Plan(seeds=[1]))
+def test_much_less_is_lost_and_the_link_stays_busy(source: ExperimentFile) -> None:
+    result = run_experiment(source, ExperimentPlan(seeds=[1]))
     lost = {
         name: result.variants[name]["false_negative_ratio.late"].mean
         for name in ("off", "default", "literal", "window", "marked")
@@ -97,10 +97,10 @@ def test_much_less_is_lost_and_the_link_stays_busy(source: Source) -> None:
 
 
 @pytest.mark.parametrize("kind", ["default", "window", "marked"])
-def test_the_same_again_and_with_the_codec_in_the_path(source: Source, kind: str) -> None:
+def test_the_same_again_and_with_the_codec_in_the_path(source: ExperimentFile, kind: str) -> None:
     sets = ["run.duration_s=4", "measure.phases.late=[2, 4]"]
     one, again, coded = [
-        perform(source, Plan(seeds=[1], variants=[kind], sets=[*sets, *more]))
+        run_experiment(source, ExperimentPlan(seeds=[1], variants=[kind], overrides=[*sets, *more]))
         for more in ((), (), ("network.codec=true",))
     ]
     assert again.trace_hash == one.trace_hash
@@ -110,7 +110,7 @@ def test_the_same_again_and_with_the_codec_in_the_path(source: Source, kind: str
 def test_a_link_changes_its_rate(tmp_path: Path) -> None:
     change = 'changes = [{ between = ["B1", "B2"], at_s = 4, rate_mbps = 5 }]\n'
     text = DUMBBELL.replace("[markets.all]", change + "\n[markets.all]")
-    result = perform(load(tmp_path, text), Plan(seeds=[1], variants=["off"]))
+    result = run_experiment(load(tmp_path, text), ExperimentPlan(seeds=[1], variants=["off"]))
     assert result.variants["off"]["false_negative_ratio.late"].mean < 0.05
     assert result.variants["off"]["false_negative_ratio"].mean > 0.1
 
@@ -121,8 +121,8 @@ def test_the_trace_tells_what_publishers_hold_back_and_links_bear(tmp_path: Path
     sets = ["run.duration_s=4", "run.drain_s=0", "measure.phases.late=[2, 4]"]
     sets += ["transport.congestion.queue=100", 'measure.metrics=["rates", "links", "congestion"]']
     keep = tmp_path / "traces"
-    plan = Plan(seeds=[1], variants=["default"], sets=sets, keep=keep)
-    result = perform(load(tmp_path, text), plan)
+    plan = ExperimentPlan(seeds=[1], variants=["default"], overrides=sets, keep=keep)
+    result = run_experiment(load(tmp_path, text), plan)
     trace = TraceReader(keep)
     [run] = trace.run_ids()
     rows = list(trace.records(Publication, run))
@@ -169,4 +169,4 @@ def test_a_link_that_is_not_there_is_refused(tmp_path: Path) -> None:
     change = 'changes = [{ between = ["B1", "B3"], at_s = 4, rate_mbps = 5 }]\n'
     text = DUMBBELL.replace("[markets.all]", change + "\n[markets.all]")
     with pytest.raises(UsageError, match=r"t\.toml:\d+: there is no link between B1 and B3"):
-        perform(load(tmp_path, text), Plan(seeds=[1], variants=["off"]))
+        run_experiment(load(tmp_path, text), ExperimentPlan(seeds=[1], variants=["off"]))

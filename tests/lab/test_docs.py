@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.experiment_files import find
-from penstock.lab.experiment_runner import Plan, perform
+from penstock.lab.experiment_files import find_experiment
+from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.lab.metrics import METRICS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
@@ -18,7 +18,9 @@ FILE, TCP, ORDERINGS = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.
 
 def test_the_file_runs_as_it_stands(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(FILE)
-    result = perform(find(str(tmp_path / "mine.toml")), Plan(processes=1))
+    result = run_experiment(
+        find_experiment(str(tmp_path / "mine.toml")), ExperimentPlan(processes=1)
+    )
     assert list(result.variants) == ["off", "busy"]
     assert result.ok
 
@@ -27,7 +29,9 @@ def test_orderings_are_added_as_shown(tmp_path: Path) -> None:
     text = FILE.replace('"links"]', '"ordering", "detection"]') + ORDERINGS
     (tmp_path / "mine.toml").write_text(text)
     names = ["off.off", "off.CST-30", "off.default"]
-    result = perform(find(str(tmp_path / "mine.toml")), Plan(processes=1, variants=names))
+    result = run_experiment(
+        find_experiment(str(tmp_path / "mine.toml")), ExperimentPlan(processes=1, variants=names)
+    )
     assert list(result.variants) == ["off", *names]
     off, constant, default = (result.variants[name]["extra_delay_mean"].mean for name in names)
     assert 0 == off < default < constant
@@ -36,7 +40,9 @@ def test_orderings_are_added_as_shown(tmp_path: Path) -> None:
 def test_a_connection_is_added_as_shown(tmp_path: Path) -> None:
     text = FILE.replace('"links"]', '"tcp"]') + TCP
     (tmp_path / "mine.toml").write_text(text)
-    result = perform(find(str(tmp_path / "mine.toml")), Plan(processes=1, variants=["off"]))
+    result = run_experiment(
+        find_experiment(str(tmp_path / "mine.toml")), ExperimentPlan(processes=1, variants=["off"])
+    )
     assert result.variants["off"]["tcp_kbps.beside.early"].mean > 100
 
 
@@ -44,7 +50,7 @@ def test_a_mistake_in_it_gets_the_error_shown(tmp_path: Path) -> None:
     (shown,) = re.findall(r"^penstock: mine\.toml:(\d+): (.*) …$", PAGE, re.MULTILINE)
     (tmp_path / "mine.toml").write_text(FILE.replace("delay_ms", "dealy_ms"))
     with pytest.raises(UsageError) as failure:
-        perform(find(str(tmp_path / "mine.toml")), Plan(processes=1))
+        run_experiment(find_experiment(str(tmp_path / "mine.toml")), ExperimentPlan(processes=1))
     assert str(failure.value).startswith(f"{tmp_path}/mine.toml:{shown[0]}: {shown[1]}")
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.seeds import Seeds
-from penstock.lab.builders.network import build
-from penstock.lab.experiment_files import Source, catalogue, find
-from penstock.lab.experiment_runner import Plan, jobs_of, perform
+from penstock.lab.builders.network import build_scenario
+from penstock.lab.experiment_files import ExperimentFile, catalogue, find_experiment
+from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
 from penstock.sim.recorder import Recorder
 from penstock.tracefile.retention import Recording
 
@@ -41,17 +41,17 @@ run.duration_s = 20
 """
 
 
-def load(path: Path, text: str) -> Source:
+def load(path: Path, text: str) -> ExperimentFile:
     file = path / "t.toml"
     file.write_text(text)
-    return find(str(file))
+    return find_experiment(str(file))
 
 
-def stage(source: Source, profile: str = "quick", *sets: str) -> None:
+def stage(source: ExperimentFile, profile: str = "quick", *sets: str) -> None:
     """Everything up to the first simulated instant."""
-    (job,) = jobs_of(source, Plan(profile=profile, sets=sets))
+    (job,) = plan_jobs(source, ExperimentPlan(profile=profile, overrides=sets))
     with Recording("t", keep=None) as recording:
-        build(job.experiment, job.document, Seeds(1), Recorder(recording))
+        build_scenario(job.experiment, job.document, Seeds(1), Recorder(recording))
 
 
 def test_the_good_file_is_good(tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_profiles_and_experiments_that_are_not_there_are_told_apart(tmp_path: Pa
     with pytest.raises(UsageError, match="no profile 'slow': choose from quick, paper"):
         stage(load(tmp_path, GOOD), "slow")
     with pytest.raises(UsageError, match=r"no experiment 'M-3\.11x': did you mean"):
-        find("M-3.11x")
+        find_experiment("M-3.11x")
     with pytest.raises(UsageError, match="cannot read"):
-        find(str(tmp_path / "nothing.toml"))
+        find_experiment(str(tmp_path / "nothing.toml"))
 
 
 def test_an_expectation_of_an_unknown_variant_is_refused(tmp_path: Path) -> None:
@@ -140,7 +140,9 @@ def test_every_experiment_has_its_own_ids_and_both_profiles() -> None:
 def test_a_group_may_say_what_it_wants(tmp_path: Path) -> None:
     wants = "filter = 'topic = \"all.0\"'"
     text = GOOD.replace("subscribe = { all = 0.5 }", wants)
-    result = perform(load(tmp_path, text), Plan(processes=1, sets=["run.duration_s=20"]))
+    result = run_experiment(
+        load(tmp_path, text), ExperimentPlan(processes=1, overrides=["run.duration_s=20"])
+    )
     # Of ten topics, of which the first is a little more than a tenth.
     assert 0.2 < result.variants["off"]["receivers_per_message"].mean < 0.4
     with pytest.raises(UsageError, match=r"t\.toml:1\d: .*topic"):

@@ -14,14 +14,14 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from penstock.lab.experiment import Expectation
-from penstock.lab.experiment_files import Source, catalogue
-from penstock.lab.experiment_runner import Plan, perform
+from penstock.lab.experiment_files import ExperimentFile, catalogue
+from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.lab.transport_options import result_names
 
 CATALOGUE = catalogue()
 
 
-def quick(source: Source) -> list[Expectation]:
+def quick(source: ExperimentFile) -> list[Expectation]:
     return [e for e in source.experiment.expect if "quick" in e.profiles]
 
 
@@ -33,7 +33,7 @@ def mutations() -> Iterator[ParameterSet]:
             yield pytest.param(id_, change, marks=[pytest.mark.soak] if place else [])
 
 
-def needed(source: Source, expectations: list[Expectation]) -> list[str]:
+def needed(source: ExperimentFile, expectations: list[Expectation]) -> list[str]:
     """The variants that these are about; others take time and decide nothing."""
     about = {name for e in expectations for name in (e.variant, e.ratio_to) if name}
     return [name for name in result_names(source.experiment) if name in about]
@@ -42,7 +42,9 @@ def needed(source: Source, expectations: list[Expectation]) -> list[str]:
 @pytest.mark.parametrize("id_", CATALOGUE)
 def test_what_is_expected_is_seen(id_: str) -> None:
     source = CATALOGUE[id_]
-    result = perform(source, Plan(processes=1, variants=needed(source, quick(source))))
+    result = run_experiment(
+        source, ExperimentPlan(processes=1, variants=needed(source, quick(source)))
+    )
     assert [verdict for verdict in result.expect if not verdict.ok] == []
     assert len(result.expect) == len(quick(source)) > 0
 
@@ -51,9 +53,9 @@ def test_what_is_expected_is_seen(id_: str) -> None:
 def test_it_is_not_seen_under_its_mutation(id_: str, change: str) -> None:
     source = CATALOGUE[id_]
     mutated = [e for e in quick(source) if json.dumps(e.fails_with) == change]
-    result = perform(
+    result = run_experiment(
         source,
-        Plan(
+        ExperimentPlan(
             processes=1,
             mutation=(mutated[0].mutation, json.loads(change)),
             variants=needed(source, mutated),

@@ -5,25 +5,25 @@ from __future__ import annotations
 import pytest
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.lab.loss_knowledge import MEANS, Estimate, Wanted, replay
+from penstock.lab.loss_knowledge import LOSS_KNOWLEDGE, ExpectedMessage, ReplayEstimate, replay
 from penstock.tfrc.throughput_equation import tcp_throughput
 
 RATE, SECONDS = 100, 20
 WAY_NS = 30 * MILLISECOND
 
 
-def wanted(*, lost_every: int, gap: int = 1) -> list[Wanted]:
+def wanted(*, lost_every: int, gap: int = 1) -> list[ExpectedMessage]:
     """A hundred a second, `gap` numbers apart, of which the last of so many never comes."""
     found = []
     for place in range(RATE * SECONDS):
         left = place * SECOND // RATE
         is_lost = place % lost_every == lost_every - 1
-        found.append(Wanted(place * gap, left, None if is_lost else left + WAY_NS))
+        found.append(ExpectedMessage(place * gap, left, None if is_lost else left + WAY_NS))
     return found
 
 
-def end_of(name: str, messages: list[Wanted], sent_mps: float = RATE) -> Estimate:
-    estimates = replay(MEANS[name], messages, sent_mps, 0, SECONDS)
+def end_of(name: str, messages: list[ExpectedMessage], sent_mps: float = RATE) -> ReplayEstimate:
+    estimates = replay(LOSS_KNOWLEDGE[name], messages, sent_mps, 0, SECONDS)
     assert len(estimates) == SECONDS
     return estimates[-1]
 
@@ -56,7 +56,7 @@ def test_losses_within_a_round_trip_are_one_event_but_for_the_dissertation() -> 
     messages = wanted(lost_every=50)
     # Three in a row, 20 ms of the round trip's 60.
     messages = [
-        Wanted(each.seq, each.published_ns, None) if each.seq % 50 in (47, 48) else each
+        ExpectedMessage(each.seq, each.published_ns, None) if each.seq % 50 in (47, 48) else each
         for each in messages
     ]
     ideal, literal = end_of("ideal", messages), end_of("literal-all", messages)
@@ -65,4 +65,4 @@ def test_losses_within_a_round_trip_are_one_event_but_for_the_dissertation() -> 
 
 
 def test_nothing_that_comes_is_nothing_thought() -> None:
-    assert end_of("ideal", [Wanted(0, 0, None)]) == Estimate(0.0, 0.0, 0, 0)
+    assert end_of("ideal", [ExpectedMessage(0, 0, None)]) == ReplayEstimate(0.0, 0.0, 0, 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.experiment_runner import Plan, jobs_of, perform
+from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
 from tests.lab.test_experiment_files import GOOD, load, stage
 
 ALL_METRICS = GOOD.replace('["rates"]', '["rates", "order", "delays", "links", "receivers"]')
@@ -56,12 +56,14 @@ def test_what_cannot_be_is_refused_with_its_place(tmp_path: Path, old: str, new:
 def test_a_variant_that_cannot_be_built_is_refused_before_the_first_runs(tmp_path: Path) -> None:
     bad = '[variants.off]\n[variants.bad]\nnetwork.topology = { shape = "tree", diameter = 9 }\n'
     with pytest.raises(UsageError, match=r"t\.toml:\d+: there is no tree"):
-        jobs_of(load(tmp_path, GOOD + bad), Plan())
+        plan_jobs(load(tmp_path, GOOD + bad), ExperimentPlan())
 
 
 def test_a_ratio_to_nothing_is_not_measured_and_loses_nothing(tmp_path: Path) -> None:
     for seeds in ([1], [1, 2]):
-        result = perform(load(tmp_path, GOOD + RATIO), Plan(seeds=seeds, processes=1))
+        result = run_experiment(
+            load(tmp_path, GOOD + RATIO), ExperimentPlan(seeds=seeds, processes=1)
+        )
         (verdict,) = result.expect
         assert (verdict.value, verdict.ok) == (None, False)
         assert result.variants["off"]["deliveries"].mean > 0
@@ -69,7 +71,7 @@ def test_a_ratio_to_nothing_is_not_measured_and_loses_nothing(tmp_path: Path) ->
 
 def test_a_figure_that_is_no_number_is_left_out(tmp_path: Path) -> None:
     text = GOOD.replace('["rates"]', '["rates", "pair"]\npair = ["talker", "listeners"]')
-    result = perform(load(tmp_path, text), Plan(seeds=[1, 2], processes=1))
+    result = run_experiment(load(tmp_path, text), ExperimentPlan(seeds=[1, 2], processes=1))
     for figures in result.figures.values():
         assert all(map(isfinite, figures.values()))
 
@@ -81,17 +83,19 @@ def test_the_use_of_links_does_not_depend_on_how_often_one_looks(
     text = ALL_METRICS.replace("[measure]", "[measure]\nphases = { early = [0, 2] }")
     text = text.replace("[run]\nduration_s = 2", "[run]\nduration_s = 4")
     source = load(tmp_path, text)
-    usual = perform(source, Plan(seeds=[1]))
-    other = perform(source, Plan(seeds=[1], sets=[f"run.sample_s={sample_s}"]))
+    usual = run_experiment(source, ExperimentPlan(seeds=[1]))
+    other = run_experiment(
+        source, ExperimentPlan(seeds=[1], overrides=[f"run.sample_s={sample_s}"])
+    )
     for metric in ("bottleneck_use", "bottleneck_use.early"):
         expected = usual.variants["off"][metric].mean
         assert other.variants["off"][metric].mean == pytest.approx(expected, rel=0.02)
 
 
 def test_clients_bear_the_names_of_their_groups(tmp_path: Path) -> None:
-    (job,) = jobs_of(load(tmp_path, GOOD), Plan())
+    (job,) = plan_jobs(load(tmp_path, GOOD), ExperimentPlan())
     assert list(job.experiment.clients) == ["talker", "listeners"]
-    result = perform(load(tmp_path, GOOD), Plan(keep=tmp_path / "traces"))
+    result = run_experiment(load(tmp_path, GOOD), ExperimentPlan(keep=tmp_path / "traces"))
     from penstock.trace.records import Publication
     from penstock.tracefile.reader import TraceReader
 

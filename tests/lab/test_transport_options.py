@@ -11,15 +11,15 @@ import pytest
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND
 from penstock.lab.experiment import Experiment
-from penstock.lab.experiment_files import Source
-from penstock.lab.experiment_runner import Plan, jobs_of, perform
+from penstock.lab.experiment_files import ExperimentFile
+from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
 from penstock.lab.schema.transport import Ordering, TransportPart
 from penstock.lab.transport_options import (
-    chosen,
     endpoint_settings,
     ordering_settings,
+    orderings_by_variant,
     result_names,
-    with_orderings,
+    with_only_orderings,
 )
 from penstock.trace.records import Arrival, Delivery, Loss
 from penstock.tracefile.reader import TraceReader
@@ -64,7 +64,7 @@ fails_with = { orderings.CST-30.latch_ms = 0.01 }
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
+def source(tmp_path: Path) -> ExperimentFile:
     return load(tmp_path, ORDERED + EXPECTING)
 
 
@@ -101,8 +101,8 @@ def test_what_publishers_say_is_set_for_all() -> None:
     assert endpoint_settings(None).record.size == TransportPart().record
 
 
-def test_all_orderings_see_the_same_arrivals(source: Source, tmp_path: Path) -> None:
-    result = perform(source, Plan(seeds=[1], keep=tmp_path / "traces"))
+def test_all_orderings_see_the_same_arrivals(source: ExperimentFile, tmp_path: Path) -> None:
+    result = run_experiment(source, ExperimentPlan(seeds=[1], keep=tmp_path / "traces"))
     assert list(result.variants) == ["off", "CST-30", "P-.05-8", "default", "tidy"]
     reader = TraceReader(tmp_path / "traces")
     (run,) = reader.run_ids()
@@ -131,28 +131,30 @@ def test_all_orderings_see_the_same_arrivals(source: Source, tmp_path: Path) -> 
     assert result.ok
 
 
-def test_an_ordering_is_the_same_whoever_else_is_there(source: Source) -> None:
-    together = perform(source, Plan(seeds=[1]))
-    alone = perform(source, Plan(seeds=[1], variants=["default"]))
+def test_an_ordering_is_the_same_whoever_else_is_there(source: ExperimentFile) -> None:
+    together = run_experiment(source, ExperimentPlan(seeds=[1]))
+    alone = run_experiment(source, ExperimentPlan(seeds=[1], variants=["default"]))
     assert list(alone.variants) == ["off", "default"]
     assert alone.variants["default"] == together.variants["default"]
     assert alone.variants["off"]["deliveries"] == together.variants["off"]["deliveries"]
 
 
-def test_a_mutation_can_change_one_ordering(source: Source) -> None:
+def test_a_mutation_can_change_one_ordering(source: ExperimentFile) -> None:
     for expectation in source.experiment.expect:
         mutation = (expectation.mutation, expectation.fails_with)
         names = [name for name in (expectation.variant, expectation.ratio_to) if name]
-        result = perform(source, Plan(seeds=[1], mutation=mutation, variants=names))
+        result = run_experiment(
+            source, ExperimentPlan(seeds=[1], mutation=mutation, variants=names)
+        )
         verdicts = {verdict.metric: verdict for verdict in result.expect}
         assert not verdicts[expectation.metric].ok
 
 
-def test_the_codec_in_the_path_changes_nothing(source: Source) -> None:
-    plain = perform(source, Plan(seeds=[1]))
-    assert perform(source, Plan(seeds=[1], sets=["network.codec=true"])).trace_hash == (
-        plain.trace_hash
-    )
+def test_the_codec_in_the_path_changes_nothing(source: ExperimentFile) -> None:
+    plain = run_experiment(source, ExperimentPlan(seeds=[1]))
+    assert run_experiment(
+        source, ExperimentPlan(seeds=[1], overrides=["network.codec=true"])
+    ).trace_hash == (plain.trace_hash)
 
 
 def test_with_several_variants_results_are_called_after_both(tmp_path: Path) -> None:
@@ -161,20 +163,23 @@ def test_with_several_variants_results_are_called_after_both(tmp_path: Path) -> 
     names = result_names(source.experiment)
     assert names[:3] == ["calm", "calm.off", "calm.CST-30"]
     assert names[6:8] == ["busy", "busy.off"]
-    assert chosen(source.experiment, ["busy.default", "calm"]) == {"calm": [], "busy": ["default"]}
-    plan = Plan(seeds=[1], variants=["busy.default", "calm"])
-    calm, noisy = jobs_of(source, plan)
+    assert orderings_by_variant(source.experiment, ["busy.default", "calm"]) == {
+        "calm": [],
+        "busy": ["default"],
+    }
+    plan = ExperimentPlan(seeds=[1], variants=["busy.default", "calm"])
+    calm, noisy = plan_jobs(source, plan)
     # Without any ordering the network would carry other messages.
     assert list(calm.experiment.orderings) == ["off"]
     assert list(noisy.experiment.orderings) == ["default"]
     with pytest.raises(UsageError, match="no variant 'default'"):
-        chosen(source.experiment, ["default"])
+        orderings_by_variant(source.experiment, ["default"])
 
 
-def test_the_only_variant_shares_its_name_with_an_ordering(source: Source) -> None:
+def test_the_only_variant_shares_its_name_with_an_ordering(source: ExperimentFile) -> None:
     experiment: Experiment = source.experiment
     assert result_names(experiment) == ["off", "CST-30", "P-.05-8", "default", "tidy"]
-    assert list(with_orderings(experiment, ["tidy"]).orderings) == ["tidy"]
+    assert list(with_only_orderings(experiment, ["tidy"]).orderings) == ["tidy"]
 
 
 @pytest.mark.parametrize(

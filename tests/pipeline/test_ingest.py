@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.testing import assertDataFrameEqual
 
 from penstock.kernel.errors import UsageError
-from penstock.pipeline.ingest import read_table, take_in
+from penstock.pipeline.ingest import find_runs, read_table
 from penstock.pipeline.schemas import SCHEMAS
 from penstock.trace.fates import HopDecision
 from penstock.trace.records import Arrival, Expected, Hop, Row, Run
@@ -51,7 +51,7 @@ def rewrite(path: Path, change: Any) -> None:
 
 def said_of(directory: Path, bad: str = "run=bad") -> str:
     """The reason why one run was set aside, of which there must be just one."""
-    intake = take_in([directory])
+    intake = find_runs([directory])
     assert [run.id for run in intake.runs] == ["good"]
     assert [Path(entry.path).name for entry in intake.quarantine] == [bad]
     return intake.quarantine[0].reason
@@ -68,7 +68,7 @@ def place(tmp_path: Path) -> Path:
 def test_runs_are_found_at_any_depth_and_once(tmp_path: Path) -> None:
     record(tmp_path / "a" / "set=x" / "traces", "one")
     record(tmp_path / "b", "two")
-    intake = take_in([tmp_path, tmp_path / "b", tmp_path / "b" / "run=two"])
+    intake = find_runs([tmp_path, tmp_path / "b", tmp_path / "b" / "run=two"])
     assert [run.id for run in intake.runs] == ["one", "two"]
     assert intake.quarantine == ()
     assert intake.runs[0].row.experiment == "X-1"
@@ -78,7 +78,7 @@ def test_runs_are_found_at_any_depth_and_once(tmp_path: Path) -> None:
 
 
 def test_a_run_can_be_named_itself(tmp_path: Path) -> None:
-    assert [run.id for run in take_in([record(tmp_path, "one")]).runs] == ["one"]
+    assert [run.id for run in find_runs([record(tmp_path, "one")]).runs] == ["one"]
 
 
 def test_a_truncated_file_is_set_aside_and_left_where_it_is(place: Path) -> None:
@@ -157,8 +157,8 @@ def test_a_run_whose_name_cannot_be_one_is_set_aside(place: Path) -> None:
 def test_rows_that_were_changed_are_found_when_asked(place: Path) -> None:
     path = place / "run=bad" / "expected.parquet"
     rewrite(path, lambda table: table.slice(1))
-    assert len(take_in([place]).runs) == 2
-    intake = take_in([place], checks_hashes=True)
+    assert len(find_runs([place]).runs) == 2
+    intake = find_runs([place], checks_hashes=True)
     assert [run.id for run in intake.runs] == ["good"]
     assert "their hash is another" in intake.quarantine[0].reason
 
@@ -169,7 +169,7 @@ def test_of_a_run_that_is_there_twice_the_first_is_used(
 ) -> None:
     record(tmp_path / "a", "one", ROWS)
     record(tmp_path / "b", "one", rows)
-    intake = take_in([tmp_path / "a", tmp_path / "b"])
+    intake = find_runs([tmp_path / "a", tmp_path / "b"])
     assert [run.path for run in intake.runs] == [tmp_path / "a" / "run=one"]
     assert f"is in {tmp_path / 'a'} too, with {what}" in intake.quarantine[0].reason
 
@@ -177,29 +177,29 @@ def test_of_a_run_that_is_there_twice_the_first_is_used(
 def test_who_is_strict_gets_an_error(place: Path) -> None:
     os.truncate(place / "run=bad" / "hops.parquet", 0)
     with pytest.raises(UsageError, match=r"run=bad: .*damaged"):
-        take_in([place], is_strict=True)
+        find_runs([place], is_strict=True)
 
 
 def test_without_a_good_run_there_is_an_error_that_says_why(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--keep"):
-        take_in([tmp_path])
+        find_runs([tmp_path])
     (record(tmp_path, "bad") / "runs.parquet").unlink()
     with pytest.raises(UsageError, match=r"no runs\.parquet"):
-        take_in([tmp_path])
+        find_runs([tmp_path])
     with pytest.raises(UsageError, match="no directory"):
-        take_in([tmp_path / "gone"])
+        find_runs([tmp_path / "gone"])
 
 
 def test_the_quarantine_is_json(place: Path) -> None:
     os.truncate(place / "run=bad" / "hops.parquet", 0)
-    listed = json.loads(take_in([place]).quarantine_json())["quarantine"]
+    listed = json.loads(find_runs([place]).quarantine_json())["quarantine"]
     assert [Path(entry["path"]).name for entry in listed] == ["run=bad"]
 
 
 def test_what_is_not_known_is_noted(place: Path) -> None:
     path = place / "run=bad" / "expected.parquet"
     rewrite(path, lambda table: table.append_column("colour", pa.array(["red"] * len(table))))
-    intake = take_in([place])
+    intake = find_runs([place])
     assert len(intake.runs) == 2
     assert intake.notes == (f"{path} (schema {SCHEMA_VERSION}): ignored column colour",)
 
@@ -208,7 +208,7 @@ def test_what_is_not_known_is_noted(place: Path) -> None:
 def test_a_table_of_several_runs_is_read_with_its_run(spark: SparkSession, tmp_path: Path) -> None:
     record(tmp_path / "a" / "loss=0.1 [x]", "one")
     record(tmp_path / "b", "two", [Expected("q", 1, 7, "t", 9)])
-    rows = read_table(spark, take_in([tmp_path]).runs, "expected")
+    rows = read_table(spark, find_runs([tmp_path]).runs, "expected")
     wanted = [("one", "p", 0, n, "s", 100 + n) for n in range(3)] + [("two", "q", 1, 7, "t", 9)]
     assertDataFrameEqual(rows, spark.createDataFrame(wanted, SCHEMAS["expected"]))
     assert [(f.name, f.dataType) for f in rows.schema] == [
@@ -219,7 +219,7 @@ def test_a_table_of_several_runs_is_read_with_its_run(spark: SparkSession, tmp_p
 @pytest.mark.xdist_group("spark")
 def test_a_table_that_no_run_recorded_has_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     record(tmp_path, "one")
-    rows = read_table(spark, take_in([tmp_path]).runs, "losses")
+    rows = read_table(spark, find_runs([tmp_path]).runs, "losses")
     assert rows.schema == SCHEMAS["losses"]
     assert rows.count() == 0
 
@@ -232,14 +232,14 @@ def test_columns_that_an_older_file_lacks_take_their_defaults(
     record(tmp_path, "new", [hop])
     old = record(tmp_path, "old", [hop]) / "hops.parquet"
     rewrite(old, lambda table: table.drop_columns(["packet_counter", "reason"]))
-    rows = read_table(spark, take_in([tmp_path]).runs, "hops")
+    rows = read_table(spark, find_runs([tmp_path]).runs, "hops")
     assert {row.run: row.packet_counter for row in rows.collect()} == {"new": 77, "old": None}
 
 
 @pytest.mark.xdist_group("spark")
 def test_the_quarantine_is_a_table(spark: SparkSession, place: Path) -> None:
     os.truncate(place / "run=bad" / "hops.parquet", 0)
-    (row,) = take_in([place]).quarantine_table(spark).collect()
+    (row,) = find_runs([place]).quarantine_table(spark).collect()
     assert row.path == str(place / "run=bad")
     assert "damaged" in row.reason
 

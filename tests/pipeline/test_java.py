@@ -46,7 +46,7 @@ def put(monkeypatch: pytest.MonkeyPatch, *, home: Path | None, path: Path | None
     [("17.0.15", 17), ("21", 21), ("25-ea", 25), ("25.0.2", 25), ("1.8.0_392", 8)],
 )
 def test_versions_are_read(tmp_path: Path, version: str, major: int) -> None:
-    found = java._ask(make_java(tmp_path / "a", version) / "bin" / "java")
+    found = java._query_version(make_java(tmp_path / "a", version) / "bin" / "java")
     assert found is not None
     assert found.major == major
 

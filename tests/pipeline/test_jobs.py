@@ -12,9 +12,14 @@ from pyspark.sql import SparkSession
 from penstock.kernel.errors import UsageError
 from penstock.lab.statistics import estimate
 from penstock.pipeline.gold import GOLD
-from penstock.pipeline.gold_files import SCHEMAS, check_place, read_gold, unfinished
-from penstock.pipeline.ingest import take_in
-from penstock.pipeline.jobs import Job, perform
+from penstock.pipeline.gold_files import (
+    SCHEMAS,
+    check_output_directory,
+    read_gold,
+    unfinished_directory,
+)
+from penstock.pipeline.ingest import find_runs
+from penstock.pipeline.jobs import PipelineJob, run_pipeline
 from penstock.pipeline.summary import half_width_factor
 from penstock.pipeline.wide_table import WIDE
 from penstock.trace.fates import ReceiverFate
@@ -40,11 +45,11 @@ def test_gold_tables_hold_figures_of_runs_and_their_means_over_seeds(
     out = tmp_path / "gold"
     # What was there before is replaced.
     (out / "figures").mkdir(parents=True)
-    job = Job(runs=take_in([tmp_path]).runs, out=out, metrics=METRICS)
-    done = perform(spark, job)
+    job = PipelineJob(runs=find_runs([tmp_path]).runs, out=out, metrics=METRICS)
+    done = run_pipeline(spark, job)
     gold = read_gold(out)
     assert {name: table.num_rows for name, table in gold.items()} == done.rows
-    assert not unfinished(out).exists()
+    assert not unfinished_directory(out).exists()
     figures = gold["figures"].to_pylist()
     late = {row["run"]: row["value"] for row in figures if row["metric"] == "violations"}
     assert late == {"jobs.0": 0, "jobs.1": 1, "jobs.2": 2}
@@ -63,7 +68,7 @@ def test_a_run_that_cannot_be_measured_is_named_and_nothing_is_written(
     delivered(1, 1 << 33).write(tmp_path, "jobs.bad")
     out = tmp_path / "gold"
     with pytest.raises(UsageError, match=r"run jobs\.bad: deliveries has a seq"):
-        perform(spark, Job(runs=take_in([tmp_path]).runs, out=out, metrics=METRICS))
+        run_pipeline(spark, PipelineJob(runs=find_runs([tmp_path]).runs, out=out, metrics=METRICS))
     assert not out.exists()
 
 
@@ -96,10 +101,10 @@ def test_reading_gold_and_measuring_need_no_spark() -> None:
 @pytest.mark.parametrize("name", ["run=x", "thesis.txt"])
 def test_only_gold_tables_are_replaced(tmp_path: Path, name: str) -> None:
     (tmp_path / "figures").mkdir()
-    assert check_place(tmp_path) == tmp_path
+    assert check_output_directory(tmp_path) == tmp_path
     (tmp_path / name).touch()
     with pytest.raises(UsageError, match=f"holds {name}, which is no gold table"):
-        check_place(tmp_path)
+        check_output_directory(tmp_path)
     with pytest.raises(UsageError, match="is a file"):
-        check_place(tmp_path / name)
-    assert check_place(tmp_path / "new") == tmp_path / "new"
+        check_output_directory(tmp_path / name)
+    assert check_output_directory(tmp_path / "new") == tmp_path / "new"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.pipeline.java import Java, find_java
-from penstock.pipeline.jvm_class_archive import Archive, archive_of
+from penstock.pipeline.jvm_class_archive import ClassArchive, class_archive_of
 
 WHOLE = b"\xa8\xab\x0b\xf0 and the rest"
 
@@ -18,14 +18,14 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def archive(tmp_path: Path, said: str = "21", spark: str = "4.3.0") -> Archive | None:
+def archive(tmp_path: Path, said: str = "21", spark: str = "4.3.0") -> ClassArchive | None:
     """Of a Java that came with an archive of its own classes."""
     (tmp_path / "spark" / "jars").mkdir(parents=True, exist_ok=True)
     own = tmp_path / "java" / "lib" / "server" / "classes.jsa"
     own.parent.mkdir(parents=True, exist_ok=True)
     own.touch()
     command = tmp_path / "java" / "bin" / "java"
-    return archive_of(Java(command, 21, said), tmp_path / "spark", spark)
+    return class_archive_of(Java(command, 21, said), tmp_path / "spark", spark)
 
 
 def made(tmp_path: Path, said: str = "21") -> Path:
@@ -34,9 +34,9 @@ def made(tmp_path: Path, said: str = "21") -> Path:
     assert new is not None
     assert new.options == [f"-XX:ArchiveClassesAtExit={new.draft}"]
     new.draft.write_bytes(WHOLE)
-    new.keep()
-    assert new.found is not None
-    return new.found
+    new.install()
+    assert new.path is not None
+    return new.path
 
 
 def test_an_archive_is_made_first_and_used_then(tmp_path: Path) -> None:
@@ -50,8 +50,8 @@ def test_one_that_java_did_not_finish_is_not_kept(tmp_path: Path) -> None:
     new = archive(tmp_path)
     assert new is not None
     new.draft.write_bytes(bytes(100))
-    new.keep()
-    assert new.found is None
+    new.install()
+    assert new.path is None
     assert os.listdir(new.stem.parent) == []
 
 
@@ -94,7 +94,7 @@ def test_where_the_cache_cannot_be_written_to_there_is_none(tmp_path: Path) -> N
 
 
 def test_a_spark_without_jars_has_none(tmp_path: Path) -> None:
-    assert archive_of(Java(Path("java"), 21, ""), tmp_path / "none", "4.3.0") is None
+    assert class_archive_of(Java(Path("java"), 21, ""), tmp_path / "none", "4.3.0") is None
 
 
 def test_a_java_that_came_without_an_archive_of_its_own_classes_gets_one(
@@ -103,9 +103,9 @@ def test_a_java_that_came_without_an_archive_of_its_own_classes_gets_one(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
     (tmp_path / "spark" / "jars").mkdir(parents=True)
-    found = archive_of(find_java(), tmp_path / "spark", "4.3.0")
+    found = class_archive_of(find_java(), tmp_path / "spark", "4.3.0")
     assert found is not None
     assert found.base is not None
     assert found.base.stat().st_size > 1_000_000
     assert found.options[0] == f"-XX:SharedArchiveFile={found.base}"
-    assert archive_of(find_java(), tmp_path / "spark", "4.3.0") == found
+    assert class_archive_of(find_java(), tmp_path / "spark", "4.3.0") == found

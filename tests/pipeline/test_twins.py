@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.pipeline.ingest import take_in
-from penstock.pipeline.jobs import Form, Job, findings
+from penstock.pipeline.ingest import find_runs
+from penstock.pipeline.jobs import Form, PipelineJob, findings
 from penstock.pipeline.kernels import METRICS
 from penstock.pipeline.twins import TWINS
 from tests.pipeline.kernels.brute import Key, brute_force, keyed
@@ -72,7 +72,7 @@ def by_run(found: DataFrame) -> dict[str, dict[Key, float]]:
 
 
 def check(spark: SparkSession, directory: Path, traces: dict[str, Trace], form: Form) -> None:
-    job = Job(runs=take_in([directory]).runs, out=directory / "gold", form=form)
+    job = PipelineJob(runs=find_runs([directory]).runs, out=directory / "gold", form=form)
     found = by_run(findings(spark, job))
     for name, trace in traces.items():
         assert found.get(name, {}) == pytest.approx(brute_force(trace)), name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.lab.expectations import judge
-from penstock.lab.experiment_files import Source, find
+from penstock.lab.expectations import judge_expectation
+from penstock.lab.experiment_files import ExperimentFile, find_experiment
 from penstock.lab.findings import Findings
 from penstock.lab.metrics.sketches import Bins, Points, Sketch
 from penstock.lab.result import Result, estimates, means
@@ -130,7 +130,7 @@ LATCHES = ("pair_held", "pair_latch_mean_ms", "pair_latch_max_ms")
 
 def made_up(id_: str, *, seeds: Sequence[int] = (1, 2), sets: Sequence[str] = ()) -> Result:
     """A quick result of an experiment of the catalogue that nobody ran."""
-    source = find(id_)
+    source = find_experiment(id_)
     by_name = findings_of(id_, seeds)
     experiments = {
         variant: source.resolve("quick", variant, sets)[0] for variant in source.experiment.variants
@@ -142,7 +142,7 @@ def made_up(id_: str, *, seeds: Sequence[int] = (1, 2), sets: Sequence[str] = ()
         trace_hash="ab" * 32,
         variants={name: estimates(own) for name, own in by_name.items()},
         expect=[
-            judge(expectation, by_name)
+            judge_expectation(expectation, by_name)
             for expectation in source.experiment.expect
             if "quick" in expectation.profiles
         ],
@@ -156,7 +156,7 @@ def made_up(id_: str, *, seeds: Sequence[int] = (1, 2), sets: Sequence[str] = ()
 
 def findings_of(id_: str, seeds: Sequence[int]) -> dict[str, list[Findings]]:
     """What the runs of such a result found, by name, one for each seed."""
-    source = find(id_)
+    source = find_experiment(id_)
     names = result_names(source.experiment)
     return {name: [_findings(source, name, seed) for seed in seeds] for name in names}
 
@@ -179,7 +179,7 @@ def plain(names: Sequence[str], **extra: Any) -> Result:
     return Result(**(given | extra))
 
 
-def _findings(source: Source, name: str, seed: int) -> Findings:
+def _findings(source: ExperimentFile, name: str, seed: int) -> Findings:
     experiment = source.experiment
     is_network = name in experiment.variants
     ordering = next((o for o in experiment.orderings if name in (o, f"{_head(name, o)}.{o}")), None)

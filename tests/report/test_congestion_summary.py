@@ -11,13 +11,13 @@ from matplotlib.text import Text
 
 from penstock.lab.result import Result
 from penstock.lab.statistics import Estimate
-from penstock.report.figure import drawn
+from penstock.report.figure import rendered
 from penstock.report.figure_selection import figures_of
 from penstock.report.figures.controlled import bottlenecks, compared
 from penstock.report.figures.shares import ahead, distance, fair_shares, max_min
 from penstock.report.page import report_of
-from penstock.report.report_data import Facts
-from penstock.report.summary_table import glance
+from penstock.report.report_data import ReportData
+from penstock.report.summary_table import summary_section
 from tests.report.made_up import made_up
 from tests.report.test_recovery import curves, figure
 
@@ -26,7 +26,7 @@ PAIRS = {("narrow", "p1"): 20.0, ("wide", "p2"): 60.0}
 LINK = [80.0] * 3 + [40.0] * 3
 
 
-def with_traces(result: Result) -> Facts:
+def with_traces(result: Result) -> ReportData:
     """As if traces had been read: a message has a kilobit; the link is halved after 3 s."""
     more = {
         "offered": [100.0] * 6,
@@ -56,24 +56,26 @@ def with_traces(result: Result) -> Facts:
         name: {"received_mps": PAIRS, "effairness": dict.fromkeys(PAIRS, 0.875)}
         for name in result.variants
     }
-    return Facts(msgspec.structs.replace(result, series=series, variants=variants), pairs=pairs)
+    return ReportData(
+        msgspec.structs.replace(result, series=series, variants=variants), pairs=pairs
+    )
 
 
 def test_a_result_has_rates_and_traces_the_rest() -> None:
     result = made_up("M-5.11", seeds=[1])
-    assert [f.name for f in figures_of(Facts(result))] == ["bottleneck", "receivers"]
+    assert [f.name for f in figures_of(ReportData(result))] == ["bottleneck", "receivers"]
     names = [f.name for f in figures_of(with_traces(result))]
     assert names == ["bottleneck", "receivers", "feedback"]
     assert "Redraws figure 5.11 of" in figure(with_traces(result), "receivers").caption
-    assert "Redraws figure 5.9 of" in figure(Facts(made_up("M-5.9")), "bottleneck").caption
-    assert "Traces would also tell" in figure(Facts(result), "bottleneck").caption
+    assert "Redraws figure 5.9 of" in figure(ReportData(made_up("M-5.9")), "bottleneck").caption
+    assert "Traces would also tell" in figure(ReportData(result), "bottleneck").caption
 
 
 def test_where_nothing_is_controlled_there_is_none_of_it() -> None:
     facts = with_traces(made_up("M-3.1", seeds=[1]))
     assert compared(facts) == []
     assert not {"bottleneck", "receivers", "feedback"} & {f.name for f in figures_of(facts)}
-    assert "dropped at source" not in str(glance(facts))
+    assert "dropped at source" not in str(summary_section(facts))
 
 
 def test_the_link_is_above_and_what_becomes_of_messages_below() -> None:
@@ -113,7 +115,7 @@ def test_who_shares_a_publisher_has_no_dotted_line() -> None:
     result = made_up("M-5.11", seeds=[1])
     shared = {("narrow", "p1"): 20.0, ("wide", "p1"): 60.0}
     pairs = {name: {"received_mps": shared} for name in result.variants}
-    facts = Facts(with_traces(result).result, pairs=pairs)
+    facts = ReportData(with_traces(result).result, pairs=pairs)
     assert fair_shares(facts, "default", ["narrow", "wide"]) == {}
     assert "Dotted" not in figure(facts, "receivers").caption
 
@@ -153,7 +155,7 @@ def test_feedback_is_that_of_a_publisher_on_average() -> None:
 def test_titles_of_variants_do_not_run_into_each_other() -> None:
     facts = with_traces(made_up("M-5.11", seeds=[1]))
     for found in figures_of(facts):
-        with drawn(found) as canvas:
+        with rendered(found) as canvas:
             texts = canvas.findobj(Text)
             titles = [t for t in texts if isinstance(t, Text) and t.get_text() in facts.networks]
             # Those in the legend are no titles.
@@ -167,7 +169,7 @@ def test_the_glance_tells_losses_and_drops_apart() -> None:
     facts = with_traces(made_up("M-5.11", seeds=[1]))
     facts.result.variants["off"]["false_negatives"] = Estimate(800.0, None, "deliveries")
     facts.result.variants["default"]["false_negatives"] = Estimate(8.0, None, "deliveries")
-    said = str(glance(facts))
+    said = str(summary_section(facts))
     assert "Without control 800 messages are lost in the network." in said
     assert "by default: 8 (99.0 % fewer), 0 % more delivered, 50.5 dropped at source" in said
     for heading in ("lost in the network", "dropped at source", "use of the bottleneck"):
@@ -180,8 +182,8 @@ def test_the_glance_tells_losses_and_drops_apart() -> None:
 
 
 def test_each_variant_is_compared_with_its_like() -> None:
-    facts = Facts(made_up("C-1", seeds=[1]))
-    assert {name: facts.uncontrolled(name) for name in facts.controlled} == {
+    facts = ReportData(made_up("C-1", seeds=[1]))
+    assert {name: facts.baseline_of(name) for name in facts.controlled} == {
         "apart": "off-apart",
         "half": "off-half",
         "same": "off-same",
@@ -190,7 +192,7 @@ def test_each_variant_is_compared_with_its_like() -> None:
     }
     for name, lost in (("off-half", 300.0), ("half", 30.0), ("off-apart", 200.0), ("apart", 2.0)):
         facts.result.variants[name]["false_negatives"] = Estimate(lost, None, "deliveries")
-    said = str(glance(facts))
+    said = str(summary_section(facts))
     assert "Without control (off-half) 300 messages are lost in the network. By half: 30" in said
     assert "Without control (off-apart) 200 messages are lost in the network. By apart: 2" in said
 
@@ -199,7 +201,7 @@ def test_of_many_receivers_the_glance_tells_the_spread() -> None:
     result = made_up("M-5.11", seeds=[1])
     many = {(f"s{n}", "p"): n / 20 for n in range(21)}
     pairs = {name: {"effairness": many} for name in result.variants}
-    said = str(glance(Facts(result, pairs=pairs)))
+    said = str(summary_section(ReportData(result, pairs=pairs)))
     assert "median of 21 receivers" in said
     assert ">0.500<" in said
     assert "s3 from p" not in said
@@ -207,11 +209,11 @@ def test_of_many_receivers_the_glance_tells_the_spread() -> None:
 
 def test_a_result_takes_what_it_lacks_of_control_from_traces() -> None:
     result = made_up("M-5.11", seeds=[1])
-    both = Facts(result).with_more(with_traces(result))
+    both = ReportData(result).merged_with(with_traces(result))
     effairness = both.figure("default", "effairness")
     assert effairness is not None
     assert effairness.mean == 0.875
     assert both.pairs("default", "received_mps") == PAIRS
     plain = made_up("M-3.1", seeds=[1])
-    other = Facts(plain).with_more(with_traces(plain))
+    other = ReportData(plain).merged_with(with_traces(plain))
     assert other.figure("off", "effairness") is None, "there is nothing to be controlled"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from penstock.report.figure import Figure, drawn, svg
+from penstock.report.figure import Figure, rendered, svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -21,7 +21,7 @@ def plot(canvas: Canvas) -> None:
 
 def test_names_with_marks_that_mean_formulas_are_only_names() -> None:
     figure = Figure(name="marks", title="Marks", draw=plot)
-    with drawn(figure) as canvas:
+    with rendered(figure) as canvas:
         page = svg(figure, canvas)
     for name in ("$off_{x}$ and 5 $", "$ a mark of money", "$_a", "b$^", "$\\frac$"):
         assert name in page

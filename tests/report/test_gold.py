@@ -13,11 +13,11 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.lab.result import Result
-from penstock.report.gold import facts_of_gold
+from penstock.report.gold import report_data_of_gold
 from penstock.report.page import report_of
-from penstock.report.report_data import Facts
-from penstock.report.result_directories import Place
-from penstock.report.sources import facts_of
+from penstock.report.report_data import ReportData
+from penstock.report.result_directories import ResultDirectory
+from penstock.report.sources import report_data_of
 from tests.report.made_up import findings_of, made_up
 
 SEEDS = (1, 2)
@@ -75,21 +75,21 @@ def write_gold(gold: Path, result: Result) -> Path:
 
 def test_the_same_runs_have_the_same_page(gold: Path) -> None:
     result = made_up("M-3.15", seeds=SEEDS)
-    (facts,) = facts_of_gold(gold)
+    (facts,) = report_data_of_gold(gold)
     assert facts.result.variants == result.variants
     assert facts.names == list(result.variants), "in the order of the file"
     assert facts.result.expect == result.expect
     assert facts.result.series == result.series
     pairs = "extra_delay_pairs_ms"
     assert facts.distribution("literal", pairs) == pytest.approx(
-        Facts(result).distribution("literal", pairs)
+        ReportData(result).distribution("literal", pairs)
     )
-    assert (facts.title, facts.kind("literal")) == (Facts(result).title, "literal")
+    assert (facts.title, facts.kind("literal")) == (ReportData(result).title, "literal")
     assert "follows the rate" in report_of(facts, with_files=False).page
 
 
 def test_bins_of_all_seeds_add_up(gold: Path) -> None:
-    (facts,) = facts_of_gold(gold)
+    (facts,) = report_data_of_gold(gold)
     histogram = facts.histogram("literal", "delay")
     assert histogram is not None
     assert sum(histogram.counts) == 14, "none of a delay below 0"
@@ -100,8 +100,8 @@ def test_a_result_takes_from_traces_what_it_lacks(gold: Path, tmp_path: Path) ->
     import msgspec
 
     (tmp_path / "result.json").write_bytes(msgspec.json.encode(made_up("M-3.15")))
-    (alone,) = facts_of(Place(tmp_path, result=tmp_path / "result.json"))
-    (both,) = facts_of(Place(tmp_path, result=tmp_path / "result.json", gold=gold))
+    (alone,) = report_data_of(ResultDirectory(tmp_path, result=tmp_path / "result.json"))
+    (both,) = report_data_of(ResultDirectory(tmp_path, result=tmp_path / "result.json", gold=gold))
     assert alone.histogram("off", "delay") is None
     assert both.histogram("off", "delay") is not None
     assert both.result.trace_hash == alone.result.trace_hash
@@ -127,7 +127,7 @@ def test_settings_of_a_sweep_are_told_apart(tmp_path: Path) -> None:
                     code_version="0.1.0",
                 )
             )
-    points = facts_of_gold(gold, tmp_path)
+    points = report_data_of_gold(gold, tmp_path)
     assert [point.result.seeds for point in points] == [[1], [2]]
     assert [point.parameter("off", "network.link.loss") for point in points] == [0.0, 0.1]
     assert all(len(point.result.trace_hash) == 64 for point in points)
@@ -163,7 +163,7 @@ def test_what_a_lone_ordering_recovers_is_told_of_its_network(tmp_path: Path) ->
     for name, its in rows.items():
         (tmp_path / name).mkdir()
         pq.write_table(pa.Table.from_pylist(its), tmp_path / name / "part-0.parquet")
-    (facts,) = facts_of_gold(tmp_path)
+    (facts,) = report_data_of_gold(tmp_path)
     for name in facts.names:
         told = {m: e.mean for m, e in facts.result.variants[name].items()}
         assert told["delivery_delay_mean"] == 99.0
@@ -183,7 +183,7 @@ def test_what_a_lone_ordering_recovers_is_told_of_its_network(tmp_path: Path) ->
 def test_what_is_broken_is_named(gold: Path, tmp_path: Path) -> None:
     (gold / "pairs" / "part-0.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(UsageError, match=r"pairs cannot be read"):
-        facts_of_gold(gold)
+        report_data_of_gold(gold)
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="has no table figures"):
-        facts_of_gold(tmp_path / "empty")
+        report_data_of_gold(tmp_path / "empty")

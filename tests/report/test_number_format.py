@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.lab.expectations import Verdict
-from penstock.report.number_format import goal_text, interval, number, percent
+from penstock.lab.expectations import ExpectationResult
+from penstock.report.number_format import (
+    format_goal,
+    format_interval,
+    format_number,
+    format_percent,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +30,7 @@ from penstock.report.number_format import goal_text, interval, number, percent
     ],
 )
 def test_no_more_digits_than_one_reads(value: float, said: str) -> None:
-    assert number(value) == said
+    assert format_number(value) == said
 
 
 @pytest.mark.parametrize(
@@ -41,7 +46,7 @@ def test_no_more_digits_than_one_reads(value: float, said: str) -> None:
 def test_a_mean_has_the_decimals_of_its_interval(
     mean: float, ci95: tuple[float, float] | None, said: str
 ) -> None:
-    assert interval(mean, ci95) == said
+    assert format_interval(mean, ci95) == said
 
 
 @pytest.mark.parametrize(
@@ -56,12 +61,12 @@ def test_a_mean_has_the_decimals_of_its_interval(
     ],
 )
 def test_nearly_all_is_not_all(share: float, said: str) -> None:
-    assert percent(share) == said
+    assert format_percent(share) == said
 
 
 def test_a_goal_is_said_as_it_was_written() -> None:
-    verdict = Verdict("m", "v", "<=", 0.5, None, None, None, False, ratio_to="off")
-    assert goal_text(verdict) == "≤ 0.5 × off"
-    assert goal_text(Verdict("m", "v", "between", [20_000, 27_000], None, None, None, False)) == (
-        "20,000 to 27,000"
-    )
+    verdict = ExpectationResult("m", "v", "<=", 0.5, None, None, None, False, ratio_to="off")
+    assert format_goal(verdict) == "≤ 0.5 × off"
+    assert format_goal(
+        ExpectationResult("m", "v", "between", [20_000, 27_000], None, None, None, False)
+    ) == ("20,000 to 27,000")

@@ -14,29 +14,29 @@ from matplotlib.patches import StepPatch
 from penstock.lab.metrics.sketches import Bins, Sketch
 from penstock.lab.result import Result
 from penstock.lab.statistics import Estimate
-from penstock.report.figure import drawn
+from penstock.report.figure import rendered
 from penstock.report.figure_selection import figures_of
 from penstock.report.page import report_of
-from penstock.report.report_data import Facts
-from penstock.report.sources import facts_of_result
+from penstock.report.report_data import ReportData
+from penstock.report.sources import report_data_of_result
 from tests.report.made_up import SKETCHES, made_up
 
 OF_ONE_PAIR = {"pair-delays", "consecutive-delays", "differences-by-delay"}
 
 
-def names(facts: Facts) -> list[str]:
+def names(facts: ReportData) -> list[str]:
     return [figure.name for figure in figures_of(facts)]
 
 
 def axes_of(result: Result, name: str) -> list[Axes]:
     """What a figure has drawn, to be looked into."""
-    (figure,) = [figure for figure in figures_of(Facts(result)) if figure.name == name]
-    with drawn(figure) as canvas:
+    (figure,) = [figure for figure in figures_of(ReportData(result)) if figure.name == name]
+    with rendered(figure) as canvas:
         return list(canvas.axes)
 
 
 def caption(result: Result, name: str) -> str:
-    (found,) = [figure.caption for figure in figures_of(Facts(result)) if figure.name == name]
+    (found,) = [figure.caption for figure in figures_of(ReportData(result)) if figure.name == name]
     return " ".join(found.split())
 
 
@@ -61,9 +61,9 @@ def with_sketches(result: Result, sketches: dict[str, dict[str, Sketch]]) -> Res
 
 
 def test_figures_of_one_pair_stand_where_they_were_measured() -> None:
-    assert names(Facts(made_up("M-3.4")))[:3] == ["pair-delays", "delay-differences", "fits"]
-    assert OF_ONE_PAIR & {*names(Facts(made_up("M-3.1")))} == OF_ONE_PAIR - {"pair-delays"}
-    assert not OF_ONE_PAIR & {*names(Facts(made_up("M-3.11")))}
+    assert names(ReportData(made_up("M-3.4")))[:3] == ["pair-delays", "delay-differences", "fits"]
+    assert OF_ONE_PAIR & {*names(ReportData(made_up("M-3.1")))} == OF_ONE_PAIR - {"pair-delays"}
+    assert not OF_ONE_PAIR & {*names(ReportData(made_up("M-3.11")))}
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_a_result_of_before_has_a_page_without_them(id_: str, tmp_path: Path) ->
     tree = msgspec.to_builtins(made_up(id_))
     del tree["sketches"]
     (tmp_path / "result.json").write_bytes(msgspec.json.encode(tree))
-    facts = facts_of_result(tmp_path)
-    new = Facts(made_up(id_))
+    facts = report_data_of_result(tmp_path)
+    new = ReportData(made_up(id_))
     assert names(facts) == [name for name in names(new) if name not in OF_ONE_PAIR]
     assert report_of(facts, with_files=False).page.startswith("<!DOCTYPE html>")
 
@@ -138,7 +138,7 @@ def test_points_are_those_that_were_kept_and_low_is_parted_from_high() -> None:
 def test_delays_go_together_only_where_they_do(correlation: float, is_said: bool) -> None:
     result = made_up("M-3.1")
     result.variants["off"]["pair_correlation"] = Estimate(correlation, None)
-    titles = {figure.name: figure.title for figure in figures_of(Facts(result))}
+    titles = {figure.name: figure.title for figure in figures_of(ReportData(result))}
     assert ("go together" in titles["consecutive-delays"]) == is_said
 
 

@@ -13,7 +13,7 @@ from penstock.lab.experiment_files import catalogue
 from penstock.lab.result import Result
 from penstock.report.figure_selection import figures_of
 from penstock.report.page import report_of
-from penstock.report.report_data import Facts
+from penstock.report.report_data import ReportData
 from penstock.report.sweep import Sweep
 from tests.report.made_up import made_up, plain
 
@@ -21,7 +21,7 @@ HOSTILE = "<img src=x onerror=alert(1)>&\"'"
 
 
 def page_of(result: Result) -> str:
-    return report_of(Facts(result), with_files=False).page
+    return report_of(ReportData(result), with_files=False).page
 
 
 @cache
@@ -45,7 +45,7 @@ def test_every_experiment_has_a_page_with_figures(id_: str) -> None:
     result = made_up(id_)
     page = page_made_up(id_)
     root = root_of(page)
-    figures = figures_of(Facts(result))
+    figures = figures_of(ReportData(result))
     assert len(texts(root, "figure")) == len(figures) >= 1
     assert not figures[0].name.startswith("figure-"), "drawn as if nobody knew it"
     for name in result.variants:
@@ -72,14 +72,14 @@ def test_a_page_needs_nothing_but_itself() -> None:
 
 
 def test_the_files_that_a_page_links_to_are_beside_it(tmp_path: Path) -> None:
-    report = report_of(Facts(plain(["a"])))
+    report = report_of(ReportData(plain(["a"])))
     where = report.write(tmp_path / "new")
     links = re.findall(r'href="(figures/[^"]+)"', where.read_text(encoding="utf-8"))
     assert len(links) == 4
     starts = {Path(link).suffix: (where.parent / link).read_bytes()[:4] for link in links}
     assert starts == {".png": b"\x89PNG", ".pdf": b"%PDF"}
     # Nothing of the directory, the day or the versions that drew it.
-    assert report_of(Facts(plain(["a"]))) == report
+    assert report_of(ReportData(plain(["a"]))) == report
 
 
 def test_names_are_text_and_never_markup() -> None:
@@ -150,7 +150,7 @@ def test_published_values_are_marked() -> None:
 
 def test_a_sweep_is_one_page() -> None:
     points = [
-        Facts(made_up("M-3.15", sets=[f"network.link.loss={loss}"]))
+        ReportData(made_up("M-3.15", sets=[f"network.link.loss={loss}"]))
         for loss in ("0.05", "0.001", "0.01")
     ]
     sweep = Sweep(points)

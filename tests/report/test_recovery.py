@@ -11,12 +11,12 @@ import pytest
 
 from penstock.lab.result import Result
 from penstock.lab.statistics import Estimate
-from penstock.report.figure import Figure, drawn
+from penstock.report.figure import Figure, rendered
 from penstock.report.figure_selection import figures_of
 from penstock.report.figures.plot_helpers import _columns
 from penstock.report.figures.recovered import recovering, smooth, without
-from penstock.report.report_data import Facts, Histogram
-from penstock.report.summary_table import glance
+from penstock.report.report_data import Histogram, ReportData
+from penstock.report.summary_table import summary_section
 from tests.report.made_up import made_up
 
 OF_RESULTS = [
@@ -26,7 +26,7 @@ OF_RESULTS = [
 OF_TRACES = ["hit-ratio", "cache-limits"]
 
 
-def with_traces(result: Result) -> Facts:
+def with_traces(result: Result) -> ReportData:
     """As if its traces had been read, one of them with seconds in which no cache was sampled."""
     series = {
         name: own
@@ -43,17 +43,17 @@ def with_traces(result: Result) -> Facts:
     bins = Histogram(counts=(0, 5, 3, 0, 2), width=100.0)
     names = ("delivery_delay", "repaired_delay", "request_to_repair")
     histograms = {name: dict.fromkeys(names, bins) for name in result.variants}
-    return Facts(msgspec.structs.replace(result, series=series), histograms=histograms)
+    return ReportData(msgspec.structs.replace(result, series=series), histograms=histograms)
 
 
-def figure(facts: Facts, name: str) -> Figure:
+def figure(facts: ReportData, name: str) -> Figure:
     [found] = [figure for figure in figures_of(facts) if figure.name == name]
     return found
 
 
 def curves(drawing: Figure) -> list[dict[str, tuple[list[float], list[float]]]]:
     """Of each of its axes, what is drawn by the label it has."""
-    with drawn(drawing) as canvas:
+    with rendered(drawing) as canvas:
         return [
             {
                 str(line.get_label()): (_values(line.get_xdata()), _values(line.get_ydata()))
@@ -69,7 +69,7 @@ def _values(data: Any) -> list[float]:
 
 def test_a_result_has_what_it_knows_and_traces_the_rest() -> None:
     result = made_up("M-4.5")
-    assert [f.name for f in figures_of(Facts(result))][: len(OF_RESULTS)] == OF_RESULTS
+    assert [f.name for f in figures_of(ReportData(result))][: len(OF_RESULTS)] == OF_RESULTS
     names = [f.name for f in figures_of(with_traces(result))]
     assert names[: len(OF_RESULTS + OF_TRACES)] == OF_RESULTS + OF_TRACES
     for number in range(5, 12):
@@ -77,7 +77,7 @@ def test_a_result_has_what_it_knows_and_traces_the_rest() -> None:
 
 
 def test_every_way_of_recovery_is_compared_with_none() -> None:
-    facts = Facts(made_up("M-4.5"))
+    facts = ReportData(made_up("M-4.5"))
     assert without(facts) == "off"
     assert recovering(facts) == [name for name in facts.networks if name != "off"]
     assert {"literal", "default", "digest", "tracked"} <= {*recovering(facts)}
@@ -89,7 +89,7 @@ def test_distributions_are_whole_with_traces_and_points_without() -> None:
     first, *_ = curves(figure(with_traces(result), "recovery-delays"))
     assert first[label][0] == [200.0, 300.0, 500.0]
     assert first[label][1] == pytest.approx([0.5, 0.8, 1.0])
-    alone = figure(Facts(result), "recovery-delays")
+    alone = figure(ReportData(result), "recovery-delays")
     assert "Points are measured" in alone.caption
     first, *_ = curves(alone)
     assert first[label][1] == [0.5, 0.8, 0.99]
@@ -99,7 +99,7 @@ def test_what_recovers_without_requests_is_there_and_has_no_star() -> None:
     result = made_up("M-4.5", seeds=[1])
     for metric in [m for m in result.variants["digest"] if m.startswith("request")]:
         del result.variants["digest"][metric]
-    facts = Facts(result)
+    facts = ReportData(result)
     every = curves(figure(facts, "recovery-delays"))
     quiet = every[recovering(facts).index("digest")]
     assert [*quiet] == ["originals, end to end", "repairs, end to end"]
@@ -108,7 +108,7 @@ def test_what_recovers_without_requests_is_there_and_has_no_star() -> None:
 
 def test_what_the_paper_states_depends_on_the_size_of_the_network() -> None:
     small, large = (
-        Facts(made_up("M-4.5", seeds=[1], sets=[f"network.topology.size={size}"]))
+        ReportData(made_up("M-4.5", seeds=[1], sets=[f"network.topology.size={size}"]))
         for size in (12, 46)
     )
     for facts, divisor, reach_ms, shares in (
@@ -152,7 +152,7 @@ def test_who_sends_no_requests_has_no_hit_ratio_and_the_caption_says_so() -> Non
 
 
 def test_names_below_bars_do_not_run_into_each_other() -> None:
-    with drawn(figure(with_traces(made_up("M-4.5")), "false-negatives")) as canvas:
+    with rendered(figure(with_traces(made_up("M-4.5")), "false-negatives")) as canvas:
         boxes = [label.get_window_extent() for label in canvas.axes[0].get_xticklabels()]
     assert len(boxes) > 3
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
@@ -163,7 +163,7 @@ def test_repairs_that_come_late_are_more_violations_and_the_caption_says_why() -
     facts.result.variants["digest.ordered"]["violations_removed"] = Estimate(-0.02, None, "")
     facts.result.variants["digest"]["repairs"] = Estimate(70, None, "messages")
     late = figure(facts, "violations")
-    with drawn(late) as canvas:
+    with rendered(late) as canvas:
         said = [text.get_text() for text in canvas.axes[0].texts]
     assert any(text.endswith("\n+2.0 %") for text in said)
     assert not any("-" in text for text in said)
@@ -178,7 +178,7 @@ def test_long_series_are_drawn_as_means_of_stretches() -> None:
 
 
 def test_the_glance_says_what_is_missed_and_for_how_many_bytes() -> None:
-    said = str(glance(Facts(made_up("M-4.5", seeds=[1]))))
+    said = str(summary_section(ReportData(made_up("M-4.5", seeds=[1]))))
     assert "Without recovery 80.8 deliveries are missed. By literal: 80.8 (0 % fewer)" in said
     assert "never delivered" in said
     for name in ("off", "literal", "digest"):

@@ -18,13 +18,13 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver
 from penstock.kernel.seeds import Seeds
-from penstock.sim.channel.match_draws import Coins
+from penstock.sim.channel.match_draws import MatchDraws
 from penstock.sim.channel.network import HUB, ChannelNetwork
-from penstock.sim.channel.path_model import HOPS_MAX, Journeys, Path
+from penstock.sim.channel.path_model import HOPS_MAX, PathModel, PathSampler
 from penstock.sim.clock import Clock
 from penstock.sim.host import Host, Outlets
 from penstock.sim.link_spec import LinkSpec
-from penstock.sim.loss import Listed
+from penstock.sim.loss import ListedLosses
 from penstock.sim.observer import DropReason, Observer
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.data import Data
@@ -33,12 +33,12 @@ HOP = 4 * MILLISECOND
 MANY = 20_000
 
 
-def delays(path: Path, count: int = MANY, seed: int = 1) -> list[tuple[int, ...]]:
-    journeys = Journeys(path, Seeds(seed))
+def delays(path: PathModel, count: int = MANY, seed: int = 1) -> list[tuple[int, ...]]:
+    journeys = PathSampler(path, Seeds(seed))
     return [journeys.draw() for _ in range(count)]
 
 
-def first_ms(path: Path, count: int = MANY) -> Any:
+def first_ms(path: PathModel, count: int = MANY) -> Any:
     return np.array([journey[0] for journey in delays(path, count)]) / MILLISECOND
 
 
@@ -47,12 +47,12 @@ def first_ms(path: Path, count: int = MANY) -> Any:
 
 @pytest.mark.parametrize("hops", [1, 2, 4, HOPS_MAX])
 def test_hops_add_up_to_an_erlang_law_after_the_fixed_part(hops: int) -> None:
-    found = first_ms(Path(hops=hops, hop_ns=HOP, fixed_ns=50 * MILLISECOND)) - 50
+    found = first_ms(PathModel(hops=hops, hop_ns=HOP, fixed_ns=50 * MILLISECOND)) - 50
     assert scipy.stats.kstest(found, scipy.stats.gamma(hops, scale=4).cdf).pvalue > 0.001
 
 
 def test_correlated_delays_have_the_same_law_and_follow_one_another() -> None:
-    path = Path(hops=2, hop_ns=HOP, correlation=0.9)
+    path = PathModel(hops=2, hop_ns=HOP, correlation=0.9)
     found = first_ms(path)
     law = scipy.stats.gamma(2, scale=4)
     # A hundredth of them are as good as independent.
@@ -64,12 +64,12 @@ def test_correlated_delays_have_the_same_law_and_follow_one_another() -> None:
 
 
 def test_uncorrelated_delays_know_nothing_of_one_another() -> None:
-    found = first_ms(Path(hops=2, hop_ns=HOP))
+    found = first_ms(PathModel(hops=2, hop_ns=HOP))
     assert abs(np.corrcoef(found[1:], found[:-1])[0, 1]) < 4 / sqrt(MANY)
 
 
 def test_some_are_lost_some_come_twice_and_some_take_the_detour() -> None:
-    path = Path(fixed_ns=7, loss=0.1, duplicates=0.05, detours=0.2, detour_ns=10)
+    path = PathModel(fixed_ns=7, loss=0.1, duplicates=0.05, detours=0.2, detour_ns=10)
     found = delays(path)
 
     def share(is_such: Callable[[tuple[int, ...]], bool]) -> float:
@@ -83,13 +83,13 @@ def test_some_are_lost_some_come_twice_and_some_take_the_detour() -> None:
 
 
 def test_a_chance_that_is_switched_on_shifts_no_delay() -> None:
-    plain = delays(Path(hop_ns=HOP))
-    chancy = delays(Path(hop_ns=HOP, loss=0.5, duplicates=0.5))
+    plain = delays(PathModel(hop_ns=HOP))
+    chancy = delays(PathModel(hop_ns=HOP, loss=0.5, duplicates=0.5))
     assert all(one[:1] in {other, ()} for one, other in zip(chancy, plain, strict=True))
 
 
 def test_the_same_seed_draws_the_same_journeys() -> None:
-    path = Path(hops=3, hop_ns=HOP, loss=0.1, correlation=0.5)
+    path = PathModel(hops=3, hop_ns=HOP, loss=0.1, correlation=0.5)
     assert delays(path, 500) == delays(path, 500)
     assert delays(path, 500) != delays(path, 500, seed=2)
 
@@ -99,7 +99,7 @@ def test_the_same_seed_draws_the_same_journeys() -> None:
 )
 def test_what_is_no_path_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        Path(**wrong)
+        PathModel(**wrong)
 
 
 # The network ------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def test_what_is_no_path_is_refused(wrong: dict[str, Any]) -> None:
 class Bench(Observer):
     """A network, who got which number when, and what was dropped where."""
 
-    def __init__(self, path: Path, *, codec: bool = False) -> None:
+    def __init__(self, path: PathModel, *, codec: bool = False) -> None:
         self.got: list[tuple[Instant, str, int]] = []
         self.dropped: list[tuple[str, DropReason]] = []
         self.sent = self.arrived = 0
@@ -165,7 +165,7 @@ def data(seq: int, attributes: dict[str, Any]) -> Data:
 
 @pytest.mark.parametrize("codec", [False, True])
 def test_everyone_gets_just_what_its_predicate_matches(codec: bool) -> None:
-    bench = Bench(Path(hops=2, hop_ns=HOP, fixed_ns=HOP), codec=codec)
+    bench = Bench(PathModel(hops=2, hop_ns=HOP, fixed_ns=HOP), codec=codec)
     bench.client("P")
     bench.client("low", "x < 5")
     bench.client("seven", "x = 7")
@@ -180,17 +180,17 @@ def test_everyone_gets_just_what_its_predicate_matches(codec: bool) -> None:
 
 
 def test_a_message_that_several_subscriptions_match_comes_once() -> None:
-    bench = Bench(Path())
+    bench = Bench(PathModel())
     bench.client("P")
     bench.client("twice", "x = 1")
-    bench.network.subscribe("twice", parse("x < 5"), number=2)
+    bench.network.subscribe("twice", parse("x < 5"), subscription_id=2)
     bench.publish("P", {"x": 1}, at=1)
     bench.run()
     assert bench.numbers("twice") == [0]
 
 
 def test_what_was_taken_back_or_changed_counts_no_more() -> None:
-    bench = Bench(Path())
+    bench = Bench(PathModel())
     bench.client("P")
     bench.client("gone", "x = 1")
     bench.client("changed", "x = 1")
@@ -205,7 +205,7 @@ def test_what_was_taken_back_or_changed_counts_no_more() -> None:
 
 
 def test_a_request_goes_to_whoever_subscribes_to_requests() -> None:
-    bench = Bench(Path())
+    bench = Bench(PathModel())
     bench.client("P", "exists x")
     bench.client("answering")
     asked = parse("x = 1")
@@ -221,7 +221,7 @@ def test_a_request_goes_to_whoever_subscribes_to_requests() -> None:
 
 
 def test_messages_overtake_one_another_and_each_receiver_has_its_own_luck() -> None:
-    bench = Bench(Path(hops=2, hop_ns=HOP))
+    bench = Bench(PathModel(hops=2, hop_ns=HOP))
     bench.client("P")
     bench.client("one", "exists x")
     bench.client("other", "exists x")
@@ -235,8 +235,8 @@ def test_messages_overtake_one_another_and_each_receiver_has_its_own_luck() -> N
 
 
 def test_what_the_access_link_loses_all_lose() -> None:
-    bench = Bench(Path())
-    bench.client("P", access=LinkSpec(loss=Listed(frozenset({3}))))
+    bench = Bench(PathModel())
+    bench.client("P", access=LinkSpec(loss=ListedLosses(frozenset({3}))))
     bench.client("one", "exists x")
     bench.client("other", "exists x")
     for x in range(6):
@@ -247,7 +247,7 @@ def test_what_the_access_link_loses_all_lose() -> None:
 
 
 def test_a_path_that_is_cut_drops_what_is_on_its_way() -> None:
-    bench = Bench(Path(fixed_ns=HOP))
+    bench = Bench(PathModel(fixed_ns=HOP))
     bench.client("P")
     bench.client("one", "exists x")
     link = bench.network.world.link(HUB, "one")
@@ -261,10 +261,10 @@ def test_a_path_that_is_cut_drops_what_is_on_its_way() -> None:
 
 
 def test_a_client_has_the_path_and_the_clock_it_was_given() -> None:
-    bench = Bench(Path(fixed_ns=HOP))
+    bench = Bench(PathModel(fixed_ns=HOP))
     bench.client("P")
     clock = Clock(offset_ns=SECOND, drift_ppm=500)
-    bench.client("far", "exists x", path=Path(fixed_ns=9 * HOP, hops=3), clock=clock)
+    bench.client("far", "exists x", path=PathModel(fixed_ns=9 * HOP, hops=3), clock=clock)
     bench.publish("P", {"x": 1}, at=0)
     bench.run()
     assert bench.got == [(9 * HOP, "far", 0)]
@@ -275,20 +275,20 @@ def test_a_client_has_the_path_and_the_clock_it_was_given() -> None:
 # Coins ------------------------------------------------------------------------------------------
 
 
-def falls(coins: Coins, count: int = MANY, **options: Any) -> Any:
-    make = coins.maker(Seeds(1).rng("coins"), **options)
+def falls(coins: MatchDraws, count: int = MANY, **options: Any) -> Any:
+    make = coins.message_maker(Seeds(1).rng("coins"), **options)
     return np.array([list(make().attributes.values()) for _ in range(count)])
 
 
 def test_coins_fall_as_often_as_they_should_and_alone() -> None:
-    found = falls(Coins(odds=(0.5, 0.2, 1, 0)))
+    found = falls(MatchDraws(probabilities=(0.5, 0.2, 1, 0)))
     assert found.mean(axis=0) == pytest.approx([0.5, 0.2, 1, 0], abs=4 * 0.5 / sqrt(MANY))
     both = (found[:, 0] & found[:, 1]).mean()
     assert both == pytest.approx(0.1, abs=4 * 0.3 / sqrt(MANY))
 
 
 def test_coins_that_overlap_fall_equally_often_and_as_the_first_does() -> None:
-    found = falls(Coins(odds=(0.2,) * 3, overlap=0.5))
+    found = falls(MatchDraws(probabilities=(0.2,) * 3, overlap=0.5))
     assert found.mean(axis=0) == pytest.approx(0.2, abs=4 * 0.4 / sqrt(MANY))
     given_first = found[found[:, 0]]
     spread = 4 * 0.5 / sqrt(len(given_first))
@@ -298,14 +298,14 @@ def test_coins_that_overlap_fall_equally_often_and_as_the_first_does() -> None:
 
 
 def test_every_so_many_messages_the_first_coin_is_true() -> None:
-    found = falls(Coins(odds=(0.01, 0.01), overlap=0.5), first_every=10)
+    found = falls(MatchDraws(probabilities=(0.01, 0.01), overlap=0.5), first_every=10)
     assert found[9::10, 0].all()
     assert found[9::10, 1].mean() == pytest.approx(0.5, abs=4 * 0.5 / sqrt(MANY / 10))
 
 
 def test_who_asks_for_a_coin_gets_the_messages_on_which_it_is_true() -> None:
-    coins = Coins(odds=(0.5, 0.5), name="m.")
-    make = coins.maker(Seeds(1).rng("coins"))
+    coins = MatchDraws(probabilities=(0.5, 0.5), name="m.")
+    make = coins.message_maker(Seeds(1).rng("coins"))
     for message in (make() for _ in range(50)):
         for number, name in enumerate(("m.c0", "m.c1")):
             assert coins.interest(number).matches(message) is message.attributes[name]
@@ -314,12 +314,12 @@ def test_who_asks_for_a_coin_gets_the_messages_on_which_it_is_true() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"odds": ()},
-        {"odds": (1.5,)},
-        {"odds": (0.1, 0.2), "overlap": 0.5},
-        {"odds": (0.9,) * 2, "overlap": 0.5},
+        {"probabilities": ()},
+        {"probabilities": (1.5,)},
+        {"probabilities": (0.1, 0.2), "overlap": 0.5},
+        {"probabilities": (0.9,) * 2, "overlap": 0.5},
     ],
 )
 def test_what_are_no_coins_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        Coins(**wrong)
+        MatchDraws(**wrong)

@@ -63,14 +63,14 @@ def test_without_workers_frames_are_processed_at_once() -> None:
 
 
 def test_one_worker_keeps_the_order() -> None:
-    host, events, delivered = alone(Workers(count=1, time=exponential(MILLISECOND)))
+    host, events, delivered = alone(Workers(count=1, service_time=exponential(MILLISECOND)))
     feed(host, events, [500 * MICROSECOND] * 300)
     events.run(10 * SECOND)
     assert delivered.numbers == list(range(300))
 
 
 def test_several_workers_reorder() -> None:
-    host, events, delivered = alone(Workers(count=4, time=exponential(MILLISECOND)))
+    host, events, delivered = alone(Workers(count=4, service_time=exponential(MILLISECOND)))
     feed(host, events, [500 * MICROSECOND] * 300)
     events.run(10 * SECOND)
     assert sorted(delivered.numbers) == list(range(300))
@@ -92,7 +92,9 @@ def test_workers_agree_with_a_queue_served_step_by_step(
         taken.append(next(times))
         return taken[-1]
 
-    host, events, delivered = alone(Workers(count=count, time=next_time, queue_frames_max=room))
+    host, events, delivered = alone(
+        Workers(count=count, service_time=next_time, queue_frames_max=room)
+    )
     instants = feed(host, events, [gap for gap, _ in plan])
     events.run(SECOND)
     assert sorted(delivered.rows) == sorted(_served(count, room, instants, plan))
@@ -131,7 +133,7 @@ def _served(
 
 
 def test_a_full_input_queue_drops() -> None:
-    workers = Workers(count=1, time=constant(100), queue_frames_max=2)
+    workers = Workers(count=1, service_time=constant(100), queue_frames_max=2)
     host, events, delivered = alone(workers)
     feed(host, events, [0, 0, 0, 0, 0])
     events.run(50)
@@ -193,7 +195,7 @@ def test_a_machine_that_stays_due_is_our_bug() -> None:
 
 
 def test_a_crash_loses_the_machine_and_what_it_was_busy_with() -> None:
-    host, events, delivered = alone(Workers(count=1, time=constant(100)))
+    host, events, delivered = alone(Workers(count=1, service_time=constant(100)))
     old = host.machine
     host.call(lambda machine, _now: machine.alarms.append(250))
     feed(host, events, [0, 10, 100, 200, 100])
@@ -277,8 +279,11 @@ def test_a_size_that_is_not_the_codecs_is_our_bug() -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Workers(count=0, time=constant(1)), "write 1 or more"),
-        (lambda: Workers(count=1, time=constant(1), queue_frames_max=-1), "write 0 or more"),
+        (lambda: Workers(count=0, service_time=constant(1)), "write 1 or more"),
+        (
+            lambda: Workers(count=1, service_time=constant(1), queue_frames_max=-1),
+            "write 0 or more",
+        ),
         (lambda: exponential(0), "above 0 ns"),
         (lambda: constant(-1), "negative"),
     ],

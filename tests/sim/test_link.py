@@ -16,7 +16,7 @@ from penstock.kernel.seeds import Seeds
 from penstock.sim.events import EventQueue
 from penstock.sim.link import Link
 from penstock.sim.link_spec import LinkSpec
-from penstock.sim.loss import Bernoulli, Listed
+from penstock.sim.loss import Bernoulli, ListedLosses
 from penstock.sim.observer import DropReason, Observer
 from tests.sim.twin import NaiveLink
 
@@ -105,18 +105,18 @@ def compare(spec: LinkSpec, steps: list[Step]) -> None:
 
 def test_how_full_its_queue_is() -> None:
     bench = Bench(LinkSpec(rate_bps=8_000_000, queue_bytes_max=1_000))
-    assert bench.link.fullness == 0
+    assert bench.link.queue_fill == 0
     for number in range(4):
         bench.link.send(number, 200)
     # The unsent rest of what is in transmission is part of it.
-    assert bench.link.fullness == pytest.approx(0.8)
+    assert bench.link.queue_fill == pytest.approx(0.8)
     bench.events.run(until=300_000)
-    assert bench.link.fullness == pytest.approx(0.5)
+    assert bench.link.queue_fill == pytest.approx(0.5)
     bench.link.send(9, 100, urgent=True)
-    assert bench.link.fullness == pytest.approx(0.6)
+    assert bench.link.queue_fill == pytest.approx(0.6)
     bench.link.cut()
-    assert bench.link.fullness == 0
-    assert Bench(LinkSpec()).link.fullness == 0
+    assert bench.link.queue_fill == 0
+    assert Bench(LinkSpec()).link.queue_fill == 0
 
 
 def steps_of(*kinds: st.SearchStrategy[tuple[str, int]]) -> st.SearchStrategy[list[Step]]:
@@ -210,7 +210,7 @@ def test_jitter_packs_packets_no_closer_than_the_rate_does(seed: int) -> None:
 
 
 def test_a_lost_packet_still_uses_the_transmitter() -> None:
-    bench = Bench(LinkSpec(rate_bps=8_000_000, loss=Listed(frozenset({0}))))
+    bench = Bench(LinkSpec(rate_bps=8_000_000, loss=ListedLosses(frozenset({0}))))
     play(bench, [(0, "data", 100), (0, "data", 100)])
     assert bench.arrived == [(200_000, 1)]
     assert bench.log.dropped == [(100_000, 0, "loss")]
@@ -238,7 +238,7 @@ def test_a_link_that_is_down_drops_what_waits_what_flies_and_what_comes() -> Non
 def test_an_unobserved_link_does_the_same() -> None:
     arrived = list[int]()
     events = EventQueue()
-    spec = LinkSpec(rate_bps=8_000_000, queue_bytes_max=200, loss=Listed(frozenset({1})))
+    spec = LinkSpec(rate_bps=8_000_000, queue_bytes_max=200, loss=ListedLosses(frozenset({1})))
     link: Link[int] = Link("A-B", spec, arrived.append, events=events, seeds=Seeds(1))
     for number in range(4):
         link.send(number, 100)
@@ -249,15 +249,15 @@ def test_an_unobserved_link_does_the_same() -> None:
 
 def test_duplication_and_corruption_last_until_they_are_lifted() -> None:
     bench = Bench(LinkSpec())
-    mishaps = bench.link.mishaps
-    mishaps.duplicate(1.0)
-    mishaps.duplicate(0.5)
+    mishaps = bench.link.impairments
+    mishaps.start_duplicating(1.0)
+    mishaps.start_duplicating(0.5)
     bench.link.send(0, 1)
-    mishaps.stop_duplicate(1.0)
-    mishaps.stop_duplicate(0.5)
-    mishaps.corrupt(1.0)
+    mishaps.stop_duplicating(1.0)
+    mishaps.stop_duplicating(0.5)
+    mishaps.start_corrupting(1.0)
     bench.link.send(1, 1)
-    mishaps.stop_corrupt(1.0)
+    mishaps.stop_corrupting(1.0)
     bench.link.send(2, 1)
     bench.events.run(1)
     assert bench.arrived == [(0, 0), (0, 0), (0, 2)]
@@ -270,7 +270,7 @@ def test_a_garbled_frame_arrives_if_it_can_be_read() -> None:
     link: Link[int] = Link(
         "A-B", LinkSpec(), arrived.append, events=events, seeds=Seeds(1), garble=lambda n: n ^ 8
     )
-    link.mishaps.corrupt(1.0)
+    link.impairments.start_corrupting(1.0)
     link.send(1, 1)
     events.run(1)
     assert arrived == [9]
@@ -279,7 +279,7 @@ def test_a_garbled_frame_arrives_if_it_can_be_read() -> None:
 def test_a_fault_shifts_nobody_elses_draws() -> None:
     spec = LinkSpec(delay_ns=MILLISECOND, jitter_ns=MILLISECOND, loss=Bernoulli(0.2))
     calm, troubled = Bench(spec), Bench(spec)
-    troubled.link.mishaps.duplicate(0.5)
+    troubled.link.impairments.start_duplicating(0.5)
     steps = [(10 * MILLISECOND, "data", 1)] * 100
     play(calm, steps)
     play(troubled, steps)

@@ -8,12 +8,12 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.seeds import Seeds
-from penstock.sim.loss import Bernoulli, GilbertElliott, Listed, Loss
+from penstock.sim.loss import Bernoulli, GilbertElliott, ListedLosses, LossModel
 
 COUNT = 200_000
 
 
-def draws(model: Loss, count: int = COUNT) -> list[bool]:
+def draws(model: LossModel, count: int = COUNT) -> list[bool]:
     is_lost = model.generator(Seeds(7).rng("link", "A-B", "loss"))
     return [is_lost() for _ in range(count)]
 
@@ -57,7 +57,7 @@ def test_gilbert_elliott_with_partial_loss_in_both_states() -> None:
 
 
 def test_listed_loses_just_those() -> None:
-    lost = draws(Listed(frozenset({0, 3})), 5)
+    lost = draws(ListedLosses(frozenset({0, 3})), 5)
     assert lost == [True, False, False, True, False]
 
 
@@ -72,6 +72,6 @@ def test_listed_loses_just_those() -> None:
         (lambda: GilbertElliott.of(loss=0, burst=2), "above 0"),
     ],
 )
-def test_impossible_losses_are_refused(make: type[Loss], text: str) -> None:
+def test_impossible_losses_are_refused(make: type[LossModel], text: str) -> None:
     with pytest.raises(UsageError, match=text):
         make()

@@ -21,7 +21,7 @@ from penstock.sim.host import Framing, Host, Outlets, Workers, exponential
 from penstock.sim.link_spec import LinkSpec
 from penstock.sim.observer import Observer
 from penstock.sim.publish_schedule import Constant, departures
-from penstock.sim.topic_workload import Topics
+from penstock.sim.topic_workload import TopicWorkload
 from penstock.sim.topology import tree
 from penstock.sim.world import World
 from penstock.wire import decode, encode, size_of
@@ -76,7 +76,7 @@ def simulate(seed: int, *, workers: int | None, codec: bool = False) -> Run:
     topology = tree(BROKERS, 5, seeds.child("topology"))
     service = None
     if workers is not None:
-        service = Workers(count=workers, time=exponential(4 * MILLISECOND))
+        service = Workers(count=workers, service_time=exponential(4 * MILLISECOND))
     for number, name in enumerate(topology.nodes, start=1):
         world.add_host(name, broker_numbered(number), workers=service)
     world.connect_all(
@@ -93,7 +93,7 @@ def simulate(seed: int, *, workers: int | None, codec: bool = False) -> Run:
         assert isinstance(output.item, Data)
         got.append((host.name, output.item.pub, output.item.seq, host.now))
 
-    topics = Topics(hot=8, cold=30, hot_share=0.9, interest_max=0.6)
+    topics = TopicWorkload(hot=8, cold=30, hot_share=0.9, interest_max=0.6)
     interests: dict[str, Predicate] = {}
     for i in range(CLIENTS):
         name, broker = f"c{i}", topology.nodes[i % BROKERS]

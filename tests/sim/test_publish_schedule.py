@@ -9,9 +9,9 @@ import pytest
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND
 from penstock.kernel.seeds import Seeds
-from penstock.sim.publish_schedule import Bursts, Constant, Points, Ramp, Rate, departures
+from penstock.sim.publish_schedule import Bursts, Constant, Points, Ramp, RateProfile, departures
 
-RATES: list[tuple[Rate, float]] = [
+RATES: list[tuple[RateProfile, float]] = [
     (Constant(50), 50 * 100),
     (Ramp(start=10, stop=90, over_s=100), 50 * 100),
     (Ramp(start=90, stop=10, over_s=50), 50 * 50 + 10 * 50),
@@ -25,7 +25,7 @@ RATES: list[tuple[Rate, float]] = [
 
 @pytest.mark.parametrize("poisson", [False, True])
 @pytest.mark.parametrize(("rate", "expected"), RATES)
-def test_as_many_leave_as_the_rate_says(rate: Rate, expected: float, poisson: bool) -> None:
+def test_as_many_leave_as_the_rate_says(rate: RateProfile, expected: float, poisson: bool) -> None:
     rng = Seeds(1).rng("departures", str(rate))
     times = list(departures(rate, start=5 * SECOND, stop=105 * SECOND, rng=rng, poisson=poisson))
     assert times == sorted(set(times))

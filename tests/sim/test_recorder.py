@@ -14,9 +14,9 @@ from penstock.kernel.seeds import Seeds
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.faults import LinkDown
 from penstock.sim.link_spec import LinkSpec
-from penstock.sim.loss import Listed
+from penstock.sim.loss import ListedLosses
 from penstock.sim.observer import Observer
-from penstock.sim.publishing_app import Application, Source
+from penstock.sim.publishing_app import EndpointPublishingApp, PublishingApp
 from penstock.sim.recorder import Recorder
 from penstock.sim.topology import Edge, Topology
 from penstock.trace.records import (
@@ -57,24 +57,24 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> TraceReader:
             Topology(("B1", "B2"), (Edge("B1", "B2"),)),
             SLOW,
             outlets=recorder.outlets,
-            tells=recorder.tells,
+            records_decisions=recorder.records_decisions,
         )
-        recorder.watch(network, sample_every_ns=SECOND)
+        recorder.attach(network, sample_every_ns=SECOND)
         wishes = {"near": ("B1", "n >= 0"), "far": ("B2", "n >= 0"), "picky": ("B2", "n < 0")}
         for name, (broker, text) in wishes.items():
             network.add_client(name, broker)
             network.subscribe(name, parse(text))
-            recorder.subscriber(name, parse(text))
+            recorder.add_subscriber(name, parse(text))
         writer = network.add_client("writer", "B1")
-        recorder.publisher("writer", 7)
+        recorder.add_publisher("writer", 7)
         numbers = iter(range(10))
-        Source(
+        PublishingApp(
             network.world,
             writer,
             7,
             iter(DEPARTURES),
             lambda: Message({"n": next(numbers)}),
-            published=recorder.published,
+            on_published=recorder.on_published,
         )
         LinkDown(start=3450 * MILLISECOND, stop=3550 * MILLISECOND, one="B1", other="B2").apply(
             network.world
@@ -161,7 +161,7 @@ def test_a_recorder_hears_drops_and_slows_nothing_else() -> None:
     network = BrokerNetwork(
         Seeds(1),
         Topology(("B1", "B2"), (Edge("B1", "B2"),)),
-        LinkSpec(delay_ns=MILLISECOND, loss=Listed(frozenset({0}))),
+        LinkSpec(delay_ns=MILLISECOND, loss=ListedLosses(frozenset({0}))),
     )
     ear = Ear()
     network.world.observe(ear)
@@ -181,11 +181,11 @@ def ordered(tmp_path_factory: pytest.TempPathFactory) -> TraceReader:
             SLOW,
             outlets=recorder.outlets,
         )
-        recorder.watch(network)
+        recorder.attach(network)
         settings = EndpointSettings(record=RecordSettings(size=4))
         hosts = {
             name: network.add_endpoint(
-                name, broker, pub=number, settings=settings, arrived=recorder.arrived
+                name, broker, publisher=number, settings=settings, on_arrived=recorder.on_arrived
             )
             for number, (name, broker) in enumerate({"writer": "B1", "far": "B2"}.items(), start=1)
         }
@@ -193,15 +193,15 @@ def ordered(tmp_path_factory: pytest.TempPathFactory) -> TraceReader:
         wish = parse('kind = "tick"')
         waits = constant(LATCH, record_used=4)
         network.subscribe_endpoint("far", wish, {"off": OFF, "waits": waits})
-        recorder.subscriber("far", wish)
-        recorder.publisher("writer", 1)
+        recorder.add_subscriber("far", wish)
+        recorder.add_publisher("writer", 1)
         numbers = iter(range(10))
-        Application(
+        EndpointPublishingApp(
             network.world,
             hosts["writer"],
             iter(DEPARTURES),
             lambda: Message({"kind": "tick", "n": next(numbers)}),
-            published=recorder.published,
+            on_published=recorder.on_published,
         )
         LinkDown(start=3450 * MILLISECOND, stop=3550 * MILLISECOND, one="B1", other="B2").apply(
             network.world
@@ -245,7 +245,7 @@ def test_a_missing_number_has_its_whole_life_recorded(ordered: TraceReader) -> N
 def test_an_endpoint_asks_again_after_a_restart() -> None:
     network = BrokerNetwork(Seeds(1), Topology(("B1",), ()), SLOW)
     settings = EndpointSettings()
-    host = network.add_endpoint("far", "B1", pub=1, settings=settings)
+    host = network.add_endpoint("far", "B1", publisher=1, settings=settings)
     network.subscribe_endpoint("far", parse("n = 1"), {"off": OFF, "waits": constant(LATCH)})
     before = dict(network.orderings["far"])
     network.world.run(SECOND)
@@ -262,21 +262,25 @@ def test_what_nobody_wants_recorded_is_not() -> None:
     with Recording("r", keep=None, tables=tables) as recording:
         recorder = Recorder(recording)
         network = BrokerNetwork(
-            Seeds(1), Topology(("B1",), ()), SLOW, outlets=recorder.outlets, tells=recorder.tells
+            Seeds(1),
+            Topology(("B1",), ()),
+            SLOW,
+            outlets=recorder.outlets,
+            records_decisions=recorder.records_decisions,
         )
-        recorder.watch(network, sample_every_ns=SECOND)
+        recorder.attach(network, sample_every_ns=SECOND)
         writer = network.add_client("writer", "B1")
         network.add_client("near", "B1")
         network.subscribe("near", parse("n = 1"))
-        recorder.subscriber("near", parse("n = 1"))
-        recorder.publisher("writer", 7)
-        Source(
+        recorder.add_subscriber("near", parse("n = 1"))
+        recorder.add_publisher("writer", 7)
+        PublishingApp(
             network.world,
             writer,
             7,
             iter(DEPARTURES),
             lambda: Message({"n": 1}),
-            published=recorder.published,
+            on_published=recorder.on_published,
         )
         network.world.run(5 * SECOND)
         recording.finish(RUN)

@@ -11,9 +11,9 @@ from penstock.overlay.settings import OverlaySettings
 from penstock.sim.checkers.base import Checker
 from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import Bernoulli, GilbertElliott
-from penstock.sim.swarm import Options, SwarmFailed, draw_clean, draw_options, run_swarm
+from penstock.sim.swarm import Options, SwarmFailed, draw_clean_options, draw_options, run_swarm
 from penstock.sim.swarm.__main__ import main
-from penstock.sim.swarm.run import replay
+from penstock.sim.swarm.run import replay_command
 from tests.interpreters import said_under_hash_seeds
 
 CHUNK = 10
@@ -31,7 +31,8 @@ def test_after_faults_stop_everyone_gets_exactly_what_was_asked_for(start: int) 
 @pytest.mark.parametrize("start", range(0, 200, CHUNK))
 def test_without_faults_everyone_gets_exactly_what_was_asked_for_all_along(start: int) -> None:
     required = sum(
-        run_swarm(seed, options=draw_clean(seed)).required for seed in range(start, start + CHUNK)
+        run_swarm(seed, options=draw_clean_options(seed)).required
+        for seed in range(start, start + CHUNK)
     )
     assert required > 20 * CHUNK
 
@@ -47,7 +48,7 @@ def test_soak_with_faults(start: int) -> None:
 @pytest.mark.parametrize("start", range(1_000, 2_000, SOAK_CHUNK))
 def test_soak_without_faults(start: int) -> None:
     for seed in range(start, start + SOAK_CHUNK):
-        run_swarm(seed, options=draw_clean(seed))
+        run_swarm(seed, options=draw_clean_options(seed))
 
 
 def hashes() -> str:
@@ -86,7 +87,7 @@ def test_two_hundred_seeds_draw_every_kind_of_run() -> None:
     assert {options.brokers for options in drawn} == set(range(2, 13))
     assert len({options.topology for options in drawn}) == 5
     assert {options.workers for options in drawn} == {0, 1, 2, 4}
-    for kind in ("cramped", "codec", "garbles"):
+    for kind in ("is_undersized", "codec", "corrupts_frames"):
         assert {getattr(options, kind) for options in drawn} == {False, True}
     assert {type(options.link.loss) for options in drawn} == {
         type(None),
@@ -101,7 +102,7 @@ class Grumbler(Checker):
     name = "grumbler"
 
     def on_publish(self, client: str, frame: object, *, now: int) -> None:
-        self.object_to(client, "speaks")
+        self.report_violation(client, "speaks")
 
 
 def test_a_failing_run_says_what_happened_and_how_to_replay_it() -> None:
@@ -117,9 +118,9 @@ def test_a_failing_run_says_what_happened_and_how_to_replay_it() -> None:
 
 
 def test_the_line_that_replays_is_for_these_options() -> None:
-    assert replay(draw_clean(3)).endswith("3 --clean --verbose")
+    assert replay_command(draw_clean_options(3)).endswith("3 --clean --verbose")
     other = replace(draw_options(3), clients=2)
-    assert replay(other) == f"run_swarm(3, options={other!r}, log=print)"
+    assert replay_command(other) == f"run_swarm(3, options={other!r}, log=print)"
 
 
 def test_what_a_machine_raises_fails_the_run_too(monkeypatch: pytest.MonkeyPatch) -> None:

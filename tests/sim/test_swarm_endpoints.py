@@ -15,7 +15,7 @@ from penstock.kernel.instant import MILLISECOND
 from penstock.sim.loss import Bernoulli
 from penstock.sim.swarm import SwarmFailed
 from penstock.sim.swarm.__main__ import main
-from penstock.sim.swarm.endpoint_options import ORDERINGS, EndpointOptions, draw_endpoints
+from penstock.sim.swarm.endpoint_options import ORDERINGS, EndpointOptions, draw_endpoint_options
 from penstock.sim.swarm.endpoints import run_endpoints
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.endpoint import Endpoint
@@ -41,8 +41,8 @@ A_FEW = range(300, 306)
 @pytest.mark.parametrize("start", range(0, 100, CHUNK))
 def test_a_transport_keeps_its_promises(start: int) -> None:
     reports = [run_endpoints(seed) for seed in range(start, start + CHUNK)]
-    receipts = sum((Counter(report.receipts) for report in reports), Counter[str]())
-    absences = sum((Counter(report.absences) for report in reports), Counter[str]())
+    receipts = sum((Counter(report.deliveries) for report in reports), Counter[str]())
+    absences = sum((Counter(report.missing) for report in reports), Counter[str]())
     assert receipts["delivered"] > 100 * CHUNK
     assert receipts["delivered_late"] + receipts["dropped_late"] > CHUNK
     assert absences["given_up"] + absences["delivered"] > CHUNK
@@ -50,9 +50,9 @@ def test_a_transport_keeps_its_promises(start: int) -> None:
 
 def test_a_hundred_seeds_get_something_back() -> None:
     """Where there is recovery; that nothing else comes of it is checked in each."""
-    recovering = [seed for seed in range(100) if draw_endpoints(seed).recoveries != (None,)]
+    recovering = [seed for seed in range(100) if draw_endpoint_options(seed).recoveries != (None,)]
     reports = [run_endpoints(seed) for seed in recovering[:6]]
-    assert sum(report.receipts.get("repaired", 0) for report in reports) >= len(reports)
+    assert sum(report.deliveries.get("repaired", 0) for report in reports) >= len(reports)
 
 
 @pytest.mark.soak
@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_facts_whatever_the_hash_seed() -> None:
 
 @pytest.mark.parametrize("seed", range(310, 313))
 def test_the_codec_in_the_path_changes_nothing(seed: int) -> None:
-    drawn = draw_endpoints(seed)
+    drawn = draw_endpoint_options(seed)
     # What a flipped bit does depends on what is written; without a codec nothing is.
     kinds = tuple(kind for kind in drawn.network.fault_kinds if kind != "corruption")
     plain, coded = (
@@ -89,11 +89,11 @@ def test_the_codec_in_the_path_changes_nothing(seed: int) -> None:
         for codec in (False, True)
     )
     assert plain.facts_hash == coded.facts_hash
-    assert plain.arrived == coded.arrived > 0
+    assert plain.arrived_frames == coded.arrived_frames > 0
 
 
 def test_a_hundred_seeds_draw_every_kind_of_run() -> None:
-    drawn = [draw_endpoints(seed) for seed in range(100)]
+    drawn = [draw_endpoint_options(seed) for seed in range(100)]
     orderings = [ordering for options in drawn for ordering in options.orderings]
     latches = {(o.latch, o.record_used, o.bloom, o.is_cautious) for o in orderings}
     assert latches == {(o.latch, o.record_used, o.bloom, o.is_cautious) for o in ORDERINGS.values()}
@@ -103,7 +103,7 @@ def test_a_hundred_seeds_draw_every_kind_of_run() -> None:
     blooms = {options.settings.record.bloom for options in drawn}
     assert blooms == {None, BloomParams(128, 3), BloomParams()}
     assert {options.network.workers for options in drawn} == {0, 2, 4}
-    assert {options.network.garbles for options in drawn} == {False, True}
+    assert {options.network.corrupts_frames for options in drawn} == {False, True}
     kinds = {kind for options in drawn for kind in options.network.fault_kinds}
     assert len(kinds) == 6
     recoveries = [recovery for options in drawn for recovery in options.recoveries]
@@ -114,7 +114,7 @@ def test_a_hundred_seeds_draw_every_kind_of_run() -> None:
     for switch in ("volunteers", "publisher_answers", "names_first", "digests"):
         assert {getattr(r, switch) for r in there} == {False, True}
     assert {r.cache.law for r in there} == {"adaptive", "literal"}
-    assert {options.keeps > 0 for options in drawn} == {False, True}
+    assert {options.cache_chance > 0 for options in drawn} == {False, True}
     assert {o.hold_for_repair_ns > 0 for o in orderings} == {False, True}
 
 
@@ -134,7 +134,7 @@ def test_the_command_prints_options_faults_and_verdict(
 # The checker can fail. Each change below breaks one promise.
 
 # Loss, overtaking, changes of mind and crashes; orderings of all kinds, and tight bounds.
-_DRAWN = draw_endpoints(5)
+_DRAWN = draw_endpoint_options(5)
 BUSY = replace(
     _DRAWN,
     network=replace(
@@ -174,7 +174,7 @@ BUSY = replace(
     burst_gap_ns=500_000,
     calm_ns=0,
     recoveries=(None,),
-    keeps=0,
+    cache_chance=0,
 )
 # What is missing is soon given up.
 HASTY = replace(
@@ -330,7 +330,7 @@ def hoards(_hold: Any) -> Any:
 
 
 def calls_repairs_originals(_take_repair: Any) -> Any:
-    return lambda self, frame, number, now: self.take(frame, number, now)
+    return lambda self, frame, number, now: self.on_message(frame, number, now)
 
 
 def takes_a_repair_for_the_original(_take_repair: Any) -> Any:

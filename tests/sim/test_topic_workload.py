@@ -7,21 +7,22 @@ import pytest
 from penstock.content.index import MatchingIndex
 from penstock.kernel.errors import UsageError
 from penstock.kernel.seeds import Seeds
-from penstock.sim.topic_workload import Topics
+from penstock.sim.topic_workload import TopicWorkload
 
 
 @pytest.mark.spec("M-4.3")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(
-    ("subscribers", "topics"), [(54, Topics(hot_share=0.55)), (220, Topics(hot_share=0.48))]
+    ("subscribers", "topics"),
+    [(54, TopicWorkload(hot_share=0.55)), (220, TopicWorkload(hot_share=0.48))],
 )
 def test_few_receivers_and_low_match_probabilities(
-    subscribers: int, topics: Topics, seed: int
+    subscribers: int, topics: TopicWorkload, seed: int
 ) -> None:
     """Half the messages have at most two receivers; four fifths of pairs match below .08."""
     rng = Seeds(seed).rng("market")
     interests = [topics.interest(rng) for _ in range(subscribers)]
-    odds = [topics.odds(interest) for interest in interests]
+    odds = [topics.match_probability(interest) for interest in interests]
     assert max(odds) <= 0.1
     assert 0.75 <= sum(p < 0.08 for p in odds) / subscribers <= 0.95
 
@@ -36,16 +37,16 @@ def test_few_receivers_and_low_match_probabilities(
 
 
 def test_a_message_has_as_many_attributes_as_asked_for() -> None:
-    message = Topics(attributes=10).message(Seeds(1).rng("one"))
+    message = TopicWorkload(attributes=10).message(Seeds(1).rng("one"))
     assert len(message.attributes) == 10
 
 
 def test_impossible_markets_are_refused() -> None:
     with pytest.raises(UsageError, match="hot_share"):
-        Topics(hot_share=1.5)
+        TopicWorkload(hot_share=1.5)
     with pytest.raises(UsageError, match="interest_max"):
-        Topics(interest_max=0.9)
+        TopicWorkload(interest_max=0.9)
     with pytest.raises(UsageError, match="no cold topics"):
-        Topics(cold=0)
+        TopicWorkload(cold=0)
     with pytest.raises(UsageError, match="at least one hot"):
-        Topics(hot=0)
+        TopicWorkload(hot=0)

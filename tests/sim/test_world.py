@@ -11,7 +11,7 @@ from penstock.kernel.errors import PeerError, UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.kernel.seeds import Seeds
 from penstock.sim.faults import (
-    KINDS,
+    FAULT_KINDS,
     ClockStep,
     Corruption,
     Crash,
@@ -311,7 +311,9 @@ def eventful_run() -> list[str]:
         world.add_host(
             name,
             Forwarder,
-            workers=Workers(count=3, time=exponential(2 * MILLISECOND), queue_frames_max=20),
+            workers=Workers(
+                count=3, service_time=exponential(2 * MILLISECOND), queue_frames_max=20
+            ),
             outlets=Outlets(deliver=log.deliver),
         )
     spec = LinkSpec(
@@ -323,7 +325,7 @@ def eventful_run() -> list[str]:
     )
     world.connect_all(topology, spec)
     world.observe(log)
-    for fault in draw_faults(world, seeds, count=20, start=0, stop=SECOND, kinds=KINDS):
+    for fault in draw_faults(world, seeds, count=20, start=0, stop=SECOND, kinds=FAULT_KINDS):
         log.lines.append(str(fault))
         fault.apply(world)
     neighbours = topology.neighbours()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from penstock.kernel.seeds import Seeds
-from penstock.sim.impairments import LOST, Mishaps
+from penstock.sim.impairments import LOST, Impairments
 from penstock.sim.link_spec import LinkSpec
 
 
@@ -31,7 +31,7 @@ class NaiveLink:
     dropped: list[tuple[int, int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.mishaps = Mishaps(self.spec, self.seeds.child("link", self.name))
+        self.mishaps = Impairments(self.spec, self.seeds.child("link", self.name))
         self.rate_bps = self.spec.rate_bps
         self.waiting: list[Packet] = []
         self.busy_until = 0

@@ -19,7 +19,7 @@ VALUES: dict[ColumnType, st.SearchStrategy[Any]] = {
 
 
 def values(column: Column) -> st.SearchStrategy[Any]:
-    known = [word for words in column.words for word in words]
+    known = [word for words in column.enums for word in words]
     drawn = st.sampled_from(known) if known else VALUES[column.kind]
     return st.none() | drawn if column.nullable else drawn
 

@@ -52,8 +52,8 @@ def test_names_keep_their_codes_from_batch_to_batch() -> None:
 
 def test_what_is_not_wanted_is_said_so() -> None:
     collector = Collector(tables=[TABLES["arrivals"]])
-    assert collector.wants(Arrival)
-    assert not collector.wants(Expected)
+    assert collector.collects(Arrival)
+    assert not collector.collects(Expected)
 
 
 @pytest.mark.parametrize("bad", [1.0, "1", None])

@@ -9,16 +9,16 @@ from penstock.trace.fates import (
     RECEIVED,
     TRANSITIONS,
     DropReason,
-    Life,
+    MissingOutcome,
     MissingState,
     PublisherFate,
     ReceiverFate,
 )
 
 
-def reachable(start: Life) -> set[Life]:
-    seen: set[Life] = set()
-    ahead: list[Life] = [start]
+def reachable(start: MissingOutcome) -> set[MissingOutcome]:
+    seen: set[MissingOutcome] = set()
+    ahead: list[MissingOutcome] = [start]
     while ahead:
         for after in TRANSITIONS[ahead.pop()]:
             if after not in seen:

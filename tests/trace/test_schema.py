@@ -69,7 +69,7 @@ def test_links_count_drops_by_every_reason_they_have() -> None:
 
 
 def shown(column: Column) -> str:
-    words = ", ".join(f"`{word}`" for words in column.words for word in words)
+    words = ", ".join(f"`{word}`" for words in column.enums for word in words)
     kind = f"{words or column.kind}{' or null' if column.nullable else ''}"
     return f"| `{column.name}` | {kind} | {column.unit} | {column.meaning} |"
 

@@ -11,9 +11,9 @@ import pytest
 from penstock.kernel.errors import UsageError
 from penstock.trace.records import Expected
 from penstock.tracefile.layout import (
-    clean,
     finished_runs,
     remove_run,
+    remove_unfinished,
     run_directory,
     unfinished_directory,
     unfinished_runs,
@@ -61,7 +61,7 @@ def test_running_again_clears_what_was_left(tmp_path: Path) -> None:
 def test_cleaning_deletes_unfinished_runs_only(tmp_path: Path) -> None:
     crash(tmp_path)
     record(tmp_path, [], "b")
-    assert clean(tmp_path) == ["a"]
+    assert remove_unfinished(tmp_path) == ["a"]
     assert [path.name for path in tmp_path.iterdir()] == ["run=b"]
 
 
@@ -85,7 +85,7 @@ def test_a_finished_run_is_replaced_only_when_asked_and_only_once_whole(tmp_path
 def test_what_a_killed_removal_left_is_cleaned(tmp_path: Path) -> None:
     record(tmp_path, [])
     run_directory(tmp_path, "a").rename(tmp_path / ".run=a.removed")
-    assert clean(tmp_path) == []
+    assert remove_unfinished(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
 

@@ -20,21 +20,21 @@ from penstock.trace.records import (
     Row,
 )
 from penstock.tracefile import writer
-from penstock.tracefile.delivery_verdict import Outcome, Verdict, judge
-from penstock.tracefile.message_history import Life, by_number, read_life
-from penstock.tracefile.message_selector import MessageName, find_message, open_run
+from penstock.tracefile.delivery_verdict import DeliveryVerdict, Outcome, judge_deliveries
+from penstock.tracefile.message_history import MessageHistory, natural_order, read_history
+from penstock.tracefile.message_selector import MessageSelector, find_message, open_run
 from penstock.tracefile.reader import TraceReader
 from tests.tracefile.histories import keep, life_of, received, without_life
 from tests.tracefile.test_round_trip import record
 
 
-def read(directory: Path, text: str = "p3:17") -> Life:
+def read(directory: Path, text: str = "p3:17") -> MessageHistory:
     reader, run = open_run(directory, None)
-    return read_life(reader, run, find_message(reader, run, text))
+    return read_history(reader, run, find_message(reader, run, text))
 
 
-def verdicts(directory: Path, text: str = "p3:17") -> dict[str, Verdict]:
-    judged = judge(TraceReader(directory), read(directory, text))
+def verdicts(directory: Path, text: str = "p3:17") -> dict[str, DeliveryVerdict]:
+    judged = judge_deliveries(TraceReader(directory), read(directory, text))
     return {verdict.subscriber: verdict for verdict in judged}
 
 
@@ -60,16 +60,16 @@ def test_picking_finds_what_reading_all_does(
     reader = TraceReader(tmp_path)
     for publisher, seq in [("p1", 5), ("p2", 999), ("p6", 400), ("p7", 1), ("p1", 5000)]:
         where: dict[str, str | int] = {"publisher": publisher, "seq": seq}
-        picked = reader.picked(Drop, "a", where={**where})
+        picked = reader.select(Drop, "a", where={**where})
         assert picked == list(reader.records(Drop, "a", where=where))
     between = [row for row in rows if isinstance(row, Drop) and row.seq in range(300, 330)]
-    assert reader.picked(Drop, "a", where={"seq": range(300, 330)}) == between
+    assert reader.select(Drop, "a", where={"seq": range(300, 330)}) == between
     assert reader.names(Drop, "publisher", "a") == [f"p{i}" for i in range(7)]
 
 
 def test_nothing_is_picked_from_an_empty_table(tmp_path: Path) -> None:
     record(tmp_path, [])
-    assert TraceReader(tmp_path).picked(Hop, "a", where={"seq": 1}) == []
+    assert TraceReader(tmp_path).select(Hop, "a", where={"seq": 1}) == []
     assert TraceReader(tmp_path).names(Hop, "broker", "a") == []
 
 
@@ -78,11 +78,11 @@ def test_a_damaged_file_is_named_when_picking(tmp_path: Path) -> None:
     path = tmp_path / "run=a" / "hops.parquet"
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(UsageError, match=r"hops\.parquet is damaged"):
-        TraceReader(tmp_path).picked(Hop, "a", where={"seq": 1})
+        TraceReader(tmp_path).select(Hop, "a", where={"seq": 1})
 
 
 def test_names_are_sorted_as_people_count() -> None:
-    assert sorted(["s10", "s9", "a1b2", "s", "a1b10"], key=by_number) == [
+    assert sorted(["s10", "s9", "a1b2", "s", "a1b10"], key=natural_order) == [
         "a1b2", "a1b10", "s", "s9", "s10",
     ]  # fmt: skip
 
@@ -91,7 +91,7 @@ def test_a_life_has_its_own_rows_and_no_others(tmp_path: Path) -> None:
     rows = [row for seq in (16, 17, 18) for row in life_of(seq)]
     life = read(keep(tmp_path, rows))
     own = life_of(17)
-    assert life.message == MessageName("p3", 0, 17)
+    assert life.message == MessageSelector("p3", 0, 17)
     assert life.publication in own
     assert life.expected == ("s1", "s2", "s3")
     assert sorted(life.hops, key=str) == sorted([r for r in own if isinstance(r, Hop)], key=str)

@@ -91,7 +91,7 @@ def test_runs_are_kept_apart(tmp_path: Path) -> None:
 
 def test_a_recorded_table_without_rows_is_there_and_one_not_recorded_is_not(tmp_path: Path) -> None:
     with Recording("a", keep=tmp_path, tables=[TABLES["expected"]]) as recording:
-        assert not recording.wants(Arrival)
+        assert not recording.collects(Arrival)
         recording.finish(RUN)
     reader = TraceReader(tmp_path)
     assert reader.table(Expected, "a").num_rows == 0

@@ -47,8 +47,8 @@ RECEIVERS: Final = (100, 1_000, 10_000, 100_000)
 PLAIN_RECEIVERS: Final = (100, 1_000, 10_000)
 PROPORTIONAL_RECEIVERS: Final = (100, 1_000, 10_000)
 # Growth with the number of times, of so many receivers.
-MANY_TIMES: Final = (20, 200, 2_000)
-FEW_RECEIVERS: Final = 2_000
+GROWING_TIMES: Final = (20, 200, 2_000)
+FIXED_RECEIVERS: Final = 2_000
 
 RECEIVERS_PER_SESSION: Final = 10
 HOSTS: Final = 1_000
@@ -60,10 +60,10 @@ QUICK_S: Final = 20.0
 ROUNDS: Final = 3
 NEAR_LINEAR: Final = "<= 1.2"
 
-Way: TypeAlias = Callable[[], Allocation]
-COMPILED: Final[Way] = partial(MaxMin, work_min=0)
-PLAIN: Final[Way] = partial(MaxMin, work_min=inf)
-PROPORTIONAL: Final[Way] = partial(Proportional, work_min=0)
+MakeAllocation: TypeAlias = Callable[[], Allocation]
+COMPILED: Final[MakeAllocation] = partial(MaxMin, work_min=0)
+PLAIN: Final[MakeAllocation] = partial(MaxMin, work_min=inf)
+PROPORTIONAL: Final[MakeAllocation] = partial(Proportional, work_min=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +115,13 @@ def workload(receivers: int, times: int, allocation: Allocation) -> Workload:
     return Workload(Network(network.links, sessions), finish)
 
 
-def seconds(network: Network, way: Way) -> float:
+def seconds(network: Network, make_allocation: MakeAllocation) -> float:
     """How long the processor takes for one judgement; what others do does not count."""
     best = inf
     for _ in range(ROUNDS):
         gc.collect()
         start = process_time()
-        effairness(network, way())
+        effairness(network, make_allocation())
         best = min(best, process_time() - start)
         if best > QUICK_S:
             break
@@ -135,16 +135,16 @@ def growth(spent: dict[int, float]) -> float:
 
 
 def _sizes(
-    result: Result, note: Note, name: str, sizes: tuple[int, ...], way: Way
+    result: Result, note: Note, name: str, sizes: tuple[int, ...], make_allocation: MakeAllocation
 ) -> dict[int, float]:
     spent = {}
     for size in sizes:
         note(f"{name}: {size:,} receivers")
-        network = workload(size, TIMES, way()).network
-        spent[size] = seconds(network, way)
+        network = workload(size, TIMES, make_allocation()).network
+        spent[size] = seconds(network, make_allocation)
         result.cases.append(Case(f"{name}, {size:,} receivers", "time", spent[size], "s"))
         if name == "compiled":
-            memory = _memory_mb(network, way)
+            memory = _memory_mb(network, make_allocation)
             result.cases.append(Case(f"{name}, {size:,} receivers", "memory", memory, "MB"))
     _grown(result, name, "receivers", spent, NEAR_LINEAR if name == "compiled" else "")
     return spent
@@ -152,10 +152,10 @@ def _sizes(
 
 def _times(result: Result, note: Note) -> None:
     spent = {}
-    for times in MANY_TIMES:
+    for times in GROWING_TIMES:
         note(f"{times:,} times")
-        spent[times] = seconds(workload(FEW_RECEIVERS, times, COMPILED()).network, COMPILED)
-        case = f"compiled, {FEW_RECEIVERS:,} receivers at {times:,} times"
+        spent[times] = seconds(workload(FIXED_RECEIVERS, times, COMPILED()).network, COMPILED)
+        case = f"compiled, {FIXED_RECEIVERS:,} receivers at {times:,} times"
         result.cases.append(Case(case, "time", spent[times], "s"))
     _grown(result, "compiled", "times", spent, "")
 
@@ -168,11 +168,11 @@ def _grown(result: Result, name: str, what: str, spent: dict[int, float], goal: 
         result.cases.append(Case(case, "growth", growth(part), "exponent", bound))
 
 
-def _memory_mb(network: Network, way: Way) -> float:
+def _memory_mb(network: Network, make_allocation: MakeAllocation) -> float:
     """The most that is in use at once, beyond the network itself."""
     gc.collect()
     tracemalloc.start()
-    effairness(network, way())
+    effairness(network, make_allocation())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / 1e6

@@ -49,7 +49,7 @@ from penstock.wire.frames.base import TrafficClass, TransportFrame
 
 ARRIVALS: Final = 5_000
 # Nineteen others must be published for each of these.
-FEW_ARRIVALS: Final = 2_000
+SPARSE_ARRIVALS: Final = 2_000
 # What a driver finds in its socket at once.
 CHUNK: Final = 64
 ROUNDS: Final = 8
@@ -68,51 +68,55 @@ _BLOOM: Final = BloomParams(128, 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class OrderingCase:
     """One case: what is asked for, how it is ordered, and what arrives."""
 
-    wanted: Predicate
+    interest: Predicate
     ordering: OrderingSettings
     record: RecordSettings
     late_share: float = 0.0
 
 
 _TEN: Final = RecordSettings(size=10)
-_MORE: Final = RecordSettings(size=25)
+_TWENTY_FIVE: Final = RecordSettings(size=25)
 _TEN_SETS: Final = RecordSettings(size=10, bloom=_BLOOM)
-_MORE_SETS: Final = RecordSettings(size=25, bloom=_BLOOM)
+_TWENTY_FIVE_SETS: Final = RecordSettings(size=25, bloom=_BLOOM)
 _LITERAL: Final = literal()
 
 IN_ORDER: Final = "everything, in order"
 LATE: Final = "everything, 5 % late"
-FEW: Final = "one in 20, in order"
-FEW_LATE: Final = "one in 20, 5 % late"
+SPARSE: Final = "one in 20, in order"
+SPARSE_LATE: Final = "one in 20, 5 % late"
 
-WAYS: Final = {
-    IN_ORDER: Way(wanted=EVERYTHING, ordering=DEFAULT, record=_TEN),
-    LATE: Way(wanted=EVERYTHING, ordering=DEFAULT, record=_TEN, late_share=LATE_SHARE),
-    FEW: Way(wanted=ONE_IN_20, ordering=DEFAULT, record=_MORE),
-    FEW_LATE: Way(wanted=ONE_IN_20, ordering=DEFAULT, record=_MORE, late_share=LATE_SHARE),
-    f"off: {IN_ORDER}": Way(wanted=EVERYTHING, ordering=OFF, record=_TEN),
-    f"off: {FEW}": Way(wanted=ONE_IN_20, ordering=OFF, record=_MORE),
-    f"literal: {IN_ORDER}": Way(wanted=EVERYTHING, ordering=_LITERAL, record=_TEN_SETS),
-    f"literal: {LATE}": Way(
-        wanted=EVERYTHING, ordering=_LITERAL, record=_TEN_SETS, late_share=LATE_SHARE
+CASES: Final = {
+    IN_ORDER: OrderingCase(interest=EVERYTHING, ordering=DEFAULT, record=_TEN),
+    LATE: OrderingCase(interest=EVERYTHING, ordering=DEFAULT, record=_TEN, late_share=LATE_SHARE),
+    SPARSE: OrderingCase(interest=ONE_IN_20, ordering=DEFAULT, record=_TWENTY_FIVE),
+    SPARSE_LATE: OrderingCase(
+        interest=ONE_IN_20, ordering=DEFAULT, record=_TWENTY_FIVE, late_share=LATE_SHARE
     ),
-    f"literal: {FEW}": Way(wanted=ONE_IN_20, ordering=_LITERAL, record=_MORE_SETS),
-    f"literal: {FEW_LATE}": Way(
-        wanted=ONE_IN_20, ordering=_LITERAL, record=_MORE_SETS, late_share=LATE_SHARE
+    f"off: {IN_ORDER}": OrderingCase(interest=EVERYTHING, ordering=OFF, record=_TEN),
+    f"off: {SPARSE}": OrderingCase(interest=ONE_IN_20, ordering=OFF, record=_TWENTY_FIVE),
+    f"literal: {IN_ORDER}": OrderingCase(interest=EVERYTHING, ordering=_LITERAL, record=_TEN_SETS),
+    f"literal: {LATE}": OrderingCase(
+        interest=EVERYTHING, ordering=_LITERAL, record=_TEN_SETS, late_share=LATE_SHARE
+    ),
+    f"literal: {SPARSE}": OrderingCase(
+        interest=ONE_IN_20, ordering=_LITERAL, record=_TWENTY_FIVE_SETS
+    ),
+    f"literal: {SPARSE_LATE}": OrderingCase(
+        interest=ONE_IN_20, ordering=_LITERAL, record=_TWENTY_FIVE_SETS, late_share=LATE_SHARE
     ),
 }
-GOALS: Final = {IN_ORDER: ">= 200000", FEW: ">= 100000", FEW_LATE: ">= 100000"}
+GOALS: Final = {IN_ORDER: ">= 200000", SPARSE: ">= 100000", SPARSE_LATE: ">= 100000"}
 # What ordering costs beside none, and beside the paper's.
 RATIOS: Final = (
     (IN_ORDER, f"off: {IN_ORDER}"),
-    (FEW, f"off: {FEW}"),
+    (SPARSE, f"off: {SPARSE}"),
     (IN_ORDER, f"literal: {IN_ORDER}"),
     (LATE, f"literal: {LATE}"),
-    (FEW, f"literal: {FEW}"),
-    (FEW_LATE, f"literal: {FEW_LATE}"),
+    (SPARSE, f"literal: {SPARSE}"),
+    (SPARSE_LATE, f"literal: {SPARSE_LATE}"),
 )
 
 
@@ -121,19 +125,19 @@ def run(note: Note) -> Result:
     encoder = Encoder(b"bench")
     sent: dict[tuple[Predicate, RecordSettings], Traffic] = {}
     traffic = {}
-    for name, way in WAYS.items():
+    for name, case in CASES.items():
         note(f"{name}: making frames")
-        source = way.wanted, way.record
-        if source not in sent:
-            sent[source] = matching(
-                way, encoder, ARRIVALS if source[0] is EVERYTHING else FEW_ARRIVALS
+        key = case.interest, case.record
+        if key not in sent:
+            sent[key] = matching_traffic(
+                case, encoder, ARRIVALS if key[0] is EVERYTHING else SPARSE_ARRIVALS
             )
-        traffic[name] = overtaken(sent[source], way.late_share)
-    best = dict.fromkeys(WAYS, 0.0)
+        traffic[name] = with_overtaking(sent[key], case.late_share)
+    best = dict.fromkeys(CASES, 0.0)
     for number in range(ROUNDS):
-        for name, way in WAYS.items():
+        for name, case in CASES.items():
             note(f"{name}: round {number + 1} of {ROUNDS}")
-            spent_s = seconds(way, encoder, traffic[name])
+            spent_s = seconds(case, encoder, traffic[name])
             best[name] = max(best[name], len(traffic[name]) / spent_s)
     cases = [
         Case(name, "speed", rate, "messages/s", GOALS.get(name, "")) for name, rate in best.items()
@@ -143,14 +147,14 @@ def run(note: Note) -> Result:
     )
 
 
-def seconds(way: Way, encoder: Encoder, traffic: Traffic) -> float:
+def seconds(case: OrderingCase, encoder: Encoder, traffic: Traffic) -> float:
     """How long a new endpoint takes for all of it."""
-    return pump(receiver(way, encoder), traffic)[0]
+    return pump(receiver(case, encoder), traffic)[0]
 
 
-def handed_over(way: Way, encoder: Encoder, traffic: Traffic) -> list[int]:
+def delivered_seqs(case: OrderingCase, encoder: Encoder, traffic: Traffic) -> list[int]:
     """The numbers that the application gets, in that order: what is timed must be right."""
-    items = [o.item for o in pump(receiver(way, encoder), traffic)[1] if isinstance(o, Deliver)]
+    items = [o.item for o in pump(receiver(case, encoder), traffic)[1] if isinstance(o, Deliver)]
     return [item.frame.seq for item in items if isinstance(item, Delivery)]
 
 
@@ -181,17 +185,19 @@ def pump(
     return spent_s, outputs
 
 
-def receiver(way: Way, encoder: Encoder) -> Endpoint[TransportFrame]:
+def receiver(case: OrderingCase, encoder: Encoder) -> Endpoint[TransportFrame]:
     """An endpoint that has subscribed, and has heard nothing yet."""
-    endpoint = Endpoint(Straight(), endpoint_id=2, epoch=1, encoder=encoder)
-    endpoint.subscribe(way.wanted, ordering=way.ordering, now=0)
+    endpoint = Endpoint(LoopbackNetwork(), endpoint_id=2, epoch=1, encoder=encoder)
+    endpoint.subscribe(case.interest, ordering=case.ordering, now=0)
     return endpoint
 
 
-def matching(way: Way, encoder: Encoder, count: int) -> Traffic:
+def matching_traffic(case: OrderingCase, encoder: Encoder, count: int) -> Traffic:
     """So many messages that are wanted, in the order in which they left."""
-    settings = EndpointSettings(record=way.record)
-    publisher = Endpoint(Straight(), endpoint_id=1, epoch=1, encoder=encoder, settings=settings)
+    settings = EndpointSettings(record=case.record)
+    publisher = Endpoint(
+        LoopbackNetwork(), endpoint_id=1, epoch=1, encoder=encoder, settings=settings
+    )
     rng = Seeds(1).rng("ordering", "messages")
     traffic: list[tuple[TransportFrame, Instant]] = []
     now = 0
@@ -200,12 +206,12 @@ def matching(way: Way, encoder: Encoder, count: int) -> Traffic:
         message = _message(rng)
         frame = publisher.publish(message, now=now)
         assert publisher.poll() == Send("", frame)
-        if way.wanted.matches(message):
+        if case.interest.matches(message):
             traffic.append((frame, now + DELAY_NS))
     return traffic
 
 
-def overtaken(traffic: Traffic, share: float) -> Traffic:
+def with_overtaking(traffic: Traffic, share: float) -> Traffic:
     """The same, but that some messages have changed places with the next."""
     frames = [frame for frame, _ in traffic]
     rng = Seeds(1).rng("ordering", "late")
@@ -223,7 +229,7 @@ def _message(rng: Random) -> Message:
     return Message({"kind": "quote", "topic": f"topic {rng.randrange(TOPICS)}", **details})
 
 
-class Straight:
+class LoopbackNetwork:
     """A network that carries frames as they are, and neither waits nor asks for anything."""
 
     def __init__(self) -> None:

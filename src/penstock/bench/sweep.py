@@ -17,15 +17,14 @@ from typing import Final, TypeVar
 import msgspec
 
 from penstock.bench.result import Case, Note, Result
-from penstock.lab.experiment_files import Source
-from penstock.lab.experiment_files import find as find_experiment
-from penstock.lab.experiment_runner import Plan, jobs_of
+from penstock.lab.experiment_files import ExperimentFile, find_experiment
+from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs
 from penstock.lab.process_pool import run_all
 from penstock.lab.single_run import run_job
 from penstock.pipeline.session import open_session
 from penstock.pipeline.sweep.grid import Point
 from penstock.pipeline.sweep.plan import SweepJob, plan_points
-from penstock.pipeline.sweep.spread import spread
+from penstock.pipeline.sweep.spread import run_on_spark
 
 Found = TypeVar("Found")
 
@@ -42,21 +41,21 @@ def run(note: Note) -> Result:
 
 def measure(note: Note, runs: int, run_s: float) -> Result:
     """So many runs of about so many seconds each."""
-    source = find_experiment(EXPERIMENT)
+    experiment_file = find_experiment(EXPERIMENT)
     slots = os.cpu_count() or 1
     note("finding out how long a run takes")
-    length_s = _length(source, run_s)
+    length_s = _simulated_seconds(experiment_file, run_s)
     with TemporaryDirectory() as place:
-        jobs = _jobs(source, Path(place) / "plain", length_s, runs)
+        jobs = _jobs(experiment_file, Path(place) / "plain", length_s, runs)
         note(f"{runs} runs in {slots} processes")
         plain_s, _ = _timed(lambda: run_all(jobs, processes=slots))
         plain_runs_s = _run_times_s(jobs)
-        jobs = _jobs(source, Path(place) / "spark", length_s, runs)
+        jobs = _jobs(experiment_file, Path(place) / "spark", length_s, runs)
         note(f"{runs} runs on Spark")
         began = perf_counter()
         with open_session(f"local[{slots},4]", is_brief=True) as spark:
             start_s = perf_counter() - began
-            spread_s, failed = _timed(lambda: spread(spark, jobs))
+            spread_s, failed = _timed(lambda: run_on_spark(spark, jobs))
         whole_s = perf_counter() - began
         spark_runs_s = _run_times_s(jobs)
     assert not failed, "a run that went well in a process failed on Spark"
@@ -82,29 +81,31 @@ def measure(note: Note, runs: int, run_s: float) -> Result:
     )
 
 
-class _Outcome(msgspec.Struct):
+class _CachedOutcome(msgspec.Struct):
     wall_s: float
 
 
-class _Kept(msgspec.Struct):
-    outcome: _Outcome
+class _CachedRun(msgspec.Struct):
+    outcome: _CachedOutcome
 
 
 def _run_times_s(jobs: list[SweepJob]) -> list[float]:
-    kept = [msgspec.json.decode(job.kept_path.read_bytes(), type=_Kept) for job in jobs]
-    return [each.outcome.wall_s for each in kept]
+    cached = [msgspec.json.decode(job.cached_path.read_bytes(), type=_CachedRun) for job in jobs]
+    return [each.outcome.wall_s for each in cached]
 
 
-def _length(source: Source, run_s: float) -> int:
+def _simulated_seconds(experiment_file: ExperimentFile, run_s: float) -> int:
     """How many simulated seconds take so long, on this machine."""
-    (job, *_) = jobs_of(source, Plan(seeds=[1], sets=[f"run.duration_s={_TRIAL_S}"]))
+    (job, *_) = plan_jobs(
+        experiment_file, ExperimentPlan(seeds=[1], overrides=[f"run.duration_s={_TRIAL_S}"])
+    )
     trial_s, _ = _timed(lambda: run_job(job))
     return max(1, round(_TRIAL_S * run_s / trial_s))
 
 
-def _jobs(source: Source, out: Path, length_s: int, runs: int) -> list[SweepJob]:
+def _jobs(experiment_file: ExperimentFile, out: Path, length_s: int, runs: int) -> list[SweepJob]:
     point = Point((("run.duration_s", str(length_s)),))
-    (planned,) = plan_points(source, [point], out=out, seeds=range(1, runs + 1))
+    (planned,) = plan_points(experiment_file, [point], out=out, seeds=range(1, runs + 1))
     # Of one variant: its runs are equally long.
     return planned.jobs[:runs]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from penstock.cli import new_app
-from penstock.cli.node_options import BROKER, NETWORK, naming
+from penstock.cli.node_options import BROKER, NETWORK, errors_name_option
 from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 app = new_app("A broker on a UDP socket.")
 
-_NUMBER_MAX: Final = 2**32 - 1
-_LOOK_EVERY_S: Final = 0.5
+_BROKER_ID_MAX: Final = 2**32 - 1
+_CHECK_INTERVAL_S: Final = 0.5
 _SILENT_S: Final = 5.0
 
 # What happened, for people; programs get the counters' own names (docs/overlay.md).
@@ -55,7 +55,7 @@ def broker(
         int | None,
         typer.Option(
             min=1,
-            max=_NUMBER_MAX,
+            max=_BROKER_ID_MAX,
             help="Its name in the network: another for each broker.",
             show_default="1",
         ),
@@ -86,13 +86,13 @@ def broker(
         raise UsageError("brokers with neighbours need numbers: add --number 2, or 3 and so on")
     from penstock.cli.run_until_stopped import run
 
-    mine = 1 if number is None else number
-    run(_serve(listen, mine, neighbour or [], network, mark_above, as_json))
+    broker_id = 1 if number is None else number
+    run(_serve(listen, broker_id, neighbour or [], network, mark_above, as_json))
 
 
 async def _serve(
     listen: str,
-    mine: int,
+    broker_id: int,
     neighbours: list[str],
     network: str,
     mark_above: float | None,
@@ -102,75 +102,80 @@ async def _serve(
     from penstock.live.net import address
     from penstock.live.network_config import Agreement
 
-    with naming("--listen"):
+    with errors_name_option("--listen"):
         address.parse(listen, port_min=0)
     agreement = Agreement(name=network)
-    async with serve(listen, number=mine, agreement=agreement, mark_above=mark_above) as live:
+    async with serve(
+        listen, number=broker_id, agreement=agreement, mark_above=mark_above
+    ) as running:
         for where in neighbours:
-            with naming("--neighbour"):
-                await live.add_neighbour(where)
+            with errors_name_option("--neighbour"):
+                await running.add_neighbour(where)
         # Programs that chose port 0 read the address here, or from the JSON object.
-        typer.echo(f"broker {mine} listens at {live.address}", err=as_json)
+        typer.echo(f"broker {broker_id} listens at {running.address}", err=as_json)
         try:
-            await _watch(live, mine, err=as_json)
+            await _report_neighbours(running, broker_id, err=as_json)
         finally:
-            counters = {part: dict(counts) for part, counts in live.counters.items()}
+            counters = {part: dict(counts) for part, counts in running.counters.items()}
             if as_json:
-                print_json({"broker": mine, "address": live.address, "counters": counters})
+                print_json({"broker": broker_id, "address": running.address, "counters": counters})
             else:
-                typer.echo(f"broker {mine} ends: {_in_words(counters['broker'])}")
+                typer.echo(f"broker {broker_id} ends: {_in_words(counters['broker'])}")
 
 
 def _in_words(counts: Mapping[str, int]) -> str:
-    said = [_WORDS.get(name, f"{name} {{}}").format(n) for name, n in counts.items() if n]
-    return ", ".join(said) or "nothing happened"
+    parts = [_WORDS.get(name, f"{name} {{}}").format(n) for name, n in counts.items() if n]
+    return ", ".join(parts) or "nothing happened"
 
 
-async def _watch(live: RunningBroker, mine: int, *, err: bool) -> None:
+async def _report_neighbours(running: RunningBroker, broker_id: int, *, err: bool) -> None:
     """Until the broker ends; meanwhile says what becomes of its neighbours."""
     import asyncio
 
     now_s = asyncio.get_running_loop().time
-    gazette = Gazette(mine, live.neighbours, now_s())
-    ended = asyncio.create_task(live.wait())
+    report = NeighbourReport(broker_id, running.neighbours, now_s())
+    ended = asyncio.create_task(running.wait())
     try:
-        while live.neighbours and not ended.done():
-            for line in gazette.news(live.neighbours, live.counters["broker"], now_s()):
+        while running.neighbours and not ended.done():
+            for line in report.changes(running.neighbours, running.counters["broker"], now_s()):
                 typer.echo(line, err=err)
-            await asyncio.wait([ended], timeout=_LOOK_EVERY_S)
+            await asyncio.wait([ended], timeout=_CHECK_INTERVAL_S)
         await ended
     finally:
         ended.cancel()
 
 
-class Gazette:
+class NeighbourReport:
     """What there is to tell of neighbours, each thing once."""
 
-    def __init__(self, mine: int, neighbours: Mapping[str, bool], now_s: float) -> None:
-        self._mine: Final = mine
-        self._is_namesake_told = False
+    def __init__(self, broker_id: int, neighbours: Mapping[str, bool], now_s: float) -> None:
+        self._broker_id: Final = broker_id
+        self._is_duplicate_id_reported = False
         # Since when each is silent; None for those that answer, or were told of already.
         self._silent_since_s: Final[dict[str, float | None]] = dict.fromkeys(neighbours, now_s)
-        self._answering: Final[set[str]] = set()
+        self._connected: Final[set[str]] = set()
 
-    def news(
+    def changes(
         self, neighbours: Mapping[str, bool], counts: Mapping[str, int], now_s: float
     ) -> Iterator[str]:
         """What has changed since it was asked last."""
         for where, answers in neighbours.items():
-            if answers and where not in self._answering:
-                self._answering.add(where)
+            if answers and where not in self._connected:
+                self._connected.add(where)
                 self._silent_since_s[where] = None
                 yield f"neighbour {where} answers"
             elif not answers:
-                yield from self._silence(where, now_s)
-        if counts["own_number"] and not self._is_namesake_told:
-            self._is_namesake_told = True
-            yield f"a neighbour is number {self._mine} too: give each broker a --number of its own"
+                yield from self._report_silence(where, now_s)
+        if counts["own_number"] and not self._is_duplicate_id_reported:
+            self._is_duplicate_id_reported = True
+            yield (
+                f"a neighbour is number {self._broker_id} too:"
+                " give each broker a --number of its own"
+            )
 
-    def _silence(self, where: str, now_s: float) -> Iterator[str]:
-        if where in self._answering:
-            self._answering.remove(where)
+    def _report_silence(self, where: str, now_s: float) -> Iterator[str]:
+        if where in self._connected:
+            self._connected.remove(where)
             self._silent_since_s[where] = now_s
         since_s = self._silent_since_s[where]
         if since_s is not None and now_s - since_s >= _SILENT_S:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 app = new_app("A node that keeps messages for others.")
 
-_KEEP: Final = 1_000
-_KEEP_MAX: Final = 1_000_000
+_MESSAGES: Final = 1_000
+_MESSAGES_MAX: Final = 1_000_000
 _MEMORY_MB: Final = 64
-_EVERY_S: Final = 10.0
+_REPORT_INTERVAL_S: Final = 10.0
 
 
 @app.command()
@@ -42,15 +42,17 @@ def cache(
     broker: BrokerOption = BROKER,
     keep: Annotated[
         int,
-        typer.Option(metavar="N", min=1, max=_KEEP_MAX, help="The last so many of each publisher."),
-    ] = _KEEP,
+        typer.Option(
+            metavar="N", min=1, max=_MESSAGES_MAX, help="The last so many of each publisher."
+        ),
+    ] = _MESSAGES,
     memory: Annotated[
         int, typer.Option(metavar="MB", min=1, help="All of them together, as they are written.")
     ] = _MEMORY_MB,
     scope: ScopeOption = None,
     every: Annotated[
         float, typer.Option(metavar="SECONDS", help="How often to say what is kept, if it changed.")
-    ] = _EVERY_S,
+    ] = _REPORT_INTERVAL_S,
     timeout: TimeoutOption = TIMEOUT_S,
     network: NetworkOption = NETWORK,
     as_json: AsJson = False,
@@ -71,25 +73,25 @@ def cache(
 
     predicate = read_filter(text)
     recovery = _settings(keep, memory, scope)
-    counted: dict[str, int] = {}
+    counters: dict[str, int] = {}
 
     async def program() -> None:
         async with (
             connected(broker, network=network, timeout=timeout, recovery=recovery) as node,
-            node.volunteer(predicate) as offer,
+            node.volunteer(predicate) as handle,
         ):
             # For whoever waits to publish.
             typer.echo(f"keeping at {broker}", err=True)
             try:
-                await _tell(offer, every, err=as_json)
+                await _report(handle, every, err=as_json)
             finally:
-                counted.update(offer.counters)
+                counters.update(handle.counters)
 
     run(program())
     if as_json:
-        print_json(counted)
+        print_json(counters)
     else:
-        typer.echo(f"ends: {_in_words(counted)}")
+        typer.echo(f"ends: {_in_words(counters)}")
 
 
 def _settings(keep: int, memory_mb: int, scope: str | None) -> RecoverySettings:
@@ -97,22 +99,22 @@ def _settings(keep: int, memory_mb: int, scope: str | None) -> RecoverySettings:
     from penstock.transport.recovery.cache import CacheSettings
     from penstock.transport.recovery.settings import RecoverySettings
 
-    kept = CacheSettings(k_min=keep, k_max=keep, bytes_max=memory_mb * 1_000_000)
-    return RecoverySettings(cache=kept, digests=False, scope=scope)
+    cache_settings = CacheSettings(k_min=keep, k_max=keep, bytes_max=memory_mb * 1_000_000)
+    return RecoverySettings(cache=cache_settings, digests=False, scope=scope)
 
 
-async def _tell(offer: Volunteer, every_s: float, *, err: bool) -> None:
+async def _report(handle: Volunteer, every_s: float, *, err: bool) -> None:
     """Until the node ends; meanwhile says what it keeps and did, when that has changed."""
     import asyncio
 
-    ended = asyncio.create_task(offer.wait())
-    told: Mapping[str, int] = offer.counters
+    ended = asyncio.create_task(handle.wait())
+    reported: Mapping[str, int] = handle.counters
     try:
         while not ended.done():
             await asyncio.wait([ended], timeout=every_s)
-            counters = offer.counters
-            if counters != told:
-                told = counters
+            counters = handle.counters
+            if counters != reported:
+                reported = counters
                 typer.echo(_in_words(counters), err=err)
         await ended
     finally:
@@ -123,7 +125,7 @@ def _in_words(counters: Mapping[str, int]) -> str:
     """As in '1200 kept of 3 publishers (340 kB), 7 answered'."""
     if not counters:
         return "nothing happened"
-    kept, publishers = counters["kept"], counters["publishers"]
+    messages, publishers = counters["kept"], counters["publishers"]
     of = f"{publishers} publisher{'' if publishers == 1 else 's'}"
     size_kb = -(-counters["kept_bytes"] // 1_000)
-    return f"{kept} kept of {of} ({size_kb} kB), {counters['answered']} answered"
+    return f"{messages} kept of {of} ({size_kb} kB), {counters['answered']} answered"

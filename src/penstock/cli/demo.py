@@ -57,16 +57,16 @@ def demo(
     """
     # First of all, so that who has no Java need not wait to be told.
     from penstock.pipeline.session import open_session  # isort: skip  says how to get Spark
-    from penstock.pipeline.ingest import take_in
-    from penstock.pipeline.jobs import Job, perform
+    from penstock.pipeline.ingest import find_runs
+    from penstock.pipeline.jobs import PipelineJob, run_pipeline
 
     with open_session(master, is_brief=True) as spark:
-        _say("1/3 simulating a market five times: all off, each part alone, all on", as_json)
-        result = _simulated(out, seed, profile)
-        _say("2/3 analysing the traces on Spark", as_json)
-        runs = take_in([out / "traces"]).runs
-        perform(spark, Job(runs=runs, out=out / "gold"))
-    _say("3/3 drawing", as_json)
+        _print_step("1/3 simulating a market five times: all off, each part alone, all on", as_json)
+        result = _simulate(out, seed, profile)
+        _print_step("2/3 analysing the traces on Spark", as_json)
+        runs = find_runs([out / "traces"]).runs
+        run_pipeline(spark, PipelineJob(runs=runs, out=out / "gold"))
+    _print_step("3/3 drawing", as_json)
     page = _page(out)
     table = _table(out / "gold", list(result.parameters))
     if as_json:
@@ -75,27 +75,29 @@ def demo(
     _show(table, page)
 
 
-def _simulated(out: Path, seed: int, profile: str) -> Result:
+def _simulate(out: Path, seed: int, profile: str) -> Result:
     from penstock.cli.lab import progress
-    from penstock.lab.experiment_files import find
-    from penstock.lab.experiment_runner import Plan, jobs_of, perform
+    from penstock.lab.experiment_files import find_experiment
+    from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
     from penstock.lab.result import write_result
 
-    source = find(EXPERIMENT)
-    plan = Plan(profile=profile, seeds=[seed], keep=out / "traces", runs=out / "runs")
-    jobs = jobs_of(source, plan)
-    with progress(EXPERIMENT, jobs) as board:
-        result = perform(source, plan, board, jobs)
+    experiment_file = find_experiment(EXPERIMENT)
+    plan = ExperimentPlan(profile=profile, seeds=[seed], keep=out / "traces", runs=out / "runs")
+    jobs = plan_jobs(experiment_file, plan)
+    with progress(EXPERIMENT, jobs) as report_progress:
+        result = run_experiment(experiment_file, plan, report_progress, jobs)
     write_result(result, out / "result.json")
     return result
 
 
 def _page(out: Path) -> Path:
     from penstock.report.page import report_of
-    from penstock.report.result_directories import places
-    from penstock.report.sources import facts_of, subjects
+    from penstock.report.result_directories import result_directories
+    from penstock.report.sources import report_data_of, subjects
 
-    (subject,) = subjects(facts for place in places(out) for facts in facts_of(place))
+    (subject,) = subjects(
+        facts for place in result_directories(out) for facts in report_data_of(place)
+    )
     return report_of(subject).write(out)
 
 
@@ -120,6 +122,6 @@ def _show(table: Table, page: Path) -> None:
     typer.echo(f"\nthe same market each time; figures and more numbers: {page}")
 
 
-def _say(step: str, as_json: bool) -> None:
+def _print_step(step: str, as_json: bool) -> None:
     if not as_json:
         typer.echo(step, err=True)

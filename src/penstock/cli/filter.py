@@ -152,7 +152,7 @@ def explain(
         rows = [
             (
                 format_filter(verdict.filter),
-                _yes(verdict.matched),
+                _yes_or_no(verdict.matched),
                 "\n".join(failure.why for failure in verdict.failures),
             )
             for verdict in explanation.verdicts
@@ -221,5 +221,5 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _yes(answer: bool) -> str:
+def _yes_or_no(answer: bool) -> str:
     return "yes" if answer else "no"

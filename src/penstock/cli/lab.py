@@ -124,38 +124,38 @@ def run(
       penstock lab run M-4.3 --set network.link.loss=0.001 --keep
       penstock lab run M-5.9 --variant off --variant default --seed 1
     """
-    from penstock.lab.experiment_files import find
-    from penstock.lab.experiment_runner import Plan, jobs_of, perform
+    from penstock.lab.experiment_files import find_experiment
+    from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
     from penstock.lab.result import write_result
-    from penstock.lab.transport_options import results_of
+    from penstock.lab.transport_options import result_names_of
 
-    source = find(name)
-    where = out or _default_place(
-        source.experiment.id, profile, seed, [*(variant or ()), *(set_ or ())]
+    experiment_file = find_experiment(name)
+    directory = out or _default_directory(
+        experiment_file.experiment.id, profile, seed, [*(variant or ()), *(set_ or ())]
     )
-    plan = Plan(
+    plan = ExperimentPlan(
         profile=profile,
         seeds=_seeds(seeds, seed),
-        sets=set_ or [],
-        variants=results_of(source.experiment, variant) if variant else None,
+        overrides=set_ or [],
+        variants=result_names_of(experiment_file.experiment, variant) if variant else None,
         processes=processes,
-        keep=where / "traces" if keep else None,
-        runs=where / "runs",
+        keep=directory / "traces" if keep else None,
+        runs=directory / "runs",
         resume=resume,
     )
-    jobs = jobs_of(source, plan)
-    with _stoppable(), progress(source.experiment.id, jobs) as board:
-        result = perform(source, plan, board, jobs)
-    write_result(result, where / "result.json")
+    jobs = plan_jobs(experiment_file, plan)
+    with _exit_on_signal(), progress(experiment_file.experiment.id, jobs) as report_progress:
+        result = run_experiment(experiment_file, plan, report_progress, jobs)
+    write_result(result, directory / "result.json")
     if as_json:
-        print_json(result.for_programs())
+        print_json(result.json_summary())
     else:
         from penstock.cli.lab_tables import show
 
-        show(result, source.experiment.title, set_ or [])
-        typer.echo(f"\n{where / 'result.json'} (trace hash {result.trace_hash[:16]}…)")
+        show(result, experiment_file.experiment.title, set_ or [])
+        typer.echo(f"\n{directory / 'result.json'} (trace hash {result.trace_hash[:16]}…)")
         if keep:
-            typer.echo(f"{where / 'traces'}")
+            typer.echo(f"{directory / 'traces'}")
     if check and not result.ok:
         raise typer.Exit(1)
 
@@ -185,7 +185,7 @@ def diff(
     if as_json:
         tree: Any = msgspec.to_builtins(changes)
         for row, change in zip(tree, changes, strict=True):
-            row |= {"relative": change.relative, "clear": change.is_clear}
+            row |= {"relative": change.relative, "clear": change.is_significant}
         same = old.trace_hash == new.trace_hash
         print_json({"same_traces": same, "parameters": parameters, "metrics": tree})
         return
@@ -204,36 +204,38 @@ def diff(
         typer.echo("no metric differs")
 
 
-def _default_place(id_: str, profile: str, seed: int | None, apart: Sequence[str]) -> Path:
+def _default_directory(
+    id_: str, profile: str, seed: int | None, differences: Sequence[str]
+) -> Path:
     """A replay, a part or a change does not replace the result of the experiment itself."""
     name = profile
     if seed is not None:
         name += f"+seed-{seed}"
-    if apart:
-        name += "+" + "+".join(re.sub(r"[^\w.=-]+", "_", text) for text in apart)
+    if differences:
+        name += "+" + "+".join(re.sub(r"[^\w.=-]+", "_", text) for text in differences)
     return Path("out/lab") / re.sub(r"[^\w.+-]", "-", id_) / name[:120]
 
 
-def _seeds(count: int | None, one: int | None) -> list[int] | None:
-    if count is not None and one is not None:
+def _seeds(count: int | None, seed: int | None) -> list[int] | None:
+    if count is not None and seed is not None:
         raise UsageError("--seeds says how many, --seed which one: write one of them")
     if count is not None and not 1 <= count <= _SEEDS_MAX:
         raise UsageError(f"--seeds must be 1 or more, up to {_SEEDS_MAX}, not {count}")
-    if one is not None and not 0 <= one < 1 << 63:
-        raise UsageError(f"a seed is 0 or more and has 63 bits, not {one}")
-    if one is not None:
-        return [one]
+    if seed is not None and not 0 <= seed < 1 << 63:
+        raise UsageError(f"a seed is 0 or more and has 63 bits, not {seed}")
+    if seed is not None:
+        return [seed]
     return None if count is None else list(range(1, count + 1))
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
+def _exit_on_signal() -> Iterator[None]:
     """Ctrl-C and SIGTERM end with one line, and the exit code that a shell has for each."""
-    asked = signal.SIGINT
+    received = signal.SIGINT
 
     def terminate(_number: int, _frame: Any) -> None:
-        nonlocal asked
-        asked = signal.SIGTERM
+        nonlocal received
+        received = signal.SIGTERM
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, terminate)
@@ -241,7 +243,7 @@ def _stoppable() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         typer.echo("penstock: stopped; --resume takes up what was finished", err=True)
-        raise typer.Exit(128 + asked) from None
+        raise typer.Exit(128 + received) from None
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -267,10 +269,10 @@ def progress(title: str, jobs: Sequence[Job]) -> Iterator[Any]:
         runs = f"{title}, {len(jobs)} run{'s' * (len(jobs) > 1)}"
         task = bar.add_task(runs, total=total_s, rate=0.0)
 
-        def board(times: Sequence[float]) -> None:
+        def report(times: Sequence[float]) -> None:
             elapsed_s = bar.tasks[0].elapsed or 0.0
             done_s = sum(times)
             rate = done_s / elapsed_s if elapsed_s else 0.0
             bar.update(task, completed=done_s, rate=rate)
 
-        yield board
+        yield report

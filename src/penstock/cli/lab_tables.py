@@ -10,8 +10,8 @@ from typing import Final
 import typer
 
 from penstock.cli.output import print_rows
-from penstock.lab.expectations import Verdict, holds
-from penstock.lab.result import Change, Result
+from penstock.lab.expectations import ExpectationResult, is_met
+from penstock.lab.result import MetricChange, Result
 from penstock.lab.statistics import Estimate
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -22,12 +22,12 @@ _COLUMNS_MAX: Final = 14
 _METRICS_SHOWN: Final = 6
 
 
-def show(result: Result, title: str, sets: Sequence[str]) -> None:
+def show(result: Result, title: str, overrides: Sequence[str]) -> None:
     """Curves, figures, and what was expected."""
     count = len(result.seeds)
     seeds = f"{count} seeds" if count > 1 else f"seed {result.seeds[0]}"
     typer.echo(f"{result.id}: {title} ({result.profile}, {seeds})")
-    for text in sets:
+    for text in overrides:
         typer.echo(f"with {text}")
     typer.echo()
     _show_curves(result)
@@ -51,8 +51,8 @@ def _show_figures(result: Result) -> None:
         ]
         print_rows(("metric", *result.variants), rows)
         return
-    asked = list(dict.fromkeys(verdict.metric for verdict in result.expect)) or names
-    shown = asked[:_METRICS_SHOWN]
+    expected = list(dict.fromkeys(verdict.metric for verdict in result.expect)) or names
+    shown = expected[:_METRICS_SHOWN]
     print_rows(
         ("variant", *shown),
         [
@@ -76,8 +76,8 @@ def _show_curves(result: Result) -> None:
     if curves:
         width = max(map(len, curves))
         for label, values in curves.items():
-            most = f"{_number(max(values))}{_unit_of(label)}"
-            typer.echo(f"{label:>{width}} {sparkline(values)} up to {most}")
+            highest = f"{_number(max(values))}{_unit_of(label)}"
+            typer.echo(f"{label:>{width}} {sparkline(values)} up to {highest}")
         typer.echo()
 
 
@@ -91,7 +91,7 @@ def _unit_of(curve: str) -> str:
 
 
 def _show_remarks(result: Result) -> None:
-    if any(_word(verdict) == _UNSURE for verdict in result.expect):
+    if any(_verdict_word(verdict) == _UNSURE for verdict in result.expect):
         typer.echo(f"({_UNSURE}: the mean meets the goal, its interval does not: more seeds help)")
     for verdict in result.expect:
         if verdict.value is None:
@@ -109,31 +109,35 @@ def sparkline(values: Sequence[float], width: int = _PLOT_WIDTH) -> str:
     return "".join(_BARS[min(len(_BARS) - 1, int(mean / top * len(_BARS)))] for mean in means)
 
 
-def _verdict_row(verdict: Verdict) -> tuple[str, ...]:
+def _verdict_row(verdict: ExpectationResult) -> tuple[str, ...]:
     goal = verdict.goal
-    said = f"{goal[0]:g} to {goal[1]:g}" if isinstance(goal, list) else f"{verdict.op} {goal:g}"
+    goal_text = (
+        f"{goal[0]:g} to {goal[1]:g}" if isinstance(goal, list) else f"{verdict.op} {goal:g}"
+    )
     if verdict.ratio_to is not None:
-        said += f" × {verdict.ratio_to}"
+        goal_text += f" × {verdict.ratio_to}"
     published = verdict.published
     return (
-        _word(verdict),
+        _verdict_word(verdict),
         verdict.metric,
         verdict.variant,
-        said,
+        goal_text,
         "not measured" if verdict.value is None else _interval(verdict.value, verdict.ci95),
         "" if published is None else published if isinstance(published, str) else f"{published:g}",
     )
 
 
-def _word(verdict: Verdict) -> str:
+def _verdict_word(verdict: ExpectationResult) -> str:
     if verdict.ok:
         return "met"
-    if verdict.value is not None and holds(Estimate(verdict.value, None), verdict.op, verdict.goal):
+    if verdict.value is not None and is_met(
+        Estimate(verdict.value, None), verdict.op, verdict.goal
+    ):
         return _UNSURE
     return "MISSED"
 
 
-def change_row(change: Change) -> tuple[str, ...]:
+def change_row(change: MetricChange) -> tuple[str, ...]:
     """Before, after, and whether that is a difference."""
     relative = change.relative
     return (
@@ -143,12 +147,12 @@ def change_row(change: Change) -> tuple[str, ...]:
         _estimate(change.after),
         "" if relative is None else f"{relative:+.1%}",
         {None: "not known: one seed", True: "clear", False: "within the intervals"}[
-            change.is_clear
+            change.is_significant
         ],
     )
 
 
-def differs(change: Change) -> bool:
+def differs(change: MetricChange) -> bool:
     """Whether the means do."""
     if change.before is None or change.after is None:
         return True

@@ -46,12 +46,12 @@ COMMANDS: Final = {
     "cache": "penstock.cli.cache",
 }
 
-_WRONG_USE: Final = 2
-_OUR_FAULT: Final = 3
-_STOPPED: Final = 128 + signal.SIGINT
+_EXIT_USAGE_ERROR: Final = 2
+_EXIT_INTERNAL_ERROR: Final = 3
+_EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 
-class _Lazy(Mapping[str, Any]):
+class _LazyCommands(Mapping[str, Any]):
     """The commands by name, each imported when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
@@ -69,15 +69,15 @@ class _Lazy(Mapping[str, Any]):
 class _Shell(typer.core.TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands: Any = _Lazy()
+        self.commands: Any = _LazyCommands()
 
     def invoke(self, ctx: Any) -> Any:
         """The command that was named; whoever stops it is told that it has."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            _complain("stopped")
-            raise typer.Exit(_STOPPED) from None
+            _print_error("stopped")
+            raise typer.Exit(_EXIT_INTERRUPTED) from None
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Typer's own, with our way of ending."""
@@ -131,16 +131,16 @@ def _exit_code(call: Callable[[], Any]) -> int:
     try:
         result = call()
     except PenstockError as error:
-        return _complain(str(error), picture=getattr(error, "picture", None))
+        return _print_error(str(error), picture=getattr(error, "picture", None))
     except OSError as error:
-        return _complain(f"{error.strerror or error}: check the disk, and where output goes")
+        return _print_error(f"{error.strerror or error}: check the disk, and where output goes")
     except typer.Abort:
-        return _complain("stopped")
+        return _print_error("stopped")
     except Exception as error:
         # Typer has moved its exceptions about between releases; this method they all have.
         if hasattr(error, "format_message"):
-            return _complain(_usage(error))
-        return _confess(error)
+            return _print_error(_usage(error))
+        return _print_internal_error(error)
     # An exit raised inside a command comes back as its code.
     return result if isinstance(result, int) else 0
 
@@ -152,14 +152,14 @@ def _usage(error: Any) -> str:
     return f"{message} Try '{context.command_path} --help'." if context else message
 
 
-def _complain(message: str, picture: Callable[[], str] | None = None) -> int:
+def _print_error(message: str, picture: Callable[[], str] | None = None) -> int:
     typer.echo(f"penstock: {' '.join(message.split())}", err=True)
     if picture is not None:
         typer.echo("\n".join(f"  {line}" for line in picture().split("\n")), err=True)
-    return _WRONG_USE
+    return _EXIT_USAGE_ERROR
 
 
-def _confess(error: Exception) -> int:
+def _print_internal_error(error: Exception) -> int:
     if os.environ.get("PENSTOCK_DEBUG"):
         traceback.print_exception(error)
     what = " ".join(f"{type(error).__name__}: {error}".split())
@@ -168,4 +168,4 @@ def _confess(error: Exception) -> int:
         " and the traceback that PENSTOCK_DEBUG=1 shows)",
         err=True,
     )
-    return _OUR_FAULT
+    return _EXIT_INTERNAL_ERROR

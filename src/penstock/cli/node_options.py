@@ -75,7 +75,7 @@ def congestion_of(control: bool) -> CongestionSettings | None:
 
 
 @contextmanager
-def naming(option: str) -> Iterator[None]:
+def errors_name_option(option: str) -> Iterator[None]:
     """Puts the option before what is said about its value."""
     try:
         yield
@@ -101,7 +101,7 @@ async def connected(
     from penstock.live.network_config import Agreement
     from penstock.live.node.node import connect
 
-    with naming("--broker"):
+    with errors_name_option("--broker"):
         address.parse(where)
     agreement = Agreement(name=network)
     async with connect(
@@ -113,14 +113,14 @@ async def connected(
         agreement=agreement,
         timeout=timeout,
     ) as node:
-        watching = asyncio.create_task(_watch(node, where))
+        reporting = asyncio.create_task(_report_silence(node, where))
         try:
             yield node
         finally:
-            watching.cancel()
+            reporting.cancel()
 
 
-async def _watch(node: Node, where: str) -> None:
+async def _report_silence(node: Node, where: str) -> None:
     while True:
         await node.wait_silent()
         typer.echo(f"broker at {where} is silent", err=True)

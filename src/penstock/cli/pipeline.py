@@ -12,7 +12,7 @@ from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from penstock.pipeline.jobs import Done
+    from penstock.pipeline.jobs import PipelineResult
 
 app = new_app("Traces into gold tables.")
 
@@ -51,24 +51,24 @@ def pipeline(
       penstock pipeline out/a --out out/a/gold
     """
     from penstock.pipeline.session import open_session  # isort: skip  says how to get Spark
-    from penstock.pipeline.gold_files import check_place
-    from penstock.pipeline.ingest import take_in
-    from penstock.pipeline.jobs import FORMS, Job, perform
+    from penstock.pipeline.gold_files import check_output_directory
+    from penstock.pipeline.ingest import find_runs
+    from penstock.pipeline.jobs import FORMS, PipelineJob, run_pipeline
     from penstock.pipeline.kernels import METRICS
 
     chosen = next((known for known in FORMS if known == form), None)
     if chosen is None:
         raise UsageError(f"there is no form {form!r}: choose from {', '.join(FORMS)}")
-    check_place(out)
-    intake = take_in(traces, is_strict=strict)
-    job = Job(runs=intake.runs, out=out, metrics=metric or tuple(METRICS), form=chosen)
+    check_output_directory(out)
+    intake = find_runs(traces, is_strict=strict)
+    job = PipelineJob(runs=intake.runs, out=out, metrics=metric or tuple(METRICS), form=chosen)
     with open_session(master) as spark:
-        done = perform(spark, job)
+        done = run_pipeline(spark, job)
     bad = [f"{run.path} was left out: {run.reason}" for run in intake.quarantine]
-    _tell(done, len(intake.runs), [*intake.notes, *bad, *done.notes], as_json=as_json)
+    _print_result(done, len(intake.runs), [*intake.notes, *bad, *done.notes], as_json=as_json)
 
 
-def _tell(done: Done, runs: int, notes: list[str], *, as_json: bool) -> None:
+def _print_result(done: PipelineResult, runs: int, notes: list[str], *, as_json: bool) -> None:
     if as_json:
         print_json({"out": str(done.out), "runs": runs, "rows": done.rows, "notes": notes})
         return

@@ -33,20 +33,20 @@ if TYPE_CHECKING:
     from penstock.live.node.node import Node
 
 # A message with its label, or where more are to be read: "-" or "@FILE".
-Given: TypeAlias = "str | tuple[str, Message]"
+MessageInput: TypeAlias = "str | tuple[str, Message]"
 
 app = new_app("Messages into a network.")
 
 # Those of wire.limits and RecordSettings, which the help need not load.
 _PUBLISHER_MAX: Final = 2**64 - 1
 _RECORD_MAX: Final = 255
-_RECORD: Final = 10
+_RECORD_ENTRIES: Final = 10
 _CATCH_UP_S: Final = 0.01
 # Most of what is lost is asked for, and given, within a few tenths of a second.
 _LINGER_S: Final = 2.0
 # How often it is said what is slowed down, and of how many flows.
-_TELL_S: Final = 5.0
-_TOLD_MAX: Final = 5
+_REPORT_INTERVAL_S: Final = 5.0
+_FLOWS_SHOWN_MAX: Final = 5
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -84,7 +84,7 @@ def publish(
             max=_RECORD_MAX,
             help="Each message describes so many before it, so that a loss is noticed.",
         ),
-    ] = _RECORD,
+    ] = _RECORD_ENTRIES,
     numbers: Annotated[
         list[str] | None,
         typer.Option(
@@ -142,7 +142,7 @@ def publish(
 
     recovery = recovery_of(recover, scope)
     tally = _Tally(payload.encode(), rate)
-    given = tally.read(messages or ["-"])
+    inputs = tally.read(messages or ["-"])
 
     async def program() -> None:
         async with connected(
@@ -154,23 +154,23 @@ def publish(
             recovery=recovery,
             congestion=congestion_of(control),
         ) as node:
-            telling = asyncio.create_task(_tell_flows(node))
+            reporting = asyncio.create_task(_report_flows(node))
             try:
-                await tally.publish(node, given)
+                await tally.publish(node, inputs)
                 await node.drain()
                 if tally.sent:
                     await _stay(linger_s)
             finally:
-                telling.cancel()
-                tally.end(node)
+                reporting.cancel()
+                tally.finish(node)
 
-    if given:
+    if inputs:
         run(program())
     if as_json:
         print_json(tally.as_json())
     else:
         typer.echo(tally.summary(), err=True)
-    if tally.bad:
+    if tally.rejected:
         raise typer.Exit(2)
     if tally.unsent:
         raise typer.Exit(1)
@@ -194,17 +194,19 @@ async def _stay(linger_s: float) -> None:
     await asyncio.sleep(linger_s)
 
 
-async def _tell_flows(node: Node) -> None:
+async def _report_flows(node: Node) -> None:
     """Says every few seconds what is slowed down, while it is."""
     import asyncio
 
     while True:
-        await asyncio.sleep(_TELL_S)
-        held = sorted([flow for flow in node.flows if flow.queued], key=lambda flow: -flow.queued)
-        for flow in held[:_TOLD_MAX]:
+        await asyncio.sleep(_REPORT_INTERVAL_S)
+        waiting = sorted(
+            [flow for flow in node.flows if flow.queued], key=lambda flow: -flow.queued
+        )
+        for flow in waiting[:_FLOWS_SHOWN_MAX]:
             typer.echo(f"{flow.queued} wait: {flow.quota_mps:.3g}/s of {flow.flow}", err=True)
-        if len(held) > _TOLD_MAX:
-            typer.echo(f"and {len(held) - _TOLD_MAX} more flows", err=True)
+        if len(waiting) > _FLOWS_SHOWN_MAX:
+            typer.echo(f"and {len(waiting) - _FLOWS_SHOWN_MAX} more flows", err=True)
 
 
 class _Tally:
@@ -212,34 +214,34 @@ class _Tally:
 
     def __init__(self, payload: bytes, rate: float | None) -> None:
         self.sent = 0
-        self.unanswered = 0
+        self.sent_while_silent = 0
         # What was stopped while it waited for its turn.
         self.unsent = 0
-        self.bad: list[object] = []
+        self.rejected: list[object] = []
         self._payload = payload
         self._rate = rate
 
-    def read(self, arguments: Sequence[str]) -> list[Given]:
+    def read(self, arguments: Sequence[str]) -> list[MessageInput]:
         """Of the arguments those that can be read, or read from, so far as one can tell now."""
-        given: list[Given] = []
-        for number, argument in enumerate(arguments, start=1):
-            label = f"message {number}"
+        inputs: list[MessageInput] = []
+        for position, argument in enumerate(arguments, start=1):
+            label = f"message {position}"
             if argument == "-":
-                given.append(argument)
+                inputs.append(argument)
             elif argument.startswith("@"):
-                _look_for(argument[1:])
-                given.append(argument)
+                _check_exists(argument[1:])
+                inputs.append(argument)
             else:
                 try:
-                    given.append((label, read_message(argument.strip())))
+                    inputs.append((label, read_message(argument.strip())))
                 except UsageError as error:
-                    self._refuse(label, error)
-        return given
+                    self._reject(label, error)
+        return inputs
 
-    async def publish(self, node: Node, given: Sequence[Given]) -> None:
+    async def publish(self, node: Node, inputs: Sequence[MessageInput]) -> None:
         """Everything that was given, or can be read where it says."""
         pace = _Pace(self._rate)
-        for source in given:
+        for source in inputs:
             if isinstance(source, tuple):
                 await self._send(node, pace, *source)
                 continue
@@ -248,47 +250,47 @@ class _Tally:
                     await self._send(node, pace, label, line)
             except OSError as error:
                 where = "standard input" if source == "-" else repr(source[1:])
-                self._refuse(source, UsageError(f"cannot read {where}: {error.strerror or error}"))
+                self._reject(source, UsageError(f"cannot read {where}: {error.strerror or error}"))
 
-    async def _send(self, node: Node, pace: _Pace, label: str, each: Message | bytes) -> None:
+    async def _send(self, node: Node, pace: _Pace, label: str, item: Message | bytes) -> None:
         try:
-            message = read_message(decode_line(each)) if isinstance(each, bytes) else each
+            message = read_message(decode_line(item)) if isinstance(item, bytes) else item
             await pace.wait()
             await node.publish(message.attributes, self._payload)
         except UsageError as error:
-            self._refuse(label, error)
+            self._reject(label, error)
         else:
             self.sent += 1
 
-    def end(self, node: Node) -> None:
+    def finish(self, node: Node) -> None:
         """Nothing leaves from now on."""
         counters = node.counters
-        self.unanswered = counters["node"]["unanswered"]
+        self.sent_while_silent = counters["node"]["unanswered"]
         self.unsent = counters["queue"]["waiting"]
         # Also what was taken just when somebody stopped it.
         self.sent = counters["node"]["published"] - self.unsent
 
     def summary(self) -> str:
         """As in '1200 sent, 3 while nobody answered'."""
-        said = [f"{self.sent} sent"]
-        if self.unanswered:
-            said.append(f"{self.unanswered} while nobody answered")
+        parts = [f"{self.sent} sent"]
+        if self.sent_while_silent:
+            parts.append(f"{self.sent_while_silent} while nobody answered")
         if self.unsent:
-            said.append(f"{self.unsent} not, for they still waited for their turn")
-        return ", ".join(said)
+            parts.append(f"{self.unsent} not, for they still waited for their turn")
+        return ", ".join(parts)
 
     def as_json(self) -> dict[str, object]:
         """The same, for programs."""
         return {
             "sent": self.sent,
-            "unanswered": self.unanswered,
+            "unanswered": self.sent_while_silent,
             "unsent": self.unsent,
-            "bad": self.bad,
+            "bad": self.rejected,
         }
 
-    def _refuse(self, label: str, error: UsageError) -> None:
+    def _reject(self, label: str, error: UsageError) -> None:
         typer.echo(f"penstock: {label}: {error}", err=True)
-        self.bad.append({"where": label, "error": str(error)})
+        self.rejected.append({"where": label, "error": str(error)})
 
 
 class _Pace:
@@ -309,7 +311,7 @@ class _Pace:
             self._next_s = max(self._next_s, now_s - _CATCH_UP_S) + self._gap_s
 
 
-def _look_for(path: str) -> None:
+def _check_exists(path: str) -> None:
     """Only looks: what is opened twice may be empty the second time, as pipes are."""
     try:
         Path(path).stat()
@@ -328,10 +330,10 @@ async def _lines(source: str) -> AsyncIterator[tuple[str, bytes]]:
         found, where = lines(sys.stdin.fileno()), ""
     else:
         found, where = lines_of(source[1:]), f"{source[1:]}: "
-    number = 0
+    line_number = 0
     async for line in found:
-        number += 1
-        if number == 1:
+        line_number += 1
+        if line_number == 1:
             line = line.removeprefix(_BYTE_ORDER_MARK)  # noqa: PLW2901
         if line.strip():
-            yield f"{where}line {number}", line
+            yield f"{where}line {line_number}", line

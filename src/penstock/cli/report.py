@@ -15,14 +15,14 @@ from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from penstock.pipeline.ingest import Intake
-    from penstock.report.report_data import Facts
-    from penstock.report.result_directories import Place
+    from penstock.pipeline.ingest import FoundRuns
+    from penstock.report.report_data import ReportData
+    from penstock.report.result_directories import ResultDirectory
     from penstock.report.sweep import Sweep
 
 app = new_app("A page with figures and tables.")
 
-_TOGETHER: Final = Path("out/report")
+_SHARED_DIRECTORY: Final = Path("out/report")
 
 
 @app.command()
@@ -51,14 +51,14 @@ def report(
       penstock lab run M-3.15 --out out/a
       penstock report out/a
     """
-    from penstock.report.result_directories import places
-    from penstock.report.sources import facts_of, subjects
+    from penstock.report.result_directories import result_directories
+    from penstock.report.sources import report_data_of, subjects
 
-    there_are = [place for directory in directories for place in places(directory)]
-    analysed = [_analysed(place, master) for place in there_are]
-    every = subjects(facts for place in analysed for facts in facts_of(place))
-    homes = _homes(every, directories, out)
-    pages = [_write(subject, home) for subject, home in zip(every, homes, strict=True)]
+    found = [place for directory in directories for place in result_directories(directory)]
+    analysed = [_analyse(place, master) for place in found]
+    every = subjects(facts for place in analysed for facts in report_data_of(place))
+    outputs = _output_directories(every, directories, out)
+    pages = [_write(subject, home) for subject, home in zip(every, outputs, strict=True)]
     if as_json:
         print_json({"pages": [str(page) for page in pages]})
         return
@@ -66,75 +66,79 @@ def report(
         typer.echo(str(page))
 
 
-def _write(subject: Facts | Sweep, home: Path) -> Path:
+def _write(subject: ReportData | Sweep, directory: Path) -> Path:
     from penstock.report.page import report_of
 
-    return report_of(subject).write(home)
+    return report_of(subject).write(directory)
 
 
-def _homes(every: Sequence[Facts | Sweep], given: Sequence[Path], out: Path | None) -> list[Path]:
+def _output_directories(
+    every: Sequence[ReportData | Sweep], given: Sequence[Path], out: Path | None
+) -> list[Path]:
     """One page goes where it is told to, or beside its results; several get a directory each."""
     if len(every) == 1:
-        beside = given[0].parent if given[0].is_file() else given[0]
-        return [out or (beside if len(given) == 1 else _TOGETHER / _named(every[0]))]
-    names = [_named(subject) for subject in every]
+        own_directory = given[0].parent if given[0].is_file() else given[0]
+        return [
+            out or (own_directory if len(given) == 1 else _SHARED_DIRECTORY / _page_name(every[0]))
+        ]
+    names = [_page_name(subject) for subject in every]
     numbered = [
         f"{name}-{names[: place + 1].count(name)}" if names.count(name) > 1 else name
         for place, name in enumerate(names)
     ]
-    return [(out or _TOGETHER) / name for name in numbered]
+    return [(out or _SHARED_DIRECTORY) / name for name in numbered]
 
 
-def _named(subject: Facts | Sweep) -> str:
+def _page_name(subject: ReportData | Sweep) -> str:
     from penstock.report.sweep import Sweep
 
     facts = subject.points[0] if isinstance(subject, Sweep) else subject
     return re.sub(r"[^\w.+-]", "-", f"{facts.id}-{facts.result.profile}").lstrip(".")
 
 
-def _analysed(place: Place, master: str | None) -> Place:
+def _analyse(result_directory: ResultDirectory, master: str | None) -> ResultDirectory:
     """With gold tables, where there are traces; a result alone is good enough without Spark."""
     from penstock.report.result_directories import GOLD
 
-    if place.traces is None:
-        return place
-    if not place.is_stale:
-        _tell_left_out(place.traces)
-        return place
-    gold = place.directory / GOLD
+    if result_directory.traces is None:
+        return result_directory
+    if not result_directory.is_stale:
+        _print_left_out(result_directory.traces)
+        return result_directory
+    gold = result_directory.directory / GOLD
     try:
-        _run_pipeline(place.traces, gold, master)
+        _run_pipeline(result_directory.traces, gold, master)
     except UsageError as error:
-        if place.result is None:
+        if result_directory.result is None:
             raise
         typer.echo(f"penstock: without what traces tell: {error}", err=True)
-        return replace(place, gold=None)
-    return replace(place, gold=gold)
+        return replace(result_directory, gold=None)
+    return replace(result_directory, gold=gold)
 
 
 def _run_pipeline(traces: Path, gold: Path, master: str | None) -> None:
     from penstock.pipeline.session import open_session  # isort: skip  says how to get Spark
-    from penstock.pipeline.ingest import take_in
-    from penstock.pipeline.jobs import Job, perform
+    from penstock.pipeline.ingest import find_runs
+    from penstock.pipeline.jobs import PipelineJob, run_pipeline
 
-    intake = take_in([traces])
+    intake = find_runs([traces])
     with open_session(master, is_brief=True) as spark:
-        done = perform(spark, Job(runs=intake.runs, out=gold))
+        done = run_pipeline(spark, PipelineJob(runs=intake.runs, out=gold))
     for note in (*intake.notes, *_left_out(intake), *done.notes):
         typer.echo(f"penstock: {note}", err=True)
 
 
-def _tell_left_out(traces: Path) -> None:
+def _print_left_out(traces: Path) -> None:
     """What the tables lack that were made of them before; without Spark nobody can tell."""
     try:
-        from penstock.pipeline.ingest import take_in
+        from penstock.pipeline.ingest import find_runs
 
-        notes = _left_out(take_in([traces]))
+        notes = _left_out(find_runs([traces]))
     except (UsageError, ImportError):
         return
     for note in notes:
         typer.echo(f"penstock: {note}", err=True)
 
 
-def _left_out(intake: Intake) -> list[str]:
+def _left_out(intake: FoundRuns) -> list[str]:
     return [f"{run.path} was left out: {run.reason}" for run in intake.quarantine]

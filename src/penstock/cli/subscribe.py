@@ -41,9 +41,9 @@ app = new_app("Messages from a network.")
 _MAX_DELAY_S: Final = 2.0
 _MS_NS: Final = 1_000_000
 # What a shell says of a program whose reader has gone.
-_UNREAD: Final = 128 + signal.SIGPIPE
+_EXIT_BROKEN_PIPE: Final = 128 + signal.SIGPIPE
 # When it ends, whoever reads has so long for what is left.
-_LAST_S: Final = 5.0
+_FLUSH_TIMEOUT_S: Final = 5.0
 
 
 class Late(StrEnum):
@@ -155,7 +155,7 @@ def subscribe(
         violation_probability=violation_probability,
         late=None if late is None else late.value,
     )
-    report = Report(count, is_full=full or missing, is_ordered=not unordered)
+    printer = SubscriptionPrinter(count, is_full=full or missing, is_ordered=not unordered)
 
     async def program() -> None:
         async with (
@@ -170,7 +170,7 @@ def subscribe(
         ):
             # For whoever waits to publish; what is printed on standard output is messages.
             typer.echo(f"subscribed at {broker}", err=True)
-            await report.follow(subscription, tells_missing=missing)
+            await printer.follow(subscription, prints_missing=missing)
 
     # Whoever reads may go before us: what was not printed is to be told all the same.
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -178,8 +178,8 @@ def subscribe(
     try:
         run(program())
     except BrokenPipeError:
-        code = _UNREAD
-    typer.echo(report.summary(), err=True)
+        code = _EXIT_BROKEN_PIPE
+    typer.echo(printer.summary(), err=True)
     if code:
         raise typer.Exit(code)
 
@@ -191,95 +191,95 @@ def _refuse_with_unordered(given: Mapping[str, bool]) -> None:
             raise UsageError(f"--unordered has no use for {option}: leave one out")
 
 
-class Report:
+class SubscriptionPrinter:
     """What is printed, up to `count` messages, and what is said of it at the end."""
 
     def __init__(self, count: int | None, *, is_full: bool, is_ordered: bool) -> None:
-        self._left: float = inf if count is None else count
+        self._remaining: float = inf if count is None else count
         self._is_full: Final = is_full
         self._is_ordered: Final = is_ordered
         self._printed: Final[Counter[str]] = Counter()
         self._counters: Mapping[str, int] = Counter()
         # The fate of what is being printed, and how many were not when it ended.
         self._printing: ReceiverFate | None = None
-        self._unread = 0
+        self._unprinted = 0
 
-    async def follow(self, subscription: Subscription, *, tells_missing: bool) -> None:
+    async def follow(self, subscription: Subscription, *, prints_missing: bool) -> None:
         """Until enough is printed or somebody stops it; then what was held is printed, too."""
         import asyncio
 
         lines = JsonLines()
         printing = None
-        if tells_missing:
+        if prints_missing:
             printing = asyncio.create_task(_print_missing(subscription.missing, lines))
         try:
             await self._print(subscription, lines)
         finally:
             subscription.end()
             try:
-                async with asyncio.timeout(_LAST_S):
+                async with asyncio.timeout(_FLUSH_TIMEOUT_S):
                     await lines.flush()
-                    self._count()
+                    self._count_printed()
                     await self._print(subscription, lines)
                     if printing is not None:
                         await printing
             except (TimeoutError, BrokenPipeError):
                 pass
             finally:
-                left = len(aiter(subscription)) if self._left else 0
-                self._unread = left + (self._printing is not None)
+                unprinted = len(aiter(subscription)) if self._remaining else 0
+                self._unprinted = unprinted + (self._printing is not None)
                 self._counters = subscription.counters
 
     def summary(self) -> str:
         """As in '1200 delivered, 3 late, 8 lost'."""
         late, repaired = self._printed["delivered_late"], self._printed["repaired"]
-        said = [f"{self._printed.total() - late} delivered"]
+        parts = [f"{self._printed.total() - late} delivered"]
         if repaired:
-            said[0] += f" ({repaired} repaired)"
+            parts[0] += f" ({repaired} repaired)"
         if self._is_ordered:
-            said += [f"{late} late", f"{self._counters['given_up']} lost"]
+            parts += [f"{late} late", f"{self._counters['given_up']} lost"]
         if unseen := self._counters["unseen"]:
-            said.append(f"{unseen} lost of which nothing else is known")
+            parts.append(f"{unseen} lost of which nothing else is known")
         if dropped := self._counters["dropped_late"]:
-            said.append(f"{dropped} dropped because they were late")
+            parts.append(f"{dropped} dropped because they were late")
         if overflow := self._counters["overflow"]:
-            said.append(f"{overflow} dropped because they came faster than they were printed")
-        if self._unread:
-            said.append(f"{self._unread} not printed because nobody read them")
-        return ", ".join(said)
+            parts.append(f"{overflow} dropped because they came faster than they were printed")
+        if self._unprinted:
+            parts.append(f"{self._unprinted} not printed because nobody read them")
+        return ", ".join(parts)
 
     async def _print(self, subscription: Subscription, lines: JsonLines) -> None:
-        if not self._left:
+        if not self._remaining:
             return
         async for message in subscription:
             self._printing = message.fate
-            self._left -= 1
-            await lines.print(_full(message) if self._is_full else _attributes(message))
-            self._count()
-            if not self._left:
+            self._remaining -= 1
+            await lines.print(_full_record(message) if self._is_full else _attributes(message))
+            self._count_printed()
+            if not self._remaining:
                 return
 
-    def _count(self) -> None:
+    def _count_printed(self) -> None:
         """Once it is printed, be it when what was stopped in the middle is done."""
         if self._printing is not None:
             self._printed[self._printing] += 1
             self._printing = None
 
 
-async def _print_missing(absences: AsyncIterable[Absence], lines: JsonLines) -> None:
-    async for absence in absences:
+async def _print_missing(missing_messages: AsyncIterable[Absence], lines: JsonLines) -> None:
+    async for missing in missing_messages:
         await lines.print(
             {
-                "publisher": str(absence.id.pub),
-                "epoch": absence.id.epoch,
-                "number": absence.id.seq,
-                "resolution": absence.resolution.value,
-                "missing_ms": (absence.ended_ns - absence.detected_ns) / _MS_NS,
+                "publisher": str(missing.id.pub),
+                "epoch": missing.id.epoch,
+                "number": missing.id.seq,
+                "resolution": missing.resolution.value,
+                "missing_ms": (missing.ended_ns - missing.detected_ns) / _MS_NS,
             }
         )
 
 
-def _full(message: Received) -> dict[str, object]:
+def _full_record(message: Received) -> dict[str, object]:
     return {
         # As text: many readers of JSON have no integers of 64 bits.
         "publisher": str(message.publisher),

@@ -69,19 +69,21 @@ def sweep(
       penstock sweep ./mine.toml --vary network.topology.size=3,5,9 --resume
       penstock sweep M-3.1 --seeds 1000 --master spark://head:7077 --out /shared/m31
     """
-    from penstock.lab.experiment_files import find
+    from penstock.lab.experiment_files import find_experiment
     from penstock.pipeline.session import open_session
     from penstock.pipeline.sweep.grid import parse_axis, points_of
     from penstock.pipeline.sweep.plan import plan_points
     from penstock.pipeline.sweep.run import run_sweep
 
-    source = find(name)
+    experiment_file = find_experiment(name)
     axes = [parse_axis(text) for text in vary or []]
-    where = (out or _default_place(source.experiment.id, profile, vary or [])).absolute()
+    directory = (
+        out or _default_directory(experiment_file.experiment.id, profile, vary or [])
+    ).absolute()
     plans = plan_points(
-        source,
+        experiment_file,
         points_of(axes),
-        out=where,
+        out=directory,
         profile=profile,
         seeds=_seeds(seeds),
         keep=keep,
@@ -90,25 +92,25 @@ def sweep(
     runs = sum(len(plan.jobs) for plan in plans)
     if runs > _RUNS_MAX:
         raise UsageError(f"that is {runs:,} runs: at most {_RUNS_MAX:,} go into one sweep")
-    title = f"penstock sweep {source.experiment.id}"
+    title = f"penstock sweep {experiment_file.experiment.id}"
     # The work is Python's: Java had better leave it the processors.
     session = partial(open_session, master, title, is_brief=True)
     try:
-        with _progress(source.experiment.id, runs) as board:
-            result = run_sweep(source, axes, plans, where, session, board)
+        with _progress(experiment_file.experiment.id, runs) as report_progress:
+            result = run_sweep(experiment_file, axes, plans, directory, session, report_progress)
     except KeyboardInterrupt:
         typer.echo("penstock: stopped; --resume takes up what was finished", err=True)
         raise typer.Exit(130) from None
     if as_json:
-        print_json(result.for_programs())
+        print_json(result.json_summary())
     else:
-        _show(result, source.experiment, axes, metric)
-        typer.echo(f"\n{where / 'sweep.json'}")
+        _show(result, experiment_file.experiment, axes, metric)
+        typer.echo(f"\n{directory / 'sweep.json'}")
     if result.failed:
         raise typer.Exit(1)
 
 
-def _default_place(id_: str, profile: str, vary: Sequence[str]) -> Path:
+def _default_directory(id_: str, profile: str, vary: Sequence[str]) -> Path:
     name = "+".join([profile, *(re.sub(r"[^\w.=-]+", "_", text) for text in vary)])
     return Path("out/sweep") / re.sub(r"[^\w.+-]", "-", id_) / name[:120]
 
@@ -144,12 +146,12 @@ def _show(
 ) -> None:
     good = result.runs - len(result.failed)
     typer.echo(f"{result.id}: {experiment.title} ({result.profile}, {good} of {result.runs} runs)")
-    there_are = list(
+    measured = list(
         dict.fromkeys(
             name for p in result.points for figures in p.variants.values() for name in figures
         )
     )
-    shown = _shown(there_are, experiment, metrics)
+    shown = _shown(measured, experiment, metrics)
     headings = (*(axis.key for axis in axes), "variant", "seeds", *shown)
     rows = [
         (*point.settings.values(), variant, str(len(point.seeds)),
@@ -163,19 +165,19 @@ def _show(
     else:
         for row in (headings, *rows):
             typer.echo("\t".join(row))
-    if unknown := [name for name in shown if name not in there_are]:
-        typer.echo(f"(not measured: {', '.join(unknown)}; there are {', '.join(there_are)})")
-    if len(shown) < len(there_are) and not metrics:
-        typer.echo(f"({len(there_are) - len(shown)} more in sweep.json; --metric NAME shows one)")
+    if unknown := [name for name in shown if name not in measured]:
+        typer.echo(f"(not measured: {', '.join(unknown)}; there are {', '.join(measured)})")
+    if len(shown) < len(measured) and not metrics:
+        typer.echo(f"({len(measured) - len(shown)} more in sweep.json; --metric NAME shows one)")
     _show_failures(result)
 
 
-def _shown(there_are: list[str], experiment: Experiment, wanted: list[str] | None) -> list[str]:
+def _shown(measured: list[str], experiment: Experiment, requested: list[str] | None) -> list[str]:
     """What was asked for; else what the file expects something of; else the first of all."""
-    if wanted:
-        return wanted
-    expected = [e.metric for e in experiment.expect if e.metric in there_are]
-    return list(dict.fromkeys(expected or there_are))[:_METRICS_MAX]
+    if requested:
+        return requested
+    expected = [e.metric for e in experiment.expect if e.metric in measured]
+    return list(dict.fromkeys(expected or measured))[:_METRICS_MAX]
 
 
 def _show_failures(result: SweepResult) -> None:

@@ -45,7 +45,7 @@ SYMBOLS: Final = (
 # fmt: on
 SIZES: Final = ((128, 3), (256, 3), (256, 5), (512, 7))
 MESSAGES_MAX: Final = 1_000_000
-CROWD: Final = 5_000
+OTHER_INTERESTS: Final = 5_000
 NAIVE_TICKS: Final = 100
 SALTS: Final = 40
 
@@ -140,35 +140,35 @@ def _match(
 
     index: MatchingIndex[str] = MatchingIndex()
     naive: NaiveIndex[str] = NaiveIndex()
-    for name, interest in (interests | _crowd(rng)).items():
+    for name, interest in (interests | _other_interests(rng)).items():
         index.add(name, interest)
         naive.add(name, interest)
     index.match(ticks[0])  # the first one compiles
     start = perf_counter()
-    answers = [index.match(tick) for tick in ticks]
+    matches = [index.match(tick) for tick in ticks]
     index_rate = len(ticks) / (perf_counter() - start)
-    counts = {name: sum(name in found for found in answers) for name in interests}
-    some = ticks[:NAIVE_TICKS]
+    counts = {name: sum(name in found for found in matches) for name in interests}
+    sample = ticks[:NAIVE_TICKS]
     start = perf_counter()
-    for tick, answer in zip(some, answers, strict=False):
+    for tick, answer in zip(sample, matches, strict=False):
         assert sorted(answer) == sorted(naive.match(tick)), "the index and its twin differ"
-    return counts, index_rate, len(some) / (perf_counter() - start)
+    return counts, index_rate, len(sample) / (perf_counter() - start)
 
 
-def _crowd(rng: Random) -> dict[str, Predicate]:
+def _other_interests(rng: Random) -> dict[str, Predicate]:
     """Many more subscribers, each after one symbol in one range of prices."""
     from penstock.content.constraint import Constraint, Op
     from penstock.content.filter import Filter, Predicate
 
     crowd = {}
-    for number in range(CROWD):
+    for number in range(OTHER_INTERESTS):
         low = rng.uniform(0, 400)
-        wanted = [
+        constraints = [
             Constraint("symbol", Op.EQ, rng.choice(SYMBOLS)),
             Constraint("price", Op.GE, round(low, 2)),
             Constraint("price", Op.LT, round(low + rng.uniform(1, 20), 2)),
         ]
-        crowd[f"crowd {number}"] = Predicate([Filter(wanted)])
+        crowd[f"crowd {number}"] = Predicate([Filter(constraints)])
     return crowd
 
 
@@ -189,19 +189,21 @@ def _encodings(ticks: list[Message], rng: Random) -> list[dict[str, float]]:
     from penstock.content.filter import Filter
     from penstock.content.tags import Encoder
 
-    asked = [Filter([Constraint("broker", Op.EQ, f"c{rng.randrange(10**9)}")]) for _ in range(200)]
+    filters = [
+        Filter([Constraint("broker", Op.EQ, f"c{rng.randrange(10**9)}")]) for _ in range(200)
+    ]
     rows = []
     for params in (BloomParams(m, k) for m, k in SIZES):
         wrong = tests = tags = 0
         # Ticks share their attributes' names, so that one salt's luck would decide for all.
         for salt in range(SALTS):
             encoder = Encoder(salt.to_bytes(), params=params)
-            wanted = [encoder.filter_bits(f) for f in asked]
+            filter_sets = [encoder.filter_bits(f) for f in filters]
             for tick in ticks[salt :: len(ticks) // 50 + 1]:
                 bits = encoder.message_bits(tick)
-                wrong += sum(subset(own, bits) for own in wanted)
-                tests += len(wanted)
-                tags += 2 * len(tick.attributes) * len(wanted)
+                wrong += sum(subset(own, bits) for own in filter_sets)
+                tests += len(filter_sets)
+                tags += 2 * len(tick.attributes) * len(filter_sets)
         predicted = params.false_positive_rate(round(tags / tests))
         rows.append(
             {
@@ -234,22 +236,23 @@ def _show(summary: Summary, first: Message) -> None:
     from penstock.content.syntax import format_predicate, parse
 
     count = summary.messages
-    _say(f"A ticker of {count:,} messages (seed {summary.seed}); the first one:")
-    _say(json.dumps(dict(first.attributes)), indent="  ")
-    _say("Who gets what")
+    _print_paragraph(f"A ticker of {count:,} messages (seed {summary.seed}); the first one:")
+    _print_paragraph(json.dumps(dict(first.attributes)), indent="  ")
+    _print_paragraph("Who gets what")
     rows = [
         (name, SUBSCRIBERS[name], f"{n:,}", f"{n / count:.2%}")
         for name, n in summary.matched.items()
     ]
     print_table(("subscriber", "interest", "matches", "share"), rows)
     ratio = summary.index_rate / summary.naive_rate
-    _say(
-        f"\nAmong {CROWD:,} other interests, {summary.index_rate:,.0f} messages/s find theirs"
+    _print_paragraph(
+        f"\nAmong {OTHER_INTERESTS:,} other interests,"
+        f" {summary.index_rate:,.0f} messages/s find theirs"
         f" through the index, {summary.naive_rate:,.0f} by trying every filter ({ratio:.0f}×), with"
         f" the same answers."
         + ("" if summary.compiled else " Several times more with 'pip install penstock[fast]'.")
     )
-    _say("What a broker need not advertise: interests that others cover")
+    _print_paragraph("What a broker need not advertise: interests that others cover")
     print_table(
         ("interest of", "in canonical form", "is covered by"),
         [
@@ -257,9 +260,9 @@ def _show(summary: Summary, first: Message) -> None:
             for name, others in summary.covered_by.items()
         ],
     )
-    _say("\nWhy the first message is not for 'desk'")
+    _print_paragraph("\nWhy the first message is not for 'desk'")
     typer.echo("  " + render(explain(parse(SUBSCRIBERS["desk"]), first)).replace("\n", "\n  "))
-    _say("\nHow often a message's Bloom summary wrongly says 'may match'")
+    _print_paragraph("\nHow often a message's Bloom summary wrongly says 'may match'")
     print_table(
         ("bits", "bytes", "bits per tag", "predicted", "measured"),
         [
@@ -271,7 +274,7 @@ def _show(summary: Summary, first: Message) -> None:
     typer.echo(f"\nMatches that a summary missed: {summary.false_negatives}")
 
 
-def _say(text: str, indent: str = "") -> None:
+def _print_paragraph(text: str, indent: str = "") -> None:
     """A paragraph that fits the narrowest usual terminal."""
     lead = "\n" if text.startswith("\n") else ""
     typer.echo(

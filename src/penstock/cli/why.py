@@ -11,8 +11,8 @@ from penstock.cli import new_app
 from penstock.cli.output import AsJson, print_json
 
 if TYPE_CHECKING:
-    from penstock.tracefile.delivery_verdict import Verdict
-    from penstock.tracefile.message_history import Life
+    from penstock.tracefile.delivery_verdict import DeliveryVerdict
+    from penstock.tracefile.message_history import MessageHistory
 
 app = new_app("The life of one message.")
 
@@ -45,30 +45,30 @@ def why(
       penstock lab run M-4.3 --seed 3 --keep --set record.hops=true --out out/a
       penstock why out/a publishers-2:17 --run M-4.3.quick.off.3
     """
-    from penstock.tracefile.delivery_verdict import judge
-    from penstock.tracefile.history_text import narrate
-    from penstock.tracefile.message_history import read_life
+    from penstock.tracefile.delivery_verdict import judge_deliveries
+    from penstock.tracefile.history_text import history_lines
+    from penstock.tracefile.message_history import read_history
     from penstock.tracefile.message_selector import check_subscriber, find_message, open_run
 
     reader, run_id = open_run(trace, run)
-    life = read_life(reader, run_id, find_message(reader, run_id, message))
+    history = read_history(reader, run_id, find_message(reader, run_id, message))
     if subscriber is None:
-        verdicts = judge(reader, life)
+        verdicts = judge_deliveries(reader, history)
     else:
         check_subscriber(reader, run_id, subscriber)
-        verdicts = judge(reader, life, [subscriber])
-        life = life.only_for(subscriber)
+        verdicts = judge_deliveries(reader, history, [subscriber])
+        history = history.only_for(subscriber)
     for note in reader.notes:
         typer.echo(f"penstock: {note}", err=True)
     if as_json:
-        print_json(_as_json(life, verdicts))
+        print_json(_as_json(history, verdicts))
         return
     about = reader.run(run_id)
-    for line in narrate(life, about, verdicts, only=subscriber, everything=everything):
+    for line in history_lines(history, about, verdicts, only=subscriber, everything=everything):
         typer.echo(line)
 
 
-def _as_json(life: Life, verdicts: list[Verdict]) -> dict[str, object]:
+def _as_json(history: MessageHistory, verdicts: list[DeliveryVerdict]) -> dict[str, object]:
     """Rows as the trace has them, times in its nanoseconds."""
     from dataclasses import asdict
 
@@ -76,11 +76,11 @@ def _as_json(life: Life, verdicts: list[Verdict]) -> dict[str, object]:
 
     tables = ("hops", "drops", "arrivals", "deliveries", "losses", "requests", "repairs")
     return {
-        "run": life.run,
-        "message": asdict(life.message),
-        "not_recorded": life.not_recorded,
-        "publication": to_builtins(life.publication),
-        "expected": list(life.expected),
-        **{table: to_builtins(getattr(life, table)) for table in tables},
+        "run": history.run,
+        "message": asdict(history.message),
+        "not_recorded": history.not_recorded,
+        "publication": to_builtins(history.publication),
+        "expected": list(history.expected),
+        **{table: to_builtins(getattr(history, table)) for table in tables},
         "verdicts": to_builtins(verdicts),
     }

@@ -69,7 +69,7 @@ def implies(narrow: Extent, wide: Extent) -> bool:
     that: otherwise covering would not be kept by encoding.
     """
     if narrow.contradictory:
-        return wide.contradictory or wide.says_presence_at_most
+        return wide.contradictory or wide.encodes_presence_only
     if wide.contradictory:
         return False
     if narrow.absent or wide.absent:
@@ -151,7 +151,7 @@ class _Shelves:
     """
 
     def __init__(self, filters: list[tuple[Filter, Extents]]) -> None:
-        asked = Counter(slot.place for _, extents in filters for slot in _asked(extents))
+        asked = Counter(slot.place for _, extents in filters for slot in _lookup_slots(extents))
         filed: dict[Hashable, list[tuple[Cut, Cut, Filter]]] = {}
         for f, extents in filters:
             choices = [_filed(name, extent) for name, extent in extents.items()]
@@ -166,7 +166,7 @@ class _Shelves:
 
     def candidates(self, narrow: Extents) -> Iterator[Filter]:
         """Everything that might cover `narrow`, in a fixed order."""
-        for slot in _asked(narrow):
+        for slot in _lookup_slots(narrow):
             shelf = self._shelves.get(slot.place)
             if shelf is not None:
                 yield from shelf.around(slot.low, slot.high)
@@ -206,7 +206,7 @@ def _filed(name: str, extent: Extent) -> list[_Slot]:
     return [_Slot(("exists", name))]
 
 
-def _asked(narrow: Extents) -> Iterator[_Slot]:
+def _lookup_slots(narrow: Extents) -> Iterator[_Slot]:
     yield _Slot(None)
     for name, extent in narrow.items():
         yield _Slot(("exists", name))

@@ -42,7 +42,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FilterVerdict:
     """What one filter says of the message; it matched if nothing failed."""
 
     filter: Filter
@@ -58,7 +58,7 @@ class Verdict:
 class Explanation:
     """The verdict of every filter of a predicate, in the predicate's order."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[FilterVerdict, ...]
 
     @property
     def matched(self) -> bool:
@@ -85,8 +85,8 @@ def render(explanation: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _judge(filter_: Filter, message: Message) -> Verdict:
-    return Verdict(
+def _judge(filter_: Filter, message: Message) -> FilterVerdict:
+    return FilterVerdict(
         filter_,
         tuple(
             Failure(constraint, _why(constraint, message.attributes.get(constraint.attribute)))

@@ -63,7 +63,7 @@ class Extent:
         return interval.common_prefix() if interval and interval.kind == "string" else ""
 
     @property
-    def says_presence_at_most(self) -> bool:
+    def encodes_presence_only(self) -> bool:
         """Whether no encoding, under any schema, can say more of it than that it is there."""
         if self.points is not None or self.suffix or self.common_prefix():
             return False

@@ -17,15 +17,15 @@ from penstock.fairness.routes import Plan, streams_of
 
 def max_min(network: Network) -> dict[str, float]:
     """By receiver: no rate can grow but at the cost of one that is no larger."""
-    return instant_rates(network, "maxmin")
+    return instantaneous_rates(network, "maxmin")
 
 
 def proportional(network: Network) -> dict[str, float]:
     """By receiver: the rates whose logarithms have the largest sum."""
-    return instant_rates(network, "proportional")
+    return instantaneous_rates(network, "proportional")
 
 
-def instant_rates(network: Network, allocation: str) -> dict[str, float]:
+def instantaneous_rates(network: Network, allocation: str) -> dict[str, float]:
     """By receiver; infinite where nothing limits a rate."""
     chosen = allocation_named(allocation)
     receivers = network.receivers()

@@ -47,8 +47,8 @@ def _session(value: object, where: str) -> Session:
 
 def _receiver(value: object, where: str) -> Receiver:
     members = _members(value, where, *RECEIVER)
-    facts = {name: members[name] for name in RECEIVER[0]}
-    return Receiver(**facts, **_edge(members))
+    required = {name: members[name] for name in RECEIVER[0]}
+    return Receiver(**required, **_edge(members))
 
 
 def _edge(members: dict[str, Any]) -> dict[str, Any]:

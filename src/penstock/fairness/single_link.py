@@ -17,16 +17,16 @@ def fair_shares(
 
     A demand may be infinite. What the small ones leave goes to the others.
     """
-    weighed = [1.0] * len(demands) if weights is None else [float(weight) for weight in weights]
-    _check(demands, capacity, weighed)
+    weight_list = [1.0] * len(demands) if weights is None else [float(weight) for weight in weights]
+    _check(demands, capacity, weight_list)
     shares = [0.0] * len(demands)
     # Whoever is content with the least for its weight is served first.
-    order = sorted(range(len(demands)), key=lambda i: demands[i] / weighed[i])
+    order = sorted(range(len(demands)), key=lambda i: demands[i] / weight_list[i])
     # Summed from the last on: a difference of sums would lose small weights.
-    still = list(accumulate(weighed[i] for i in reversed(order)))
+    weights_left = list(accumulate(weight_list[i] for i in reversed(order)))
     left = float(capacity)
-    for i, weight in zip(order, reversed(still), strict=True):
-        shares[i] = min(float(demands[i]), left * (weighed[i] / weight))
+    for i, weight in zip(order, reversed(weights_left), strict=True):
+        shares[i] = min(float(demands[i]), left * (weight_list[i] / weight))
         left = max(0.0, left - shares[i])
     return shares
 

@@ -27,7 +27,7 @@ _KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
 
 
 # Beyond this a whole number is none that can be reckoned with.
-_WHOLE_MAX: Final = 10**300
+_INTEGER_MAX: Final = 10**300
 
 
 def check_types(settings: Any, *nested: type) -> None:
@@ -41,11 +41,11 @@ def check_types(settings: Any, *nested: type) -> None:
         kinds, words = _KINDS.get(str(each.type)) or named.get(str(each.type)) or ((), "")
         value = getattr(settings, each.name)
         # Not isinstance: True would be a number.
-        if kinds and (type(value) not in kinds or _is_endless(value)):
+        if kinds and (type(value) not in kinds or _is_not_finite(value)):
             raise UsageError(f"{each.name} is {words}, not {value!r}")
-        if "float" in str(each.type) and isinstance(value, int) and abs(value) > _WHOLE_MAX:
+        if "float" in str(each.type) and isinstance(value, int) and abs(value) > _INTEGER_MAX:
             raise UsageError(f"{each.name} is {words}: this one is too large")
 
 
-def _is_endless(value: object) -> bool:
+def _is_not_finite(value: object) -> bool:
     return isinstance(value, float) and not isfinite(value)

@@ -24,7 +24,7 @@ class Seeds:
         """The subtree below `names`."""
         return Seeds(self.root, self.path + names)
 
-    def number(self, *names: str) -> int:
+    def derived_seed(self, *names: str) -> int:
         """64 bits that belong to this path alone."""
         digest = blake2b(str(self.root).encode(), digest_size=8)
         for name in self.path + names:
@@ -35,8 +35,8 @@ class Seeds:
 
     def rng(self, *names: str) -> random.Random:
         """A scalar generator, quick for one draw at a time."""
-        return random.Random(self.number(*names))
+        return random.Random(self.derived_seed(*names))
 
     def generator(self, *names: str) -> np.random.Generator:
         """An array generator, quick for many draws at once."""
-        return np.random.Generator(np.random.PCG64(self.number(*names)))
+        return np.random.Generator(np.random.PCG64(self.derived_seed(*names)))

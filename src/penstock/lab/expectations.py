@@ -13,10 +13,10 @@ import msgspec
 from penstock.lab.experiment import Expectation
 from penstock.lab.findings import Findings
 from penstock.lab.statistics import Estimate, estimate, ratio
-from penstock.lab.toml_document import Document
+from penstock.lab.toml_document import TomlDocument
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ExpectationResult(msgspec.Struct, frozen=True):
     """One expectation, and what came of it."""
 
     metric: str
@@ -31,47 +31,51 @@ class Verdict(msgspec.Struct, frozen=True):
     ratio_to: str | None = None
 
 
-def judge(expectation: Expectation, by_name: Mapping[str, Sequence[Findings]]) -> Verdict:
+def judge_expectation(
+    expectation: Expectation, by_name: Mapping[str, Sequence[Findings]]
+) -> ExpectationResult:
     """One expectation, against all seeds."""
-    found = _found(expectation, by_name)
-    return Verdict(
+    measured = _measured(expectation, by_name)
+    return ExpectationResult(
         metric=expectation.metric,
         variant=expectation.variant,
         op=expectation.op,
         goal=expectation.value,
         published=expectation.published,
-        value=None if found is None else found.mean,
-        ci95=None if found is None else found.ci95,
-        ok=found is not None and holds(found, expectation.op, expectation.value),
+        value=None if measured is None else measured.mean,
+        ci95=None if measured is None else measured.ci95,
+        ok=measured is not None and is_met(measured, expectation.op, expectation.value),
         ratio_to=expectation.ratio_to,
     )
 
 
-def _found(expectation: Expectation, by_name: Mapping[str, Sequence[Findings]]) -> Estimate | None:
-    seen = _values(expectation.metric, by_name[expectation.variant])
+def _measured(
+    expectation: Expectation, by_name: Mapping[str, Sequence[Findings]]
+) -> Estimate | None:
+    values = _values(expectation.metric, by_name[expectation.variant])
     if expectation.ratio_to is None:
-        return None if seen is None else estimate(seen)
+        return None if values is None else estimate(values)
     others = _values(expectation.metric, by_name[expectation.ratio_to])
-    return None if seen is None or others is None else ratio(seen, others)
+    return None if values is None or others is None else ratio(values, others)
 
 
-def holds(found: Estimate, op: str, goal: float | list[float]) -> bool:
+def is_met(measured: Estimate, op: str, goal: float | list[float]) -> bool:
     """Whether the whole interval lies where it should."""
-    low, high = found.ci95 or (found.mean, found.mean)
+    low, high = measured.ci95 or (measured.mean, measured.mean)
     if isinstance(goal, list):
         return goal[0] <= low and high <= goal[1]
     return low >= goal if op == ">=" else high <= goal
 
 
-def check_expectation(number: int, expectation: Expectation, document: Document) -> None:
+def check_expectation(index: int, expectation: Expectation, document: TomlDocument) -> None:
     """Refuses an operator that does not go with its value."""
     if (expectation.op == "between") != isinstance(expectation.value, list):
         raise document.error(
-            ("expect", number),
+            ("expect", index),
             'write a pair of values with op = "between", and one value with >= and <=',
         )
     if isinstance(expectation.value, list) and expectation.value[0] > expectation.value[1]:
-        raise document.error(("expect", number), "write the lower of the two values first")
+        raise document.error(("expect", index), "write the lower of the two values first")
 
 
 def _values(metric: str, seeds: Sequence[Findings]) -> list[float] | None:

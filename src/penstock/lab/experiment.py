@@ -11,7 +11,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from penstock.lab.schema.base import MOST, TWO, Finite, Name, NotNegative, Part, Positive
+from penstock.lab.schema.base import (
+    NUMBER_MAX,
+    PAIR_LENGTH,
+    Finite,
+    Name,
+    NotNegative,
+    Part,
+    Positive,
+)
 from penstock.lab.schema.network import ChannelPart, NetworkPart, TcpPart
 from penstock.lab.schema.transport import Ordering, TransportPart
 from penstock.lab.schema.workload import Group, Market
@@ -26,7 +34,7 @@ class Times(Part, frozen=True, kw_only=True):
     # For what is on its way at the end.
     drain_s: NotNegative = 5
     # Links and queues are sampled this often; 0 for never.
-    sample_s: Annotated[float, Meta(ge=0.001, le=MOST)] | Literal[0] = 1
+    sample_s: Annotated[float, Meta(ge=0.001, le=NUMBER_MAX)] | Literal[0] = 1
 
 
 class RecordPart(Part, frozen=True, kw_only=True):
@@ -71,7 +79,7 @@ class Expectation(Part, frozen=True, kw_only=True):
 
     metric: str
     op: Literal[">=", "<=", "between"]
-    value: Finite | Annotated[list[Finite], TWO]
+    value: Finite | Annotated[list[Finite], PAIR_LENGTH]
     mutation: str
     fails_with: dict[str, object]
     variant: str = "off"

@@ -18,9 +18,17 @@ import msgspec
 
 import penstock
 from penstock.kernel.errors import UsageError
-from penstock.lab.builders.channel import check_world
+from penstock.lab.builders.channel import check_network_or_channel
 from penstock.lab.experiment import Experiment
-from penstock.lab.toml_document import ANY, Document, KeyPath, Tree, dotted, path_of, read_document
+from penstock.lab.toml_document import (
+    ANY_KEY,
+    KeyPath,
+    TomlDocument,
+    Tree,
+    dotted_key,
+    parse_key_path,
+    read_document,
+)
 from penstock.lab.transport_options import result_names
 
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `([^`]*)`)?")
@@ -29,48 +37,48 @@ _OTHER: Final = re.compile(r"(.*?)(?: - at `([^`]*)`)?$", re.S)
 
 
 @dataclass(frozen=True)
-class Source:
+class ExperimentFile:
     """An experiment's file, before a profile and a variant are chosen."""
 
-    document: Document
+    document: TomlDocument
 
     @cached_property
     def experiment(self) -> Experiment:
         """The file as it stands."""
-        return check(self.document)
+        return check_experiment(self.document)
 
     def resolve(
         self,
         profile: str,
         variant: str,
-        sets: Sequence[str] = (),
+        overrides: Sequence[str] = (),
         mutation: tuple[str, Tree] | None = None,
-    ) -> tuple[Experiment, Document]:
+    ) -> tuple[Experiment, TomlDocument]:
         """What is run: the file, the profile, the variant, then what the caller sets."""
-        self._choose("profile", profile, self.experiment.profiles)
-        self._choose("variant", variant, self.experiment.variants)
-        document = self.document.with_part("profiles", profile).with_part("variants", variant)
-        for text in sets:
-            document = document.with_set(text)
+        self._check_choice("profile", profile, self.experiment.profiles)
+        self._check_choice("variant", variant, self.experiment.variants)
+        document = self.document.with_table("profiles", profile).with_table("variants", variant)
+        for text in overrides:
+            document = document.with_override(text)
         if mutation is not None:
             document = document.with_tree(mutation[1], f"{self.document.name}: {mutation[0]}")
-        return check(document), document
+        return check_experiment(document), document
 
-    def _choose(self, what: str, name: str, there_are: Iterable[str]) -> None:
-        names = list(there_are)
+    def _check_choice(self, what: str, name: str, known: Iterable[str]) -> None:
+        names = list(known)
         if name not in names:
             raise UsageError(
                 f"{self.document.name} has no {what} {name!r}: choose from {', '.join(names)}"
             )
 
 
-def check(document: Document) -> Experiment:
+def check_experiment(document: TomlDocument) -> Experiment:
     """The experiment that a document describes."""
     try:
         experiment = msgspec.convert(document.tree, Experiment)
     except msgspec.ValidationError as error:
-        raise _explained(document, str(error)) from None
-    check_world(experiment, document)
+        raise _explain(document, str(error)) from None
+    check_network_or_channel(experiment, document)
     for name, group in experiment.clients.items():
         markets = list(group.subscribe)
         if group.publish is not None:
@@ -91,18 +99,18 @@ def check(document: Document) -> Experiment:
             ("transport",), "without orderings clients have no transport: write [orderings]"
         )
     names = result_names(experiment)
-    for number, expectation in enumerate(experiment.expect):
+    for index, expectation in enumerate(experiment.expect):
         for profile in expectation.profiles:
             if profile not in experiment.profiles:
                 raise document.error(
-                    ("expect", number, "profiles"),
+                    ("expect", index, "profiles"),
                     f"there is no profile {profile!r}:"
                     f" choose from {', '.join(experiment.profiles)}",
                 )
         for compared in filter(None, (expectation.variant, expectation.ratio_to)):
             if compared not in names:
                 raise document.error(
-                    ("expect", number),
+                    ("expect", index),
                     f"there is no variant {compared!r}: choose from {', '.join(names)}",
                 )
     return experiment
@@ -115,23 +123,23 @@ def experiments_directory() -> Path:
     return installed if installed.is_dir() else package.parents[1] / "experiments"
 
 
-def catalogue() -> dict[str, Source]:
+def catalogue() -> dict[str, ExperimentFile]:
     """All experiments by id, in order of their files' names."""
-    found: dict[str, Source] = {}
+    found: dict[str, ExperimentFile] = {}
     for path in sorted(experiments_directory().glob("*.toml")):
-        source = Source(read_document(path, f"experiments/{path.name}"))
-        found[source.experiment.id] = source
+        experiment_file = ExperimentFile(read_document(path, f"experiments/{path.name}"))
+        found[experiment_file.experiment.id] = experiment_file
     return found
 
 
-def find(name: str) -> Source:
+def find_experiment(name: str) -> ExperimentFile:
     """An experiment by its id, by another id that the same run shows, or by its file."""
     if name.endswith(".toml") or "/" in name:
-        return Source(read_document(Path(name)))
+        return ExperimentFile(read_document(Path(name)))
     known = catalogue()
-    for source in known.values():
-        if name in (source.experiment.id, *source.experiment.ids):
-            return source
+    for experiment_file in known.values():
+        if name in (experiment_file.experiment.id, *experiment_file.experiment.ids):
+            return experiment_file
     every = [id_ for s in known.values() for id_ in (s.experiment.id, *s.experiment.ids)]
     near = get_close_matches(name, every, n=1)
     hint = f"did you mean {near[0]}?" if near else "'penstock lab list' shows all."
@@ -141,36 +149,36 @@ def find(name: str) -> Source:
     )
 
 
-def _explained(document: Document, error: str) -> UsageError:
+def _explain(document: TomlDocument, error: str) -> UsageError:
     """msgspec's words, with the place and what to write instead."""
     if (unknown := _UNKNOWN.match(error)) is not None:
-        above = _found(document, error, unknown[2])
+        above = _resolve_path(document, error, unknown[2])
         path = (*above, unknown[1])
         allowed = _keys_at(document, above)
         near = get_close_matches(unknown[1], allowed, n=1)
         advice = f"did you mean {near[0]}? " if near else ""
         return document.error(
-            path, f"{dotted(path)} is no key: {advice}here may stand {', '.join(allowed)}"
+            path, f"{dotted_key(path)} is no key: {advice}here may stand {', '.join(allowed)}"
         )
     if (missing := _MISSING.match(error)) is not None:
-        above = _found(document, error, missing[2])
+        above = _resolve_path(document, error, missing[2])
         return document.error(
-            above, f"{dotted((*above, missing[1]))} is missing: it has no default, write it"
+            above, f"{dotted_key((*above, missing[1]))} is missing: it has no default, write it"
         )
     other = _OTHER.match(error)
     assert other is not None
-    path = _found(document, error, other[2])
+    path = _resolve_path(document, error, other[2])
     value = _value_at(document.tree, path)
     choices = _choices(document, path)
-    advice = f"choose from {', '.join(choices)}" if choices else _plain(other[1])
-    return document.error(path, f"{dotted(path)} = {value!r}: {advice}")
+    advice = f"choose from {', '.join(choices)}" if choices else _plain_text(other[1])
+    return document.error(path, f"{dotted_key(path)} = {value!r}: {advice}")
 
 
-def _found(document: Document, error: str, where: str | None) -> KeyPath:
+def _resolve_path(document: TomlDocument, error: str, where: str | None) -> KeyPath:
     """The path in an error; keys that msgspec does not name are found by trying each."""
-    path = path_of(where or "$")
-    while ANY in path:
-        depth = path.index(ANY)
+    path = parse_key_path(where or "$")
+    while ANY_KEY in path:
+        depth = path.index(ANY_KEY)
         for key in _value_at(document.tree, path[:depth]):
             try:
                 msgspec.convert(_with_only(document.tree, path[:depth], key), Experiment)
@@ -190,12 +198,12 @@ def _with_only(tree: Any, path: KeyPath, key: str) -> Any:
     return {**tree, path[0]: _with_only(tree[path[0]], path[1:], key)}
 
 
-def _plain(message: str) -> str:
+def _plain_text(message: str) -> str:
     message = message.replace("`", "")
     if not message.startswith("Expected "):
         return message[:1].lower() + message[1:]
-    wanted, _, got = message.removeprefix("Expected ").partition(", got ")
-    return f"write {_in_words(wanted)}" + (f", not {_in_words(got)}" if got else "")
+    expected, _, got = message.removeprefix("Expected ").partition(", got ")
+    return f"write {_in_words(expected)}" + (f", not {_in_words(got)}" if got else "")
 
 
 def _in_words(types: str) -> str:
@@ -213,44 +221,44 @@ def _value_at(tree: Any, path: KeyPath) -> Any:
     return tree
 
 
-def _keys_at(document: Document, path: KeyPath) -> list[str]:
+def _keys_at(document: TomlDocument, path: KeyPath) -> list[str]:
     """The keys that the table at `path` may have."""
-    kind = _kind_at(document, path)
+    kind = _type_at(document, path)
     return [] if kind is None else list(kind.__struct_fields__)
 
 
-def _kind_at(document: Document, path: KeyPath) -> Any:
+def _type_at(document: TomlDocument, path: KeyPath) -> Any:
     """The type of the table at `path`; None if none is known."""
     kind: Any = Experiment
     tree: Any = document.tree
     for step in path:
         tree = _value_at(tree, (step,))
-        kind = _below(kind, step, tree)
+        kind = _child_type(kind, step, tree)
         if kind is None:
             return None
     return kind if hasattr(kind, "__struct_fields__") else None
 
 
-def _choices(document: Document, path: KeyPath) -> list[str]:
+def _choices(document: TomlDocument, path: KeyPath) -> list[str]:
     """The words that may stand at `path`, if they are few."""
     if not path or not isinstance(path[-1], str):
         return []
-    kind = _kind_at(document, path[:-1])
+    kind = _type_at(document, path[:-1])
     hint = get_type_hints(kind).get(path[-1]) if kind is not None else None
     return list(get_args(hint)) if get_origin(hint) is Literal else []
 
 
-def _below(kind: Any, step: str | int, tree: Any) -> Any:
+def _child_type(kind: Any, step: str | int, tree: Any) -> Any:
     """The type of the table one step down; of several, the one whose `kind` the file says."""
     if hasattr(kind, "__struct_fields__"):
         hint = get_type_hints(kind).get(str(step))
     else:
         hint = (get_args(kind) or (None,))[-1]
     options = [option for option in (hint, *get_args(hint)) if _is_table(option)]
-    said = tree.get("kind") if isinstance(tree, dict) else None
+    kind_key = tree.get("kind") if isinstance(tree, dict) else None
     for option in options:
         config = getattr(option, "__struct_config__", None)
-        if config is not None and config.tag is not None and config.tag == said:
+        if config is not None and config.tag is not None and config.tag == kind_key:
             return option
     return options[0] if options else None
 

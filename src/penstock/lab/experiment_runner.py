@@ -6,23 +6,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.lab.expectations import check_expectation, judge
-from penstock.lab.experiment_files import Source
-from penstock.lab.process_pool import Board, run_all
+from penstock.lab.expectations import check_expectation, judge_expectation
+from penstock.lab.experiment_files import ExperimentFile
+from penstock.lab.process_pool import ProgressCallback, run_all
 from penstock.lab.result import Result, combined_hash, estimates, means
-from penstock.lab.single_run import Job, Outcome, check_needs, check_place, parameters, rehearse
+from penstock.lab.single_run import (
+    Job,
+    Outcome,
+    check_buildable,
+    check_metrics,
+    check_writable,
+    parameters,
+)
 from penstock.lab.toml_document import Tree
-from penstock.lab.transport_options import chosen, result_names, with_orderings
+from penstock.lab.transport_options import orderings_by_variant, result_names, with_only_orderings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class ExperimentPlan:
     """What the caller chose."""
 
     profile: str = "quick"
     # Exactly these, or as many as the file says, from 1.
     seeds: Sequence[int] | None = None
-    sets: Sequence[str] = ()
+    overrides: Sequence[str] = ()
     processes: int | None = None
     # Where traces go, if anywhere; and where finished runs are kept, to be taken if `resume`.
     keep: Path | None = None
@@ -34,17 +41,19 @@ class Plan:
     variants: Sequence[str] | None = None
 
 
-def jobs_of(source: Source, plan: Plan) -> list[Job]:
+def plan_jobs(experiment_file: ExperimentFile, plan: ExperimentPlan) -> list[Job]:
     """Every run of the plan, checked before the first begins."""
     jobs = []
-    names = plan.variants or result_names(source.experiment)
-    for variant, orderings in chosen(source.experiment, names).items():
-        experiment, document = source.resolve(plan.profile, variant, plan.sets, plan.mutation)
+    names = plan.variants or result_names(experiment_file.experiment)
+    for variant, orderings in orderings_by_variant(experiment_file.experiment, names).items():
+        experiment, document = experiment_file.resolve(
+            plan.profile, variant, plan.overrides, plan.mutation
+        )
         if plan.variants:
-            experiment = with_orderings(experiment, orderings)
-        check_needs(experiment, document)
-        for number, expectation in enumerate(experiment.expect):
-            check_expectation(number, expectation, document)
+            experiment = with_only_orderings(experiment, orderings)
+        check_metrics(experiment, document)
+        for index, expectation in enumerate(experiment.expect):
+            check_expectation(index, expectation, document)
         seeds = plan.seeds or range(1, experiment.seeds + 1)
         jobs += [
             Job(
@@ -60,26 +69,28 @@ def jobs_of(source: Source, plan: Plan) -> list[Job]:
             for seed in seeds
         ]
     for job in {job.variant: job for job in jobs}.values():
-        rehearse(job)
+        check_buildable(job)
     for place in (plan.keep, plan.runs):
         if place is not None:
-            check_place(place)
+            check_writable(place)
     return jobs
 
 
-def perform(
-    source: Source,
-    plan: Plan,
-    progress: Board = lambda _times: None,
+def run_experiment(
+    experiment_file: ExperimentFile,
+    plan: ExperimentPlan,
+    progress: ProgressCallback = lambda _times: None,
     jobs: list[Job] | None = None,
 ) -> Result:
     """Runs the plan; `jobs` are those of `jobs_of`, when they are known already."""
-    jobs = jobs_of(source, plan) if jobs is None else jobs
+    jobs = plan_jobs(experiment_file, plan) if jobs is None else jobs
     outcomes = run_all(jobs, processes=plan.processes, progress=progress)
-    return _result(source, plan, jobs, outcomes)
+    return _result(experiment_file, plan, jobs, outcomes)
 
 
-def _result(source: Source, plan: Plan, jobs: list[Job], outcomes: list[Outcome]) -> Result:
+def _result(
+    experiment_file: ExperimentFile, plan: ExperimentPlan, jobs: list[Job], outcomes: list[Outcome]
+) -> Result:
     names = dict.fromkeys(name for outcome in outcomes for name in outcome.found)
     by_name = {name: [o.found[name] for o in outcomes if name in o.found] for name in names}
     experiment = jobs[0].experiment
@@ -90,8 +101,8 @@ def _result(source: Source, plan: Plan, jobs: list[Job], outcomes: list[Outcome]
         trace_hash=combined_hash(outcomes),
         variants={name: estimates(found) for name, found in by_name.items()},
         expect=[
-            judge(expectation, by_name)
-            for expectation in source.experiment.expect
+            judge_expectation(expectation, by_name)
+            for expectation in experiment_file.experiment.expect
             if plan.profile in expectation.profiles
             and by_name.keys() >= {expectation.variant, expectation.ratio_to} - {None}
         ],

@@ -34,7 +34,7 @@ _MESSAGE: Final = Message({})
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedMessage:
     """A message that the receiver wants; `arrived_ns` is None if it never came."""
 
     seq: int
@@ -43,27 +43,27 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class LossKnowledge:
     """How a receiver learns of losses."""
 
-    by: Literal["all", "numbers", "record"]
+    source: Literal["all", "numbers", "record"]
     record: int = 2
     is_literal: bool = False
 
 
-MEANS: Final[dict[str, Means]] = {
-    "ideal": Means("all", RECORD_ENTRIES_MAX),
-    "numbers": Means("numbers"),
-    "record-5": Means("record", 5),
-    "record-2": Means("record", 2),
-    "literal-all": Means("all", RECORD_ENTRIES_MAX, is_literal=True),
-    "literal-5": Means("record", 5, is_literal=True),
-    "literal-2": Means("record", 2, is_literal=True),
+LOSS_KNOWLEDGE: Final[dict[str, LossKnowledge]] = {
+    "ideal": LossKnowledge("all", RECORD_ENTRIES_MAX),
+    "numbers": LossKnowledge("numbers"),
+    "record-5": LossKnowledge("record", 5),
+    "record-2": LossKnowledge("record", 2),
+    "literal-all": LossKnowledge("all", RECORD_ENTRIES_MAX, is_literal=True),
+    "literal-5": LossKnowledge("record", 5, is_literal=True),
+    "literal-2": LossKnowledge("record", 2, is_literal=True),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ReplayEstimate:
     """What a receiver thinks at the end of a second."""
 
     loss_event_rate: float
@@ -73,79 +73,93 @@ class Estimate:
 
 
 def replay(
-    means: Means, wanted: Sequence[Wanted], sent_mps: float, start: Instant, seconds: int
-) -> list[Estimate]:
+    knowledge: LossKnowledge,
+    expected: Sequence[ExpectedMessage],
+    sent_mps: float,
+    start: Instant,
+    seconds: int,
+) -> list[ReplayEstimate]:
     """What it thinks second by second; `wanted` is in order of number."""
-    return list(_Replay(means, wanted, sent_mps, start).run(seconds))
+    return list(_Replay(knowledge, expected, sent_mps, start).run(seconds))
 
 
 class _Replay:
     def __init__(
-        self, means: Means, wanted: Sequence[Wanted], sent_mps: float, start: Instant
+        self,
+        knowledge: LossKnowledge,
+        expected: Sequence[ExpectedMessage],
+        sent_mps: float,
+        start: Instant,
     ) -> None:
-        self._means: Final = means
-        self._wanted: Final = wanted
+        self._knowledge: Final = knowledge
+        self._expected: Final = expected
         self._start: Final = start
-        came = [(each.arrived_ns, place) for place, each in enumerate(wanted) if each.arrived_ns]
-        self._arrivals: Final = sorted(came)
+        arrivals = [
+            (message.arrived_ns, index)
+            for index, message in enumerate(expected)
+            if message.arrived_ns
+        ]
+        self._arrivals: Final = sorted(arrivals)
         # The shortest way here is as long as the way back, where no queue is.
-        self._back_ns: Final[Duration] = min(
-            (at - wanted[place].published_ns for at, place in came), default=0
+        self._return_ns: Final[Duration] = min(
+            (at - expected[place].published_ns for at, place in arrivals), default=0
         )
-        self._revealed: Final = self._reveal()
+        self._revealed: Final = self._find_revealed()
         self._sent_mps: Final = sent_mps
         self._record: Final = PublicationRecord.from_columns(
-            [0] * means.record, [b""] * means.record
+            [0] * knowledge.record, [b""] * knowledge.record
         )
         self._entry: Final = FlowView(Filter([]), 0)
 
-    def run(self, seconds: int) -> Iterator[Estimate]:
+    def run(self, seconds: int) -> Iterator[ReplayEstimate]:
         session: CongestionSession | None = None
         arrivals = iter([*self._arrivals, (None, 0)])
-        at, place = next(arrivals)
-        reckon_at: Instant = 0
+        at, index = next(arrivals)
+        update_at: Instant = 0
         for second in range(1, seconds + 1):
             end = self._start + second * SECOND
             while at is not None and at < end:
                 if session is None:
-                    session, reckon_at = self._begin(place, at), at
-                while reckon_at <= at:
-                    session.update(reckon_at)
-                    reckon_at += session.rtt.mean_ns
-                self._take(session, place, at)
-                at, place = next(arrivals)
+                    session, update_at = self._start_session(index, at), at
+                while update_at <= at:
+                    session.update(update_at)
+                    update_at += session.rtt.mean_ns
+                self._receive(session, index, at)
+                at, index = next(arrivals)
             yield _estimate(session)
 
-    def _begin(self, place: int, at: Instant) -> CongestionSession:
-        settings = LITERAL if self._means.is_literal else DEFAULT
-        session = CongestionSession(settings, self._frame(place), at)
-        way_ns = at - self._wanted[place].published_ns
-        was_ns = session.rtt.mean_ns
-        session.rtt.on_echo(way_ns + self._back_ns, way_ns, is_limiting=False)
-        session.on_round_trip_measured(was_ns)
+    def _start_session(self, index: int, at: Instant) -> CongestionSession:
+        settings = LITERAL if self._knowledge.is_literal else DEFAULT
+        session = CongestionSession(settings, self._frame(index), at)
+        one_way_ns = at - self._expected[index].published_ns
+        previous_ns = session.rtt.mean_ns
+        session.rtt.on_echo(one_way_ns + self._return_ns, one_way_ns, is_limiting=False)
+        session.on_round_trip_measured(previous_ns)
         session.flow_views.append(self._entry)
-        if self._means.by != "record":
+        if self._knowledge.source != "record":
             # The publisher numbers what the filter matches.
             self._entry.on_flow(1, is_limiting=False, now=at)
         return session
 
-    def _take(self, session: CongestionSession, place: int, at: Instant) -> None:
-        way_ns = at - self._wanted[place].published_ns
-        session.rtt.on_message(way_ns, at)
-        session.on_data(self._frame(place), [self._entry], _SIZE_BYTES, at)
-        if self._means.by == "numbers":
-            due = self._entry.loss_detector.on_received(place, session.rtt.mean_ns, at)
+    def _receive(self, session: CongestionSession, index: int, at: Instant) -> None:
+        one_way_ns = at - self._expected[index].published_ns
+        session.rtt.on_message(one_way_ns, at)
+        session.on_data(self._frame(index), [self._entry], _SIZE_BYTES, at)
+        if self._knowledge.source == "numbers":
+            expected_times = self._entry.loss_detector.on_received(index, session.rtt.mean_ns, at)
         else:
-            due = [self._wanted[lost].published_ns + way_ns for lost in self._revealed[place]]
-        for due_ns in due:
-            if session.on_loss(due_ns, at):
+            expected_times = [
+                self._expected[lost].published_ns + one_way_ns for lost in self._revealed[index]
+            ]
+        for expected_ns in expected_times:
+            if session.on_loss(expected_ns, at):
                 session.update(at)
 
-    def _frame(self, place: int) -> Data:
+    def _frame(self, index: int) -> Data:
         return Data(
             pub=1,
             epoch=0,
-            seq=self._wanted[place].seq,
+            seq=self._expected[index].seq,
             send_ts_us=0,
             since_previous_100us=0,
             send_rate_mps=self._sent_mps,
@@ -155,31 +169,31 @@ class _Replay:
             record=self._record,
         )
 
-    def _reveal(self) -> dict[int, list[int]]:
+    def _find_revealed(self) -> dict[int, list[int]]:
         """Of each message, in its place, the places of those whose loss it tells of."""
         revealed: dict[int, list[int]] = defaultdict(list)
-        for place, lost in enumerate(self._wanted):
+        for index, lost in enumerate(self._expected):
             if lost.arrived_ns is None:
-                teller = self._teller(place)
-                if teller is not None:
-                    revealed[teller].append(place)
+                revealing = self._revealing_index(index)
+                if revealing is not None:
+                    revealed[revealing].append(index)
         return revealed
 
-    def _teller(self, lost: int) -> int | None:
-        for place in range(lost + 1, len(self._wanted)):
-            each = self._wanted[place]
-            is_told = each.seq - self._wanted[lost].seq <= self._means.record
-            if not is_told and self._means.by == "record":
+    def _revealing_index(self, lost: int) -> int | None:
+        for index in range(lost + 1, len(self._expected)):
+            message = self._expected[index]
+            is_described = message.seq - self._expected[lost].seq <= self._knowledge.record
+            if not is_described and self._knowledge.source == "record":
                 return None
-            if each.arrived_ns is not None:
-                return place
+            if message.arrived_ns is not None:
+                return index
         return None
 
 
-def _estimate(session: CongestionSession | None) -> Estimate:
+def _estimate(session: CongestionSession | None) -> ReplayEstimate:
     if session is None:
-        return Estimate(0.0, 0.0, 0, 0)
+        return ReplayEstimate(0.0, 0.0, 0, 0)
     losses = session.loss_events
-    return Estimate(
+    return ReplayEstimate(
         session.loss_event_rate, session.allowed_mps, losses.events, losses.lost_messages
     )

@@ -21,54 +21,57 @@ from penstock.lab.run_cache import run_or_load
 from penstock.lab.single_run import Job, Outcome
 
 # Hears the simulated seconds of each job.
-Board = Callable[[Sequence[float]], None]
+ProgressCallback = Callable[[Sequence[float]], None]
 
 _POLL_S: Final = 0.2
 _PR_SET_PDEATHSIG: Final = 1
-_UNHEARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)
+_BLOCKED_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)
 
-_board: Any = None
+_shared_progress: Any = None
 
 
 def run_all(
-    jobs: Sequence[Job], *, processes: int | None = None, progress: Board = lambda _times: None
+    jobs: Sequence[Job],
+    *,
+    processes: int | None = None,
+    progress: ProgressCallback = lambda _times: None,
 ) -> list[Outcome]:
     """The outcomes in the order of the jobs; the first failure stops the rest."""
     count = min(len(jobs), processes or os.cpu_count() or 1)
     if count <= 1:
-        return _one_by_one(jobs, progress)
+        return _run_sequentially(jobs, progress)
     # Not fork: a child would inherit the threads' locks of whoever draws the progress.
     context = get_context("spawn")
-    board = context.Array("d", len(jobs), lock=False)
-    pool = ProcessPoolExecutor(count, context, _pin, (board, os.getpid()))
+    shared_progress = context.Array("d", len(jobs), lock=False)
+    pool = ProcessPoolExecutor(count, context, _init_worker, (shared_progress, os.getpid()))
     futures: list[Future[Outcome]] = []
     try:
         # Ctrl-C reaches workers too, also while they import; but it is for us to end them.
-        with _deaf():
-            futures += [pool.submit(_run, number, job) for number, job in enumerate(jobs)]
-        failed = _first_failed(futures, lambda: progress(list(board)))
+        with _signals_blocked():
+            futures += [pool.submit(_run_in_worker, index, job) for index, job in enumerate(jobs)]
+        failed = _first_failed(futures, lambda: progress(list(shared_progress)))
         if failed is not None:
-            return [_told(jobs[failed], futures[failed].result)]
-        return [_told(job, future.result) for job, future in zip(jobs, futures, strict=True)]
+            return [_outcome_of(jobs[failed], futures[failed].result)]
+        return [_outcome_of(job, future.result) for job, future in zip(jobs, futures, strict=True)]
     finally:
         # A second Ctrl-C must not leave half of them behind.
-        with _deaf():
-            _end(pool)
+        with _signals_blocked():
+            _kill(pool)
 
 
-def _first_failed(futures: Sequence[Future[Outcome]], tell: Callable[[], None]) -> int | None:
+def _first_failed(futures: Sequence[Future[Outcome]], on_poll: Callable[[], None]) -> int | None:
     """Waits for all, or for the first failure."""
     waiting = set(futures)
     while waiting:
         done, waiting = wait(waiting, timeout=_POLL_S, return_when=FIRST_EXCEPTION)
-        tell()
+        on_poll()
         if any(future.exception() for future in done):
             break
     failed = (n for n, f in enumerate(futures) if f.done() and not f.cancelled() and f.exception())
     return next(failed, None)
 
 
-def _end(pool: Any) -> None:
+def _kill(pool: Any) -> None:
     """At once: whoever still runs finds what nobody will look at.
 
     An executor has no public way to end a job that has begun.
@@ -81,7 +84,7 @@ def _end(pool: Any) -> None:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
+def _signals_blocked() -> Iterator[None]:
     """Whoever wants us to stop waits until its end; processes started in it never hear of it.
 
     Nor do threads: a pipe whose readers were killed must not end the thread that fills it,
@@ -89,42 +92,42 @@ def _deaf() -> Iterator[None]:
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, _UNHEARD)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED_SIGNALS)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _one_by_one(jobs: Sequence[Job], progress: Board) -> list[Outcome]:
+def _run_sequentially(jobs: Sequence[Job], progress: ProgressCallback) -> list[Outcome]:
     times = [0.0] * len(jobs)
     outcomes = []
-    for number, job in enumerate(jobs):
+    for index, job in enumerate(jobs):
 
-        def tell(simulated_s: float, number: int = number) -> None:
+        def report(simulated_s: float, number: int = index) -> None:
             times[number] = simulated_s
             progress(times)
 
-        outcomes.append(_told(job, lambda job=job, tell=tell: run_or_load(job, tell)))  # type: ignore[misc]
+        outcomes.append(_outcome_of(job, lambda job=job, tell=report: run_or_load(job, tell)))  # type: ignore[misc]
     return outcomes
 
 
-def _pin(board: Any, parent: int) -> None:
-    global _board  # noqa: PLW0603  (a process has one board)
-    _board = board
+def _init_worker(shared_progress: Any, parent: int) -> None:
+    global _shared_progress  # noqa: PLW0603  (a process has one board)
+    _shared_progress = shared_progress
     # When whoever asked is killed, nobody waits for us any more.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
-def _run(number: int, job: Job) -> Outcome:
-    def tell(simulated_s: float) -> None:
-        _board[number] = simulated_s
+def _run_in_worker(index: int, job: Job) -> Outcome:
+    def report(simulated_s: float) -> None:
+        _shared_progress[index] = simulated_s
 
-    return run_or_load(job, tell)
+    return run_or_load(job, report)
 
 
-def _told(job: Job, get: Callable[[], Outcome]) -> Outcome:
+def _outcome_of(job: Job, get: Callable[[], Outcome]) -> Outcome:
     """The outcome; an error that is not the caller's says which run it was."""
     try:
         return get()

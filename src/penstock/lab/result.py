@@ -12,8 +12,8 @@ import msgspec
 
 from penstock import __version__
 from penstock.kernel.errors import UsageError
-from penstock.lab.atomic_file import write_whole
-from penstock.lab.expectations import Verdict
+from penstock.lab.atomic_file import write_atomically
+from penstock.lab.expectations import ExpectationResult
 from penstock.lab.findings import Findings
 from penstock.lab.metrics.sketches import Sketch
 from penstock.lab.single_run import Outcome
@@ -28,7 +28,7 @@ class Result(msgspec.Struct, kw_only=True):
     seeds: list[int]
     trace_hash: str
     variants: dict[str, dict[str, Estimate]]
-    expect: list[Verdict]
+    expect: list[ExpectationResult]
     # What `--json` leaves out; the dictionaries are by variant and seed, as `off.1`.
     parameters: dict[str, Any] = {}
     trace_hashes: dict[str, str] = {}
@@ -46,7 +46,7 @@ class Result(msgspec.Struct, kw_only=True):
         """Whether all that was expected was seen."""
         return all(verdict.ok for verdict in self.expect)
 
-    def for_programs(self) -> dict[str, Any]:
+    def json_summary(self) -> dict[str, Any]:
         """What `--json` prints."""
         tree = msgspec.to_builtins(self)
         keys = ("id", "profile", "seeds", "trace_hash", "variants", "expect")
@@ -79,7 +79,7 @@ def combined_hash(outcomes: Sequence[Outcome]) -> str:
 
 def write_result(result: Result, path: Path) -> None:
     """As people can read it, too."""
-    write_whole(path, msgspec.json.format(msgspec.json.encode(result), indent=1))
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(result), indent=1))
 
 
 def read_result(path: Path) -> Result:
@@ -94,7 +94,7 @@ def read_result(path: Path) -> Result:
         raise UsageError(f"{path} is no result of 'penstock lab run': {error}") from None
 
 
-class Change(msgspec.Struct, frozen=True):
+class MetricChange(msgspec.Struct, frozen=True):
     """One metric of one variant in two results; None where a result lacks it."""
 
     variant: str
@@ -110,7 +110,7 @@ class Change(msgspec.Struct, frozen=True):
         return self.after.mean / self.before.mean - 1
 
     @property
-    def is_clear(self) -> bool | None:
+    def is_significant(self) -> bool | None:
         """Whether the intervals do not meet; None where there are not two of them."""
         if self.before is None or self.after is None:
             return None
@@ -120,13 +120,13 @@ class Change(msgspec.Struct, frozen=True):
         return one[1] < other[0] or other[1] < one[0]
 
 
-def compare(before: Result, after: Result) -> list[Change]:
+def compare(before: Result, after: Result) -> list[MetricChange]:
     """Every metric of every variant, in the order of the first result."""
     changes = []
     for variant in dict.fromkeys([*before.variants, *after.variants]):
         old, new = before.variants.get(variant, {}), after.variants.get(variant, {})
         changes += [
-            Change(variant, metric, old.get(metric), new.get(metric))
+            MetricChange(variant, metric, old.get(metric), new.get(metric))
             for metric in dict.fromkeys([*old, *new])
         ]
     return changes
@@ -134,7 +134,7 @@ def compare(before: Result, after: Result) -> list[Change]:
 
 def changed_parameters(before: Result, after: Result) -> list[str]:
     """`key: old -> new` for every parameter that differs."""
-    old, new = _flat(before.parameters), _flat(after.parameters)
+    old, new = _flatten(before.parameters), _flatten(after.parameters)
     return [
         f"{key}: {old.get(key, '(not there)')} -> {new.get(key, '(not there)')}"
         for key in sorted({*old, *new})
@@ -142,11 +142,11 @@ def changed_parameters(before: Result, after: Result) -> list[str]:
     ]
 
 
-def _flat(tree: Any, above: str = "") -> dict[str, Any]:
+def _flatten(tree: Any, above: str = "") -> dict[str, Any]:
     if not isinstance(tree, dict):
         return {above: tree}
     return {
         path: value
         for key, below in tree.items()
-        for path, value in _flat(below, f"{above}.{key}" if above else key).items()
+        for path, value in _flatten(below, f"{above}.{key}" if above else key).items()
     }

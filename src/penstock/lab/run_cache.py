@@ -15,11 +15,11 @@ from pathlib import Path
 import msgspec
 
 import penstock
-from penstock.lab.atomic_file import write_whole
+from penstock.lab.atomic_file import write_atomically
 from penstock.lab.single_run import Job, Outcome, parameters, run_job
 
 
-class _Kept(msgspec.Struct):
+class _CachedRun(msgspec.Struct):
     fingerprint: str
     outcome: Outcome
 
@@ -33,14 +33,14 @@ def run_or_load(job: Job, progress: Callable[[float], None]) -> Outcome:
         progress(job.length_s)
         return outcome
     outcome = run_job(job, progress)
-    write_whole(path, msgspec.json.encode(_Kept(fingerprint(job), outcome)))
+    write_atomically(path, msgspec.json.encode(_CachedRun(fingerprint(job), outcome)))
     return outcome
 
 
 def fingerprint(job: Job) -> str:
     """Of everything that the outcome depends on."""
-    said = json.dumps(parameters(job.experiment), sort_keys=True)
-    digest = sha256(f"{_program()} {job.variant} {job.seed} {said}".encode())
+    parameters_json = json.dumps(parameters(job.experiment), sort_keys=True)
+    digest = sha256(f"{_source_hash()} {job.variant} {job.seed} {parameters_json}".encode())
     digest.update(_topology_file(job))
     return digest.hexdigest()
 
@@ -58,14 +58,14 @@ def _topology_file(job: Job) -> bytes:
 
 def _load(path: Path, expected: str) -> Outcome | None:
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
+        cached = msgspec.json.decode(path.read_bytes(), type=_CachedRun)
     except (OSError, msgspec.DecodeError):
         return None
-    return kept.outcome if kept.fingerprint == expected else None
+    return cached.outcome if cached.fingerprint == expected else None
 
 
 @cache
-def _program() -> str:
+def _source_hash() -> str:
     """A hash of our own sources."""
     package = Path(penstock.__file__).parent
     digest = sha256()

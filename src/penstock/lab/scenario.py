@@ -9,12 +9,12 @@ from typing import Any
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Instant
-from penstock.lab.toml_document import Document
+from penstock.lab.toml_document import TomlDocument
 from penstock.sim.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Scenario:
     """Everything in place, at time 0."""
 
     world: World[Any]
@@ -28,7 +28,7 @@ class Scene:
 
 
 @contextmanager
-def blaming(document: Document, *path: str | int) -> Iterator[None]:
+def errors_at_key(document: TomlDocument, *path: str | int) -> Iterator[None]:
     """Says of the key at `path` what a value of the simulator says of itself."""
     try:
         yield

@@ -20,13 +20,13 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import seconds, to_seconds
 from penstock.kernel.seeds import Seeds
 from penstock.lab.builders.channel import PUBLISHER, RECEIVERS
-from penstock.lab.builders.network import build
+from penstock.lab.builders.network import build_scenario
 from penstock.lab.experiment import Experiment
 from penstock.lab.findings import Findings, gather
 from penstock.lab.metrics import METRICS
 from penstock.lab.metrics.base import Context, Metric
-from penstock.lab.scenario import Scene
-from penstock.lab.toml_document import Document
+from penstock.lab.scenario import Scenario
+from penstock.lab.toml_document import TomlDocument
 from penstock.lab.transport_options import result_name
 from penstock.sim.recorder import Recorder
 from penstock.trace.batch import Batch
@@ -35,15 +35,15 @@ from penstock.trace.schema import TABLES, Table
 from penstock.tracefile.retention import Recording
 
 # How often a run says how far it is.
-STEPS: Final = 200
-_OF_ORDERINGS: Final = frozenset({"ordering", "detection", "adaptivity"})
+PROGRESS_STEPS: Final = 200
+_ORDERING_METRICS: Final = frozenset({"ordering", "detection", "adaptivity"})
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What one process is given to do."""
 
     experiment: Experiment
-    document: Document
+    document: TomlDocument
     profile: str
     variant: str
     seed: int
@@ -79,17 +79,21 @@ def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: N
     """Simulates it; `progress` hears the simulated time every now and then."""
     began = perf_counter()
     experiment = job.experiment
-    feed = _Feed()
+    feed = _MetricFeed()
     with Recording(
-        job.run_id, keep=job.keep, replace=True, tables=_tables(experiment), metrics=[feed.take]
+        job.run_id,
+        keep=job.keep,
+        replace=True,
+        tables=_recorded_tables(experiment),
+        metrics=[feed.take],
     ) as recording:
         recorder = Recorder(recording)
-        scene = build(experiment, job.document, Seeds(job.seed), recorder)
-        metrics = _metrics(job, scene)
+        scenario = build_scenario(experiment, job.document, Seeds(job.seed), recorder)
+        metrics = _metrics(job, scenario)
         feed.metrics = metrics
-        _simulate(scene, progress)
-        recorder.ended()
-        done = recording.finish(_row(job))
+        _simulate(scenario, progress)
+        recorder.on_end()
+        done = recording.finish(_run_row(job))
     return Outcome(
         variant=job.variant,
         seed=job.seed,
@@ -99,13 +103,13 @@ def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: N
     )
 
 
-def rehearse(job: Job) -> None:
+def check_buildable(job: Job) -> None:
     """Builds the scene and lets it go: what cannot be is refused before anything is simulated."""
     with Recording("rehearsal", keep=None) as recording:
-        build(job.experiment, job.document, Seeds(job.seed), Recorder(recording))
+        build_scenario(job.experiment, job.document, Seeds(job.seed), Recorder(recording))
 
 
-class _Feed:
+class _MetricFeed:
     """Hands batches to the metrics, which exist only once the scene does."""
 
     def __init__(self) -> None:
@@ -117,13 +121,13 @@ class _Feed:
                 metric.take(batch)
 
 
-def _simulate(scene: Scene, progress: Callable[[float], None]) -> None:
-    world = scene.world
+def _simulate(scenario: Scenario, progress: Callable[[float], None]) -> None:
+    world = scenario.world
     with _rare_collection():
-        for step in range(1, STEPS + 1):
-            world.run(scene.stop * step // STEPS)
+        for step in range(1, PROGRESS_STEPS + 1):
+            world.run(scenario.stop * step // PROGRESS_STEPS)
             progress(to_seconds(world.now))
-        scene.close()
+        scenario.close()
 
 
 @contextmanager
@@ -140,20 +144,20 @@ def _rare_collection() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _metrics(job: Job, scene: Scene) -> list[Metric]:
+def _metrics(job: Job, scenario: Scenario) -> list[Metric]:
     experiment = job.experiment
     context = Context(
-        origin=scene.origin,
+        origin=scenario.origin,
         duration=seconds(experiment.run.duration_s),
         measure=experiment.measure,
-        members=scene.members,
+        members=scenario.members,
         subscribers=sum(g.count for g in experiment.clients.values() if g.subscribes),
         orderings=tuple(experiment.orderings),
     )
-    return [metric_named(name, job.document)(context) for name in experiment.measure.metrics]
+    return [find_metric(name, job.document)(context) for name in experiment.measure.metrics]
 
 
-def metric_named(name: str, document: Document) -> type[Metric]:
+def find_metric(name: str, document: TomlDocument) -> type[Metric]:
     """A metric by the name that files use."""
     if name not in METRICS:
         raise document.error(
@@ -162,12 +166,12 @@ def metric_named(name: str, document: Document) -> type[Metric]:
     return METRICS[name]
 
 
-def _tables(experiment: Experiment) -> Iterable[Table]:
-    wanted = experiment.record
+def _recorded_tables(experiment: Experiment) -> Iterable[Table]:
+    record = experiment.record
     names = ["publications", "arrivals"]
-    names += ["expected"] * wanted.expected + ["deliveries"] * wanted.deliveries
-    names += ["losses"] * (wanted.losses and bool(experiment.orderings))
-    names += ["drops"] * wanted.drops + ["hops"] * wanted.hops
+    names += ["expected"] * record.expected + ["deliveries"] * record.deliveries
+    names += ["losses"] * (record.losses and bool(experiment.orderings))
+    names += ["drops"] * record.drops + ["hops"] * record.hops
     names += ["edges"] * (experiment.network is not None)
     if experiment.run.sample_s:
         names += ["links", "queues"]
@@ -185,7 +189,7 @@ def _tables(experiment: Experiment) -> Iterable[Table]:
     return [TABLES[name] for name in names]
 
 
-def _row(job: Job) -> Run:
+def _run_row(job: Job) -> Run:
     return Run(
         experiment=job.experiment.id,
         profile=job.profile,
@@ -206,15 +210,15 @@ def parameters(experiment: Experiment) -> dict[str, Any]:
     return tree
 
 
-def check_needs(experiment: Experiment, document: Document) -> None:
+def check_metrics(experiment: Experiment, document: TomlDocument) -> None:
     """Refuses metrics whose tables are not recorded."""
-    there_are = {table.name for table in _tables(experiment)}
+    recorded = {table.name for table in _recorded_tables(experiment)}
     for name in experiment.measure.metrics:
-        if name in _OF_ORDERINGS and not experiment.orderings:
+        if name in _ORDERING_METRICS and not experiment.orderings:
             raise document.error(
                 ("measure", "metrics"), f"{name} is of orderings, and there are none: write some"
             )
-        missing = [t for t in metric_named(name, document).TABLES if t not in there_are]
+        missing = [t for t in find_metric(name, document).TABLES if t not in recorded]
         if missing:
             raise document.error(
                 ("measure", "metrics"),
@@ -245,7 +249,7 @@ def check_needs(experiment: Experiment, document: Document) -> None:
             )
 
 
-def check_place(directory: Path) -> None:
+def check_writable(directory: Path) -> None:
     """Refuses a place that cannot be written to, before anything is simulated."""
     try:
         directory.mkdir(parents=True, exist_ok=True)

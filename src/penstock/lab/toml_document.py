@@ -20,7 +20,7 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 Tree: TypeAlias = dict[str, Any]
 
 # In a path: one of the keys of a table.
-ANY: Final = "..."
+ANY_KEY: Final = "..."
 
 _TABLE: Final = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY: Final = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*=""")
@@ -33,12 +33,12 @@ class _Layer:
     """What it says, and where: below a path of the file, or in words of its own."""
 
     tree: Tree
-    below: KeyPath
-    words: str = ""
+    prefix: KeyPath
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class TomlDocument:
     """A file and the layers over it, the last one on top."""
 
     name: str
@@ -53,14 +53,14 @@ class Document:
             merged = _merged(merged, layer.tree)
         return merged
 
-    def with_part(self, *path: str) -> Document:
+    def with_table(self, *path: str) -> TomlDocument:
         """Lays a table of the file itself over it: a profile, a variant."""
         part: Any = self.layers[0].tree
         for step in path:
             part = part.get(step, {})
-        return self._with(_Layer(part, path))
+        return self._with_layer(_Layer(part, path))
 
-    def with_set(self, text: str) -> Document:
+    def with_override(self, text: str) -> TomlDocument:
         """Lays `key=value` over it, the value as in TOML; a bare word is text."""
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
@@ -73,39 +73,39 @@ class Document:
                 tree = tomllib.loads(f'{key.strip()} = "{quoted}"')
             except tomllib.TOMLDecodeError:
                 raise UsageError(f"--set {text}: {key.strip()!r} is no key") from None
-        return self._with(_Layer(tree, (), f"--set {text}"))
+        return self._with_layer(_Layer(tree, (), f"--set {text}"))
 
-    def with_tree(self, tree: Tree, words: str) -> Document:
+    def with_tree(self, tree: Tree, label: str) -> TomlDocument:
         """Lays something else over it, called `words` in errors."""
-        return self._with(_Layer(tree, (), words))
+        return self._with_layer(_Layer(tree, (), label))
 
-    def place(self, path: KeyPath) -> str:
+    def location(self, path: KeyPath) -> str:
         """Where `path`, or what is nearest above it, was written."""
         for layer in reversed(self.layers):
             depth = _depth(layer.tree, path)
             if not depth:
                 continue
-            if layer.words:
-                return layer.words
+            if layer.label:
+                return layer.label
             # What the layer does not spell out to the end may be spelled out below it.
             if depth == len(path) or layer is self.layers[0]:
-                return self._line((*layer.below, *path))
+                return self._line((*layer.prefix, *path))
         return self._line(path)
 
     def error(self, path: KeyPath, message: str) -> UsageError:
         """An error about what stands at `path`."""
-        return UsageError(f"{self.place(path)}: {message}")
+        return UsageError(f"{self.location(path)}: {message}")
 
     def _line(self, path: KeyPath) -> str:
         while path and path not in self.lines:
             path = path[:-1]
         return f"{self.name}:{self.lines[path]}" if path else self.name
 
-    def _with(self, layer: _Layer) -> Document:
-        return Document(self.name, self.lines, (*self.layers, layer))
+    def _with_layer(self, layer: _Layer) -> TomlDocument:
+        return TomlDocument(self.name, self.lines, (*self.layers, layer))
 
 
-def read_document(path: Path, name: str | None = None) -> Document:
+def read_document(path: Path, name: str | None = None) -> TomlDocument:
     """Reads a TOML file; `name` is what errors call it."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -115,7 +115,7 @@ def read_document(path: Path, name: str | None = None) -> Document:
     return parse_document(text, name or str(path))
 
 
-def parse_document(text: str, name: str) -> Document:
+def parse_document(text: str, name: str) -> TomlDocument:
     """Reads TOML text."""
     try:
         tree = tomllib.loads(text)
@@ -123,12 +123,12 @@ def parse_document(text: str, name: str) -> Document:
         raise UsageError(f"{name}: nested too deep to be an experiment") from None
     except tomllib.TOMLDecodeError as error:
         message = str(error)
-        place = name
+        location = name
         if (found := re.search(r"\(at line (\d+), column \d+\)", message)) is not None:
-            place = f"{name}:{found[1]}"
+            location = f"{name}:{found[1]}"
             message = message.replace(found[0], "").strip()
-        raise UsageError(f"{place}: not TOML: {message}") from None
-    return Document(name, find_lines(text), (_Layer(tree, ()),))
+        raise UsageError(f"{location}: not TOML: {message}") from None
+    return TomlDocument(name, find_lines(text), (_Layer(tree, ()),))
 
 
 def find_lines(text: str) -> dict[KeyPath, int]:
@@ -136,23 +136,23 @@ def find_lines(text: str) -> dict[KeyPath, int]:
     lines: dict[KeyPath, int] = {}
     counts: dict[KeyPath, int] = {}
     table: KeyPath = ()
-    for number, line in enumerate(text.splitlines(), start=1):
+    for line_number, line in enumerate(text.splitlines(), start=1):
         if (head := _TABLE.fullmatch(line)) is not None:
-            table = tuple(_parts(head[2]))
+            table = tuple(_key_parts(head[2]))
             if head[1] == "[[":
                 index = counts[table] = counts.get(table, -1) + 1
-                lines.setdefault(table, number)
+                lines.setdefault(table, line_number)
                 table = (*table, index)
-            lines[table] = number
+            lines[table] = line_number
         elif (key := _KEY.match(line)) is not None:
             path = table
-            for part in _parts(key[1]):
+            for part in _key_parts(key[1]):
                 path = (*path, part)
-                lines.setdefault(path, number)
+                lines.setdefault(path, line_number)
     return lines
 
 
-def path_of(text: str) -> KeyPath:
+def parse_key_path(text: str) -> KeyPath:
     """`$.clients.slow.at[0]` as msgspec writes it, `clients.slow.at[0]` as people do.
 
     Where msgspec does not say which key it was, there is a step `ANY`.
@@ -161,12 +161,12 @@ def path_of(text: str) -> KeyPath:
     return tuple(int(index) if index else name or some for name, index, some in steps)
 
 
-def dotted(path: KeyPath) -> str:
+def dotted_key(path: KeyPath) -> str:
     """The way back."""
     return "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in path).lstrip(".")
 
 
-def _parts(text: str) -> list[str]:
+def _key_parts(text: str) -> list[str]:
     return [part.strip("\"'") for part in _PART.findall(text)]
 
 

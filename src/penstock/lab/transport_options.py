@@ -114,7 +114,7 @@ def recovery_settings(part: RecoveryPart) -> RecoverySettings:
     """How lost messages are got back."""
     settings = recovery.LITERAL if part.kind == "literal" else recovery.DEFAULT
     cache = replace(settings.cache, k_min=part.cache_min, k_max=part.cache_max)
-    answers, width, names = part.publisher_answers, part.ask_width, part.names_first
+    repairs_own, width, designates = part.publisher_answers, part.ask_width, part.names_first
     timers = settings.timers
     if width is not None:
         timers = replace(timers, ask_width=width, width_min=min(width, timers.width_min))
@@ -132,8 +132,8 @@ def recovery_settings(part: RecoveryPart) -> RecoverySettings:
         settings,
         cache=cache,
         timers=timers,
-        names_first=settings.names_first if names is None else names,
-        publisher_answers=settings.publisher_answers if answers is None else answers,
+        names_first=settings.names_first if designates is None else designates,
+        publisher_answers=settings.publisher_answers if repairs_own is None else repairs_own,
         volunteers=part.volunteers,
         digests=part.digests,
         tracks=part.tracks,
@@ -149,15 +149,15 @@ def result_name(experiment: Experiment, variant: str, ordering: str | None) -> s
 
 def result_names(experiment: Experiment) -> list[str]:
     """All that a result may have, each once."""
-    return list(dict.fromkeys(results_of(experiment, experiment.variants)))
+    return list(dict.fromkeys(result_names_of(experiment, experiment.variants)))
 
 
-def results_of(experiment: Experiment, variants: Collection[str]) -> list[str]:
+def result_names_of(experiment: Experiment, variants: Collection[str]) -> list[str]:
     """All that these variants may have."""
     unknown = [name for name in variants if name not in experiment.variants]
     if unknown:
-        there = ", ".join(experiment.variants)
-        raise UsageError(f"{experiment.id} has no variant {unknown[0]!r}; there are {there}")
+        known = ", ".join(experiment.variants)
+        raise UsageError(f"{experiment.id} has no variant {unknown[0]!r}; there are {known}")
     return [
         result_name(experiment, variant, ordering)
         for variant in experiment.variants
@@ -166,28 +166,30 @@ def results_of(experiment: Experiment, variants: Collection[str]) -> list[str]:
     ]
 
 
-def chosen(experiment: Experiment, names: Collection[str]) -> dict[str, list[str]]:
+def orderings_by_variant(experiment: Experiment, names: Collection[str]) -> dict[str, list[str]]:
     """The variants, and of each the orderings, that these results come from."""
     unknown = [name for name in names if name not in result_names(experiment)]
     if unknown:
         raise UsageError(f"{experiment.id} has no variant {unknown[0]!r}")
-    found = {v: list(_orderings(experiment, v, names)) for v in experiment.variants}
+    found = {v: list(_selected_orderings(experiment, v, names)) for v in experiment.variants}
     return {
         variant: orderings for variant, orderings in found.items() if orderings or variant in names
     }
 
 
-def with_orderings(experiment: Experiment, names: Collection[str]) -> Experiment:
+def with_only_orderings(experiment: Experiment, names: Collection[str]) -> Experiment:
     """The same experiment with these orderings alone: none sees anything of the others.
 
     One is kept in any case: without a transport it would be another network.
     """
-    kept = {name: o for name, o in experiment.orderings.items() if name in names}
-    kept = kept or dict(list(experiment.orderings.items())[:1])
-    return msgspec.structs.replace(experiment, orderings=kept)
+    selected = {name: o for name, o in experiment.orderings.items() if name in names}
+    selected = selected or dict(list(experiment.orderings.items())[:1])
+    return msgspec.structs.replace(experiment, orderings=selected)
 
 
-def _orderings(experiment: Experiment, variant: str, names: Collection[str]) -> Iterator[str]:
+def _selected_orderings(
+    experiment: Experiment, variant: str, names: Collection[str]
+) -> Iterator[str]:
     for ordering in experiment.orderings:
         if result_name(experiment, variant, ordering) in names:
             yield ordering

@@ -43,24 +43,24 @@ SCHEMAS: Final = {
 _BY_METRIC: Final = ds.partitioning(pa.schema([("metric", _TEXT)]), flavor="hive")
 
 
-def unfinished(directory: Path) -> Path:
+def unfinished_directory(directory: Path) -> Path:
     """Where gold tables lie until all are there; Spark and others skip names with a dot."""
-    return directory.with_name(f"{_unfinished(directory)}{os.getpid()}")
+    return directory.with_name(f"{_unfinished_prefix(directory)}{os.getpid()}")
 
 
-def forget_unfinished(directory: Path) -> None:
+def remove_unfinished(directory: Path) -> None:
     """Deletes what jobs left that were killed; others may be writing."""
-    prefix = _unfinished(directory)
+    prefix = _unfinished_prefix(directory)
     for left in directory.parent.glob(f"{escape(prefix)}*"):
         if not Path("/proc", left.name.removeprefix(prefix)).exists():
             shutil.rmtree(left, ignore_errors=True)
 
 
-def _unfinished(directory: Path) -> str:
+def _unfinished_prefix(directory: Path) -> str:
     return f".{directory.name}.unfinished-"
 
 
-def check_place(directory: Path) -> Path:
+def check_output_directory(directory: Path) -> Path:
     """Where gold tables are to go, made absolute; refuses to replace anything but such tables."""
     place = directory.absolute()
     if not place.exists():

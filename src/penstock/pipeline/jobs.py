@@ -16,7 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.kernel.errors import UsageError
-from penstock.pipeline.gold_files import PARTITIONED, check_place, forget_unfinished, unfinished
+from penstock.pipeline.gold_files import (
+    PARTITIONED,
+    check_output_directory,
+    remove_unfinished,
+    unfinished_directory,
+)
 from penstock.pipeline.ingest import FoundRun
 from penstock.pipeline.kernels import METRICS
 from penstock.pipeline.kernels.findings import COLUMNS, TROUBLE, trouble
@@ -25,14 +30,14 @@ from penstock.pipeline.kernels.services import NAME as EFFAIRNESS
 from penstock.pipeline.summary import summary
 from penstock.pipeline.twins import measured
 from penstock.pipeline.twins.frames import Frames
-from penstock.pipeline.wide_table import WIDE, narrowed
+from penstock.pipeline.wide_table import WIDE, from_wide
 
 Form: TypeAlias = Literal["kernel", "dataframe"]
 FORMS: Final[tuple[Form, ...]] = get_args(Form)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class PipelineJob:
     """What is to be computed, and where it goes."""
 
     runs: Sequence[FoundRun]
@@ -42,7 +47,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class PipelineResult:
     """Where the gold tables are, how many rows each has, and what readers should know."""
 
     out: Path
@@ -50,45 +55,45 @@ class Done:
     notes: tuple[str, ...]
 
 
-def perform(spark: SparkSession, job: Job) -> Done:
+def run_pipeline(spark: SparkSession, job: PipelineJob) -> PipelineResult:
     """Computes and writes; tables that were there before are replaced when all is done."""
-    out = check_place(job.out)
+    out = check_output_directory(job.out)
     found = findings(spark, job).persist()
     try:
-        _refuse_trouble(found)
-        tables = {name: narrowed(found, name) for name in COLUMNS}
+        _raise_trouble(found)
+        tables = {name: from_wide(found, name) for name in COLUMNS}
         tables["summary"] = summary(spark, job.runs, tables["figures"])
         rows = _write(tables, out)
-        return Done(job.out, rows, tuple(_notes(tables["figures"])))
+        return PipelineResult(job.out, rows, tuple(_notes(tables["figures"])))
     finally:
         found.unpersist()
 
 
-def findings(spark: SparkSession, job: Job) -> DataFrame:
+def findings(spark: SparkSession, job: PipelineJob) -> DataFrame:
     """What all metrics find in all runs, as one wide table."""
     kernels_named(job.metrics)
     if job.form == "dataframe":
         return measured(Frames(spark, job.runs), job.metrics)
     # The largest first: nobody waits for one that was begun last.
     runs = sorted(job.runs, key=_size_bytes, reverse=True)
-    places = [(str(run.directory), run.id) for run in runs]
-    numbers = spark.range(0, len(places), 1, max(1, len(places)))
-    return numbers.mapInArrow(_worker(places, tuple(job.metrics)), WIDE)
+    locations = [(str(run.directory), run.id) for run in runs]
+    indices = spark.range(0, len(locations), 1, max(1, len(locations)))
+    return indices.mapInArrow(_worker(locations, tuple(job.metrics)), WIDE)
 
 
 def _worker(
-    places: Sequence[tuple[str, str]], metrics: Sequence[str]
+    locations: Sequence[tuple[str, str]], metrics: Sequence[str]
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def work(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
-            for number in batch.column(0).to_pylist():
-                directory, run = places[number]
-                yield from _measured(directory, run, metrics)
+            for index in batch.column(0).to_pylist():
+                directory, run = locations[index]
+                yield from _measure(directory, run, metrics)
 
     return work
 
 
-def _measured(directory: str, run: str, metrics: Sequence[str]) -> Iterator[Any]:
+def _measure(directory: str, run: str, metrics: Sequence[str]) -> Iterator[Any]:
     """What is wrong with a trace is handed on: Spark would wrap it into a page of its own."""
     try:
         yield from measure(Path(directory), run, metrics).batches()
@@ -100,7 +105,7 @@ def _size_bytes(run: FoundRun) -> int:
     return sum(path.stat().st_size for path in run.path.glob("*.parquet"))
 
 
-def _refuse_trouble(found: DataFrame) -> None:
+def _raise_trouble(found: DataFrame) -> None:
     bad = found.where(sf.col("table") == TROUBLE).select("run", "metric").collect()
     if bad:
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
@@ -128,8 +133,8 @@ def _notes(figures: DataFrame) -> Iterator[str]:
 
 def _write(tables: dict[str, DataFrame], out: Path) -> dict[str, int]:
     """Under another name first, so that nobody ever reads half of it."""
-    forget_unfinished(out)
-    draft = unfinished(out)
+    remove_unfinished(out)
+    draft = unfinished_directory(out)
     shutil.rmtree(draft, ignore_errors=True)
     rows = {}
     for name, table in tables.items():

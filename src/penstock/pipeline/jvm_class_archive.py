@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from penstock.pipeline.java import ANSWER_S, Java, cache_directory
+from penstock.pipeline.java import TIMEOUT_S, Java, cache_directory
 
 # What a finished archive begins with: one of Java's own classes, or one on top of that. Java
 # writes the head last: half an archive has zeros there.
@@ -25,7 +25,7 @@ _ARCHIVES_MAX: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class ClassArchive:
     """An archive that is there, or that Java is to leave; `base` is where Java came without one.
 
     Its size is part of its name: Java crashes on one that was cut short.
@@ -35,7 +35,7 @@ class Archive:
     base: Path | None = None
 
     @property
-    def found(self) -> Path | None:
+    def path(self) -> Path | None:
         """Where it is, if it is, and is whole."""
         every = self.stem.parent.glob(f"{self.stem.name}.*.jsa")
         return next((path for path in every if _is_whole(path)), None)
@@ -48,13 +48,13 @@ class Archive:
     @property
     def options(self) -> list[str]:
         """For Java: use the archive, or make it."""
-        if (found := self.found) is not None:
+        if (found := self.path) is not None:
             # Its checksums are verified: Java does without a damaged one, instead of crashing.
             return [f"-XX:SharedArchiveFile={found}", "-XX:+VerifySharedSpaces"]
         base = [] if self.base is None else [f"-XX:SharedArchiveFile={self.base}"]
         return [*base, f"-XX:ArchiveClassesAtExit={self.draft}"]
 
-    def keep(self) -> None:
+    def install(self) -> None:
         """Once Java has ended: puts what it made in place, unless it is only half of one."""
         with suppress(OSError):
             if _is_finished(self.draft):
@@ -62,11 +62,11 @@ class Archive:
                     worse.unlink(missing_ok=True)
                 size_bytes = self.draft.stat().st_size
                 self.draft.replace(self.stem.with_name(f"{self.stem.name}.{size_bytes}.jsa"))
-                _forget_old(self.stem)
+                _remove_old(self.stem)
             self.draft.unlink(missing_ok=True)
 
 
-def archive_of(java: Java, spark_home: Path, spark_version: str) -> Archive | None:
+def class_archive_of(java: Java, spark_home: Path, spark_version: str) -> ClassArchive | None:
     """The archive for this Java and this Spark; None where there can be none."""
     jars = spark_home / "jars"
     try:
@@ -75,10 +75,12 @@ def archive_of(java: Java, spark_home: Path, spark_version: str) -> Archive | No
         # Java does without an archive of other jars, or on top of another one, silently and for
         # ever: a new name for those.
         stamps = [path.stat().st_mtime_ns for path in (jars, base) if path is not None]
-        archive = Archive(_stem("spark", f"{java.said}\n{spark_version}\n{jars}\n{stamps}"), base)
+        archive = ClassArchive(
+            _stem("spark", f"{java.version_text}\n{spark_version}\n{jars}\n{stamps}"), base
+        )
     except (OSError, RuntimeError, subprocess.SubprocessError):  # RuntimeError: there is no home
         return None
-    if (found := archive.found) is not None:
+    if (found := archive.path) is not None:
         with suppress(OSError):
             os.utime(found)
         return archive
@@ -90,16 +92,16 @@ def _base(java: Java) -> Path | None:
     home = java.command.resolve().parents[1]
     if any(home.glob("lib/server/classes*.jsa")):
         return None
-    archive = Archive(_stem("java", f"{java.command}\n{java.said}"))
-    if archive.found is None:
-        ask = [str(java.command), "-Xshare:dump", f"-XX:SharedArchiveFile={archive.draft}"]
-        subprocess.run(ask, capture_output=True, check=True, timeout=ANSWER_S)
-        archive.keep()
-    return archive.found
+    archive = ClassArchive(_stem("java", f"{java.command}\n{java.version_text}"))
+    if archive.path is None:
+        command = [str(java.command), "-Xshare:dump", f"-XX:SharedArchiveFile={archive.draft}"]
+        subprocess.run(command, capture_output=True, check=True, timeout=TIMEOUT_S)
+        archive.install()
+    return archive.path
 
 
-def _stem(kind: str, of: str) -> Path:
-    return cache_directory() / f"{kind}-{sha256(of.encode()).hexdigest()[:16]}"
+def _stem(kind: str, identity: str) -> Path:
+    return cache_directory() / f"{kind}-{sha256(identity.encode()).hexdigest()[:16]}"
 
 
 def _is_whole(archive: Path) -> bool:
@@ -117,7 +119,7 @@ def _is_finished(archive: Path) -> bool:
         return False
 
 
-def _forget_old(newest: Path) -> None:
+def _remove_old(newest: Path) -> None:
     kind = newest.name.partition("-")[0]
     archives = sorted(newest.parent.glob(f"{kind}-*.jsa"), key=lambda path: path.stat().st_mtime)
     for old in archives[:-_ARCHIVES_MAX]:

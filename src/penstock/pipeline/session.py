@@ -37,7 +37,7 @@ except ImportError as error:
     ) from None
 
 from penstock.pipeline.java import find_java, java_home
-from penstock.pipeline.jvm_class_archive import Archive, archive_of
+from penstock.pipeline.jvm_class_archive import ClassArchive, class_archive_of
 
 # All processors; a task whose process is killed is tried again, up to four times in all.
 DEFAULT_MASTER: Final = "local[*,4]"
@@ -45,8 +45,8 @@ DEFAULT_MASTER: Final = "local[*,4]"
 LOG_VARIABLE: Final = "PENSTOCK_SPARK_LOG"
 LOOPBACK: Final = "127.0.0.1"
 
-_NONE: Final[Mapping[str, str]] = MappingProxyType({})
-_END_S: Final = 120
+_NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
+_STOP_TIMEOUT_S: Final = 120
 # What Spark takes; of anything else it complains on pages.
 _MASTER: Final = re.compile(r"local|spark://|k8s://|yarn$")
 _LOCAL: Final = re.compile(r"local(\[|-cluster\[|$)")
@@ -91,7 +91,7 @@ def open_session(
     master: str | None = None,
     name: str = "penstock",
     *,
-    settings: Mapping[str, str] = _NONE,
+    settings: Mapping[str, str] = _NO_SETTINGS,
     is_brief: bool = False,
 ) -> Iterator[SparkSession]:
     """A session on `master`, which may be anything that Spark takes; by default this machine.
@@ -109,14 +109,14 @@ def open_session(
     if "PYSPARK_GATEWAY_PORT" in os.environ or SparkContext._gateway is not None:
         # Somebody else started this Java, spark-submit for one, and has said how.
         SparkContext._ensure_initialized()
-        said = SparkConf()
-        unsaid = {key: value for key, value in _SETTINGS.items() if not said.contains(key)}
-        with _stopped(_start(master, name, unsaid | dict(settings))) as session:
+        submitted = SparkConf()
+        defaults = {key: value for key, value in _SETTINGS.items() if not submitted.contains(key)}
+        with _stopped(_start(master, name, defaults | dict(settings))) as session:
             yield session
         return
     with TemporaryDirectory(prefix="penstock-spark-", ignore_cleanup_errors=True) as place:
         java = find_java()
-        archive = archive_of(java, Path(_find_spark_home()), pyspark.__version__)
+        archive = class_archive_of(java, Path(_find_spark_home()), pyspark.__version__)
         environment = _environment(master or DEFAULT_MASTER, java_home(java, Path(place)))
         options = _java_options(Path(place), archive, is_brief=is_brief)
         defaults = _SETTINGS | (_LOCAL_SETTINGS if _LOCAL.match(master or DEFAULT_MASTER) else {})
@@ -129,7 +129,7 @@ def open_session(
         finally:
             _end_java()
             if archive is not None:
-                archive.keep()
+                archive.install()
 
 
 def _start(master: str | None, name: str, settings: Mapping[str, str]) -> SparkSession:
@@ -169,20 +169,20 @@ def _uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asked: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _frame: asked.append(number))
+    received: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: received.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if asked:
+    if received:
         raise KeyboardInterrupt
 
 
 def _no_session(master: str | None, error: Exception) -> str:
-    said = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # The first line of what Java throws says only that it threw.
-    why = next((line for line in said if "Exception: " in line), said[0] if said else "")
+    why = next((line for line in lines if "Exception: " in line), lines[0] if lines else "")
     return (
         f"Spark did not start on {master or 'its master'} ({why.rpartition('Exception: ')[2]}):"
         f" see whether it is there; {LOG_VARIABLE}=info shows what Spark says"
@@ -190,12 +190,12 @@ def _no_session(master: str | None, error: Exception) -> str:
 
 
 def _environment(master: str, home: Path) -> dict[str, str]:
-    wanted = {"JAVA_HOME": str(home), "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1"}
+    variables = {"JAVA_HOME": str(home), "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1"}
     # Workers are to run the Python that we run on, unless somebody says otherwise.
-    wanted["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    variables["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     if _ON_THIS_MACHINE.match(master):
-        wanted["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", LOOPBACK)
-    return wanted
+        variables["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", LOOPBACK)
+    return variables
 
 
 @contextmanager
@@ -212,7 +212,7 @@ def _environment_of(changes: Mapping[str, str]) -> Iterator[None]:
                 os.environ[key] = value
 
 
-def _java_options(place: Path, archive: Archive | None, *, is_brief: bool) -> str:
+def _java_options(place: Path, archive: ClassArchive | None, *, is_brief: bool) -> str:
     level = os.environ.get(LOG_VARIABLE, "error")
     logging = place / "log4j2.properties"
     logging.write_text(_LOGGING.format(level=level, traces=str(LOG_VARIABLE in os.environ).lower()))
@@ -252,7 +252,7 @@ def _end_java() -> None:
     with suppress(OSError):
         process.stdin.close()
     try:
-        process.wait(_END_S)
+        process.wait(_STOP_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

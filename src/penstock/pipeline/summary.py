@@ -19,14 +19,14 @@ from penstock.pipeline.gold import SUMMARY
 from penstock.pipeline.ingest import FoundRun
 
 # What runs must have in common to differ in their seed alone.
-_ALIKE: Final = ("experiment", "profile", "variant", "parameters")
-_ABOVE: Final = 0.975
+_GROUP_COLUMNS: Final = ("experiment", "profile", "variant", "parameters")
+_QUANTILE: Final = 0.975
 
 
 def summary(spark: SparkSession, runs: Sequence[FoundRun], figures: DataFrame) -> DataFrame:
     """One row for each metric of what differs in its seed alone."""
     grouped = figures.join(_kinds(spark, runs), "run").groupBy(
-        *_ALIKE, "ordering", "metric", "unit"
+        *_GROUP_COLUMNS, "ordering", "metric", "unit"
     )
     found = grouped.agg(
         sf.count("*").alias("seeds"),
@@ -42,11 +42,11 @@ def summary(spark: SparkSession, runs: Sequence[FoundRun], figures: DataFrame) -
 
 def half_width_factor(seeds: int) -> float:
     """What the standard deviation of so many values is multiplied by."""
-    return float(scipy.special.stdtrit(seeds - 1, _ABOVE)) / sqrt(seeds)
+    return float(scipy.special.stdtrit(seeds - 1, _QUANTILE)) / sqrt(seeds)
 
 
 def _kinds(spark: SparkSession, runs: Sequence[FoundRun]) -> DataFrame:
-    columns = {name: [getattr(run.row, name) for run in runs] for name in _ALIKE}
+    columns = {name: [getattr(run.row, name) for run in runs] for name in _GROUP_COLUMNS}
     return spark.createDataFrame(
         pa.table({"run": pa.array([run.id for run in runs], pa.string()), **columns})
     )

@@ -23,20 +23,20 @@ def _wide() -> StructType:
 WIDE: Final = _wide()
 
 
-def widened(frame: DataFrame, table: str) -> DataFrame:
+def to_wide(frame: DataFrame, table: str) -> DataFrame:
     """Rows of a gold table among those of others."""
     # As text: Spark is asked once, and not several times for each column.
-    there = {*frame.columns}
-    return frame.selectExpr(*(_column(field, table, there) for field in WIDE.fields))
+    present = {*frame.columns}
+    return frame.selectExpr(*(_column(field, table, present) for field in WIDE.fields))
 
 
-def narrowed(wide: DataFrame, table: str) -> DataFrame:
+def from_wide(wide: DataFrame, table: str) -> DataFrame:
     """The rows of one gold table again."""
     return wide.where(sf.col("table") == table).select(*GOLD[table].names)
 
 
-def _column(field: StructField, table: str, there: Collection[str]) -> str:
+def _column(field: StructField, table: str, present: Collection[str]) -> str:
     name, kind = field.name, field.dataType.simpleString()
     if name == "table":
         return f"'{table}' AS `table`"
-    return f"CAST({f'`{name}`' if name in there else 'NULL'} AS {kind}) AS `{name}`"
+    return f"CAST({f'`{name}`' if name in present else 'NULL'} AS {kind}) AS `{name}`"

@@ -12,8 +12,13 @@ from typing import Final
 
 from penstock.lab.statistics import Estimate
 from penstock.report.markup import Cell, Content, Markup, join, table, tag
-from penstock.report.number_format import estimate_text, interval, number, percent
-from penstock.report.report_data import Facts
+from penstock.report.number_format import (
+    format_estimate,
+    format_interval,
+    format_number,
+    format_percent,
+)
+from penstock.report.report_data import ReportData
 
 # By metric: what a reader would call it, in the order of the table.
 _COLUMNS: Final = {
@@ -34,12 +39,12 @@ _INDICES: Final = ("jain", "effairness")
 _ROWS_MAX: Final = 12
 
 
-def control(facts: Facts) -> Markup | None:
+def congestion_table(facts: ReportData) -> Markup | None:
     """One row for each variant, then how each receiver fared; None where nothing is controlled."""
     if not facts.controlled:
         return None
     names = facts.networks
-    metrics = [metric for metric in _COLUMNS if _is_told(facts, metric)]
+    metrics = [metric for metric in _COLUMNS if _is_shown(facts, metric)]
     rows: list[list[Content]] = [
         [name, *(_cell(facts, name, metric) for metric in metrics)] for name in names
     ]
@@ -57,31 +62,31 @@ _NOTE: Final = (
 )
 
 
-def _is_told(facts: Facts, metric: str) -> bool:
+def _is_shown(facts: ReportData, metric: str) -> bool:
     """Most ways of control know no acknowledgements."""
     found = [e.mean for n in facts.networks if (e := facts.figure(n, metric)) is not None]
     return any(found) if metric == "ack_rate" else bool(found)
 
 
-def said_of_control(facts: Facts) -> str:
+def congestion_sentences(facts: ReportData) -> str:
     """The difference in a sentence for each variant that there is something to compare with."""
     compared: dict[str, list[str]] = {}
     for name in facts.controlled:
-        off = facts.uncontrolled(name)
+        off = facts.baseline_of(name)
         if off is not None:
             compared.setdefault(off, []).append(name)
-    sentences = [_said_beside(facts, off, names) for off, names in compared.items()]
+    sentences = [_comparison_sentence(facts, off, names) for off, names in compared.items()]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _said_beside(facts: Facts, off: str, names: Sequence[str]) -> str:
+def _comparison_sentence(facts: ReportData, off: str, names: Sequence[str]) -> str:
     lost = facts.figure(off, "false_negatives")
     if lost is None or not lost.mean:
         return ""
-    parts = [part for name in names if (part := _left(facts, name, off, lost))]
+    parts = [part for name in names if (part := _losses_left(facts, name, off, lost))]
     if not parts:
         return ""
-    without = interval(lost.mean, lost.ci95)
+    without = format_interval(lost.mean, lost.ci95)
     which = "" if off == "off" else f" ({off})"
     return (
         f"Without control{which} {without} messages are lost in the network."
@@ -89,34 +94,34 @@ def _said_beside(facts: Facts, off: str, names: Sequence[str]) -> str:
     )
 
 
-def _left(facts: Facts, name: str, off: str, lost: Estimate) -> str:
+def _losses_left(facts: ReportData, name: str, off: str, lost: Estimate) -> str:
     left, dropped = (facts.figure(name, m) for m in ("false_negatives", "dropped_at_source"))
-    came, was = (facts.figure(n, "deliveries") for n in (name, off))
-    if left is None or came is None or was is None or not was.mean:
+    delivered, baseline = (facts.figure(n, "deliveries") for n in (name, off))
+    if left is None or delivered is None or baseline is None or not baseline.mean:
         return ""
-    gone = percent(1 - left.mean / lost.mean)
-    change = came.mean / was.mean - 1
-    said = f"{name}: {number(left.mean)} ({gone} fewer), {percent(abs(change))}"
-    said += " more" if change >= 0 else " less"
-    said += " delivered"
-    return said if dropped is None else f"{said}, {number(dropped.mean)} dropped at source"
+    gone = format_percent(1 - left.mean / lost.mean)
+    change = delivered.mean / baseline.mean - 1
+    text = f"{name}: {format_number(left.mean)} ({gone} fewer), {format_percent(abs(change))}"
+    text += " more" if change >= 0 else " less"
+    text += " delivered"
+    return text if dropped is None else f"{text}, {format_number(dropped.mean)} dropped at source"
 
 
-def _cell(facts: Facts, name: str, metric: str) -> Cell:
+def _cell(facts: ReportData, name: str, metric: str) -> Cell:
     figure = facts.figure(name, metric)
     if figure is None:
         return Cell("–")
     top = max(e.mean for n in facts.networks if (e := facts.figure(n, metric)) is not None)
     if metric in _PERCENT:
-        said = percent(figure.mean)
+        text = format_percent(figure.mean)
     elif metric in _INDICES:
-        said = f"{figure.mean:.3f}"
+        text = f"{figure.mean:.3f}"
     else:
-        said = estimate_text(figure)
-    return Cell(said, figure.mean / top if top > 0 and len(facts.networks) > 1 else None)
+        text = format_estimate(figure)
+    return Cell(text, figure.mean / top if top > 0 and len(facts.networks) > 1 else None)
 
 
-def _fairness(facts: Facts, names: Sequence[str]) -> list[list[Content]]:
+def _fairness(facts: ReportData, names: Sequence[str]) -> list[list[Content]]:
     """Receivers, then sessions (what one publisher serves), then the network."""
     pairs = {name: facts.pairs(name, "effairness") for name in names}
     every = sorted({pair for own in pairs.values() for pair in own})
@@ -124,36 +129,37 @@ def _fairness(facts: Facts, names: Sequence[str]) -> list[list[Content]]:
         return []
     rows: list[list[Content]] = []
     if len(every) <= _ROWS_MAX:
-        rows += [[f"{who} from {whose}", *(_of_pair(facts, name, (who, whose)) for name in names)]
-                 for who, whose in every]  # fmt: skip
+        for receiver, publisher in every:
+            texts = [_pair_text(facts, name, (receiver, publisher)) for name in names]
+            rows.append([f"{receiver} from {publisher}", *texts])
     else:
         spread: dict[str, Callable[[Iterable[float]], float]]
         spread = {"least": min, "median": median, "most": max}
         rows += [
             [f"{label} of {len(every)} receivers",
-             *(_index(of(own.values())) if (own := pairs[name]) else "–" for name in names)]
+             *(_index_text(of(own.values())) if (own := pairs[name]) else "–" for name in names)]
             for label, of in spread.items()
         ]  # fmt: skip
     publishers = sorted({whose for _, whose in every})
     if 1 < len(publishers) <= _ROWS_MAX:
         rows += [
-            [f"all from {whose}", *(_of_figure(facts, n, f"effairness.{whose}") for n in names)]
+            [f"all from {whose}", *(_index_text_of(facts, n, f"effairness.{whose}") for n in names)]
             for whose in publishers
         ]
-    rows.append(["the network", *(_of_figure(facts, name, "effairness") for name in names)])
+    rows.append(["the network", *(_index_text_of(facts, name, "effairness") for name in names)])
     return rows
 
 
-def _of_pair(facts: Facts, name: str, pair: tuple[str, str]) -> str:
+def _pair_text(facts: ReportData, name: str, pair: tuple[str, str]) -> str:
     rate, index = (facts.pairs(name, m).get(pair) for m in ("received_mps", "effairness"))
-    said = [] if rate is None else [f"{number(rate)}/s"]
-    return ", ".join([*said, "–" if index is None else _index(index)])
+    parts = [] if rate is None else [f"{format_number(rate)}/s"]
+    return ", ".join([*parts, "–" if index is None else _index_text(index)])
 
 
-def _of_figure(facts: Facts, name: str, metric: str) -> str:
+def _index_text_of(facts: ReportData, name: str, metric: str) -> str:
     figure = facts.figure(name, metric)
-    return "–" if figure is None else _index(figure.mean)
+    return "–" if figure is None else _index_text(figure.mean)
 
 
-def _index(value: float) -> str:
+def _index_text(value: float) -> str:
     return f"{value:.3f}"

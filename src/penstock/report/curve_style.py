@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from penstock.report.report_data import Facts
+from penstock.report.report_data import ReportData
 
 # Text, axes and whatever stands for "nothing done"; in a page it takes the page's colour.
 INK: Final = "#1f2328"
@@ -23,14 +23,14 @@ PURPLE: Final = "#cc79a7"
 SKY: Final = "#56b4e9"
 
 PALETTE: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
-KINDS: Final = {"off": INK, "constant": BLUE, "literal": VERMILION, "default": GREEN}
+KIND_COLOURS: Final = {"off": INK, "constant": BLUE, "literal": VERMILION, "default": GREEN}
 _CONSTANT_WITH_RECORD: Final = SKY
-_LINES: Final = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
+_LINE_STYLES: Final = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
 _MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CurveStyle:
     """Of one curve."""
 
     colour: str
@@ -39,27 +39,27 @@ class Look:
     width: float = 1.6
 
 
-def look(number: int) -> Look:
+def curve_style(index: int) -> CurveStyle:
     """The so-many-th of curves that have nothing else in common."""
-    return Look(
-        PALETTE[number % len(PALETTE)],
-        _LINES[number // len(PALETTE) % len(_LINES)],
-        _MARKERS[number % len(_MARKERS)],
+    return CurveStyle(
+        PALETTE[index % len(PALETTE)],
+        _LINE_STYLES[index // len(PALETTE) % len(_LINE_STYLES)],
+        _MARKERS[index % len(_MARKERS)],
     )
 
 
-def looks(facts: Facts, names: Sequence[str]) -> dict[str, Look]:
+def curve_styles(facts: ReportData, names: Sequence[str]) -> dict[str, CurveStyle]:
     """By kind of ordering where there are several kinds, otherwise one after another."""
     kinds = {name: facts.kind(name) for name in names}
     if len({*kinds.values()} - {None}) < 2:
-        return {name: look(place) for place, name in enumerate(names)}
-    found: dict[str, Look] = {}
+        return {name: curve_style(place) for place, name in enumerate(names)}
+    found: dict[str, CurveStyle] = {}
     seen: Counter[str] = Counter()
     for name in names:
         colour = _colour(facts, name)
-        found[name] = Look(
+        found[name] = CurveStyle(
             colour,
-            _LINES[seen[colour] % len(_LINES)],
+            _LINE_STYLES[seen[colour] % len(_LINE_STYLES)],
             _MARKERS[seen[colour] % len(_MARKERS)],
             2.6 if kinds[name] == "default" else 1.5,
         )
@@ -67,22 +67,22 @@ def looks(facts: Facts, names: Sequence[str]) -> dict[str, Look]:
     return found
 
 
-def named(names: Sequence[str]) -> dict[str, Look]:
+def variant_styles(names: Sequence[str]) -> dict[str, CurveStyle]:
     """Of variants: those that are called like a kind have its colour, others what is left."""
-    left = [colour for colour in PALETTE if colour not in KINDS.values()] or [INK]
-    others = [name for name in names if name not in KINDS]
+    left = [colour for colour in PALETTE if colour not in KIND_COLOURS.values()] or [INK]
+    others = [name for name in names if name not in KIND_COLOURS]
     return {
-        name: Look(
-            KINDS[name] if name in KINDS else left[others.index(name) % len(left)],
-            _LINES[place % len(_LINES)],
+        name: CurveStyle(
+            KIND_COLOURS[name] if name in KIND_COLOURS else left[others.index(name) % len(left)],
+            _LINE_STYLES[place % len(_LINE_STYLES)],
             _MARKERS[place % len(_MARKERS)],
         )
         for place, name in enumerate(names)
     }
 
 
-def _colour(facts: Facts, name: str) -> str:
+def _colour(facts: ReportData, name: str) -> str:
     kind = facts.kind(name)
     if kind == "constant" and facts.setting(name, "record"):
         return _CONSTANT_WITH_RECORD
-    return KINDS.get(kind or "off", INK)
+    return KIND_COLOURS.get(kind or "off", INK)

@@ -64,7 +64,7 @@ class Figure:
 
 
 @contextmanager
-def drawn(figure: Figure) -> Iterator[Canvas]:
+def rendered(figure: Figure) -> Iterator[Canvas]:
     """The figure on a canvas of its own, as long as it is being saved."""
     matplotlib = _matplotlib()
     with matplotlib.rc_context(_STYLE):
@@ -85,7 +85,7 @@ def drawn(figure: Figure) -> Iterator[Canvas]:
 def svg(figure: Figure, canvas: Canvas) -> str:
     """To stand within a page: takes its colour, and has identifiers that no other figure has."""
     text = StringIO()
-    canvas.savefig(text, format="svg", transparent=True, metadata=_nothing("Date", "Creator"))
+    canvas.savefig(text, format="svg", transparent=True, metadata=_unset("Date", "Creator"))
     body = text.getvalue()
     body = body[body.index("<svg") :]
     body = re.sub(r"\s*<metadata>.*?</metadata>|\s*<style.*?</style>", "", body, flags=re.S)
@@ -100,22 +100,22 @@ def svg(figure: Figure, canvas: Canvas) -> str:
 
 def png(canvas: Canvas) -> bytes:
     """For slides."""
-    return _saved(canvas, "png", dpi=_PNG_DPI, facecolor="white", metadata=_nothing("Software"))
+    return _save(canvas, "png", dpi=_PNG_DPI, facecolor="white", metadata=_unset("Software"))
 
 
 def pdf(canvas: Canvas) -> bytes:
     """For papers."""
-    unsaid = _nothing("CreationDate", "Creator", "Producer")
-    return _saved(canvas, "pdf", facecolor="white", metadata=unsaid)
+    unset = _unset("CreationDate", "Creator", "Producer")
+    return _save(canvas, "pdf", facecolor="white", metadata=unset)
 
 
-def _saved(canvas: Canvas, form: str, **options: Any) -> bytes:
+def _save(canvas: Canvas, form: str, **options: Any) -> bytes:
     content = BytesIO()
     canvas.savefig(content, format=form, **options)
     return content.getvalue()
 
 
-def _nothing(*keys: str) -> dict[str, None]:
+def _unset(*keys: str) -> dict[str, None]:
     """Metadata that would differ from one run or one version to the next."""
     return dict.fromkeys(keys)
 

@@ -23,7 +23,7 @@ from penstock.report.figures import (
     violations,
     workload,
 )
-from penstock.report.report_data import Facts
+from penstock.report.report_data import ReportData
 
 # In the order of the page: what differs first, then what it was measured on.
 FAMILIES = (
@@ -47,7 +47,7 @@ FAMILIES = (
 )
 
 
-def figures_of(facts: Facts) -> list[Figure]:
+def figures_of(facts: ReportData) -> list[Figure]:
     """At least one, if anything was measured."""
     found = [figure for family in FAMILIES for figure in family.figures(facts)]
     return found or generic.figures(facts)

@@ -23,13 +23,13 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from penstock import __version__
 from penstock.kernel.errors import UsageError
-from penstock.lab.expectations import judge
+from penstock.lab.expectations import judge_expectation
 from penstock.lab.experiment_files import catalogue
 from penstock.lab.findings import Findings
 from penstock.lab.result import Result, estimates, means
 from penstock.pipeline.gold_files import read_gold
 from penstock.pipeline.kernels.histogram import BIN_MS
-from penstock.report.report_data import Facts, Histogram, flat
+from penstock.report.report_data import Histogram, ReportData, flatten
 from penstock.tracefile.reader import TraceReader
 
 _LISTS: Final = {
@@ -67,7 +67,7 @@ class _Run:
     code_version: str = __version__
 
 
-def facts_of_gold(gold: Path, traces: Path | None = None) -> list[Facts]:
+def report_data_of_gold(gold: Path, traces: Path | None = None) -> list[ReportData]:
     """One for every experiment, profile and setting of what a sweep varies."""
     tables = {name: _rows(table, name) for name, table in read_gold(gold).items()}
     names = dict.fromkeys(row["run"] for row in tables["figures"])
@@ -93,8 +93,8 @@ def _rows(table: Any, name: str) -> list[Mapping[str, Any]]:
 
 def _from_traces(traces: Path, names: Iterable[str]) -> list[_Run]:
     reader = TraceReader(traces)
-    there_are = {*reader.run_ids()}
-    rows = [(name, reader.run(name)) for name in names if name in there_are]
+    present = {*reader.run_ids()}
+    rows = [(name, reader.run(name)) for name in names if name in present]
     return [
         _Run(
             name=name,
@@ -142,7 +142,7 @@ def _from_summary(summary: Sequence[Mapping[str, Any]], names: Iterable[str]) ->
 def _grouped(runs: Sequence[_Run]) -> list[list[_Run]]:
     """Runs that belong on one page: of the same experiment, and of one point of a sweep."""
     by_variant: dict[tuple[str, str, str], list[dict[str, str]]] = defaultdict(list)
-    trees = {run.name: flat(json.loads(run.parameters or "{}")) for run in runs}
+    trees = {run.name: flatten(json.loads(run.parameters or "{}")) for run in runs}
     for run in runs:
         by_variant[run.experiment, run.profile, run.variant].append(trees[run.name])
     varied = {key for own in by_variant.values() for key in _differing(own)}
@@ -159,9 +159,9 @@ def _differing(trees: Sequence[Mapping[str, str]]) -> Iterator[str]:
             yield key
 
 
-def _facts(runs: Sequence[_Run], tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Facts:
+def _facts(runs: Sequence[_Run], tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> ReportData:
     first = runs[0]
-    naming = _Naming(runs)
+    naming = _ResultNaming(runs)
     found = naming.findings(tables)
     source = catalogue().get(first.experiment)
     expectations = [] if source is None else source.experiment.expect
@@ -173,7 +173,7 @@ def _facts(runs: Sequence[_Run], tables: Mapping[str, Sequence[Mapping[str, Any]
         trace_hash=_combined(hashes),
         variants={name: estimates(own) for name, own in found.items()},
         expect=[
-            judge(expectation, found)
+            judge_expectation(expectation, found)
             for expectation in expectations
             # Of a metric that only the lab computes there is nothing to be judged.
             if first.profile in expectation.profiles
@@ -190,7 +190,7 @@ def _facts(runs: Sequence[_Run], tables: Mapping[str, Sequence[Mapping[str, Any]
         code_version=first.code_version,
     )
     about = "" if source is None else source.experiment.about
-    return Facts(
+    return ReportData(
         result,
         histograms=naming.histograms(tables["histograms"]),
         pairs=naming.pairs(tables["pairs"]),
@@ -198,7 +198,7 @@ def _facts(runs: Sequence[_Run], tables: Mapping[str, Sequence[Mapping[str, Any]
     )
 
 
-class _Naming:
+class _ResultNaming:
     """Gathers rows of runs and orderings under the names that results have."""
 
     def __init__(self, runs: Sequence[_Run]) -> None:
@@ -214,9 +214,9 @@ class _Naming:
             and len(tree.get("orderings") or ()) == 1
         }
 
-    def places(self, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    def names_and_orderings(self, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Under which names a row goes, and what its metric is called there."""
-        name, metric = self.of(row), row["metric"]
+        name, metric = self.name_of(row), row["metric"]
         if name is not None:
             yield name, metric
             variant = self._runs[row["run"]].variant
@@ -226,7 +226,7 @@ class _Naming:
                 elif metric in _RECOVERY:
                     yield variant, _RECOVERY[metric]
 
-    def of(self, row: Mapping[str, Any]) -> str | None:
+    def name_of(self, row: Mapping[str, Any]) -> str | None:
         """None for rows of other runs, and of orderings that the experiment does not have."""
         run = self._runs.get(row["run"])
         if run is None:
@@ -260,13 +260,13 @@ class _Naming:
         """Names as the experiment's file has them; tables are sorted by the alphabet."""
         for run, orderings in self._orderings.items():
             for ordering in ("", *(orderings or ())):
-                yield str(self.of({"run": run, "ordering": ordering}))
+                yield str(self.name_of({"run": run, "ordering": ordering}))
 
     def _by_name(
         self, rows: Iterable[Mapping[str, Any]], found: dict[tuple[str, str], Findings]
     ) -> Iterator[tuple[Mapping[str, Any], str, Findings]]:
         for row in sorted(rows, key=_network_first):
-            for name, metric in self.places(row):
+            for name, metric in self.names_and_orderings(row):
                 key = (name, row["run"])
                 # Not setdefault: the default of a field is shared by all that have it.
                 if key not in found:
@@ -279,7 +279,7 @@ class _Naming:
         """Means over seeds, of each pair over those that have it."""
         values: dict[tuple[str, str, tuple[str, str]], list[float]] = defaultdict(list)
         for row in rows:
-            name = self.of(row)
+            name = self.name_of(row)
             if name is not None and row["metric"] in _OF_PAIRS:
                 columns = (row[column] for column in _LISTS["pairs"])
                 for subscriber, publisher, value in zip(*columns, strict=True):
@@ -293,7 +293,7 @@ class _Naming:
         """Bins of all seeds added up."""
         counts: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
         for row in rows:
-            for name, metric in self.places(row):
+            for name, metric in self.names_and_orderings(row):
                 own = dict(zip(row["bin"], row["count"], strict=True))
                 counts[name][metric].update(own)
         return {

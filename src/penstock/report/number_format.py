@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import floor, isfinite, log10
 
-from penstock.lab.expectations import Verdict
+from penstock.lab.expectations import ExpectationResult
 from penstock.lab.statistics import Estimate
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Three digits of small ones, all of large ones."""
     if not isfinite(value):
         return "not known"
@@ -17,31 +17,31 @@ def number(value: float) -> str:
     if abs(value) < 1e-4:
         return f"{value:.1e}"
     places = 2 - floor(log10(abs(value)))
-    said = _decimals(value, places)
+    text = _decimals(value, places)
     # The zeros of 230 are not those of 2.30.
-    return said.rstrip("0").rstrip(".") if places > 0 else said
+    return text.rstrip("0").rstrip(".") if places > 0 else text
 
 
-def interval(mean: float, ci95: tuple[float, float] | None) -> str:
+def format_interval(mean: float, ci95: tuple[float, float] | None) -> str:
     """`mean ± half`; the interval has two digits, and the mean as many decimals."""
     half = 0.0 if ci95 is None else (ci95[1] - ci95[0]) / 2
     if not (half > 0 and isfinite(half)):
-        return number(mean)
+        return format_number(mean)
     places = max(0, 1 - floor(log10(half)))
     if places > 5:
-        return f"{number(mean)} ± {half:.1e}"
+        return f"{format_number(mean)} ± {half:.1e}"
     return f"{_decimals(mean, places)} ± {_decimals(half, places)}"
 
 
-def estimate_text(figure: Estimate | None, *, with_unit: bool = False) -> str:
+def format_estimate(figure: Estimate | None, *, with_unit: bool = False) -> str:
     """Of one figure; a dash where there is none."""
     if figure is None:
         return "–"
     unit = f" {figure.unit}" if with_unit and figure.unit else ""
-    return interval(figure.mean, figure.ci95) + unit
+    return format_interval(figure.mean, figure.ci95) + unit
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """A share, with a decimal more the nearer it is to all or nothing."""
     size = abs(share)
     if size in (0, 1):
@@ -50,20 +50,20 @@ def percent(share: float) -> str:
     return f"{share * 100:.{places}f} %"
 
 
-def plain(value: float) -> str:
+def format_plain(value: float) -> str:
     """A number that somebody wrote: with no digits that were not written."""
     return f"{value:,.10g}"
 
 
-def goal_text(verdict: Verdict) -> str:
+def format_goal(verdict: ExpectationResult) -> str:
     """What was expected, as it would be said."""
     signs = {">=": "≥", "<=": "≤"}
     goal = verdict.goal
     if isinstance(goal, list):
-        said = f"{plain(goal[0])} to {plain(goal[1])}"
+        text = f"{format_plain(goal[0])} to {format_plain(goal[1])}"
     else:
-        said = f"{signs.get(verdict.op, verdict.op)} {plain(goal)}"
-    return said if verdict.ratio_to is None else f"{said} × {verdict.ratio_to}"
+        text = f"{signs.get(verdict.op, verdict.op)} {format_plain(goal)}"
+    return text if verdict.ratio_to is None else f"{text} × {verdict.ratio_to}"
 
 
 def _decimals(value: float, places: int) -> str:

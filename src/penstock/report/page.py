@@ -8,14 +8,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from penstock.lab.atomic_file import write_whole
+from penstock.lab.atomic_file import write_atomically
 from penstock.report import tables
-from penstock.report.figure import Figure, drawn, pdf, png, svg
+from penstock.report.figure import Figure, pdf, png, rendered, svg
 from penstock.report.figure_selection import figures_of
 from penstock.report.figures.sweep import figures as sweep_figures
 from penstock.report.markup import Markup, join, tag
-from penstock.report.report_data import Facts
-from penstock.report.summary_table import glance
+from penstock.report.report_data import ReportData
+from penstock.report.summary_table import summary_section
 from penstock.report.sweep import Sweep
 
 PAGE: Final = "report.html"
@@ -32,24 +32,24 @@ class Report:
     def write(self, directory: Path) -> Path:
         """Writes all of it, the page last, and says where the page is."""
         for name, content in self.files.items():
-            write_whole(directory / name, content)
-        write_whole(directory / PAGE, self.page.encode())
+            write_atomically(directory / name, content)
+        write_atomically(directory / PAGE, self.page.encode())
         return directory / PAGE
 
 
-def report_of(subject: Facts | Sweep, *, with_files: bool = True) -> Report:
+def report_of(subject: ReportData | Sweep, *, with_files: bool = True) -> Report:
     """Without files there is no PNG and no PDF, which take most of the time."""
     if isinstance(subject, Sweep):
         return _sweep_report(subject, with_files=with_files)
     return _report(subject, with_files=with_files)
 
 
-def _report(facts: Facts, *, with_files: bool) -> Report:
+def _report(facts: ReportData, *, with_files: bool) -> Report:
     shown, beside = _drawn(figures_of(facts), with_files=with_files)
     result = facts.result
     seeds = f"{len(result.seeds)} seed{'s' * (len(result.seeds) != 1)}"
     sections = [
-        ("glance", "At a glance", glance(facts)),
+        ("glance", "At a glance", summary_section(facts)),
         ("figures", "Figures", shown),
         ("expectations", "Expectations", tables.expectations(facts) if result.expect else None),
         ("numbers", "All numbers", _numbers(facts)),
@@ -69,7 +69,8 @@ def _sweep_report(sweep: Sweep, *, with_files: bool) -> Report:
     shown, beside = _drawn(sweep_figures(sweep), with_files=with_files)
     first = sweep.points[0]
     points = [
-        tag("details", tag("summary", sweep.label(point)), glance(point)) for point in sweep.points
+        tag("details", tag("summary", sweep.label(point)), summary_section(point))
+        for point in sweep.points
     ]
     sections = [
         ("glance", "At a glance", tables.by_setting(sweep)),
@@ -127,7 +128,7 @@ def _section(id_: str, heading: str, content: Markup) -> Markup:
     return tag("section", tag("h2", heading), content, id=id_)
 
 
-def _numbers(facts: Facts) -> Markup:
+def _numbers(facts: ReportData) -> Markup:
     note = "Means over seeds ± half of the 95 % interval (Student's t); of one seed there is none."
     return join([tag("p", note, class_="note"), tables.all_figures(facts)])
 
@@ -137,7 +138,7 @@ def _drawn(figures: Iterable[Figure], *, with_files: bool) -> tuple[Markup, dict
     shown: list[Markup] = []
     beside: dict[str, bytes] = {}
     for figure in figures:
-        with drawn(figure) as canvas:
+        with rendered(figure) as canvas:
             body = svg(figure, canvas)
             links: list[Markup] = []
             if with_files:

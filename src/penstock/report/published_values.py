@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 # Which figure of its source an experiment redraws, by experiment and name of our figure.
-_NUMBERS: Final = {
+_FIGURE_NUMBERS: Final = {
     ("M-3.1", "rates"): "3.1b",
     ("M-3.1", "violations-over-time"): "3.2",
     ("M-3.1", "delays"): "3.8",
@@ -48,20 +48,20 @@ _NUMBERS: Final = {
 # Deliveries a second at which the network is full.
 DELIVERY_LIMIT: Final = {"M-3.1": 30_000.0}
 # The share of violations that P-x-y removes, by x.
-REMOVED: Final = {
+VIOLATIONS_REMOVED: Final = {
     "M-3.11": {0.05: 0.99, 0.2: 0.91},
     "M-3.13": {0.05: 0.995},
 }
 # Extra delay (ms) that so many of the pairs stay below, by entries of the record looked at.
 EXTRA_DELAY: Final = {"M-3.13": {25: (190.0, 0.9), 0: (960.0, 1.0)}}
 # Probability that a loss is noticed, by (match probability, record).
-DETECTED: Final = {"M-4.2": {(0.05, 10): 0.4}}
+LOSSES_DETECTED: Final = {"M-4.2": {(0.05, 10): 0.4}}
 # So many of the messages have at most two receivers.
-FEW_RECEIVERS: Final = {"M-4.3": 0.5}
+TWO_RECEIVERS_SHARE: Final = {"M-4.3": 0.5}
 # Match probability that such a share of pairs stays below.
 PAIR_MATCH: Final = {"M-4.3": ((0.08, 0.8), (0.1, 1.0))}
 # What recovery divides the false negatives by, with a record of 10; by brokers, as are the next.
-FALSE_NEGATIVES: Final = {"M-4.5": {12: 2.0, 46: 3.0}}
+FALSE_NEGATIVES_DIVISOR: Final = {"M-4.5": {12: 2.0, 46: 3.0}}
 # Time (ms) from request to repair that such a share stays below.
 REQUEST_TO_REPAIR: Final = {"M-4.5": {12: (200.0, 0.8), 46: (350.0, 0.8)}}
 # Shares of requests and of repairs that are not duplicated: more than this.
@@ -75,7 +75,7 @@ HIT_RATIO: Final = {"M-4.5": 1.0}
 CACHE_LIMITS: Final = {"M-4.5": (5, 300)}
 
 
-def redraws(experiment: str, figure: str) -> str:
+def redrawn_figure(experiment: str, figure: str) -> str:
     """A sentence for the caption; empty where nothing was published."""
-    number = _NUMBERS.get((experiment, figure))
+    number = _FIGURE_NUMBERS.get((experiment, figure))
     return "" if number is None else f"Redraws figure {number} of the source."

@@ -34,24 +34,24 @@ class Histogram:
 Histograms = Mapping[str, Mapping[str, Histogram]]
 # By name and metric: of each subscriber and publisher, the mean over seeds.
 Pairs = Mapping[str, Mapping[str, Mapping[tuple[str, str], float]]]
-_NONE: Final[Histograms] = MappingProxyType({})
+_NO_HISTOGRAMS: Final[Histograms] = MappingProxyType({})
 _NO_PAIRS: Final[Pairs] = MappingProxyType({})
 # What traces add to the figures of a result where rates are controlled.
-_OF_CONTROL: Final = (
+_CONTROL_METRICS: Final = (
     *("jain", "effairness", "offered", "sent", "rate_limited", "dropped_at_source", "lost"),
     *("feedback_rate", "ack_rate", "flow_table_mean", "flow_table_max", "quota_use"),
     *("queue_delay_mean", "queue_delay_p95"),
 )
 
 
-class Facts:
+class ReportData:
     """One experiment with all that is compared in it, by the names that results have."""
 
     def __init__(
         self,
         result: Result,
         *,
-        histograms: Histograms = _NONE,
+        histograms: Histograms = _NO_HISTOGRAMS,
         pairs: Pairs = _NO_PAIRS,
         about: str = "",
     ) -> None:
@@ -61,28 +61,33 @@ class Facts:
         self._pairs = pairs
         self._origins = {name: _origin(name, result.parameters) for name in self.names}
 
-    def with_more(self, other: Facts) -> Facts:
+    def merged_with(self, other: ReportData) -> ReportData:
         """With what another source tells besides; what both tell is taken from this one."""
         mine, theirs = self.result, other.result
         known = mine.variants
         result = msgspec.structs.replace(
             mine,
-            variants={n: self._with_control(n, theirs.variants.get(n, {})) for n in known},
+            variants={n: self._with_control_metrics(n, theirs.variants.get(n, {})) for n in known},
             series={n: {**theirs.series.get(n, {}), **mine.series.get(n, {})} for n in known},
             quantiles={
                 n: {**theirs.quantiles.get(n, {}), **mine.quantiles.get(n, {})} for n in known
             },
         )
-        return Facts(result, histograms=other._histograms, pairs=other._pairs, about=self.about)
+        return ReportData(
+            result, histograms=other._histograms, pairs=other._pairs, about=self.about
+        )
 
-    def _with_control(self, name: str, theirs: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    def _with_control_metrics(
+        self, name: str, theirs: Mapping[str, Estimate]
+    ) -> dict[str, Estimate]:
         mine = self.result.variants[name]
         if not self.controlled or name not in self.networks:
             return mine
         return mine | {
             metric: figure
             for metric, figure in theirs.items()
-            if metric not in mine and (metric in _OF_CONTROL or metric.startswith("effairness."))
+            if metric not in mine
+            and (metric in _CONTROL_METRICS or metric.startswith("effairness."))
         }
 
     @property
@@ -93,12 +98,12 @@ class Facts:
     @property
     def title(self) -> str:
         """What the experiment shows, in its own words."""
-        return str(self._said("title") or self.id)
+        return str(self._first_parameter("title") or self.id)
 
     @property
     def source(self) -> str:
         """Where the experiment comes from."""
-        return str(self._said("source") or "")
+        return str(self._first_parameter("source") or "")
 
     @property
     def names(self) -> list[str]:
@@ -113,23 +118,23 @@ class Facts:
     @property
     def controlled(self) -> list[str]:
         """Of these, the ones whose publishers are told how fast to send; none where none are."""
-        return [name for name in self.networks if self.controls(name)]
+        return [name for name in self.networks if self.has_control(name)]
 
-    def controls(self, name: str) -> bool:
+    def has_control(self, name: str) -> bool:
         """Whether a variant has congestion control."""
         return self.parameter(name, "transport.congestion.kind") not in (None, "off")
 
-    def uncontrolled(self, name: str) -> str | None:
+    def baseline_of(self, name: str) -> str | None:
         """The variant without control that a controlled one is like in all else but transport.
 
         Where there is none such, the first without; None where all are controlled.
         """
-        without = [other for other in self.networks if not self.controls(other)]
-        mine = self._beside_transport(name)
-        like = (other for other in without if self._beside_transport(other) == mine)
+        without = [other for other in self.networks if not self.has_control(other)]
+        mine = self._parameters_but_transport(name)
+        like = (other for other in without if self._parameters_but_transport(other) == mine)
         return next(like, without[0] if without else None)
 
-    def _beside_transport(self, name: str) -> dict[str, Any]:
+    def _parameters_but_transport(self, name: str) -> dict[str, Any]:
         tree = self.result.parameters.get(name, {})
         return {key: value for key, value in tree.items() if key != "transport"}
 
@@ -137,7 +142,7 @@ class Facts:
         """None where it was not measured."""
         return self.result.variants.get(name, {}).get(metric)
 
-    def having(self, metric: str) -> list[str]:
+    def names_with(self, metric: str) -> list[str]:
         """Everything compared of which this figure is known."""
         return [name for name in self.names if self.figure(name, metric) is not None]
 
@@ -150,7 +155,7 @@ class Facts:
         """By second of the experiment; empty where it was not measured."""
         return self.result.series.get(name, {}).get(metric, [])
 
-    def having_series(self, metric: str) -> list[str]:
+    def names_with_series(self, metric: str) -> list[str]:
         """Everything compared of which there is such a series."""
         return [name for name in self.names if self.series(name, metric)]
 
@@ -158,7 +163,7 @@ class Facts:
         """What lies at 0, 1, … 100 %; empty where it is not known."""
         return self.result.quantiles.get(name, {}).get(metric, [])
 
-    def having_distribution(self, metric: str) -> list[str]:
+    def names_with_distribution(self, metric: str) -> list[str]:
         """Everything compared of which there is such a distribution."""
         return [name for name in self.names if self.distribution(name, metric)]
 
@@ -191,9 +196,9 @@ class Facts:
 
     def record(self, name: str) -> int:
         """How many entries of the record an ordering looks at, of those that there are."""
-        looks_at = int(self.setting(name, "record") or 0)
-        there_are = self.parameter(name, "transport.record")
-        return looks_at if there_are is None else min(looks_at, int(there_are))
+        used = int(self.setting(name, "record") or 0)
+        carried = self.parameter(name, "transport.record")
+        return used if carried is None else min(used, int(carried))
 
     def parameter(self, name: str, path: str) -> Any:
         """What the file says of the variant, by dotted path; None where it says nothing."""
@@ -202,7 +207,7 @@ class Facts:
             tree = tree.get(key) if isinstance(tree, dict) else None
         return tree
 
-    def _said(self, key: str) -> Any:
+    def _first_parameter(self, key: str) -> Any:
         trees = self.result.parameters.values()
         return next((tree[key] for tree in trees if isinstance(tree, dict) and key in tree), None)
 
@@ -219,17 +224,17 @@ def _origin(name: str, parameters: Mapping[str, Any]) -> tuple[str, str | None]:
     return name, None
 
 
-def flat(tree: Any, above: str = "") -> dict[str, str]:
+def flatten(tree: Any, above: str = "") -> dict[str, str]:
     """Dotted keys and values as text; what is not set is left out."""
     if not isinstance(tree, dict):
-        return {} if tree is None else {above: _value(tree)}
+        return {} if tree is None else {above: _value_text(tree)}
     found: dict[str, str] = {}
     for key, below in tree.items():
-        found |= flat(below, f"{above}.{key}" if above else str(key))
+        found |= flatten(below, f"{above}.{key}" if above else str(key))
     return found
 
 
-def _value(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return msgspec.json.encode(value).decode()

@@ -17,11 +17,11 @@ TRACES: Final = "traces"
 SWEEP: Final = "sweep.json"
 # Results that were put side by side, as in out/lab/ID/PROFILE.
 _DEPTH: Final = 2
-_PLACES_MAX: Final = 2_000
+_DIRECTORIES_MAX: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResultDirectory:
     """One result; its traces and what the pipeline made of them, where there are any."""
 
     directory: Path
@@ -40,13 +40,13 @@ class Place:
         return newest > max(path.stat().st_mtime_ns for path in self.gold.iterdir())
 
 
-def places(path: Path) -> list[Place]:
+def result_directories(path: Path) -> list[ResultDirectory]:
     """What is there, or in the directories below; an error that says what to name instead."""
     if not path.exists():
         raise UsageError(f"there is no {path}: name a directory that 'penstock lab run' wrote")
     if path.is_file():
-        return [Place(path.parent, result=path)]
-    found = _below(path, _DEPTH)
+        return [ResultDirectory(path.parent, result=path)]
+    found = _find_below(path, _DEPTH)
     if not found:
         raise UsageError(
             f"{path} has no {RESULT}, no {GOLD}/ and no traces (run=…):"
@@ -55,19 +55,19 @@ def places(path: Path) -> list[Place]:
     return found
 
 
-def _below(path: Path, depth: int) -> list[Place]:
+def _find_below(path: Path, depth: int) -> list[ResultDirectory]:
     if (path / SWEEP).is_file():
         # Its traces lie side by side; the results say what each point came to. Results of points
         # that an earlier sweep had, and the last one has not, may still be there.
         files = [path / file for file in _files_of_points(path / SWEEP)]
-        return [Place(file.parent, result=file) for file in files if file.is_file()]
-    place = _place(path)
-    if place.result or place.gold or place.traces:
-        return [place]
+        return [ResultDirectory(file.parent, result=file) for file in files if file.is_file()]
+    found = _inspect(path)
+    if found.result or found.gold or found.traces:
+        return [found]
     if not depth or not path.is_dir():
         return []
     below = sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
-    return [place for one in below[:_PLACES_MAX] for place in _below(one, depth - 1)]
+    return [place for child in below[:_DIRECTORIES_MAX] for place in _find_below(child, depth - 1)]
 
 
 class _Point(msgspec.Struct):
@@ -87,12 +87,12 @@ def _files_of_points(sweep: Path) -> list[str]:
     return [point.file for point in found.points if point.file]
 
 
-def _place(path: Path) -> Place:
+def _inspect(path: Path) -> ResultDirectory:
     result, gold = path / RESULT, path / GOLD
     traces = next((p for p in (path, path / TRACES) if p.is_dir() and finished_runs(p)), None)
     if _is_gold(path):
         gold = path
-    return Place(
+    return ResultDirectory(
         path,
         result if result.is_file() else None,
         gold if _is_gold(gold) else None,

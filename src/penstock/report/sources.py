@@ -9,41 +9,45 @@ from penstock import __version__
 from penstock.kernel.errors import UsageError
 from penstock.lab.experiment_files import catalogue
 from penstock.lab.result import Result, read_result
-from penstock.report.gold import facts_of_gold
-from penstock.report.report_data import Facts
-from penstock.report.result_directories import Place
-from penstock.report.sweep import Sweep, varied
+from penstock.report.gold import report_data_of_gold
+from penstock.report.report_data import ReportData
+from penstock.report.result_directories import ResultDirectory
+from penstock.report.sweep import Sweep, varied_parameters
 
 
-def facts_of(place: Place) -> list[Facts]:
+def report_data_of(directory: ResultDirectory) -> list[ReportData]:
     """A result, with what traces tell besides; without one, all that traces tell."""
-    told = [] if place.gold is None else facts_of_gold(place.gold, place.traces)
-    for facts in told:
-        _check_version(facts.result, place.directory)
-    if place.result is None:
-        return told
-    own = facts_of_result(place.result)
-    return [next((own.with_more(more) for more in told if more.id == own.id), own)]
+    from_traces = (
+        [] if directory.gold is None else report_data_of_gold(directory.gold, directory.traces)
+    )
+    for facts in from_traces:
+        _check_version(facts.result, directory.directory)
+    if directory.result is None:
+        return from_traces
+    own = report_data_of_result(directory.result)
+    return [next((own.merged_with(more) for more in from_traces if more.id == own.id), own)]
 
 
-def facts_of_result(path: Path) -> Facts:
+def report_data_of_result(path: Path) -> ReportData:
     """Reads the result that `penstock lab run` left in a directory."""
     result = read_result(path)
     _check_version(result, path)
     if not any(result.variants.values()):
         raise UsageError(f"{path} has no figures: run the experiment again, with a metric")
-    source = catalogue().get(result.id)
-    return Facts(result, about="" if source is None else source.experiment.about)
+    experiment_file = catalogue().get(result.id)
+    return ReportData(
+        result, about="" if experiment_file is None else experiment_file.experiment.about
+    )
 
 
-def subjects(every: Iterable[Facts]) -> list[Facts | Sweep]:
+def subjects(every: Iterable[ReportData]) -> list[ReportData | Sweep]:
     """What gets a page: results of one experiment that differ in parameters share theirs."""
-    groups: dict[tuple[str, str], list[Facts]] = {}
+    groups: dict[tuple[str, str], list[ReportData]] = {}
     for facts in every:
         groups.setdefault((facts.id, facts.result.profile), []).append(facts)
-    found: list[Facts | Sweep] = []
+    found: list[ReportData | Sweep] = []
     for group in groups.values():
-        if len(group) > 1 and varied(group):
+        if len(group) > 1 and varied_parameters(group):
             found.append(Sweep(group))
         else:
             found += group

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from penstock.lab.expectations import Verdict, holds
+from penstock.lab.expectations import ExpectationResult, is_met
 from penstock.lab.statistics import Estimate
-from penstock.report.congestion_summary import control, said_of_control
+from penstock.report.congestion_summary import congestion_sentences, congestion_table
 from penstock.report.markup import Cell, Content, Markup, join, table, tag
-from penstock.report.number_format import estimate_text, interval, number, percent
-from penstock.report.report_data import Facts
+from penstock.report.number_format import (
+    format_estimate,
+    format_interval,
+    format_number,
+    format_percent,
+)
+from penstock.report.report_data import ReportData
 
 # Metrics that tell orderings and networks apart, with what a reader would call them.
-_TELLING: Final = {
+_METRIC_LABELS: Final = {
     "missed_deliveries": "never delivered",
     "header_bytes": "headers and signals a message",
     "recovery_bytes": "requests and repairs a message",
@@ -46,55 +51,64 @@ _SHARES: Final = (
     *("requests_not_duplicated", "repairs_not_duplicated"),
 )
 _COLUMNS_MAX: Final = 8
-_NAMED_MAX: Final = 6
+_NAMES_SHOWN_MAX: Final = 6
 _KINDS: Final = ("off", "constant", "literal", "default")
 
 
-def glance(facts: Facts) -> Markup:
+def summary_section(facts: ReportData) -> Markup:
     """A few sentences, then a table."""
-    sentences = (said_of_control(facts), _recovered(facts), _difference(facts), expected(facts))
-    said = [tag("p", sentence) for sentence in sentences if sentence]
-    controlled = control(facts)
-    recovering = [name for name in facts.having("missed_deliveries") if name in facts.networks]
+    sentences = (
+        congestion_sentences(facts),
+        _recovery_sentence(facts),
+        _ordering_sentence(facts),
+        expectations_sentence(facts),
+    )
+    paragraphs = [tag("p", sentence) for sentence in sentences if sentence]
+    controlled = congestion_table(facts)
+    recovering = [name for name in facts.names_with("missed_deliveries") if name in facts.networks]
     if controlled is not None:
         # Some of these may recover what is lost, too.
         also = [_side_by_side(facts, recovering)] if len(recovering) > 1 else []
-        return join([*said, controlled, *also])
+        return join([*paragraphs, controlled, *also])
     if len(recovering) > 1:
         # What is compared are ways of recovery; there is one ordering for all of them.
-        return join([*said, _side_by_side(facts, recovering)])
+        return join([*paragraphs, _side_by_side(facts, recovering)])
     orderings = [name for name in facts.names if facts.ordering(name) is not None]
     if len(facts.networks) > 1 and orderings:
-        return join([*said, _over_variants(facts, orderings)])
-    return join([*said, _side_by_side(facts, orderings or facts.names)])
+        return join([*paragraphs, _over_variants(facts, orderings)])
+    return join([*paragraphs, _side_by_side(facts, orderings or facts.names)])
 
 
-def expected(facts: Facts) -> str:
+def expectations_sentence(facts: ReportData) -> str:
     """How many expectations are met, and which are not, or not for sure."""
     verdicts = facts.result.expect
     if not verdicts:
         return ""
     met = sum(verdict.ok for verdict in verdicts)
     parts = [f"{met} of {len(verdicts)} expectations are met"]
-    for said in ("missed", "unsure", "not measured"):
-        named = [f"{v.metric} of {v.variant}" for v in verdicts if word(v) == said]
+    for outcome in ("missed", "unsure", "not measured"):
+        named = [f"{v.metric} of {v.variant}" for v in verdicts if verdict_word(v) == outcome]
         if named:
-            more = f" and {len(named) - _NAMED_MAX} more" if len(named) > _NAMED_MAX else ""
-            parts.append(f"{said}: {', '.join(named[:_NAMED_MAX])}{more}")
+            more = (
+                f" and {len(named) - _NAMES_SHOWN_MAX} more"
+                if len(named) > _NAMES_SHOWN_MAX
+                else ""
+            )
+            parts.append(f"{outcome}: {', '.join(named[:_NAMES_SHOWN_MAX])}{more}")
     return f"{'; '.join(parts)}."
 
 
-def word(verdict: Verdict) -> str:
+def verdict_word(verdict: ExpectationResult) -> str:
     """Unsure where the mean meets the goal and the interval does not."""
     if verdict.ok:
         return "met"
     if verdict.value is None:
         return "not measured"
     alone = Estimate(verdict.value, None)
-    return "unsure" if holds(alone, verdict.op, verdict.goal) else "missed"
+    return "unsure" if is_met(alone, verdict.op, verdict.goal) else "missed"
 
 
-def described(facts: Facts, name: str) -> str:
+def describe_ordering(facts: ReportData, name: str) -> str:
     """What an ordering does, from what the file says of it."""
     kind, record = facts.kind(name), facts.record(name)
     looks_at = f", record of {record}" if record else ", no record"
@@ -102,7 +116,7 @@ def described(facts: Facts, name: str) -> str:
         case "off":
             return "as messages arrive"
         case "constant":
-            return f"waits {number(facts.setting(name, 'latch_ms'))} ms{looks_at}"
+            return f"waits {format_number(facts.setting(name, 'latch_ms'))} ms{looks_at}"
         case "literal":
             printed = ", as printed" if facts.setting(name, "as_printed") else ""
             return f"the paper's, P = {facts.setting(name, 'chance'):g}{looks_at}{printed}"
@@ -111,7 +125,7 @@ def described(facts: Facts, name: str) -> str:
     return ""
 
 
-def _side_by_side(facts: Facts, names: Sequence[str]) -> Markup:
+def _side_by_side(facts: ReportData, names: Sequence[str]) -> Markup:
     """Off, constant, literal, default: one row each."""
     names = sorted(names, key=lambda name: _rank(facts.kind(name)))
     metrics = _metrics(facts, names)
@@ -120,20 +134,20 @@ def _side_by_side(facts: Facts, names: Sequence[str]) -> Markup:
     tops = {m: _top(facts, names, m) if len(names) > 1 else 0.0 for m in metrics}
     rows: list[list[Content]] = []
     for name in names:
-        row: list[Content] = [_named(facts, name, name)]
+        row: list[Content] = [_name_cell(facts, name, name)]
         row += [_cell(facts.figure(name, metric), metric, tops[metric]) for metric in metrics]
         rows.append(row)
     return table(headings, rows, class_="glance")
 
 
-def _over_variants(facts: Facts, names: Sequence[str]) -> Markup:
+def _over_variants(facts: ReportData, names: Sequence[str]) -> Markup:
     """One row for each ordering: the least and the most over all variants."""
     metrics = _metrics(facts, names)
     orderings = dict.fromkeys(str(facts.ordering(name)) for name in names)
     rows: list[list[Content]] = []
     for ordering in orderings:
         own = [name for name in names if facts.ordering(name) == ordering]
-        row: list[Content] = [_named(facts, own[0], ordering)]
+        row: list[Content] = [_name_cell(facts, own[0], ordering)]
         row += [_range(facts, own, metric) for metric in metrics]
         rows.append(row)
     note = f"Lowest to highest mean over {len(facts.networks)} variants; all of them are below."
@@ -141,33 +155,35 @@ def _over_variants(facts: Facts, names: Sequence[str]) -> Markup:
     return join([table(headings, rows, class_="glance"), tag("p", note, class_="note")])
 
 
-def _named(facts: Facts, name: str, called: str) -> Markup:
+def _name_cell(facts: ReportData, name: str, label: str) -> Markup:
     """With what it does below, for whoever does not know the names by heart."""
-    what = described(facts, name)
-    return join([called, tag("small", what)] if what else [called])
+    what = describe_ordering(facts, name)
+    return join([label, tag("small", what)] if what else [label])
 
 
-def _metrics(facts: Facts, names: Sequence[str]) -> list[str]:
+def _metrics(facts: ReportData, names: Sequence[str]) -> list[str]:
     known = {metric for name in names for metric in facts.result.variants[name]}
-    asked = dict.fromkeys(v.metric for v in facts.result.expect if v.metric in known)
-    return (telling(facts, names) or list(asked) or sorted(known))[:_COLUMNS_MAX]
+    expected_metrics = dict.fromkeys(v.metric for v in facts.result.expect if v.metric in known)
+    return (distinguishing_metrics(facts, names) or list(expected_metrics) or sorted(known))[
+        :_COLUMNS_MAX
+    ]
 
 
-def telling(facts: Facts, names: Sequence[str]) -> list[str]:
+def distinguishing_metrics(facts: ReportData, names: Sequence[str]) -> list[str]:
     """Metrics that tell these apart, the most telling first."""
-    return [metric for metric in _TELLING if _tells(facts, names, metric)]
+    return [metric for metric in _METRIC_LABELS if _distinguishes(facts, names, metric)]
 
 
-def _tells(facts: Facts, names: Sequence[str], metric: str) -> bool:
+def _distinguishes(facts: ReportData, names: Sequence[str], metric: str) -> bool:
     """A column of nothing but zeros, or of the network alone, is no comparison."""
     found = [e.mean for name in names if (e := facts.figure(name, metric)) is not None]
     return any(found) and (len(found) > 1 or len(names) == 1)
 
 
-def _headings(facts: Facts, metrics: Sequence[str]) -> list[str]:
+def _headings(facts: ReportData, metrics: Sequence[str]) -> list[str]:
     units = facts.metrics()
     return [
-        _TELLING.get(m, m) + (f" ({units[m]})" if units[m] and units[m] != "messages" else "")
+        _METRIC_LABELS.get(m, m) + (f" ({units[m]})" if units[m] and units[m] != "messages" else "")
         for m in metrics
     ]
 
@@ -175,26 +191,26 @@ def _headings(facts: Facts, metrics: Sequence[str]) -> list[str]:
 def _cell(figure: Estimate | None, metric: str, top: float) -> Cell:
     if figure is None:
         return Cell("–")
-    return Cell(_said(figure, metric), figure.mean / top if top > 0 else None)
+    return Cell(_figure_text(figure, metric), figure.mean / top if top > 0 else None)
 
 
-def _said(figure: Estimate, metric: str) -> str:
+def _figure_text(figure: Estimate, metric: str) -> str:
     """Shares of everything as percentages: they are what is compared."""
     if metric in _SHARES:
-        return percent(figure.mean)
-    return estimate_text(figure)
+        return format_percent(figure.mean)
+    return format_estimate(figure)
 
 
-def _top(facts: Facts, names: Sequence[str], metric: str) -> float:
+def _top(facts: ReportData, names: Sequence[str], metric: str) -> float:
     found = [e.mean for name in names if (e := facts.figure(name, metric)) is not None]
     return max(found, default=0.0)
 
 
-def _range(facts: Facts, names: Sequence[str], metric: str) -> str:
+def _range(facts: ReportData, names: Sequence[str], metric: str) -> str:
     means = [e.mean for name in names if (e := facts.figure(name, metric)) is not None]
     if not means:
         return "–"
-    low, high = number(min(means)), number(max(means))
+    low, high = format_number(min(means)), format_number(max(means))
     return low if low == high else f"{low} to {high}"
 
 
@@ -202,7 +218,7 @@ def _rank(kind: str | None) -> int:
     return _KINDS.index(kind) if kind in _KINDS else 0
 
 
-def _recovered(facts: Facts) -> str:
+def _recovery_sentence(facts: ReportData) -> str:
     """What ways of recovery leave of what is missed without, and for how many bytes."""
     kinds = {n: facts.parameter(n, "transport.recovery.kind") for n in facts.networks}
     off = next((name for name, kind in kinds.items() if kind == "off"), None)
@@ -213,31 +229,32 @@ def _recovered(facts: Facts) -> str:
     for name in facts.networks:
         left, header = (facts.figure(name, m) for m in ("missed_deliveries", "header_bytes"))
         if name != off and left is not None and header is not None:
-            gone = percent(1 - left.mean / missed.mean)
+            gone = format_percent(1 - left.mean / missed.mean)
             parts.append(
-                f"{name}: {number(left.mean)} ({gone} fewer), at {number(round(header.mean))} B"
+                f"{name}: {format_number(left.mean)} ({gone} fewer),"
+                f" at {format_number(round(header.mean))} B"
                 " of headers and signals a message"
             )
     if not parts:
         return ""
-    without = interval(missed.mean, missed.ci95)
+    without = format_interval(missed.mean, missed.ci95)
     return f"Without recovery {without} deliveries are missed. By {'; by '.join(parts)}."
 
 
-def _difference(facts: Facts) -> str:
+def _ordering_sentence(facts: ReportData) -> str:
     """What default, literal and constant make of the violations, where there are all of them."""
     off = next((n for n in facts.names if facts.kind(n) == "off"), None)
     raw = None if off is None else facts.figure(off, "violations")
     if raw is None or not raw.mean:
         return ""
-    parts = [said for name in _chosen(facts) if (said := _left(facts, name))]
+    parts = [text for name in _one_of_each_kind(facts) if (text := _violations_left(facts, name))]
     if not parts:
         return ""
-    arrived = interval(raw.mean, raw.ci95)
+    arrived = format_interval(raw.mean, raw.ci95)
     return f"{arrived} messages arrive out of order. Left by {'; by '.join(parts)}."
 
 
-def _chosen(facts: Facts) -> list[str]:
+def _one_of_each_kind(facts: ReportData) -> list[str]:
     """One of each kind; of constants the longest latch, which is the safest."""
     found = []
     for kind in ("default", "literal", "constant"):
@@ -247,7 +264,7 @@ def _chosen(facts: Facts) -> list[str]:
     return found
 
 
-def _left(facts: Facts, name: str) -> str:
+def _violations_left(facts: ReportData, name: str) -> str:
     left, removed, cost = (
         facts.figure(name, metric)
         for metric in ("violations", "violations_removed", "extra_delay_mean")
@@ -255,6 +272,6 @@ def _left(facts: Facts, name: str) -> str:
     if left is None or removed is None or cost is None:
         return ""
     return (
-        f"{name}: {number(left.mean)} ({percent(removed.mean)} removed),"
-        f" at {number(cost.mean)} ms of extra delay a message"
+        f"{name}: {format_number(left.mean)} ({format_percent(removed.mean)} removed),"
+        f" at {format_number(cost.mean)} ms of extra delay a message"
     )

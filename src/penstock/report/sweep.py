@@ -6,57 +6,61 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
-from penstock.report.report_data import Facts, flat
-from penstock.report.summary_table import telling
+from penstock.report.report_data import ReportData, flatten
+from penstock.report.summary_table import distinguishing_metrics
 
 # What a reader does not vary.
-_ASIDE: Final = ("seeds", "title", "source")
+_IGNORED: Final = ("seeds", "title", "source")
 
 
 class Sweep:
     """Points of a grid, in the order of their settings."""
 
-    def __init__(self, points: Sequence[Facts]) -> None:
+    def __init__(self, points: Sequence[ReportData]) -> None:
         self.points = sorted(points, key=lambda point: self._order(point, points))
 
     @cached_property
     def keys(self) -> list[str]:
         """The parameters that differ, the one with most values first."""
-        return varied(self.points)
+        return varied_parameters(self.points)
 
     @property
     def names(self) -> list[str]:
         """What is compared, at any of the points."""
         return list(dict.fromkeys(name for point in self.points for name in point.names))
 
-    def setting(self, point: Facts, key: str) -> str:
+    def setting(self, point: ReportData, key: str) -> str:
         """What the point has there; of several variants the first one that has anything."""
-        trees = (flat(tree) for tree in point.result.parameters.values())
+        trees = (flatten(tree) for tree in point.result.parameters.values())
         return next((tree[key] for tree in trees if key in tree), "")
 
-    def label(self, point: Facts, keys: Sequence[str] | None = None) -> str:
+    def label(self, point: ReportData, keys: Sequence[str] | None = None) -> str:
         """As one would set it."""
         chosen = self.keys if keys is None else keys
         return ", ".join(f"{_short(key)} = {self.setting(point, key)}" for key in chosen)
 
     def metrics(self) -> list[str]:
         """Those that tell the points apart, as far as one page goes."""
-        asked = [v.metric for point in self.points for v in point.result.expect]
-        told = [metric for point in self.points for metric in telling(point, point.names)]
-        return list(dict.fromkeys([*told, *asked]))
+        expected = [v.metric for point in self.points for v in point.result.expect]
+        distinguishing = [
+            metric for point in self.points for metric in distinguishing_metrics(point, point.names)
+        ]
+        return list(dict.fromkeys([*distinguishing, *expected]))
 
-    def _order(self, point: Facts, points: Sequence[Facts]) -> list[tuple[bool, float, str]]:
-        return [_comparable(self.setting(point, key)) for key in varied(points)]
+    def _order(
+        self, point: ReportData, points: Sequence[ReportData]
+    ) -> list[tuple[bool, float, str]]:
+        return [_comparable(self.setting(point, key)) for key in varied_parameters(points)]
 
 
-def varied(points: Sequence[Facts]) -> list[str]:
+def varied_parameters(points: Sequence[ReportData]) -> list[str]:
     """Parameters that differ between points, in any variant."""
     values: dict[str, set[str]] = {}
     for variant in dict.fromkeys(v for point in points for v in point.result.parameters):
-        trees = [flat(p.result.parameters[variant]) for p in points if variant in p.networks]
+        trees = [flatten(p.result.parameters[variant]) for p in points if variant in p.networks]
         for key in dict.fromkeys(key for tree in trees for key in tree):
             seen = {tree.get(key, "") for tree in trees}
-            if len(seen) > 1 and key not in _ASIDE:
+            if len(seen) > 1 and key not in _IGNORED:
                 values.setdefault(key, set()).update(seen)
     return sorted(values, key=lambda key: (-len(values[key]), key))
 

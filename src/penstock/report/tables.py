@@ -6,20 +6,25 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from penstock.report.markup import Cell, Content, Markup, join, table, tag
-from penstock.report.number_format import estimate_text, goal_text, interval, plain
-from penstock.report.report_data import Facts, flat
-from penstock.report.summary_table import word
+from penstock.report.number_format import (
+    format_estimate,
+    format_goal,
+    format_interval,
+    format_plain,
+)
+from penstock.report.report_data import ReportData, flatten
+from penstock.report.summary_table import verdict_word
 from penstock.report.sweep import Sweep
 
 # Said elsewhere on the page.
-_SAID: Final = ("id", "ids", "title", "source", "seeds")
-_HASH: Final = 16
+_SHOWN_ELSEWHERE: Final = ("id", "ids", "title", "source", "seeds")
+_HASH_DIGITS: Final = 16
 _HASHES_MAX: Final = 100
 _METRICS_MAX: Final = 5
 _NAMES_MAX: Final = 14
 
 
-def expectations(facts: Facts) -> Markup:
+def expectations(facts: ReportData) -> Markup:
     """What was expected and what was seen."""
     rows: list[list[Content]] = []
     for verdict in facts.result.expect:
@@ -28,11 +33,11 @@ def expectations(facts: Facts) -> Markup:
             [
                 verdict.metric,
                 Cell(verdict.variant, class_="words"),
-                goal_text(verdict),
-                "–" if verdict.value is None else interval(verdict.value, verdict.ci95),
-                Cell(said := word(verdict), class_=said.split()[0]),
+                format_goal(verdict),
+                "–" if verdict.value is None else format_interval(verdict.value, verdict.ci95),
+                Cell(outcome_word := verdict_word(verdict), class_=outcome_word.split()[0]),
                 Cell(
-                    plain(published) if isinstance(published, float) else published or "",
+                    format_plain(published) if isinstance(published, float) else published or "",
                     class_="words",
                 ),
             ]
@@ -40,25 +45,25 @@ def expectations(facts: Facts) -> Markup:
     return table(("metric", "of", "expected", "seen", "", "the paper says"), rows, class_="expect")
 
 
-def all_figures(facts: Facts) -> Markup:
+def all_figures(facts: ReportData) -> Markup:
     """Every metric of everything compared; whichever are more stand below each other."""
     names, metrics = facts.names, facts.metrics()
     if len(names) <= len(metrics):
         headings = ["", *names, "unit"]
         rows = [
-            [metric, *(estimate_text(facts.figure(name, metric)) for name in names), unit]
+            [metric, *(format_estimate(facts.figure(name, metric)) for name in names), unit]
             for metric, unit in metrics.items()
         ]
     else:
         headings = ["", *(f"{m} ({unit})" if unit else m for m, unit in metrics.items())]
         rows = [
-            [name, *(estimate_text(facts.figure(name, metric)) for metric in metrics)]
+            [name, *(format_estimate(facts.figure(name, metric)) for metric in metrics)]
             for name in names
         ]
     return table(headings, rows)
 
 
-def provenance(facts: Facts) -> Markup:
+def provenance(facts: ReportData) -> Markup:
     """Enough to make it again."""
     result = facts.result
     seeds = ", ".join(map(str, result.seeds))
@@ -71,11 +76,11 @@ def provenance(facts: Facts) -> Markup:
         ("again", tag("code", f"penstock lab run {result.id} --profile {result.profile}")),
     ]
     parts = [table(("", ""), [row for row in rows if row[1]], class_="words")]
-    parts.append(_parameters(result.parameters, aside=_SAID))
+    parts.append(_parameters(result.parameters, aside=_SHOWN_ELSEWHERE))
     if len(result.trace_hashes) > 1:
         hashes = list(result.trace_hashes.items())[:_HASHES_MAX]
-        listed = [(run, tag("code", f"{hash_[:_HASH]}…")) for run, hash_ in hashes]
-        parts.append(_folded("Trace hash of each run", table(("run", "hash"), listed)))
+        rows_of_hashes = [(run, tag("code", f"{hash_[:_HASH_DIGITS]}…")) for run, hash_ in hashes]
+        parts.append(_folded("Trace hash of each run", table(("run", "hash"), rows_of_hashes)))
     return join(parts)
 
 
@@ -86,7 +91,7 @@ def by_setting(sweep: Sweep) -> Markup:
         names = [n for n in sweep.names if any(p.figure(n, metric) for p in sweep.points)]
         names = names[:_NAMES_MAX]
         rows = [
-            [sweep.label(point), *(estimate_text(point.figure(name, metric)) for name in names)]
+            [sweep.label(point), *(format_estimate(point.figure(name, metric)) for name in names)]
             for point in sweep.points
         ]
         unit = sweep.points[0].metrics().get(metric)
@@ -103,7 +108,7 @@ def origins(sweep: Sweep) -> Markup:
             sweep.label(point),
             ", ".join(map(str, point.result.seeds)),
             point.result.code_version,
-            tag("code", point.result.trace_hash[:_HASH]),
+            tag("code", point.result.trace_hash[:_HASH_DIGITS]),
         )
         for point in sweep.points
     ]
@@ -113,14 +118,14 @@ def origins(sweep: Sweep) -> Markup:
         [
             table(("setting", "seeds", "penstock", "trace hash"), rows),
             tag("p", "Again: ", tag("code", command)),
-            _parameters(first.result.parameters, aside=(*_SAID, *sweep.keys)),
+            _parameters(first.result.parameters, aside=(*_SHOWN_ELSEWHERE, *sweep.keys)),
         ]
     )
 
 
 def _parameters(parameters: Mapping[str, Any], *, aside: Collection[str]) -> Markup:
     """Those that all variants share once, the others side by side."""
-    trees = {variant: flat(tree) for variant, tree in parameters.items()}
+    trees = {variant: flatten(tree) for variant, tree in parameters.items()}
     keys = list(dict.fromkeys(key for tree in trees.values() for key in tree))
     keys = [key for key in keys if key not in aside]
     shared = [key for key in keys if len({tree.get(key, "") for tree in trees.values()}) == 1]

@@ -37,18 +37,18 @@ from penstock.wire.frames.pub import Pub
 ClientHost: TypeAlias = Host[Any, OverlayClient]
 EndpointHost: TypeAlias = Host[Any, Endpoint[Any]]
 # Hears the name of a client and what the network hands to the transport there.
-Arrived: TypeAlias = Callable[[str, Any], None]
+OnFrameArrived: TypeAlias = Callable[[str, Any], None]
 
 _SALT: Final = b"simulated"
-_CARRIERS: Final = frozenset({Packet, Pub, Notify})
+_MESSAGE_FRAMES: Final = frozenset({Packet, Pub, Notify})
 
 
 def is_control(frame: OverlayFrame) -> bool:
     """Whether a frame carries no message: a queue full of messages must not silence neighbours."""
-    return type(frame) not in _CARRIERS
+    return type(frame) not in _MESSAGE_FRAMES
 
 
-class _Wish(NamedTuple):
+class _EndpointInterest(NamedTuple):
     ordering: str
     predicate: Predicate
     settings: OrderingSettings
@@ -67,8 +67,8 @@ class BrokerNetwork:
         settings: OverlaySettings = DEFAULTS,
         codec: bool = False,
         outlets: Outlets | None = None,
-        tells: bool = False,
-        mark_above: float | None = None,
+        records_decisions: bool = False,
+        ecn_threshold: float | None = None,
     ) -> None:
         self.topology: Final = topology
         framing = Framing[Any](
@@ -78,11 +78,11 @@ class BrokerNetwork:
         )
         self.world: Final = World[Any](seeds, framing)
         # The broker of each client, and what each client asks for, by its own number.
-        self.homes: Final[dict[str, str]] = {}
-        self.wanted: Final[dict[str, dict[int, Predicate]]] = {}
+        self.home_brokers: Final[dict[str, str]] = {}
+        self.client_interests: Final[dict[str, dict[int, Predicate]]] = {}
         # For each endpoint, the orderings of its subscriptions, by their numbers.
         self.orderings: Final[dict[str, dict[int, str]]] = {}
-        self._wishes: Final[dict[str, list[_Wish]]] = {}
+        self._endpoint_interests: Final[dict[str, list[_EndpointInterest]]] = {}
         self._settings: Final = settings
         self._outlets: Final = outlets
         self._distances: Final[dict[str, dict[str, int]]] = {}
@@ -90,63 +90,71 @@ class BrokerNetwork:
         # What it remembers is a function of content alone: one for all saves time and memory.
         self._encoder: Final = Encoder(_SALT)
         marking = (
-            None if mark_above is None else Marking[Any](above=mark_above, mark=mark_congestion)
+            None
+            if ecn_threshold is None
+            else Marking[Any](threshold=ecn_threshold, mark=mark_congestion)
         )
-        for number, name in enumerate(topology.nodes, start=1):
-            make = _broker_maker(number, neighbours[name], self._encoder, settings, tells)
+        for broker_id, name in enumerate(topology.nodes, start=1):
+            make = _broker_maker(
+                broker_id, neighbours[name], self._encoder, settings, records_decisions
+            )
             self.world.add_host(name, make, workers=workers, outlets=outlets, marking=marking)
         self.world.connect_all(topology, link)
 
     def add_client(self, name: str, broker: str, access: LinkSpec | None = None) -> ClientHost:
         """A client of `broker`, over a link without limit or delay unless `access` says else."""
-        wanted: dict[int, Predicate] = {}
-        self.wanted[name], self.homes[name] = wanted, broker
-        make = _client_maker(broker, wanted, self._settings)
+        interests: dict[int, Predicate] = {}
+        self.client_interests[name], self.home_brokers[name] = interests, broker
+        make = _client_maker(broker, interests, self._settings)
         host = self.world.add_host(name, make, outlets=self._outlets)
         self.world.connect(name, broker, access or LinkSpec())
         return host
 
-    def subscribe(self, name: str, predicate: Predicate, *, number: int = 1) -> None:
+    def subscribe(self, name: str, predicate: Predicate, *, subscription_id: int = 1) -> None:
         """The client asks, from now on and after every restart."""
-        self.wanted[name][number] = predicate
+        self.client_interests[name][subscription_id] = predicate
         self.world.host(name).call(
-            lambda client, now: client.subscribe(number, predicate, now=now),
+            lambda client, now: client.subscribe(subscription_id, predicate, now=now),
         )
 
-    def unsubscribe(self, name: str, *, number: int = 1) -> None:
+    def unsubscribe(self, name: str, *, subscription_id: int = 1) -> None:
         """The client has had enough."""
-        self.wanted[name].pop(number, None)
-        self.world.host(name).call(lambda client, now: client.unsubscribe(number, now=now))
+        self.client_interests[name].pop(subscription_id, None)
+        self.world.host(name).call(lambda client, now: client.unsubscribe(subscription_id, now=now))
 
     def add_endpoint(
         self,
         name: str,
         broker: str,
         *,
-        pub: int,
+        publisher: int,
         settings: EndpointSettings,
-        arrived: Arrived | None = None,
+        on_arrived: OnFrameArrived | None = None,
         access: LinkSpec | None = None,
     ) -> EndpointHost:
         """A client of `broker` with a transport, which publishes as `pub`."""
-        self.homes[name], self._wishes[name], self.orderings[name] = broker, [], {}
+        self.home_brokers[name], self._endpoint_interests[name], self.orderings[name] = (
+            broker,
+            [],
+            {},
+        )
         epochs = count()
 
         def make(now: Instant) -> Endpoint[Any]:
             epoch = next(epochs)
-            client = _client(name, broker, epoch + 1, self._settings, arrived)
+            client = _client(name, broker, epoch + 1, self._settings, on_arrived)
             client.link_up(now=now)
             endpoint = Endpoint[Any](
                 client,
-                endpoint_id=pub,
+                endpoint_id=publisher,
                 epoch=epoch,
                 encoder=self._encoder,
                 settings=settings,
                 draw=self.world.seeds.rng("endpoint", name, str(epoch)).random,
             )
             self.orderings[name].clear()
-            for wish in self._wishes[name]:
-                self._ask(name, wish, endpoint, now)
+            for interest in self._endpoint_interests[name]:
+                self._add_subscription(name, interest, endpoint, now)
             return endpoint
 
         host = self.world.add_host(name, make, outlets=self._outlets)
@@ -158,64 +166,79 @@ class BrokerNetwork:
     ) -> None:
         """The application asks once for each ordering, from now on and after every restart."""
         for ordering, settings in orderings.items():
-            wish = _Wish(ordering, predicate, settings)
-            self._wishes[name].append(wish)
-            self.world.host(name).call(partial(self._ask, name, wish))
+            interest = _EndpointInterest(ordering, predicate, settings)
+            self._endpoint_interests[name].append(interest)
+            self.world.host(name).call(partial(self._add_subscription, name, interest))
 
     def close_endpoints(self) -> None:
         """All end their subscriptions: what is held is handed over, what is missing given up."""
-        for name, numbers in self.orderings.items():
-            for number in list(numbers):
-                self.world.host(name).call(partial(_end, number))
+        for name, subscription_ids in self.orderings.items():
+            for subscription_id in list(subscription_ids):
+                self.world.host(name).call(partial(_unsubscribe, subscription_id))
 
-    def _ask(self, name: str, wish: _Wish, endpoint: Endpoint[Any], now: Instant) -> None:
-        number = endpoint.subscribe(wish.predicate, ordering=wish.settings, now=now)
-        self.orderings[name][number] = wish.ordering
+    def _add_subscription(
+        self, name: str, interest: _EndpointInterest, endpoint: Endpoint[Any], now: Instant
+    ) -> None:
+        subscription_id = endpoint.subscribe(
+            interest.predicate, ordering=interest.settings, now=now
+        )
+        self.orderings[name][subscription_id] = interest.ordering
 
     def brokers_between(self, one: str, other: str) -> int:
         """How many brokers a message from one client to another crosses, on a shortest path."""
-        home = self.homes[one]
+        home = self.home_brokers[one]
         if home not in self._distances:
             self._distances[home] = self.topology.distances(home)
-        return self._distances[home][self.homes[other]] + 1
+        return self._distances[home][self.home_brokers[other]] + 1
 
 
-class _Overheard(OverlayClient):
+class _TappedClient(OverlayClient):
     """A client of which somebody hears what it is handed, before the transport above does."""
 
     def __init__(
-        self, name: str, arrived: Arrived, port: Port, epoch: int, settings: OverlaySettings
+        self,
+        name: str,
+        on_arrived: OnFrameArrived,
+        port: Port,
+        epoch: int,
+        settings: OverlaySettings,
     ):
         super().__init__(port, epoch, settings=settings)
         self._name: Final = name
-        self._arrived: Final = arrived
+        self._on_arrived: Final = on_arrived
 
     def receive(self, frame: OverlayFrame, *, via: Port, now: Instant) -> None:
         """As a client does."""
         if type(frame) is Notify:
-            self._arrived(self._name, frame.carried.frame)
+            self._on_arrived(self._name, frame.carried.frame)
         super().receive(frame, via=via, now=now)
 
 
-def _end(number: int, endpoint: Endpoint[Any], now: Instant) -> None:
-    endpoint.unsubscribe(number, now=now)
+def _unsubscribe(subscription_id: int, endpoint: Endpoint[Any], now: Instant) -> None:
+    endpoint.unsubscribe(subscription_id, now=now)
 
 
 def _client(
-    name: str, broker: str, epoch: int, settings: OverlaySettings, arrived: Arrived | None
+    name: str, broker: str, epoch: int, settings: OverlaySettings, on_arrived: OnFrameArrived | None
 ) -> OverlayClient:
-    if arrived is None:
+    if on_arrived is None:
         return OverlayClient(broker, epoch, settings=settings)
-    return _Overheard(name, arrived, broker, epoch, settings)
+    return _TappedClient(name, on_arrived, broker, epoch, settings)
 
 
 def _broker_maker(
-    number: int, neighbours: list[str], encoder: Encoder, settings: OverlaySettings, tells: bool
+    broker_id: int,
+    neighbours: list[str],
+    encoder: Encoder,
+    settings: OverlaySettings,
+    records_decisions: bool,
 ) -> Callable[[Instant], Broker]:
     epochs = count(1)
 
     def make(now: Instant) -> Broker:
-        broker = Broker(number, next(epochs), encoder, settings=settings, records_decisions=tells)
+        broker = Broker(
+            broker_id, next(epochs), encoder, settings=settings, records_decisions=records_decisions
+        )
         for port in neighbours:
             broker.link_up(port, 1, now=now)
         return broker
@@ -224,15 +247,15 @@ def _broker_maker(
 
 
 def _client_maker(
-    broker: str, wanted: dict[int, Predicate], settings: OverlaySettings
+    broker: str, interests: dict[int, Predicate], settings: OverlaySettings
 ) -> Callable[[Instant], OverlayClient]:
     epochs = count(1)
 
     def make(now: Instant) -> OverlayClient:
         client = OverlayClient(broker, next(epochs), settings=settings)
         client.link_up(now=now)
-        for number, predicate in wanted.items():
-            client.subscribe(number, predicate, now=now)
+        for subscription_id, predicate in interests.items():
+            client.subscribe(subscription_id, predicate, now=now)
         return client
 
     return make

@@ -36,7 +36,7 @@ class Clock:
             return self._local_base + at - self._global_base
         return self._local_base + (at - self._global_base) * self._pace // _BILLION
 
-    def when(self, local: Instant) -> Instant:
+    def global_at(self, local: Instant) -> Instant:
         """The first global instant at which this clock shows `local` or more."""
         return self._global_base - (local - self._local_base) * _BILLION // -self._pace
 

@@ -29,7 +29,7 @@ class Fault(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Lasting(ABC):
+class _TimedFault(ABC):
     """From `start` up to `stop`, in global time."""
 
     start: Instant
@@ -41,7 +41,7 @@ class _Lasting(ABC):
                 f"a fault from {self.start} to {self.stop} ns lasts no time: stop must come later"
             )
 
-    def _between(
+    def _schedule(
         self, world: World[Any], begin: Callable[[], object], end: Callable[[], object]
     ) -> None:
         world.events.schedule(self.start, begin)
@@ -49,15 +49,15 @@ class _Lasting(ABC):
 
     def __str__(self) -> str:
         span = f"{to_seconds(self.start):.6f}-{to_seconds(self.stop):.6f} s"
-        return f"{span} {self._what()}"
+        return f"{span} {self._description()}"
 
     @abstractmethod
-    def _what(self) -> str:
+    def _description(self) -> str:
         """The fault itself, without its time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _OnLink(_Lasting):
+class _LinkFault(_TimedFault):
     """Between two hosts, both ways."""
 
     one: str
@@ -68,20 +68,20 @@ class _OnLink(_Lasting):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkDown(_OnLink):
+class LinkDown(_LinkFault):
     """Nothing passes."""
 
     def apply(self, world: World[Any]) -> None:
         """Schedules the fault and its end."""
         for link in self._links(world):
-            self._between(world, link.cut, link.mend)
+            self._schedule(world, link.cut, link.mend)
 
-    def _what(self) -> str:
+    def _description(self) -> str:
         return f"link {self.one}-{self.other} down"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Duplication(_OnLink):
+class Duplication(_LinkFault):
     """Some packets arrive twice."""
 
     chance: float
@@ -89,16 +89,16 @@ class Duplication(_OnLink):
     def apply(self, world: World[Any]) -> None:
         """Schedules the fault and its end."""
         for link in self._links(world):
-            mishaps, chance = link.mishaps, self.chance
-            world.events.schedule(self.start, mishaps.duplicate, chance)
-            world.events.schedule(self.stop, mishaps.stop_duplicate, chance)
+            impairments, chance = link.impairments, self.chance
+            world.events.schedule(self.start, impairments.start_duplicating, chance)
+            world.events.schedule(self.stop, impairments.stop_duplicating, chance)
 
-    def _what(self) -> str:
+    def _description(self) -> str:
         return f"link {self.one}-{self.other} duplicates {self.chance:g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Corruption(_OnLink):
+class Corruption(_LinkFault):
     """Some packets are garbled: one bit flipped with a codec in the path, unreadable without."""
 
     chance: float
@@ -106,16 +106,16 @@ class Corruption(_OnLink):
     def apply(self, world: World[Any]) -> None:
         """Schedules the fault and its end."""
         for link in self._links(world):
-            mishaps, chance = link.mishaps, self.chance
-            world.events.schedule(self.start, mishaps.corrupt, chance)
-            world.events.schedule(self.stop, mishaps.stop_corrupt, chance)
+            impairments, chance = link.impairments, self.chance
+            world.events.schedule(self.start, impairments.start_corrupting, chance)
+            world.events.schedule(self.stop, impairments.stop_corrupting, chance)
 
-    def _what(self) -> str:
+    def _description(self) -> str:
         return f"link {self.one}-{self.other} corrupts {self.chance:g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Partition(_Lasting):
+class Partition(_TimedFault):
     """Every link between `island` and the rest is down."""
 
     island: tuple[str, ...]
@@ -126,14 +126,14 @@ class Partition(_Lasting):
             world.host(name)
         for (sender, receiver), link in world.links.items():
             if (sender in self.island) != (receiver in self.island):
-                self._between(world, link.cut, link.mend)
+                self._schedule(world, link.cut, link.mend)
 
-    def _what(self) -> str:
+    def _description(self) -> str:
         return f"partition {{{', '.join(self.island)}}}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crash(_Lasting):
+class Crash(_TimedFault):
     """The host loses its machine and starts again with a new one."""
 
     host: str
@@ -141,9 +141,9 @@ class Crash(_Lasting):
     def apply(self, world: World[Any]) -> None:
         """Schedules the fault and its end."""
         host = world.host(self.host)
-        self._between(world, host.crash, host.restart)
+        self._schedule(world, host.crash, host.restart)
 
-    def _what(self) -> str:
+    def _description(self) -> str:
         return f"host {self.host} crashed"
 
 
@@ -165,7 +165,7 @@ class ClockStep:
 
 
 # In this order, because a draw picks by position.
-KINDS = ("link_down", "partition", "crash", "duplication", "corruption", "clock_step")
+FAULT_KINDS = ("link_down", "partition", "crash", "duplication", "corruption", "clock_step")
 
 
 def draw_faults(
@@ -175,12 +175,12 @@ def draw_faults(
     count: int,
     start: Instant,
     stop: Instant,
-    kinds: Sequence[str] = KINDS,
+    kinds: Sequence[str] = FAULT_KINDS,
 ) -> list[Fault]:
     """`count` faults that begin and end between `start` and `stop`, in order of their beginning."""
-    unknown = [kind for kind in kinds if kind not in KINDS]
+    unknown = [kind for kind in kinds if kind not in FAULT_KINDS]
     if unknown or not kinds:
-        raise UsageError(f"no such fault {unknown}: choose from {', '.join(KINDS)}")
+        raise UsageError(f"no such fault {unknown}: choose from {', '.join(FAULT_KINDS)}")
     if not 0 <= start < stop - 1:
         raise UsageError(f"no fault fits between {start} and {stop} ns: leave more time")
     hosts = list(world.hosts)

@@ -56,7 +56,7 @@ class Workers:
     """How a host gets through its input; `queue_frames_max` may wait for a worker."""
 
     count: int
-    time: ServiceTime
+    service_time: ServiceTime
     queue_frames_max: int = 1000
 
     def __post_init__(self) -> None:
@@ -90,12 +90,12 @@ class Marking(Generic[Frame]):
     `mark` must not change a frame's size.
     """
 
-    above: float
+    threshold: float
     mark: Callable[[Frame], Frame]
 
     def __post_init__(self) -> None:
-        if not 0 <= self.above <= 1:
-            raise UsageError(f"a share of a queue is 0 to 1, not {self.above}")
+        if not 0 <= self.threshold <= 1:
+            raise UsageError(f"a share of a queue is 0 to 1, not {self.threshold}")
 
 
 def _never(_frame: Any) -> bool:
@@ -115,7 +115,7 @@ class Outlets:
     append: Callable[[Host[Any, Any], Append], None] = _ignore
 
 
-class Way(Protocol[Sent_contra]):
+class FrameSink(Protocol[Sent_contra]):
     """Where a port leads: a link, or what stands for one."""
 
     def send(self, frame: Sent_contra, size_bytes: int, urgent: bool = False) -> None:
@@ -140,7 +140,7 @@ class Host(Generic[Frame, M]):
     ) -> None:
         self.name: Final = name
         self.clock: Final = clock or Clock()
-        self.links: Final[dict[Port, Way[Frame]]] = {}
+        self.links: Final[dict[Port, FrameSink[Frame]]] = {}
         self.received_frames = 0
         self.dropped: Final[dict[DropReason, int]] = {"queue_full": 0, "down": 0}
         self.observer: Observer | None = None
@@ -159,12 +159,12 @@ class Host(Generic[Frame, M]):
         self._starts: deque[Instant] = deque()
         self._crashes = 0
         # What was scheduled for one life of the machine means nothing to the next.
-        self._life = 0
+        self._generation = 0
         self._armed_at: Instant | None = None
         # By the host's own clock, while it runs as it did then: what is not before it can wait.
         self._armed_for: Instant | None = None
         self.machine: M
-        self._begin()
+        self._start()
 
     @property
     def is_up(self) -> bool:
@@ -195,9 +195,9 @@ class Host(Generic[Frame, M]):
                     self._drop(frame, "queue_full")
                     return
                 starts.append(start)
-            done = start + self._workers.time(self._rng)
+            done = start + self._workers.service_time(self._rng)
             heapreplace(self._free_at, done)
-            self._events.schedule(done, self._process, self._life, port, frame)
+            self._events.schedule(done, self._process, self._generation, port, frame)
 
     def call(self, verb: Callable[[M, Instant], object]) -> bool:
         """Says something to the machine that is no frame; False when the host is down."""
@@ -213,14 +213,14 @@ class Host(Generic[Frame, M]):
         Frames that wait or are in service are told as dropped when their service would end.
         """
         self._crashes += 1
-        self._life += 1
+        self._generation += 1
 
     def restart(self) -> None:
         """Takes one crash back; the machine starts with nothing."""
         assert self._crashes, f"{self.name} is not down"
         self._crashes -= 1
         if not self._crashes:
-            self._begin()
+            self._start()
 
     def step_clock(self, by_ns: Duration) -> None:
         """Moves the clock; timers follow it."""
@@ -237,21 +237,21 @@ class Host(Generic[Frame, M]):
         dropped = sum(self.dropped.values())
         return HostSample(now, self.name, waiting, self.received_frames, dropped)
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         now = self._events.now
         self._free_at = [now] * (self._workers.count if self._workers else 0)
         self._starts.clear()
         self._armed_at = self._armed_for = None
         self.machine = self._make(self.now)
         # Not at once: a machine may speak as soon as it exists, and the world may not be complete.
-        self._events.schedule(now, self._first_drain, self._life)
+        self._events.schedule(now, self._first_drain, self._generation)
 
-    def _first_drain(self, life: int) -> None:
-        if life == self._life:
+    def _first_drain(self, generation: int) -> None:
+        if generation == self._generation:
             self._drain()
 
-    def _process(self, life: int, port: Port, frame: Frame) -> None:
-        if life != self._life:
+    def _process(self, generation: int, port: Port, frame: Frame) -> None:
+        if generation != self._generation:
             self._drop(frame, "down")
             return
         self.received_frames += 1
@@ -265,9 +265,9 @@ class Host(Generic[Frame, M]):
                 frame = output.frame
                 size_bytes = self._size_of(frame)
                 if self._marking is not None:
-                    frame = self._perhaps_marked(frame, output.port)
+                    frame = self._mark_if_congested(frame, output.port)
                 if self._codec is not None:
-                    frame = self._written_and_read(frame, size_bytes)
+                    frame = self._through_codec(frame, size_bytes)
                 self.links[output.port].send(frame, size_bytes, self._is_urgent(frame))
             elif type(output) is Deliver:
                 self._outlets.deliver(self, output)
@@ -280,17 +280,17 @@ class Host(Generic[Frame, M]):
         if wakeup is not None and (self._armed_for is None or wakeup < self._armed_for):
             self._arm(wakeup)
 
-    def _perhaps_marked(self, frame: Frame, port: Port) -> Frame:
+    def _mark_if_congested(self, frame: Frame, port: Port) -> Frame:
         assert self._marking is not None
-        way = self.links[port]
+        sink = self.links[port]
         # What only stands for a link has no queue of its own.
-        if not isinstance(way, Link) or way.fullness <= self._marking.above:
+        if not isinstance(sink, Link) or sink.queue_fill <= self._marking.threshold:
             return frame
         marked = self._marking.mark(frame)
         self.marked_frames += marked is not frame
         return marked
 
-    def _written_and_read(self, frame: Frame, size_bytes: int) -> Frame:
+    def _through_codec(self, frame: Frame, size_bytes: int) -> Frame:
         assert self._codec is not None
         encode, decode = self._codec
         encoded = encode(frame)
@@ -299,13 +299,13 @@ class Host(Generic[Frame, M]):
 
     def _arm(self, wakeup: Instant) -> None:
         """One live timer: an event that comes too early looks again, so only moving up costs."""
-        at = max(self._events.now, self.clock.when(wakeup))
+        at = max(self._events.now, self.clock.global_at(wakeup))
         if self._armed_at is None or at < self._armed_at:
             self._armed_at, self._armed_for = at, wakeup
-            self._events.schedule(at, self._ring, self._life, at)
+            self._events.schedule(at, self._on_timer, self._generation, at)
 
-    def _ring(self, life: int, at: Instant) -> None:
-        if life != self._life or at != self._armed_at:
+    def _on_timer(self, generation: int, at: Instant) -> None:
+        if generation != self._generation or at != self._armed_at:
             return
         self._armed_at = self._armed_for = None
         now = self.now

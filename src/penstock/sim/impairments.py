@@ -13,16 +13,23 @@ from penstock.kernel.seeds import Seeds
 from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import check_chance
 
-Mishap: TypeAlias = int
-NONE, LOST, DOUBLED, CORRUPTED = range(4)
+Impairment: TypeAlias = int
+NONE, LOST, DUPLICATED, CORRUPTED = range(4)
 
 
-class Mishaps:
+class Impairments:
     """The chances of one link."""
 
     __slots__ = (
-        "_corrupting", "_doubling", "_draw_corrupt", "_draw_double", "_draw_jitter",
-        "_draw_lost", "_jitter_ns", "_jitter_span_ns", "are_possible",
+        "_corruption_chances",
+        "_draw_corrupt",
+        "_draw_duplicate",
+        "_draw_jitter",
+        "_draw_lost",
+        "_duplication_chances",
+        "_jitter_ns",
+        "_jitter_span_ns",
+        "are_possible",
     )  # fmt: skip
 
     def __init__(self, spec: LinkSpec, seeds: Seeds) -> None:
@@ -30,51 +37,54 @@ class Mishaps:
         self._jitter_span_ns: Final = 2 * spec.jitter_ns + 1
         self._draw_lost: Final = spec.loss.generator(seeds.rng("loss")) if spec.loss else None
         self._draw_jitter: Final = seeds.rng("jitter").random
-        self._draw_double: Final = seeds.rng("duplicate").random
+        self._draw_duplicate: Final = seeds.rng("duplicate").random
         self._draw_corrupt: Final = seeds.rng("corrupt").random
         # The chances now in force; of several at once the greatest counts.
-        self._doubling: list[float] = []
-        self._corrupting: list[float] = []
+        self._duplication_chances: list[float] = []
+        self._corruption_chances: list[float] = []
         # Whether `draw` can say anything but (NONE, 0): most links never need to ask.
         self.are_possible = False
         self._set_possible()
 
-    def draw(self) -> tuple[Mishap, Duration]:
+    def draw(self) -> tuple[Impairment, Duration]:
         """What becomes of the next packet, and by how much its delay differs."""
         extra_ns = 0
         if self._jitter_ns:
             extra_ns = int(self._draw_jitter() * self._jitter_span_ns) - self._jitter_ns
         if self._draw_lost is not None and self._draw_lost():
             return LOST, extra_ns
-        if self._doubling and self._draw_double() < max(self._doubling):
-            return DOUBLED, extra_ns
-        if self._corrupting and self._draw_corrupt() < max(self._corrupting):
+        if self._duplication_chances and self._draw_duplicate() < max(self._duplication_chances):
+            return DUPLICATED, extra_ns
+        if self._corruption_chances and self._draw_corrupt() < max(self._corruption_chances):
             return CORRUPTED, extra_ns
         return NONE, extra_ns
 
-    def duplicate(self, chance: float) -> None:
+    def start_duplicating(self, chance: float) -> None:
         """From now on some packets arrive twice, at once."""
         check_chance("duplication", chance)
-        self._doubling.append(chance)
+        self._duplication_chances.append(chance)
         self._set_possible()
 
-    def stop_duplicate(self, chance: float) -> None:
+    def stop_duplicating(self, chance: float) -> None:
         """Takes one `duplicate` back."""
-        self._doubling.remove(chance)
+        self._duplication_chances.remove(chance)
         self._set_possible()
 
-    def corrupt(self, chance: float) -> None:
+    def start_corrupting(self, chance: float) -> None:
         """From now on some packets are garbled."""
         check_chance("corruption", chance)
-        self._corrupting.append(chance)
+        self._corruption_chances.append(chance)
         self._set_possible()
 
-    def stop_corrupt(self, chance: float) -> None:
+    def stop_corrupting(self, chance: float) -> None:
         """Takes one `corrupt` back."""
-        self._corrupting.remove(chance)
+        self._corruption_chances.remove(chance)
         self._set_possible()
 
     def _set_possible(self) -> None:
         self.are_possible = bool(
-            self._jitter_ns or self._draw_lost or self._doubling or self._corrupting
+            self._jitter_ns
+            or self._draw_lost
+            or self._duplication_chances
+            or self._corruption_chances
         )

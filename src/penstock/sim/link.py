@@ -39,12 +39,12 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.kernel.seeds import Seeds
 from penstock.sim.events import EventQueue, Lane
-from penstock.sim.impairments import Mishaps
+from penstock.sim.impairments import Impairments
 from penstock.sim.link_spec import BYTE_NS_BPS, LinkSpec, TransmitTimes, check_rate
 from penstock.sim.observer import DROP_REASONS, DropReason, LinkSample, Observer
 
 Frame = TypeVar("Frame")
-Receiver: TypeAlias = Callable[[Frame], object]
+FrameReceiver: TypeAlias = Callable[[Frame], object]
 # What a corrupted frame reads as at the far end; None when it cannot be read.
 Garble: TypeAlias = Callable[[Frame], Frame | None]
 
@@ -57,17 +57,37 @@ class Link(Generic[Frame]):
     """From one end to the other; the counters are since the start."""
 
     __slots__ = (
-        "_actions", "_cuts", "_events", "_free_at", "_garble", "_is_served",
-        "_is_special", "_is_watched", "_last_at", "_observer", "_queue_bytes_max", "_rate_bps",
-        "_receiver", "_room_ns", "_transmit_ns", "_waiting", "_waiting_ns", "_wire", "delay_ns",
-        "dropped", "mishaps", "name", "sent_bytes", "sent_frames",
+        "_actions",
+        "_cuts",
+        "_events",
+        "_free_at",
+        "_garble",
+        "_is_observed",
+        "_is_served",
+        "_is_special",
+        "_last_at",
+        "_observer",
+        "_queue_bytes_max",
+        "_rate_bps",
+        "_receiver",
+        "_room_ns",
+        "_transmit_ns",
+        "_waiting",
+        "_waiting_ns",
+        "_wire",
+        "delay_ns",
+        "dropped",
+        "impairments",
+        "name",
+        "sent_bytes",
+        "sent_frames",
     )  # fmt: skip
 
     def __init__(
         self,
         name: str,
         spec: LinkSpec,
-        receiver: Receiver[Frame],
+        receiver: FrameReceiver[Frame],
         *,
         events: EventQueue,
         seeds: Seeds,
@@ -77,13 +97,13 @@ class Link(Generic[Frame]):
         self.sent_frames = 0
         self.sent_bytes = 0
         self.dropped: Final[dict[DropReason, int]] = dict.fromkeys(DROP_REASONS, 0)
-        self.mishaps: Final = Mishaps(spec, seeds.child("link", name))
+        self.impairments: Final = Impairments(spec, seeds.child("link", name))
         self._events: Final = events
         self._receiver = receiver
         self._garble: Final = garble
         self._observer: Observer | None = None
         # By `Mishap`: what is done with a packet at the far end.
-        self._actions = (receiver, self._lose, self._double, self._corrupt)
+        self._actions = (receiver, self._lose, self._duplicate, self._corrupt)
 
         # Without jitter.
         self.delay_ns: Final = spec.delay_ns
@@ -92,7 +112,7 @@ class Link(Generic[Frame]):
         self._transmit_ns = TransmitTimes(spec.rate_bps)
         self._cuts = 0
         self._room_ns: Duration
-        self._set_room()
+        self._update_room()
 
         # Packets on their way, on the plain path those that wait too; when the transmitter has
         # sent all of them; the last arrival so far.
@@ -104,7 +124,7 @@ class Link(Generic[Frame]):
         self._waiting: Final[tuple[deque[Any], deque[Any]]] = (deque(), deque())
         self._waiting_ns: Final = [0, 0]
         # Served or watched: one question instead of two for each packet.
-        self._is_watched = False
+        self._is_observed = False
         self._is_special = False
 
     def send(self, frame: Frame, size_bytes: int, urgent: bool = False) -> None:
@@ -112,7 +132,7 @@ class Link(Generic[Frame]):
         events = self._events
         now = events.now
         if urgent or self._is_special:
-            if self._is_watched:
+            if self._is_observed:
                 assert self._observer is not None
                 self._observer.on_send(self, frame, size_bytes, now=now)
             if urgent or self._is_served:
@@ -128,16 +148,16 @@ class Link(Generic[Frame]):
         self.sent_frames += 1
         self.sent_bytes += size_bytes
         at = free_at + self.delay_ns
-        mishap = extra_ns = 0
-        if self.mishaps.are_possible:
-            mishap, extra_ns = self.mishaps.draw()
+        impairment = extra_ns = 0
+        if self.impairments.are_possible:
+            impairment, extra_ns = self.impairments.draw()
             at += extra_ns
             # Not `max`: this runs for every packet, and a call costs more than the rest of it.
             earliest = self._last_at + own_ns
             self._last_at = at = at if at > earliest else earliest
         wire = self._wire
         entry = (
-            at, events.next_serial(), wire, self._actions[mishap], frame,
+            at, events.next_serial(), wire, self._actions[impairment], frame,
             start, size_bytes, extra_ns, False,
         )  # fmt: skip
         if not wire:
@@ -151,7 +171,7 @@ class Link(Generic[Frame]):
         if self._is_served:
             self._serve()
         if not self._is_served:
-            self._take_back()
+            self._unschedule_waiting()
         rest_ns = max(0, self._free_at - now)
         own_ns = self._transmit_ns[size_bytes]
         if rest_ns + self._waiting_ns[urgent] + own_ns > self._room_ns:
@@ -159,12 +179,14 @@ class Link(Generic[Frame]):
             return
         self.sent_frames += 1
         self.sent_bytes += size_bytes
-        mishap, extra_ns = self.mishaps.draw()
-        self._waiting[urgent].append((self._actions[mishap], frame, size_bytes, extra_ns, urgent))
+        impairment, extra_ns = self.impairments.draw()
+        self._waiting[urgent].append(
+            (self._actions[impairment], frame, size_bytes, extra_ns, urgent)
+        )
         self._waiting_ns[urgent] += own_ns
         self._serve()
 
-    def _take_back(self) -> None:
+    def _unschedule_waiting(self) -> None:
         """Leaves the plain path: what has not begun to leave waits again."""
         now, wire = self._events.now, self._wire
         while wire and wire[-1][_START] > now:
@@ -203,14 +225,14 @@ class Link(Generic[Frame]):
 
     def _set_served(self, is_served: bool) -> None:
         self._is_served = is_served
-        self._is_special = is_served or self._is_watched
+        self._is_special = is_served or self._is_observed
 
     # What may happen on the wire.
 
     def _lose(self, frame: Frame) -> None:
         self._drop(frame, "loss")
 
-    def _double(self, frame: Frame) -> None:
+    def _duplicate(self, frame: Frame) -> None:
         self._actions[0](frame)
         self._actions[0](frame)
 
@@ -237,7 +259,7 @@ class Link(Generic[Frame]):
         """From the next packet on, tells `observer`."""
         self._observer = observer
         if not observer.drops_only:
-            self._is_watched = self._is_special = True
+            self._is_observed = self._is_special = True
             self._actions = (self._arrive_observed, *self._actions[1:])
 
     def divert(self, kind: type, receiver: Callable[[Any], object]) -> None:
@@ -248,7 +270,7 @@ class Link(Generic[Frame]):
             (receiver if type(frame) is kind else onward)(frame)
 
         self._receiver = receive
-        if not self._is_watched:
+        if not self._is_observed:
             self._actions = (receive, *self._actions[1:])
 
     @property
@@ -282,7 +304,7 @@ class Link(Generic[Frame]):
         """Takes one cut back."""
         assert self._cuts, f"{self.name} is not down"
         self._cuts -= 1
-        self._set_room()
+        self._update_room()
 
     def set_rate(self, rate_bps: int | None) -> None:
         """What is in transmission ends at its old pace; the rest goes at the new."""
@@ -290,22 +312,22 @@ class Link(Generic[Frame]):
         if self._is_served:
             self._serve()
         if not self._is_served:
-            self._take_back()
+            self._unschedule_waiting()
         self._rate_bps = rate_bps
         self._transmit_ns = TransmitTimes(rate_bps)
         for urgent, waiting in enumerate(self._waiting):
             self._waiting_ns[urgent] = sum(self._transmit_ns[w[2]] for w in waiting)
-        self._set_room()
+        self._update_room()
         self._serve()
 
-    def _set_room(self) -> None:
+    def _update_room(self) -> None:
         """Anything fits while there is no rate, nothing while the link is down."""
         self._room_ns = -1 if self._cuts else self._transmit_ns[self._queue_bytes_max] or _FOREVER
 
     # What samples show.
 
     @property
-    def fullness(self) -> float:
+    def queue_fill(self) -> float:
         """How much of the queue is taken; 0 where there is no rate, or no link."""
         if self._rate_bps is None or self._cuts:
             return 0.0

@@ -10,7 +10,7 @@ from typing import Final
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
-from penstock.sim.loss import Bernoulli, GilbertElliott, Loss
+from penstock.sim.loss import Bernoulli, GilbertElliott, LossModel
 
 # A byte takes this many nanoseconds, divided by the rate in bit/s.
 BYTE_NS_BPS: Final = 8 * SECOND
@@ -27,7 +27,7 @@ class LinkSpec:
     rate_bps: int | None = None
     delay_ns: Duration = 0
     jitter_ns: Duration = 0
-    loss: Loss | None = None
+    loss: LossModel | None = None
     queue_bytes_max: int = 64_000
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ def link_spec(
     queue_bytes: int | None = None,
 ) -> LinkSpec:
     """A link in the units of files; `loss_burst` is losses in a row, on average."""
-    model: Loss | None = None
+    model: LossModel | None = None
     if loss and loss_burst is None:
         model = Bernoulli(loss)
     elif loss and loss_burst is not None:

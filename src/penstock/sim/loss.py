@@ -17,7 +17,7 @@ from penstock.kernel.errors import UsageError
 IsLost: TypeAlias = Callable[[], bool]
 
 
-class Loss(Protocol):
+class LossModel(Protocol):
     """Any loss model."""
 
     def generator(self, rng: Random) -> IsLost:
@@ -102,19 +102,19 @@ class GilbertElliott:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedLosses:
     """Loses exactly these packets, counted from 0: for scenarios that must be just so."""
 
-    numbers: frozenset[int]
+    packets: frozenset[int]
 
     def generator(self, rng: Random) -> IsLost:  # noqa: ARG002  every model is asked the same way
         """No chance at all."""
-        numbers, number = self.numbers, -1
+        packets, packet = self.packets, -1
 
         def is_lost() -> bool:
-            nonlocal number
-            number += 1
-            return number in numbers
+            nonlocal packet
+            packet += 1
+            return packet in packets
 
         return is_lost
 

@@ -42,29 +42,29 @@ class Observers(Observer):
     """Several, told in the order in which they came."""
 
     def __init__(self, *observers: Observer) -> None:
-        self._all: list[Observer] = []
+        self._observers: list[Observer] = []
         self.drops_only = True
         for observer in observers:
             self.add(observer)
 
     def add(self, observer: Observer) -> None:
         """One more."""
-        self._all.append(observer)
+        self._observers.append(observer)
         self.drops_only = self.drops_only and observer.drops_only
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:
         """Passes it on."""
-        for observer in self._all:
+        for observer in self._observers:
             observer.on_send(link, frame, size_bytes, now=now)
 
     def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:
         """Passes it on."""
-        for observer in self._all:
+        for observer in self._observers:
             observer.on_arrive(link, frame, now=now)
 
     def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:
         """Passes it on."""
-        for observer in self._all:
+        for observer in self._observers:
             observer.on_drop(place, frame, reason, now=now)
 
 

@@ -22,7 +22,7 @@ from penstock.kernel.instant import SECOND, Instant, seconds
 _ROUNDING: Final = 1e-9
 
 
-class Rate(Protocol):
+class RateProfile(Protocol):
     """Messages a second, at any time; never more than `peak`."""
 
     @property
@@ -40,7 +40,7 @@ class Constant:
     rate: float
 
     def __post_init__(self) -> None:
-        _check(self.rate)
+        _check_rates(self.rate)
 
     @property
     def peak(self) -> float:
@@ -61,7 +61,7 @@ class Ramp:
     over_s: float
 
     def __post_init__(self) -> None:
-        _check(self.start, self.stop)
+        _check_rates(self.start, self.stop)
         if not self.over_s > 0:
             raise UsageError(f"a ramp must last longer than 0 s, not {self.over_s}")
 
@@ -87,7 +87,7 @@ class Bursts:
     shift_s: float = 0.0
 
     def __post_init__(self) -> None:
-        _check(self.base, self.burst)
+        _check_rates(self.base, self.burst)
         if not 0 < self.burst_s <= self.every_s:
             raise UsageError(
                 f"a burst must last longer than 0 s and at most every_s ({self.every_s}),"
@@ -112,7 +112,7 @@ class Points:
     points: tuple[tuple[float, float], ...]
 
     def __post_init__(self) -> None:
-        _check(*(rate for _, rate in self.points))
+        _check_rates(*(rate for _, rate in self.points))
         times = [time_s for time_s, _ in self.points]
         if not times or times[0] != 0 or any(a > b for a, b in pairwise(times)):
             raise UsageError("points begin at 0 s, and none is before the one ahead of it")
@@ -132,7 +132,7 @@ class Points:
 
 
 def departures(
-    rate: Rate, *, start: Instant, stop: Instant, rng: Random, poisson: bool = True
+    rate: RateProfile, *, start: Instant, stop: Instant, rng: Random, poisson: bool = True
 ) -> Iterator[Instant]:
     """The instants of all departures from `start` until before `stop`, in order.
 
@@ -153,23 +153,23 @@ def departures(
         return
     # No step is longer than the shortest gap, so that no change of the rate is passed over.
     step_s = 1 / peak
-    time_s, due = 0.0, rng.random()
+    time_s, accumulated = 0.0, rng.random()
     while (at := start + seconds(time_s)) < stop:
         now_rate = rate.at(time_s + step_s / 2)
-        due += now_rate * step_s
+        accumulated += now_rate * step_s
         time_s += step_s
-        if due >= 1 - _ROUNDING:
-            due = max(0.0, due - 1)
-            leaves = start + seconds(time_s - due / now_rate)
-            if leaves < stop:
-                yield leaves
+        if accumulated >= 1 - _ROUNDING:
+            accumulated = max(0.0, accumulated - 1)
+            departs_at = start + seconds(time_s - accumulated / now_rate)
+            if departs_at < stop:
+                yield departs_at
 
 
 def _gap(gap_s: float) -> int:
     return max(1, seconds(gap_s))
 
 
-def _check(*rates: float) -> None:
+def _check_rates(*rates: float) -> None:
     for rate in rates:
         if not (isfinite(rate) and rate >= 0):
             raise UsageError(f"a rate must be 0 or more messages a second, not {rate}")

@@ -23,7 +23,7 @@ from penstock.wire.quantise import STAMP_BITS
 _STAMP_MASK: Final = 2**STAMP_BITS - 1
 
 
-class _Paced(ABC, Generic[M]):
+class _ScheduledApp(ABC, Generic[M]):
     """Does something on `host` at the departures given."""
 
     def __init__(
@@ -32,44 +32,44 @@ class _Paced(ABC, Generic[M]):
         self._events: Final = world.events
         self._host: Final = host
         self._departures: Final = departures
-        self._wait()
+        self._schedule_next()
 
     @abstractmethod
-    def _hand_over(self, machine: M, now: Instant) -> None:
+    def _publish_next(self, machine: M, now: Instant) -> None:
         """One message leaves."""
 
-    def _wait(self) -> None:
+    def _schedule_next(self) -> None:
         at = next(self._departures, None)
         if at is not None:
-            self._events.schedule(at, self._publish)
+            self._events.schedule(at, self._on_departure)
 
-    def _publish(self) -> None:
-        self._host.call(self._hand_over)
-        self._wait()
+    def _on_departure(self) -> None:
+        self._host.call(self._publish_next)
+        self._schedule_next()
 
 
-class Source(_Paced[OverlayClient]):
+class PublishingApp(_ScheduledApp[OverlayClient]):
     """Publishes over the bare network what `make` makes."""
 
     def __init__(
         self,
         world: World[Any],
         host: Host[Any, OverlayClient],
-        number: int,
+        publisher: int,
         departures: Iterator[Instant],
-        make: Callable[[], Message],
+        make_message: Callable[[], Message],
         *,
-        published: Callable[[Data], None],
+        on_published: Callable[[Data], None],
     ) -> None:
-        self._number: Final = number
-        self._make: Final = make
-        self._published: Final = published
+        self._publisher: Final = publisher
+        self._make_message: Final = make_message
+        self._on_published: Final = on_published
         self._seq = 0
         super().__init__(world, host, departures)
 
-    def _hand_over(self, machine: OverlayClient, now: Instant) -> None:
+    def _publish_next(self, machine: OverlayClient, now: Instant) -> None:
         frame = Data(
-            pub=self._number,
+            pub=self._publisher,
             epoch=0,
             seq=self._seq,
             send_ts_us=now // MICROSECOND & _STAMP_MASK,
@@ -77,14 +77,14 @@ class Source(_Paced[OverlayClient]):
             send_rate_mps=0.0,
             max_round_trip_code=0,
             feedback_round=0,
-            message=self._make(),
+            message=self._make_message(),
         )
         self._seq += 1
-        self._published(frame)
+        self._on_published(frame)
         machine.publish(frame, now=now)
 
 
-class Application(_Paced[Endpoint[Any]]):
+class EndpointPublishingApp(_ScheduledApp[Endpoint[Any]]):
     """Publishes through the transport, which numbers and dates, what `make` makes."""
 
     def __init__(
@@ -92,17 +92,17 @@ class Application(_Paced[Endpoint[Any]]):
         world: World[Any],
         host: Host[Any, Endpoint[Any]],
         departures: Iterator[Instant],
-        make: Callable[[], Message],
+        make_message: Callable[[], Message],
         *,
-        published: Callable[[Data], None],
+        on_published: Callable[[Data], None],
     ) -> None:
-        self._make: Final = make
-        self._published: Final = published
+        self._make_message: Final = make_message
+        self._on_published: Final = on_published
         super().__init__(world, host, departures)
 
-    def _hand_over(self, machine: Endpoint[Any], now: Instant) -> None:
+    def _publish_next(self, machine: Endpoint[Any], now: Instant) -> None:
         if machine.congestion is None:
-            self._published(machine.publish(self._make(), now=now))
+            self._on_published(machine.publish(self._make_message(), now=now))
         else:
             # It is told of when it leaves.
-            machine.submit(self._make(), now=now)
+            machine.submit(self._make_message(), now=now)

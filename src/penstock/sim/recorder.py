@@ -24,7 +24,7 @@ from penstock.overlay.facts import RoutingDecision
 from penstock.sim.host import Host, Outlets
 from penstock.sim.observer import DropReason as SimDropReason
 from penstock.sim.observer import Observer
-from penstock.sim.samples.flows import waiting_at
+from penstock.sim.samples.flows import queued_at
 from penstock.sim.samples.sampler import Sampler
 from penstock.sim.tcp import Passing, TcpConnection
 from penstock.sim.world import World
@@ -69,7 +69,7 @@ from penstock.wire.quantise import delta_ns
 # Naming a member of an enum costs as much as making a record.
 _SENT: Final = PublisherFate.SENT
 _RATE_LIMITED: Final = PublisherFate.RATE_LIMITED
-_DROPPED: Final = PublisherFate.DROPPED_AT_SOURCE
+_DROPPED_AT_SOURCE: Final = PublisherFate.DROPPED_AT_SOURCE
 _DELIVERED: Final = ReceiverFate.DELIVERED
 _DROPPED_LATE: Final = ReceiverFate.DROPPED_LATE
 _DECISIONS: Final = {decision.value: decision for decision in HopDecision}
@@ -117,12 +117,12 @@ class Recorder(Observer):
 
     def __init__(self, recording: Recording) -> None:
         self._add: Final = recording.add
-        self._wants: Final = recording.wants
+        self._collects: Final = recording.collects
         self.outlets: Final = Outlets(deliver=self._on_deliver, record=self._on_record)
-        self.tells: Final = recording.wants(Hop)
-        self._wants_expected: Final = recording.wants(Expected)
-        self._wants_deliveries: Final = recording.wants(DeliveryRow)
-        self._wants_losses: Final = recording.wants(Loss)
+        self.records_decisions: Final = recording.collects(Hop)
+        self._collects_expected: Final = recording.collects(Expected)
+        self._collects_deliveries: Final = recording.collects(DeliveryRow)
+        self._collects_losses: Final = recording.collects(Loss)
         self._publishers: Final[dict[int, _Publisher]] = {}
         self._endpoints: Final[dict[int, str]] = {}
         self._subscribers: Final[list[str]] = []
@@ -136,44 +136,46 @@ class Recorder(Observer):
         assert self._network is not None, "watch a network first"
         return self._network
 
-    def watch(self, network: Network, *, sample_every_ns: Duration | None = None) -> None:
+    def attach(self, network: Network, *, sample_every_ns: Duration | None = None) -> None:
         """From now on, records drops, and samples of links if asked."""
         self._network = network
-        if self._wants(Drop):
+        if self._collects(Drop):
             network.world.observe(self)
         if sample_every_ns is not None:
-            self._sampler.begin(network.world, sample_every_ns)
+            self._sampler.start(network.world, sample_every_ns)
 
-    def built(self) -> None:
+    def on_built(self) -> None:
         """Everything is in place: records what the network is like."""
-        if self._wants(Edge):
+        if self._collects(Edge):
             for (start, end), link in self.network.world.links.items():
                 self._add(Edge(start, end, link.rate_bps, link.delay_ns))
 
-    def ended(self) -> None:
+    def on_end(self) -> None:
         """Nothing happens any more: records what still waits at publishers."""
         for host in self.network.world.hosts.values():
-            for each in waiting_at(host):
-                self._unsent(host, each.message, host.now - each.submitted_ns, _RATE_LIMITED)
+            for queued in queued_at(host):
+                self._add_unsent(
+                    host, queued.message, host.now - queued.submitted_ns, _RATE_LIMITED
+                )
 
-    def subscriber(self, name: str, predicate: Predicate) -> None:
+    def add_subscriber(self, name: str, predicate: Predicate) -> None:
         """From now on, `name` is expected to get what its predicate matches."""
         self._interests.add(len(self._subscribers), predicate)
         self._subscribers.append(name)
 
-    def endpoint(self, name: str, number: int) -> None:
+    def add_endpoint(self, name: str, endpoint_id: int) -> None:
         """The name behind the number of who asks and answers."""
-        self._endpoints[number] = name
+        self._endpoints[endpoint_id] = name
 
-    def publisher(self, name: str, number: int) -> None:
+    def add_publisher(self, name: str, publisher: int) -> None:
         """The name behind the number in headers."""
-        self._publishers[number] = _Publisher(name)
+        self._publishers[publisher] = _Publisher(name)
 
-    def connection(self, connection: TcpConnection) -> None:
+    def add_connection(self, connection: TcpConnection) -> None:
         """Is sampled whenever links are."""
-        self._sampler.connection(connection)
+        self._sampler.add_connection(connection)
 
-    def published(self, frame: Data, waited_ns: Duration = 0) -> None:
+    def on_published(self, frame: Data, waited_ns: Duration = 0) -> None:
         """A publisher, whose numbers count from 0, sends a message now."""
         now = self.network.world.events.now
         publisher = self._publishers[frame.pub]
@@ -188,13 +190,13 @@ class Recorder(Observer):
                 name, epoch, seq, now - waited_ns, now, size_bytes, fate, "data", header_bytes
             )
         )
-        if not self._wants_expected:
+        if not self._collects_expected:
             return
         # In order of subscription: the index's own order is not the same on every machine.
-        for number in sorted(self._interests.match(frame.message)):
-            self._add(Expected(name, epoch, seq, self._subscribers[number], now))
+        for index in sorted(self._interests.match(frame.message)):
+            self._add(Expected(name, epoch, seq, self._subscribers[index], now))
 
-    def arrived(self, subscriber: str, frame: Any) -> None:
+    def on_arrived(self, subscriber: str, frame: Any) -> None:
         """The network hands a frame to `subscriber`, now."""
         if type(frame) is Data:
             self._add(self._arrival(subscriber, frame))
@@ -216,11 +218,11 @@ class Recorder(Observer):
     def _on_deliver(self, host: Host[Any, Any], output: Deliver) -> None:
         item = output.item
         if type(item) is Delivery:
-            if self._wants_deliveries:
-                self._on_receipt(host.name, item)
+            if self._collects_deliveries:
+                self._on_delivery(host.name, item)
         elif type(item) is Absence:
-            if self._wants_losses:
-                self._on_absence(host.name, item)
+            if self._collects_losses:
+                self._on_missing(host.name, item)
         elif type(item) is DroppedAtSource:
             self._on_dropped(host, item)
         elif type(item) is not Unseen:
@@ -231,7 +233,7 @@ class Recorder(Observer):
         """Nothing orders: what arrives is delivered."""
         a = self._arrival(subscriber, frame)
         self._add(a)
-        if not self._wants_deliveries:
+        if not self._collects_deliveries:
             return
         now = a.arrived_ns
         delivery = DeliveryRow(
@@ -240,7 +242,7 @@ class Recorder(Observer):
         )  # fmt: skip
         self._add(delivery)
 
-    def _on_receipt(self, subscriber: str, receipt: Delivery) -> None:
+    def _on_delivery(self, subscriber: str, receipt: Delivery) -> None:
         """Its times are of the host's own clock: only what lies between them counts."""
         network = self._network
         assert network is not None
@@ -261,7 +263,7 @@ class Recorder(Observer):
         )
         self._add(delivery)
 
-    def _on_absence(self, subscriber: str, absence: Absence) -> None:
+    def _on_missing(self, subscriber: str, absence: Absence) -> None:
         now = self.network.world.events.now
         ahead_ns = now - absence.ended_ns
         pub, epoch, seq = absence.id
@@ -285,19 +287,19 @@ class Recorder(Observer):
         if isinstance(row, RoutingDecision):
             self._on_decision(host, row)
         elif isinstance(row, RequestSent):
-            self._on_asked(host, row)
+            self._on_request(host, row)
         elif isinstance(row, RepairSent):
-            self._on_answered(host, row)
+            self._on_repair(host, row)
         elif isinstance(row, Sent):
-            self.published(row.frame, row.waited_ns)
+            self.on_published(row.frame, row.waited_ns)
         elif isinstance(row, FeedbackSent):
-            self._on_reported(host, row)
+            self._on_feedback(host, row)
         else:
             assert isinstance(row, ControlSent | EchoSent | AckSent), f"{host.name} records {row!r}"
-            self._on_told(host, row)
+            self._on_control_frame(host, row)
 
-    def _on_asked(self, host: Host[Any, Any], asked: RequestSent) -> None:
-        now, request = self.network.world.events.now, asked.request
+    def _on_request(self, host: Host[Any, Any], sent: RequestSent) -> None:
+        now, request = self.network.world.events.now, sent.request
         publisher = self._publishers[request.pub].name
         self._add(
             Request(
@@ -306,8 +308,8 @@ class Recorder(Observer):
             )
         )  # fmt: skip
 
-    def _on_answered(self, host: Host[Any, Any], answered: RepairSent) -> None:
-        now, repair = self.network.world.events.now, answered.repair
+    def _on_repair(self, host: Host[Any, Any], sent: RepairSent) -> None:
+        now, repair = self.network.world.events.now, sent.repair
         original = repair.original
         self._add(
             Repair(
@@ -323,7 +325,7 @@ class Recorder(Observer):
             )
         )
 
-    def _on_reported(self, host: Host[Any, Any], report: FeedbackSent) -> None:
+    def _on_feedback(self, host: Host[Any, Any], report: FeedbackSent) -> None:
         now, publisher = self.network.world.events.now, self._publishers[report.frame.pub].name
         for flow in report.flows:
             row = Feedback(
@@ -341,16 +343,18 @@ class Recorder(Observer):
             )
             self._add(row)
 
-    def _on_told(self, host: Host[Any, Any], told: ControlSent | EchoSent | AckSent) -> None:
-        frame = told.frame
+    def _on_control_frame(
+        self, host: Host[Any, Any], sent: ControlSent | EchoSent | AckSent
+    ) -> None:
+        frame = sent.frame
         now, publisher = self.network.world.events.now, self._publishers[frame.pub].name
         kind = _CONTROL_KINDS[type(frame)]
         self._add(Signal(host.name, publisher, kind, now, size_of(frame)))
 
     def _on_dropped(self, host: Host[Any, Any], dropped: DroppedAtSource) -> None:
-        self._unsent(host, dropped.message, dropped.waited_ns, _DROPPED)
+        self._add_unsent(host, dropped.message, dropped.waited_ns, _DROPPED_AT_SOURCE)
 
-    def _unsent(
+    def _add_unsent(
         self, host: Host[Any, Any], message: Message, waited_ns: Duration, fate: PublisherFate
     ) -> None:
         """It has no number, and nobody expects it."""
@@ -395,6 +399,6 @@ class Recorder(Observer):
             traffic_class = "tcp"
         self._add(Drop(now, place, _REASONS[reason], traffic_class, size_bytes, *packet, *message))
 
-    def _publisher_name(self, number: int) -> str | None:
-        publisher = self._publishers.get(number)
+    def _publisher_name(self, publisher_id: int) -> str | None:
+        publisher = self._publishers.get(publisher_id)
         return None if publisher is None else publisher.name

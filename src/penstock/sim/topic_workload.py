@@ -37,7 +37,7 @@ def _payload(size_bytes: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topics:
+class TopicWorkload:
     """A market of topics; shares are of all messages, interests are match probabilities.
 
     Topics are named after their market, so that two markets do not meet.
@@ -92,13 +92,13 @@ class Topics:
         """Shares summed up, to draw topics by."""
         return list(accumulate(self.shares()))
 
-    def interest(self, rng: Random, wanted: float | None = None) -> Predicate:
+    def interest(self, rng: Random, share: float | None = None) -> Predicate:
         """What a subscriber asks for that matches `wanted` of all messages, or a little less.
 
         Drawn evenly up to `interest_max` when it is left out.
         """
         shares = self.shares()
-        left = rng.uniform(0, self.interest_max) if wanted is None else wanted
+        left = rng.uniform(0, self.interest_max) if share is None else share
         cold_left = min(left, rng.uniform(0, 2 * self.cold_interest)) if self.cold else 0.0
         chosen = []
         for topic in rng.sample(range(self.hot), self.hot):
@@ -114,11 +114,11 @@ class Topics:
         chosen = chosen or [rng.randrange(self.hot + self.cold - max(1, self.cold), len(shares))]
         return Predicate(Filter([Constraint("topic", Op.EQ, self._topic(t))]) for t in chosen)
 
-    def odds(self, interest: Predicate) -> float:
+    def match_probability(self, interest: Predicate) -> float:
         """How probable it is that a message matches."""
         shares = self.shares()
-        wanted = [c.operand for f in interest.filters for c in f.constraints]
-        return sum(shares[int(str(name).removeprefix(self.name))] for name in wanted)
+        topics = [c.operand for f in interest.filters for c in f.constraints]
+        return sum(shares[int(str(name).removeprefix(self.name))] for name in topics)
 
-    def _topic(self, number: int) -> str:
-        return f"{self.name}{number}"
+    def _topic(self, index: int) -> str:
+        return f"{self.name}{index}"

@@ -90,19 +90,19 @@ class Topology:
 
 def line(size: int) -> Topology:
     """B1–B2–…"""
-    _at_least(size, 1, "a line")
+    _check_at_least(size, 1, "a line")
     return _numbered(size, [(i, i + 1) for i in range(size - 1)])
 
 
 def star(size: int) -> Topology:
     """B1 in the middle, all others around it."""
-    _at_least(size, 1, "a star")
+    _check_at_least(size, 1, "a star")
     return _numbered(size, [(0, i) for i in range(1, size)])
 
 
 def dumbbell(pairs: int) -> Topology:
     """Senders S1, S2, … on the router L, receivers D1, D2, … on R; L–R is the bottleneck."""
-    _at_least(pairs, 1, "a dumbbell", "pair")
+    _check_at_least(pairs, 1, "a dumbbell", "pair")
     numbers = range(1, pairs + 1)
     senders = [f"S{i}" for i in numbers]
     receivers = [f"D{i}" for i in numbers]
@@ -169,20 +169,21 @@ def scale_free(size: int, seeds: Seeds, *, edges_per_node: int = 2) -> Topology:
 
 def mesh(size: int, edge_count: int, seeds: Seeds) -> Topology:
     """A random connected network: a random tree, then further edges drawn evenly."""
-    _at_least(size, 1, "a mesh")
-    most = size * (size - 1) // 2
-    if not size - 1 <= edge_count <= most:
+    _check_at_least(size, 1, "a mesh")
+    edges_max = size * (size - 1) // 2
+    if not size - 1 <= edge_count <= edges_max:
         raise UsageError(
-            f"{size} nodes cannot be connected by {edge_count} edges: write {size - 1} to {most}"
+            f"{size} nodes cannot be connected by {edge_count} edges:"
+            f" write {size - 1} to {edges_max}"
         )
     rng = seeds.rng("topology", "mesh")
     order = list(range(size))
     rng.shuffle(order)
     edges = [_sorted(order[rng.randrange(i)], order[i]) for i in range(1, size)]
-    return _numbered(size, edges + _further(size, edges, edge_count - len(edges), rng))
+    return _numbered(size, edges + _additional_edges(size, edges, edge_count - len(edges), rng))
 
 
-def _further(
+def _additional_edges(
     size: int, edges: list[tuple[int, int]], count: int, rng: Random
 ) -> list[tuple[int, int]]:
     taken = set(edges)
@@ -191,7 +192,7 @@ def _further(
 
 
 def _check_tree(size: int, diameter: int, degree_max: int | None) -> None:
-    _at_least(size, 1, "a tree")
+    _check_at_least(size, 1, "a tree")
     if degree_max is not None and degree_max < 2:
         raise UsageError(f"nodes with {degree_max} neighbours make no tree: write 2 or more")
     possible = [d for d in range(size) if size <= _tree_size_max(d, degree_max)]
@@ -228,6 +229,6 @@ def _sorted(i: int, j: int) -> tuple[int, int]:
     return (i, j) if i < j else (j, i)
 
 
-def _at_least(size: int, least: int, what: str, of: str = "node") -> None:
+def _check_at_least(size: int, least: int, what: str, of: str = "node") -> None:
     if size < least:
         raise UsageError(f"{what} needs at least {least} {of}, not {size}")

@@ -55,14 +55,14 @@ def read_topology(path: Path) -> Topology:
     try:
         file = (msgspec.json if is_json else msgspec.toml).decode(text.encode(), type=_File)
     except msgspec.DecodeError as error:
-        raise UsageError(f"{_place(path, text, str(error))}: {_advice(str(error))}") from None
+        raise UsageError(f"{_location(path, text, str(error))}: {_advice(str(error))}") from None
     edges = []
-    for number, row in enumerate(file.edge):
+    for index, row in enumerate(file.edge):
         try:
             one, other = row.between
             edges.append(Edge(one, other, _spec(row, file.link)))
         except UsageError as error:
-            raise UsageError(f"{_place(path, text, f'$.edge[{number}]')}: {error}") from None
+            raise UsageError(f"{_location(path, text, f'$.edge[{index}]')}: {error}") from None
     named = [*file.nodes] or [*dict.fromkeys(end for row in file.edge for end in row.between)]
     try:
         return Topology(tuple(named), tuple(edges))
@@ -72,22 +72,22 @@ def read_topology(path: Path) -> Topology:
 
 def _spec(row: _LinkRow, default: _LinkRow | None) -> LinkSpec | None:
     """What the row says, then what the file says for all; None if neither says a word."""
-    said = {**_said(default), **_said(row)}
-    if not said:
+    given = {**_given_values(default), **_given_values(row)}
+    if not given:
         return None
-    if "loss_burst" in said and "loss" not in said:
+    if "loss_burst" in given and "loss" not in given:
         raise UsageError("loss_burst says how long bursts are: write loss too, how many are lost")
-    return link_spec(**said)  # type: ignore[arg-type]
+    return link_spec(**given)  # type: ignore[arg-type]
 
 
-def _said(row: _LinkRow | None) -> dict[str, float]:
+def _given_values(row: _LinkRow | None) -> dict[str, float]:
     if row is None:
         return {}
     values = {name: getattr(row, name) for name in _LinkRow.__struct_fields__}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _place(path: Path, text: str, error: str) -> str:
+def _location(path: Path, text: str, error: str) -> str:
     """`file:line` of the edge an error speaks of, or of the fault of form; else the file."""
     if (edge := re.search(r"\$\.edge\[(\d+)\]", error)) is not None:
         heads = [m.start() for m in re.finditer(r"^\s*\[\[\s*edge\s*\]\]|\"between\"", text, re.M)]

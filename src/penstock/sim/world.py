@@ -113,14 +113,14 @@ class World(Generic[Frame]):
             partial(self.hosts[receiver].arrive, in_port),
             events=self.events,
             seeds=self.seeds,
-            garble=self._garble(name),
+            garble=self._garble_for(name),
         )
         if self._observers is not None:
             link.observe(self._observers)
         self.links[sender, receiver] = link
         self.hosts[sender].links[out_port] = link
 
-    def _garble(self, link_name: str) -> Garble[Frame] | None:
+    def _garble_for(self, link_name: str) -> Garble[Frame] | None:
         """With a codec a corrupted frame is one with a bit flipped; without, it is unreadable."""
         if self._framing.codec is None:
             return None
@@ -165,7 +165,7 @@ class World(Generic[Frame]):
     def sample_every(
         self,
         interval_ns: Duration,
-        take: Callable[[LinkSample | HostSample], object],
+        on_sample: Callable[[LinkSample | HostSample], object],
     ) -> None:
         """Hands a sample of every link and host to `take`, first one interval from now."""
         if interval_ns <= 0:
@@ -173,9 +173,9 @@ class World(Generic[Frame]):
 
         def sample() -> None:
             for link in self.links.values():
-                take(link.sample())
+                on_sample(link.sample())
             for host in self.hosts.values():
-                take(host.sample())
+                on_sample(host.sample())
             self.events.schedule(self.now + interval_ns, sample)
 
         self.events.schedule(self.now + interval_ns, sample)

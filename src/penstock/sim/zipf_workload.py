@@ -21,11 +21,11 @@ from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 
 # Of the length that values have, so that these messages are as large as others.
-_UNASKED = "w0"
+_UNMATCHED_VALUE = "w0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Zipf:
+class ZipfWorkload:
     """A market of values; named, so that two markets do not meet."""
 
     name: str = "z"
@@ -52,33 +52,33 @@ class Zipf:
     def message(self, rng: Random, cumulative: Sequence[float] | None = None) -> Message:
         """One message; pass `cumulative()` when making many."""
         drawn = cumulative or self.cumulative()
-        asked = self.asked_share >= 1 or rng.random() < self.asked_share
+        is_matchable = self.asked_share >= 1 or rng.random() < self.asked_share
         attributes = {
-            self._attribute(number): self._value(rng, drawn) if asked else _UNASKED
-            for number in range(self.attributes)
+            self._attribute(index): self._value(rng, drawn) if is_matchable else _UNMATCHED_VALUE
+            for index in range(self.attributes)
         }
         return Message.trusted(attributes, bytes(self.payload_bytes))
 
-    def interest(self, rng: Random, wanted: float | None = None) -> Predicate:
+    def interest(self, rng: Random, share: float | None = None) -> Predicate:
         """One filter; how much it matches is for chance to say, and `wanted` is not asked for."""
-        del wanted
+        del share
         drawn = self.cumulative()
         chosen = rng.sample(range(self.attributes), rng.randint(1, self.constraints_max))
         return Predicate(
             [Filter(Constraint(self._attribute(i), Op.EQ, self._value(rng, drawn)) for i in chosen)]
         )
 
-    def odds(self, interest: Predicate) -> float:
+    def match_probability(self, interest: Predicate) -> float:
         """How probable it is that a message matches the filter."""
-        (wanted,) = interest.filters
+        (filter_,) = interest.filters
         shares = [1 / (rank + 1) ** self.exponent for rank in range(self.values)]
-        probable = self.asked_share
-        for constraint in wanted.constraints:
-            probable *= shares[int(str(constraint.operand)[1:])] / sum(shares)
-        return probable
+        probability = self.asked_share
+        for constraint in filter_.constraints:
+            probability *= shares[int(str(constraint.operand)[1:])] / sum(shares)
+        return probability
 
     def _value(self, rng: Random, cumulative: Sequence[float]) -> str:
         return f"v{bisect_left(cumulative, rng.random() * (1 - 1e-12))}"
 
-    def _attribute(self, number: int) -> str:
-        return f"{self.name}{number}"
+    def _attribute(self, index: int) -> str:
+        return f"{self.name}{index}"

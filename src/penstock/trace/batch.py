@@ -26,22 +26,22 @@ _FORMATS: Final = {
 }
 
 
-class Names(dict[str | None, int]):
+class NameCodes(dict[str | None, int]):
     """The codes of a column's names, by first mention."""
 
     def __init__(self) -> None:
         # Counted by `order`, since null has a code but is no name.
         super().__init__({None: NULL_CODE})
-        self.order: list[str] = []
+        self.names: list[str] = []
 
     def __missing__(self, name: str) -> int:
-        code = self[name] = len(self.order)
-        self.order.append(str(name))
+        code = self[name] = len(self.names)
+        self.names.append(str(name))
         return code
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedColumn:
     """One column of a batch.
 
     For names, `values` are codes into `names`, which later batches lengthen, and
@@ -60,69 +60,70 @@ class Batch:
 
     table: Table
     rows: int
-    columns: dict[str, Packed]
+    columns: dict[str, PackedColumn]
 
 
 class Packer:
     """Packs the rows of one table of one run, batch after batch."""
 
-    __slots__ = ("_steps", "table")
+    __slots__ = ("_columns", "table")
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._steps = [(c.name, _take(c.name), _step(c)) for c in table.columns]
+        self._columns = [(c.name, _column_getter(c.name), _column_packer(c)) for c in table.columns]
 
     def pack(self, rows: Sequence[Row]) -> Batch:
         """The next rows as columns."""
-        columns = {name: pack(take(rows)) for name, take, pack in self._steps}
+        columns = {name: pack(take(rows)) for name, take, pack in self._columns}
         return Batch(self.table, len(rows), columns)
 
     def pack_columns(self, columns: Sequence[list[Any]]) -> Batch:
         """The next rows, given as columns."""
         packed = {
-            name: pack(values) for (name, _, pack), values in zip(self._steps, columns, strict=True)
+            name: pack(values)
+            for (name, _, pack), values in zip(self._columns, columns, strict=True)
         }
         return Batch(self.table, len(columns[0]), packed)
 
 
-def _take(name: str) -> Callable[[Sequence[Row]], list[Any]]:
+def _column_getter(name: str) -> Callable[[Sequence[Row]], list[Any]]:
     # Compiled for the name: half the time of attrgetter, for every field of every record.
     take: Callable[[Sequence[Row]], list[Any]] = eval(f"lambda rows: [row.{name} for row in rows]")
     return take
 
 
-def _step(column: Column) -> Callable[[list[Any]], Packed]:
+def _column_packer(column: Column) -> Callable[[list[Any]], PackedColumn]:
     if column.kind is ColumnType.NAME:
-        return _name_step(nullable=column.nullable)
+        return _name_packer(nullable=column.nullable)
     kind = column.kind
 
-    def pack(values: list[Any]) -> Packed:
-        return Packed(_numbers(kind, values))
+    def pack(values: list[Any]) -> PackedColumn:
+        return PackedColumn(_pack_numbers(kind, values))
 
-    def pack_nullable(values: list[Any]) -> Packed:
+    def pack_nullable(values: list[Any]) -> PackedColumn:
         try:
             return pack(values)
         except struct.error:
-            valid = _numbers(ColumnType.FLAG, [value is not None for value in values])
-            return Packed(_numbers(kind, [value or 0 for value in values]), valid)
+            valid = _pack_numbers(ColumnType.FLAG, [value is not None for value in values])
+            return PackedColumn(_pack_numbers(kind, [value or 0 for value in values]), valid)
 
     return pack_nullable if column.nullable else pack
 
 
-def _numbers(kind: ColumnType, values: list[Any]) -> NDArray[Any]:
+def _pack_numbers(kind: ColumnType, values: list[Any]) -> NDArray[Any]:
     # The quickest of five ways tried; and unlike numpy it takes no 1.5 for a whole number.
     code, dtype = _FORMATS[kind]
     return np.frombuffer(struct.pack(f"<{len(values)}{code}", *values), dtype)
 
 
-def _name_step(*, nullable: bool) -> Callable[[list[Any]], Packed]:
-    names = Names()
+def _name_packer(*, nullable: bool) -> Callable[[list[Any]], PackedColumn]:
+    names = NameCodes()
     if not nullable:
         del names[None]
     code_of = names.__getitem__
 
-    def pack(values: list[Any]) -> Packed:
+    def pack(values: list[Any]) -> PackedColumn:
         codes = struct.pack(f"<{len(values)}i", *map(code_of, values))
-        return Packed(np.frombuffer(codes, "<i4"), names=names.order)
+        return PackedColumn(np.frombuffer(codes, "<i4"), names=names.names)
 
     return pack

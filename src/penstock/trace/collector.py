@@ -13,7 +13,7 @@ from penstock.kernel.errors import UsageError
 from penstock.trace.batch import Batch, Packer
 from penstock.trace.hash import TraceHash
 from penstock.trace.records import Row
-from penstock.trace.row_order import OrderWatch
+from penstock.trace.row_order import RowOrderCheck
 from penstock.trace.schema import EVENTS, Table
 
 Consumer: TypeAlias = Callable[[Batch], None]
@@ -25,7 +25,7 @@ BATCH_ROWS: Final = 2048
 class Collector:
     """The trace of one run in the making."""
 
-    __slots__ = ("_batch_rows", "_consumers", "_hash", "_packers", "_rows", "_watches")
+    __slots__ = ("_batch_rows", "_consumers", "_hash", "_order_checks", "_packers", "_rows")
 
     def __init__(
         self,
@@ -39,12 +39,12 @@ class Collector:
         chosen = {table.record: table for table in tables}
         self._rows: dict[type[Row], list[Row]] = {record: [] for record in chosen}
         self._packers = {record: Packer(table) for record, table in chosen.items()}
-        self._watches = {record: OrderWatch(table) for record, table in chosen.items()}
+        self._order_checks = {record: RowOrderCheck(table) for record, table in chosen.items()}
         self._hash = TraceHash()
         self._consumers = (self._hash.add, *consumers)
         self._batch_rows = batch_rows
 
-    def wants(self, record: type[Row]) -> bool:
+    def collects(self, record: type[Row]) -> bool:
         """Whether such records are collected: ask once, and make none that are not."""
         return record in self._rows
 
@@ -67,6 +67,6 @@ class Collector:
             return
         batch = self._packers[record].pack(rows)
         rows.clear()
-        assert self._watches[record].is_ordered(batch), f"{batch.table.name} are out of order"
+        assert self._order_checks[record].is_ordered(batch), f"{batch.table.name} are out of order"
         for consume in self._consumers:
             consume(batch)

@@ -73,7 +73,7 @@ LINK_REASONS: Final = (
     DropReason.CORRUPT,
 )
 
-Life: TypeAlias = MissingState | ReceiverFate
+MissingOutcome: TypeAlias = MissingState | ReceiverFate
 
 # The application got the message.
 RECEIVED: Final = frozenset(
@@ -81,20 +81,20 @@ RECEIVED: Final = frozenset(
 )
 
 # A message that comes after all: the original in time or late, or a repair.
-_COMES: Final[frozenset[Life]] = RECEIVED | {ReceiverFate.DROPPED_LATE}
+_ARRIVED: Final[frozenset[MissingOutcome]] = RECEIVED | {ReceiverFate.DROPPED_LATE}
 
-TRANSITIONS: Final[Mapping[Life, frozenset[Life]]] = {
-    MissingState.UNKNOWN: _COMES | {MissingState.IRRELEVANT, MissingState.MISSING},
+TRANSITIONS: Final[Mapping[MissingOutcome, frozenset[MissingOutcome]]] = {
+    MissingState.UNKNOWN: _ARRIVED | {MissingState.IRRELEVANT, MissingState.MISSING},
     # A record said it is not for us, and may have been wrong; as it may when it says the
     # opposite of a message that then comes, and is not for us.
-    MissingState.IRRELEVANT: _COMES,
-    MissingState.MISSING: _COMES
+    MissingState.IRRELEVANT: _ARRIVED,
+    MissingState.MISSING: _ARRIVED
     | {MissingState.RELEASED, MissingState.LOST}
     | {MissingState.IRRELEVANT, ReceiverFate.GIVEN_UP},
     # It blocks nobody any more, but may still come.
-    MissingState.RELEASED: _COMES
+    MissingState.RELEASED: _ARRIVED
     | {MissingState.LOST, MissingState.IRRELEVANT, ReceiverFate.GIVEN_UP},
-    MissingState.LOST: _COMES | {MissingState.IRRELEVANT, ReceiverFate.GIVEN_UP},
+    MissingState.LOST: _ARRIVED | {MissingState.IRRELEVANT, ReceiverFate.GIVEN_UP},
     ReceiverFate.DELIVERED: frozenset(),
     ReceiverFate.DELIVERED_LATE: frozenset(),
     ReceiverFate.DROPPED_LATE: frozenset(),
@@ -104,7 +104,7 @@ TRANSITIONS: Final[Mapping[Life, frozenset[Life]]] = {
 
 # What a number ends as when its receiver leaves or its publisher starts a new epoch. Of a number
 # that nobody ever described, or that was not for us, there is nothing to give up.
-AT_CLOSE: Final[Mapping[MissingState, Life]] = {
+AT_CLOSE: Final[Mapping[MissingState, MissingOutcome]] = {
     MissingState.UNKNOWN: MissingState.UNKNOWN,
     MissingState.IRRELEVANT: MissingState.IRRELEVANT,
     MissingState.MISSING: ReceiverFate.GIVEN_UP,

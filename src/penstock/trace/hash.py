@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.trace.batch import Batch, Packed
+from penstock.trace.batch import Batch, PackedColumn
 from penstock.trace.schema import Column, ColumnType, Table
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class _ColumnHash:
         self._nulls: _Hash | None = sha256() if flagged else None
         self._names: list[str] = []
 
-    def add(self, packed: Packed) -> None:
+    def add(self, packed: PackedColumn) -> None:
         self._values.update(packed.values.data)
         if packed.names is not None:
             self._names = packed.names

@@ -18,7 +18,7 @@ from penstock.kernel.instant import Duration, Instant
 from penstock.trace.fates import (
     DropReason,
     HopDecision,
-    Life,
+    MissingOutcome,
     MissingState,
     PublisherFate,
     ReceiverFate,
@@ -140,7 +140,7 @@ class Loss(Row, frozen=True, gc=False):
     lost_ns: Annotated[Instant | None, "when it was declared lost; null when it never was"]
     state: Annotated[MissingState, "the last state before its end"]
     resolved_ns: Annotated[Instant | None, "when it ended; null when the run ended first"]
-    resolution: Annotated[Life, "the fate it ended in"]
+    resolution: Annotated[MissingOutcome, "the fate it ended in"]
 
 
 class Request(Row, frozen=True, gc=False):

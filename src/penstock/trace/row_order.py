@@ -13,7 +13,7 @@ from penstock.trace.batch import Batch
 from penstock.trace.schema import Table
 
 
-class OrderWatch:
+class RowOrderCheck:
     """Sees all batches of one table."""
 
     __slots__ = ("_last", "_table")
@@ -31,15 +31,15 @@ class OrderWatch:
         packed = batch.columns[time]
         times, valid = packed.values, packed.valid
         if within is None:
-            return self._rises(0, times if valid is None else times[valid])
+            return self._is_rising(0, times if valid is None else times[valid])
         groups = batch.columns[within].values
         if valid is not None:
             times, groups = times[valid], groups[valid]
         # Codes are small numbers: counting finds those in use far quicker than sorting.
         used = np.flatnonzero(np.bincount(groups)).tolist()
-        return all(self._rises(group, times[groups == group]) for group in used)
+        return all(self._is_rising(group, times[groups == group]) for group in used)
 
-    def _rises(self, group: int, times: NDArray[np.int64]) -> bool:
+    def _is_rising(self, group: int, times: NDArray[np.int64]) -> bool:
         if not len(times):
             return True
         before, self._last[group] = self._last.get(group, times[0]), int(times[-1])

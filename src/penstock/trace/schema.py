@@ -53,7 +53,7 @@ class Column:
     nullable: bool
     unit: str
     meaning: str
-    words: tuple[type[StrEnum], ...]
+    enums: tuple[type[StrEnum], ...]
     default: Any = NODEFAULT
 
     @property
@@ -87,11 +87,11 @@ def _column(name: str, hint: Any, default: Any) -> Column:
     plain, meaning = get_args(hint)
     options = get_args(plain) if get_origin(plain) in {Union, UnionType} else (plain,)
     types = tuple(option for option in options if option is not NoneType)
-    words = tuple(t for t in types if issubclass(t, StrEnum))
+    enums = tuple(t for t in types if issubclass(t, StrEnum))
     kinds = {str: ColumnType.NAME, int: ColumnType.INTEGER, float: ColumnType.REAL}
-    kind = ColumnType.NAME if words else {**kinds, bool: ColumnType.FLAG}[types[0]]
+    kind = ColumnType.NAME if enums else {**kinds, bool: ColumnType.FLAG}[types[0]]
     unit = UNITS.get(name.rpartition("_")[2], "")
-    return Column(name, kind, NoneType in options, unit, meaning, words, default)
+    return Column(name, kind, NoneType in options, unit, meaning, enums, default)
 
 
 TABLES: Final[Mapping[str, Table]] = MappingProxyType(

@@ -14,7 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from penstock.trace.batch import NULL_CODE, Batch, Packed
+from penstock.trace.batch import NULL_CODE, Batch, PackedColumn
 from penstock.trace.schema import Column, ColumnType, Table
 
 ArrowTable: TypeAlias = Any
@@ -69,7 +69,7 @@ class ParquetFile:
         self._writer.close()
 
 
-def _array(column: Column, parts: Sequence[Packed]) -> Any:
+def _array(column: Column, parts: Sequence[PackedColumn]) -> Any:
     values = np.concatenate([part.values for part in parts])
     if column.kind is ColumnType.NAME:
         # The last batch knows all names that those before it know.
@@ -114,40 +114,40 @@ def conform(table: Table, found: ArrowTable) -> ArrowTable:
     """Gives columns our order and types, and those that are absent their default."""
     columns = []
     for column in table.columns:
-        wanted = TYPES[column.kind]
+        target = TYPES[column.kind]
         if column.name not in found.column_names:
-            array: Any = pa.array([column.default] * found.num_rows, _plain(wanted))
+            array: Any = pa.array([column.default] * found.num_rows, _plain(target))
         else:
             array = found[column.name]
-        columns.append(_cast(array, wanted))
+        columns.append(_cast(array, target))
     return pa.Table.from_arrays(columns, schema=arrow_schema(table))
 
 
-def _plain(wanted: Any) -> Any:
-    return wanted.value_type if pa.types.is_dictionary(wanted) else wanted
+def _plain(target: Any) -> Any:
+    return target.value_type if pa.types.is_dictionary(target) else target
 
 
-def _cast(array: Any, wanted: Any) -> Any:
-    if array.type == wanted:
+def _cast(array: Any, target: Any) -> Any:
+    if array.type == target:
         return array
-    if pa.types.is_dictionary(wanted):
+    if pa.types.is_dictionary(target):
         if pa.types.is_dictionary(array.type):
             array = array.cast(array.type.value_type)
         # Numbers would become text without a word.
         if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
             raise pa.ArrowTypeError(f"{array.type} is no text")
         return array.cast(pa.string()).dictionary_encode()
-    return array.cast(wanted)
+    return array.cast(target)
 
 
-def matching(found: ArrowTable, where: Mapping[str, str | int]) -> ArrowTable:
+def filter_rows(found: ArrowTable, where: Mapping[str, str | int]) -> ArrowTable:
     """The rows that have these values."""
     for name, value in where.items():
         found = found.filter(pc.equal(found[name], value))
     return found
 
 
-def joined(table: Table, pieces: Sequence[ArrowTable]) -> ArrowTable:
+def concatenate(table: Table, pieces: Sequence[ArrowTable]) -> ArrowTable:
     """Pieces of one table as one, with one dictionary per column."""
     if not pieces:
         return arrow_schema(table).empty_table()

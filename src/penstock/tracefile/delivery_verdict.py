@@ -11,11 +11,11 @@ from typing import TypeVar
 from penstock.kernel.instant import Duration
 from penstock.trace.fates import RECEIVED
 from penstock.trace.records import Arrival, Delivery, Drop, Expected
-from penstock.tracefile.drop_location import End, Ends, routes
-from penstock.tracefile.message_history import Life, read_nearby
+from penstock.tracefile.drop_location import DropLocation, DropLocator, routes_by_subscriber
+from penstock.tracefile.message_history import MessageHistory, read_nearby_hops
 from penstock.tracefile.reader import TraceReader
 
-Received = TypeVar("Received", Arrival, Delivery)
+ReceiverRow = TypeVar("ReceiverRow", Arrival, Delivery)
 
 
 class Outcome(StrEnum):
@@ -29,7 +29,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DeliveryVerdict:
     """`is_expected` is None when the trace does not say who was; `drop` ended a lost one."""
 
     subscriber: str
@@ -40,50 +40,69 @@ class Verdict:
     drop: Drop | None = None
 
 
-def judge(reader: TraceReader, life: Life, names: Iterable[str] | None = None) -> list[Verdict]:
+def judge_deliveries(
+    reader: TraceReader, history: MessageHistory, names: Iterable[str] | None = None
+) -> list[DeliveryVerdict]:
     """A verdict for each of these; for everyone who was expected to get it, or did."""
-    arrivals, deliveries = _by_receiver(life.arrivals), _by_receiver(life.deliveries)
-    expected = {*life.expected} if life.is_recorded(Expected) else None
-    ends: Ends | None = None
+    arrivals, deliveries = _by_receiver(history.arrivals), _by_receiver(history.deliveries)
+    expected = {*history.expected} if history.is_recorded(Expected) else None
+    locator: DropLocator | None = None
     verdicts = []
-    for name in life.receivers if names is None else names:
+    for name in history.receivers if names is None else names:
         is_expected = None if expected is None else name in expected
-        outcome, text = _outcome(life, arrivals[name], deliveries[name], is_expected)
-        end = End(text)
+        outcome, text = _outcome(history, arrivals[name], deliveries[name], is_expected)
+        location = DropLocation(text)
         if outcome is Outcome.LOST:
             # Only now: they take a look at other messages, too.
-            ends = ends or _ends(reader, life)
-            end = ends.of(name)
-        verdicts.append(Verdict(name, outcome, is_expected, end.why, end.last, end.drop))
+            locator = locator or _drop_locator(reader, history)
+            location = locator.locate(name)
+        verdicts.append(
+            DeliveryVerdict(
+                name,
+                outcome,
+                is_expected,
+                location.explanation,
+                location.last_holder,
+                location.drop,
+            )
+        )
     return verdicts
 
 
-def _by_receiver(rows: Iterable[Received]) -> dict[str, list[Received]]:
-    found: dict[str, list[Received]] = defaultdict(list)
+def _by_receiver(rows: Iterable[ReceiverRow]) -> dict[str, list[ReceiverRow]]:
+    found: dict[str, list[ReceiverRow]] = defaultdict(list)
     for row in rows:
         found[row.subscriber].append(row)
     return found
 
 
-def _ends(reader: TraceReader, life: Life) -> Ends:
-    return Ends(life, routes(read_nearby(reader, life.run, life.message), life.message.seq))
+def _drop_locator(reader: TraceReader, history: MessageHistory) -> DropLocator:
+    return DropLocator(
+        history,
+        routes_by_subscriber(
+            read_nearby_hops(reader, history.run, history.message), history.message.seq
+        ),
+    )
 
 
-def milliseconds(duration: Duration) -> str:
+def format_milliseconds(duration: Duration) -> str:
     """A delay, to the microsecond."""
     return f"{duration / 1e6:.3f} ms"
 
 
 def _outcome(
-    life: Life, arrivals: list[Arrival], deliveries: list[Delivery], is_expected: bool | None
+    history: MessageHistory,
+    arrivals: list[Arrival],
+    deliveries: list[Delivery],
+    is_expected: bool | None,
 ) -> tuple[Outcome, str]:
     if any(row.fate in RECEIVED for row in deliveries):
-        return Outcome.DELIVERED, _fates(deliveries)
+        return Outcome.DELIVERED, _fates_text(deliveries)
     if arrivals or any(row.arrived_ns is not None for row in deliveries):
-        return Outcome.ARRIVED, _arrived(life, arrivals, deliveries)
+        return Outcome.ARRIVED, _arrived_text(history, arrivals, deliveries)
     if is_expected is False:
         return Outcome.NOT_FOR_IT, "was not expected to get it, and did not"
-    if life.is_recorded(Arrival) or life.is_recorded(Delivery):
+    if history.is_recorded(Arrival) or history.is_recorded(Delivery):
         return Outcome.LOST, ""
     return (
         Outcome.UNKNOWN,
@@ -91,28 +110,30 @@ def _outcome(
     )
 
 
-def _arrived(life: Life, arrivals: list[Arrival], deliveries: list[Delivery]) -> str:
-    came_in: list[Arrival] | list[Delivery] = arrivals or deliveries
-    row = next(row for row in came_in if row.arrived_ns is not None)
+def _arrived_text(
+    history: MessageHistory, arrivals: list[Arrival], deliveries: list[Delivery]
+) -> str:
+    rows: list[Arrival] | list[Delivery] = arrivals or deliveries
+    row = next(row for row in rows if row.arrived_ns is not None)
     assert row.arrived_ns is not None
-    came = f"arrived after {milliseconds(row.arrived_ns - row.published_ns)}"
+    text = f"arrived after {format_milliseconds(row.arrived_ns - row.published_ns)}"
     if deliveries:
-        return f"{came}, but was not delivered: {_fates(deliveries)}"
-    if life.is_recorded(Delivery):
-        return f"{came}, but was not delivered: the trace gives it no fate"
-    return f"{came}; the trace has no deliveries table: whether it was delivered is not known"
+        return f"{text}, but was not delivered: {_fates_text(deliveries)}"
+    if history.is_recorded(Delivery):
+        return f"{text}, but was not delivered: the trace gives it no fate"
+    return f"{text}; the trace has no deliveries table: whether it was delivered is not known"
 
 
-def _fates(deliveries: list[Delivery]) -> str:
+def _fates_text(deliveries: list[Delivery]) -> str:
     """One fate, or one for each ordering; those that are alike are said together."""
-    alike: dict[str, list[str]] = defaultdict(list)
+    orderings_by_text: dict[str, list[str]] = defaultdict(list)
     for row in deliveries:
-        after = "" if row.delivered_ns is None else _after(row.delivered_ns - row.published_ns)
-        alike[f"{row.fate}{after}"].append(row.ordering)
-    if len(alike) == 1:
-        return next(iter(alike))
-    return "; ".join(f"{said} ({', '.join(names)})" for said, names in alike.items())
+        after = "" if row.delivered_ns is None else _after_text(row.delivered_ns - row.published_ns)
+        orderings_by_text[f"{row.fate}{after}"].append(row.ordering)
+    if len(orderings_by_text) == 1:
+        return next(iter(orderings_by_text))
+    return "; ".join(f"{text} ({', '.join(names)})" for text, names in orderings_by_text.items())
 
 
-def _after(duration: Duration) -> str:
-    return f" after {milliseconds(duration)}"
+def _after_text(duration: Duration) -> str:
+    return f" after {format_milliseconds(duration)}"

@@ -21,196 +21,222 @@ from typing import Final
 from penstock.kernel.instant import Instant
 from penstock.trace.fates import DropReason, HopDecision, PublisherFate
 from penstock.trace.records import Drop, Hop
-from penstock.tracefile.message_history import Life
+from penstock.tracefile.message_history import MessageHistory
 
-_NAMED: Final = 3
+_LOCATIONS_SHOWN_MAX: Final = 3
 NO_DROPS: Final = "the trace has no drops table: where it was lost is not known"
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class DropLocation:
     """`last` is who had it last, `drop` what ended it; None where the trace does not say."""
 
-    why: str
-    last: str | None = None
+    explanation: str
+    last_holder: str | None = None
     drop: Drop | None = None
 
 
-def seconds(at: Instant) -> str:
+def format_seconds(at: Instant) -> str:
     """A time of the run, to the microsecond."""
     return f"{at // 10**9}.{at % 10**9 // 1000:06d}"
 
 
-def routes(nearby: Iterable[Hop], seq: int) -> dict[str, tuple[str, ...]]:
+def routes_by_subscriber(nearby: Iterable[Hop], seq: int) -> dict[str, tuple[str, ...]]:
     """The brokers on the way to each client, as the message numbered nearest to `seq` went."""
     messages: dict[int, list[Hop]] = defaultdict(list)
     for hop in nearby:
         messages[hop.seq].append(hop)
     found: dict[str, tuple[str, ...]] = {}
     for _, hops in sorted(messages.items(), key=lambda item: abs(item[0] - seq)):
-        before = {
+        previous_broker = {
             hop.towards: hop.broker
             for hop in reversed(hops)
             if hop.decision is HopDecision.FORWARDED and hop.towards is not None
         }
         for hop in hops:
             if hop.decision is HopDecision.HANDED_OVER and hop.towards not in {None, *found}:
-                found[str(hop.towards)] = _way(hop.broker, before)
+                found[str(hop.towards)] = _route(hop.broker, previous_broker)
     return found
 
 
-def _way(home: str, before: Mapping[str, str]) -> tuple[str, ...]:
-    way = [home]
-    while (broker := before.get(way[-1])) is not None and broker not in way:
-        way.append(broker)
-    return tuple(reversed(way))
+def _route(last_broker: str, previous_broker: Mapping[str, str]) -> tuple[str, ...]:
+    route = [last_broker]
+    while (broker := previous_broker.get(route[-1])) is not None and broker not in route:
+        route.append(broker)
+    return tuple(reversed(route))
 
 
-class Ends:
+class DropLocator:
     """The ends of one message's copies."""
 
-    def __init__(self, life: Life, ways: Mapping[str, tuple[str, ...]]) -> None:
-        self._life = life
-        self._ways = ways
-        self._hops, packet = _original(life.hops)
+    def __init__(self, history: MessageHistory, routes: Mapping[str, tuple[str, ...]]) -> None:
+        self._history = history
+        self._routes = routes
+        self._hops, packet = _original_hops(history.hops)
         self._drops = [
             drop
-            for drop in life.drops
+            for drop in history.drops
             if drop.traffic_class != "request"
-            and (packet is None or _packet(drop) in {None, packet})
+            and (packet is None or _packet_id(drop) in {None, packet})
         ]
-        self._receivers = {*life.receivers}
-        self._at: dict[str, list[Hop]] = {}
-        self._handed: dict[str | None, str] = {}
+        self._receivers = {*history.receivers}
+        self._hops_by_broker: dict[str, list[Hop]] = {}
+        self._delivering_broker: dict[str | None, str] = {}
         for hop in self._hops:
-            self._at.setdefault(hop.broker, []).append(hop)
+            self._hops_by_broker.setdefault(hop.broker, []).append(hop)
             if hop.decision is HopDecision.HANDED_OVER:
-                self._handed[hop.towards] = hop.broker
-        self._everywhere = self._all_ends()
+                self._delivering_broker[hop.towards] = hop.broker
+        self._candidates = self._all_candidates()
 
-    def of(self, subscriber: str) -> End:
+    def locate(self, subscriber: str) -> DropLocation:
         """Where it ended for one who was to get it."""
-        publication = self._life.publication
+        publication = self._history.publication
         # What was held back has left all the same, if it has a time.
         if publication is not None and (
             publication.fate is PublisherFate.DROPPED_AT_SOURCE or publication.published_ns is None
         ):
             publisher = publication.publisher
-            return End(f"it never left {publisher}: {publication.fate}", publisher)
-        if not self._life.is_recorded(Hop):
-            return self._by_drops(subscriber)
+            return DropLocation(f"it never left {publisher}: {publication.fate}", publisher)
+        if not self._history.is_recorded(Hop):
+            return self._from_drops(subscriber)
         if not self._hops:
             return self._before_any_broker()
-        if subscriber in self._handed:
-            return self._between(self._handed[subscriber], subscriber, "handed it over to")
-        return self._along(self._ways.get(subscriber, ()))
+        if subscriber in self._delivering_broker:
+            return self._between(
+                self._delivering_broker[subscriber], subscriber, "handed it over to"
+            )
+        return self._along_route(self._routes.get(subscriber, ()))
 
-    def _by_drops(self, subscriber: str) -> End:
-        if not self._life.is_recorded(Drop):
-            return End(NO_DROPS)
-        ends = []
+    def _from_drops(self, subscriber: str) -> DropLocation:
+        if not self._history.is_recorded(Drop):
+            return DropLocation(NO_DROPS)
+        locations = []
         for drop in self._drops:
             towards = drop.where.rpartition("-")[2]
             if towards == subscriber or towards not in self._receivers:
-                own = "it" if towards == subscriber else "a copy"
-                ends.append(End(f"{own} was {_dropped(drop)}", drop=drop))
-        return _one_of(ends) or End("the trace tells of no drop of it, and has no hops table")
-
-    def _before_any_broker(self) -> End:
-        publisher = self._life.message.publisher
-        drops = [drop for drop in self._drops if drop.where.startswith(f"{publisher}-")]
-        return self._ended("no broker had it", publisher, drops)
-
-    def _between(self, broker: str, towards: str, verb: str) -> End:
-        places = {f"{broker}-{towards}", towards}
-        drops = [drop for drop in self._drops if drop.where in places]
-        return self._ended(f"{broker} {verb} {towards}", broker, drops)
-
-    def _ended(self, said: str, last: str, drops: list[Drop]) -> End:
-        if drops:
-            return End(f"{said}, and it was {_dropped(drops[-1])}", last, drops[-1])
-        if not self._life.is_recorded(Drop):
-            return End(f"{said}; {NO_DROPS}", last)
-        return End(f"{said}, and the trace tells no more: no drop of it was recorded", last)
-
-    def _along(self, way: tuple[str, ...]) -> End:
-        reached = [at for at, broker in enumerate(way) if broker in self._at]
-        if not reached:
-            return self._anywhere()
-        last = way[reached[-1]]
-        if last == way[-1]:
-            ends = self._ends_at(last)
-            return _one_of(ends) or End(f"{last} had it, and did not hand it over", last)
-        after = way[reached[-1] + 1]
-        if any(hop.towards == after for hop in self._at[last]):
-            return self._between(last, after, "forwarded it to")
-        return (
-            _one_of(self._ends_at(last))
-            or _perhaps(self._everywhere)
-            or End(f"{last} had it, and sent no copy to {after}, the way that others went", last)
+                subject = "it" if towards == subscriber else "a copy"
+                locations.append(DropLocation(f"{subject} was {_describe_drop(drop)}", drop=drop))
+        return _combine(locations) or DropLocation(
+            "the trace tells of no drop of it, and has no hops table"
         )
 
-    def _anywhere(self) -> End:
-        return _perhaps(self._everywhere) or End(
+    def _before_any_broker(self) -> DropLocation:
+        publisher = self._history.message.publisher
+        drops = [drop for drop in self._drops if drop.where.startswith(f"{publisher}-")]
+        return self._located("no broker had it", publisher, drops)
+
+    def _between(self, broker: str, towards: str, verb: str) -> DropLocation:
+        places = {f"{broker}-{towards}", towards}
+        drops = [drop for drop in self._drops if drop.where in places]
+        return self._located(f"{broker} {verb} {towards}", broker, drops)
+
+    def _located(self, text: str, last_holder: str, drops: list[Drop]) -> DropLocation:
+        if drops:
+            return DropLocation(
+                f"{text}, and it was {_describe_drop(drops[-1])}", last_holder, drops[-1]
+            )
+        if not self._history.is_recorded(Drop):
+            return DropLocation(f"{text}; {NO_DROPS}", last_holder)
+        return DropLocation(
+            f"{text}, and the trace tells no more: no drop of it was recorded", last_holder
+        )
+
+    def _along_route(self, route: tuple[str, ...]) -> DropLocation:
+        reached = [at for at, broker in enumerate(route) if broker in self._hops_by_broker]
+        if not reached:
+            return self._any_candidate()
+        last = route[reached[-1]]
+        if last == route[-1]:
+            locations = self._locations_at(last)
+            return _combine(locations) or DropLocation(
+                f"{last} had it, and did not hand it over", last
+            )
+        after = route[reached[-1] + 1]
+        if any(hop.towards == after for hop in self._hops_by_broker[last]):
+            return self._between(last, after, "forwarded it to")
+        return (
+            _combine(self._locations_at(last))
+            or _tentative(self._candidates)
+            or DropLocation(
+                f"{last} had it, and sent no copy to {after}, the way that others went", last
+            )
+        )
+
+    def _any_candidate(self) -> DropLocation:
+        return _tentative(self._candidates) or DropLocation(
             "every copy reached its broker, and none was for this receiver", self._hops[0].broker
         )
 
-    def _all_ends(self) -> list[End]:
-        ends = []
+    def _all_candidates(self) -> list[DropLocation]:
+        candidates = []
         for hop in self._hops:
-            if hop.decision is HopDecision.FORWARDED and hop.towards not in self._at:
-                ends.append(self._between(hop.broker, str(hop.towards), "forwarded it to"))
-        return ends + [end for broker in self._at for end in self._ends_at(broker)]
+            if hop.decision is HopDecision.FORWARDED and hop.towards not in self._hops_by_broker:
+                candidates.append(self._between(hop.broker, str(hop.towards), "forwarded it to"))
+        return candidates + [
+            end for broker in self._hops_by_broker for end in self._locations_at(broker)
+        ]
 
-    def _ends_at(self, broker: str) -> list[End]:
+    def _locations_at(self, broker: str) -> list[DropLocation]:
         """What a broker decided that ended a copy; a duplicate ends none that others lack."""
-        ends = []
-        for hop in self._at[broker]:
+        locations = []
+        for hop in self._hops_by_broker[broker]:
             if hop.decision is HopDecision.FILTERED:
-                ends.append(End(f"{broker} filtered it: it knew of nobody who wants it", broker))
+                locations.append(
+                    DropLocation(f"{broker} filtered it: it knew of nobody who wants it", broker)
+                )
             if hop.decision is HopDecision.NO_MATCH:
-                ends.append(End(f"no exact filter of a client of {broker} matched it", broker))
+                locations.append(
+                    DropLocation(f"no exact filter of a client of {broker} matched it", broker)
+                )
             if hop.decision is HopDecision.DROPPED and hop.reason is not DropReason.DUPLICATE:
-                why = f"{broker} dropped it ({hop.reason}) at {seconds(hop.decided_ns)} s"
-                ends.append(End(why, broker))
-        return ends
+                explanation = (
+                    f"{broker} dropped it ({hop.reason}) at {format_seconds(hop.decided_ns)} s"
+                )
+                locations.append(DropLocation(explanation, broker))
+        return locations
 
 
-def _one_of(ends: list[End]) -> End | None:
+def _combine(locations: list[DropLocation]) -> DropLocation | None:
     """The only one, or what can be said of several."""
-    if len(ends) < 2:
-        return ends[0] if ends else None
-    more = f"; or {len(ends) - _NAMED} more" if len(ends) > _NAMED else ""
-    return End("one of: " + "; ".join(end.why for end in ends[:_NAMED]) + more)
+    if len(locations) < 2:
+        return locations[0] if locations else None
+    more = (
+        f"; or {len(locations) - _LOCATIONS_SHOWN_MAX} more"
+        if len(locations) > _LOCATIONS_SHOWN_MAX
+        else ""
+    )
+    return DropLocation(
+        "one of: " + "; ".join(end.explanation for end in locations[:_LOCATIONS_SHOWN_MAX]) + more
+    )
 
 
-def _perhaps(ends: list[End]) -> End | None:
+def _tentative(locations: list[DropLocation]) -> DropLocation | None:
     """What may have been, when nothing shows the way to this receiver."""
-    end = _one_of(ends)
-    if end is None or len(ends) > 1:
-        return end
-    return End(f"perhaps {end.why}", end.last, end.drop)
+    location = _combine(locations)
+    if location is None or len(locations) > 1:
+        return location
+    return DropLocation(f"perhaps {location.explanation}", location.last_holder, location.drop)
 
 
-def _dropped(drop: Drop) -> str:
-    return f"dropped at {drop.where} ({drop.reason}) at {seconds(drop.dropped_ns)} s"
+def _describe_drop(drop: Drop) -> str:
+    return f"dropped at {drop.where} ({drop.reason}) at {format_seconds(drop.dropped_ns)} s"
 
 
-def _packet(row: Hop | Drop) -> tuple[int | None, ...] | None:
+def _packet_id(row: Hop | Drop) -> tuple[int | None, ...] | None:
     packet = (row.packet_origin, row.packet_epoch, row.packet_counter)
     return None if packet[0] is None else packet
 
 
-def _original(hops: tuple[Hop, ...]) -> tuple[list[Hop], tuple[int | None, ...] | None]:
+def _original_hops(hops: tuple[Hop, ...]) -> tuple[list[Hop], tuple[int | None, ...] | None]:
     """The decisions about the message as published, and its packet; the rest are repairs'."""
     if not hops:
         return [], None
-    packet = next((_packet(hop) for hop in hops if _packet(hop) is not None), None)
+    packet = next((_packet_id(hop) for hop in hops if _packet_id(hop) is not None), None)
     # Without a packet yet: all that its first broker decides, at one instant.
     first = (hops[0].broker, hops[0].decided_ns)
-    mine = [
+    original = [
         hop
         for hop in hops
-        if (_packet(hop) == packet if _packet(hop) else (hop.broker, hop.decided_ns) == first)
+        if (_packet_id(hop) == packet if _packet_id(hop) else (hop.broker, hop.decided_ns) == first)
     ]
-    return mine, packet
+    return original, packet

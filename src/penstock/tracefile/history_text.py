@@ -9,14 +9,14 @@ from typing import Final
 
 from penstock.kernel.instant import Instant
 from penstock.trace.records import Arrival, Delivery, Drop, Expected, Hop, Loss, Publication, Run
-from penstock.tracefile.delivery_verdict import Outcome, Verdict, milliseconds
-from penstock.tracefile.drop_location import seconds
-from penstock.tracefile.message_history import Life
-from penstock.tracefile.message_selector import listed
+from penstock.tracefile.delivery_verdict import DeliveryVerdict, Outcome, format_milliseconds
+from penstock.tracefile.drop_location import format_seconds
+from penstock.tracefile.message_history import MessageHistory
+from penstock.tracefile.message_selector import abbreviate_names
 
 # So many of one kind are told before the rest are counted.
-TOLD: Final = 6
-_WHO_WIDE: Final = 24
+EVENTS_SHOWN_MAX: Final = 6
+_ACTOR_WIDTH_MAX: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,108 +25,114 @@ class Event:
 
     at: Instant | None
     kind: str
-    who: str
+    actor: str
     text: str
 
 
-def events(life: Life) -> list[Event]:
+def events(history: MessageHistory) -> list[Event]:
     """All that happened, in order of time; at one instant, causes first."""
     found = [
-        *_published(life.publication),
-        *map(_hop, life.hops),
-        *map(_drop, life.drops),
-        *map(_arrival, life.arrivals),
-        *(_delivery(row) for row in life.deliveries),
-        *(event for row in life.losses for event in _loss(row)),
+        *_published(history.publication),
+        *map(_hop, history.hops),
+        *map(_drop, history.drops),
+        *map(_arrival, history.arrivals),
+        *(_delivery(row) for row in history.deliveries),
+        *(event for row in history.losses for event in _loss(row)),
     ]
-    for asked in life.requests:
-        again = f" again (round {asked.round})" if asked.round else ""
-        text = f"asked for it{again}: {asked.size_bytes} B"
-        found.append(Event(asked.sent_ns, "requests", asked.requester, text))
-    for repair in life.repairs:
+    for request in history.requests:
+        again = f" again (round {request.round})" if request.round else ""
+        text = f"asked for it{again}: {request.size_bytes} B"
+        found.append(Event(request.sent_ns, "requests", request.requester, text))
+    for repair in history.repairs:
         how = "unicast" if repair.is_unicast else "multicast"
         text = f"sent a repair that {repair.requester} asked for: {how}, {repair.size_bytes} B"
         found.append(Event(repair.sent_ns, "repairs", repair.repairer, text))
     return sorted(found, key=lambda event: (event.at is None, event.at or 0))
 
 
-def narrate(
-    life: Life,
+def history_lines(
+    history: MessageHistory,
     run: Run,
-    verdicts: list[Verdict],
+    verdicts: list[DeliveryVerdict],
     *,
     only: str | None = None,
     everything: bool = False,
 ) -> Iterator[str]:
     """The lines to print; without `everything`, long lists are counted rather than told."""
-    most = None if everything else TOLD
-    yield f"{life.message}, run {life.run} ({run.experiment} {run.variant}, seed {run.seed})"
+    shown_max = None if everything else EVENTS_SHOWN_MAX
+    yield f"{history.message}, run {history.run} ({run.experiment} {run.variant}, seed {run.seed})"
     if only is not None:
         yield f"only what concerns {only}"
-    elif life.is_recorded(Expected):
-        names = f": {listed(life.expected, most)}" if life.expected else ""
-        yield f"expected receivers: {len(life.expected)}{names}"
-    if life.not_recorded:
-        yield f"not recorded: {', '.join(life.not_recorded)}"
+    elif history.is_recorded(Expected):
+        names = f": {abbreviate_names(history.expected, shown_max)}" if history.expected else ""
+        yield f"expected receivers: {len(history.expected)}{names}"
+    if history.not_recorded:
+        yield f"not recorded: {', '.join(history.not_recorded)}"
     yield ""
-    yield from _timeline(events(life), most)
+    yield from _timeline(events(history), shown_max)
     yield ""
-    yield _summary(life, verdicts)
-    yield from _said(verdicts, most)
+    yield _summary(history, verdicts)
+    yield from _verdict_lines(verdicts, shown_max)
 
 
-def _timeline(found: list[Event], most: int | None) -> Iterator[str]:
-    told = list(_abridged(found, most))
-    wide = min(max((len(who) for _, who, _ in told), default=0), _WHO_WIDE)
-    for when, who, text in told:
-        yield f"{when:>14}  {who:<{wide}}  {text}"
+def _timeline(found: list[Event], shown_max: int | None) -> Iterator[str]:
+    lines = list(_abridge(found, shown_max))
+    width = min(max((len(actor) for _, actor, _ in lines), default=0), _ACTOR_WIDTH_MAX)
+    for when, who, text in lines:
+        yield f"{when:>14}  {who:<{width}}  {text}"
 
 
-def _abridged(found: list[Event], most: int | None) -> Iterator[tuple[str, str, str]]:
+def _abridge(found: list[Event], shown_max: int | None) -> Iterator[tuple[str, str, str]]:
     """When, who and what; after the first few of a kind, how many more there are."""
     totals = Counter(event.kind for event in found)
-    told: Counter[str] = Counter()
+    shown: Counter[str] = Counter()
     for event in found:
         kind = event.kind
-        told[kind] += 1
-        when = "end of run" if event.at is None else f"{seconds(event.at)} s"
+        shown[kind] += 1
+        when = "end of run" if event.at is None else f"{format_seconds(event.at)} s"
         # One more is told: to count it would be no shorter.
-        if most is None or told[kind] <= most or totals[kind] == most + 1:
-            yield when, event.who, event.text
-        elif told[kind] == totals[kind]:
-            yield "…", "", f"{totals[kind] - most} more {kind}, the last at {when}"
+        if shown_max is None or shown[kind] <= shown_max or totals[kind] == shown_max + 1:
+            yield when, event.actor, event.text
+        elif shown[kind] == totals[kind]:
+            yield "…", "", f"{totals[kind] - shown_max} more {kind}, the last at {when}"
 
 
-def _summary(life: Life, verdicts: list[Verdict]) -> str:
+def _summary(history: MessageHistory, verdicts: list[DeliveryVerdict]) -> str:
     if verdicts:
         counts = Counter(verdict.outcome for verdict in verdicts)
-        said = [f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]]
-        return f"verdict: {', '.join(said)}"
-    if life.is_recorded(Expected):
+        counts_text = [f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]]
+        return f"verdict: {', '.join(counts_text)}"
+    if history.is_recorded(Expected):
         return "verdict: nobody was expected to get it, and nobody did"
     return "verdict: none, for the trace tells of no receiver"
 
 
-def _said(verdicts: list[Verdict], most: int | None) -> Iterator[str]:
+def _verdict_lines(verdicts: list[DeliveryVerdict], shown_max: int | None) -> Iterator[str]:
     """One line for all who share a verdict."""
     for outcome in Outcome:
-        alike: dict[str, list[str]] = {}
+        subscribers_by_text: dict[str, list[str]] = {}
         for verdict in verdicts:
             if verdict.outcome is outcome:
-                alike.setdefault(_sentence(verdict), []).append(verdict.subscriber)
-        for at, (text, names) in enumerate(alike.items()):
-            if most is not None and at >= most and len(alike) > most + 1:
-                rest = sum(map(len, list(alike.values())[at:]))
+                subscribers_by_text.setdefault(_verdict_text(verdict), []).append(
+                    verdict.subscriber
+                )
+        for at, (text, names) in enumerate(subscribers_by_text.items()):
+            if (
+                shown_max is not None
+                and at >= shown_max
+                and len(subscribers_by_text) > shown_max + 1
+            ):
+                rest = sum(map(len, list(subscribers_by_text.values())[at:]))
                 yield f"  … {rest} more {outcome}"
                 break
-            yield f"  {listed(names, most)}{_of(names, most)}: {text}"
+            yield f"  {abbreviate_names(names, shown_max)}{_count_suffix(names, shown_max)}: {text}"
 
 
-def _of(names: list[str], most: int | None) -> str:
-    return f" ({len(names)})" if most is not None and len(names) > most else ""
+def _count_suffix(names: list[str], shown_max: int | None) -> str:
+    return f" ({len(names)})" if shown_max is not None and len(names) > shown_max else ""
 
 
-def _sentence(verdict: Verdict) -> str:
+def _verdict_text(verdict: DeliveryVerdict) -> str:
     lost = "lost: " if verdict.outcome is Outcome.LOST else ""
     stray = verdict.is_expected is False and verdict.outcome is not Outcome.NOT_FOR_IT
     return f"{lost}{verdict.text}{' — NOT EXPECTED to get it' if stray else ''}"
@@ -145,7 +151,7 @@ def _published(row: Publication | None) -> Iterator[Event]:
     what = f"{row.size_bytes} B of class {row.traffic_class}"
     if row.offered_ns != row.published_ns:
         yield Event(row.offered_ns, "offered", row.publisher, "offered by its application")
-        what += f", held back for {milliseconds(row.published_ns - row.offered_ns)}"
+        what += f", held back for {format_milliseconds(row.published_ns - row.offered_ns)}"
     fate = "published" if row.fate == "sent" else str(row.fate)
     yield Event(row.published_ns, "publications", row.publisher, f"{fate}: {what}")
 
@@ -173,18 +179,18 @@ def _drop(row: Drop) -> Event:
 
 def _arrival(row: Arrival) -> Event:
     what = "a repair arrived" if row.is_repair else "arrived"
-    delay = milliseconds(row.arrived_ns - row.published_ns)
+    delay = format_milliseconds(row.arrived_ns - row.published_ns)
     plural = "" if row.brokers == 1 else "s"
     text = f"{what} after {delay} and {row.brokers} broker{plural}"
     return Event(row.arrived_ns, "arrivals", row.subscriber, text)
 
 
 def _delivery(row: Delivery) -> Event:
-    latch = "" if row.latch_ns is None else f", latch {milliseconds(row.latch_ns)}"
+    latch = "" if row.latch_ns is None else f", latch {format_milliseconds(row.latch_ns)}"
     waited = ""
     if row.delivered_ns is not None and row.arrived_ns is not None:
         waiting = row.delivered_ns - row.arrived_ns
-        waited = f", {milliseconds(waiting)} after it came" if waiting else " at once"
+        waited = f", {format_milliseconds(waiting)} after it came" if waiting else " at once"
     at = row.arrived_ns if row.delivered_ns is None else row.delivered_ns
     text = f"{row.fate}{waited}{latch} [{row.ordering}]"
     return Event(at, "deliveries", row.subscriber, text)

@@ -87,13 +87,13 @@ def remove_run(directory: Path, run: str) -> None:
         shutil.rmtree(doomed)
 
 
-def clean(directory: Path) -> list[str]:
+def remove_unfinished(directory: Path) -> list[str]:
     """Deletes what killed runs left, and names them; only for when nobody writes here."""
-    left = unfinished_runs(directory)
-    for run in left:
+    unfinished = unfinished_runs(directory)
+    for run in unfinished:
         shutil.rmtree(unfinished_directory(directory, run))
     for doomed in directory.glob(f".{_PREFIX}*{_REMOVED}"):
         shutil.rmtree(doomed)
     for lock in directory.glob(f".{_PREFIX}*{_LOCK}"):
         lock.unlink()
-    return left
+    return unfinished

@@ -19,27 +19,27 @@ from penstock.trace.records import (
     Request,
     Row,
 )
-from penstock.tracefile.message_selector import TOLD_IN, MessageName
+from penstock.tracefile.message_selector import MESSAGE_TABLES, MessageSelector
 from penstock.tracefile.reader import TraceReader
 
-Record = TypeVar("Record", bound=Row)
+R = TypeVar("R", bound=Row)
 
 # How many messages before and after it may show the ways that it should have gone.
 NEARBY_MESSAGES: Final = 16
 _DIGITS: Final = re.compile("([0-9]+)")
 
 
-def by_number(name: str) -> list[tuple[int, str]]:
+def natural_order(name: str) -> list[tuple[int, str]]:
     """Sorts s2 before s10."""
     return [(int(part[:18]) if part.isdecimal() else 0, part) for part in _DIGITS.split(name)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
+class MessageHistory:
     """One message; a table that is not in `recorded` is empty because nobody looked."""
 
     run: str
-    message: MessageName
+    message: MessageSelector
     recorded: frozenset[str]
     publication: Publication | None
     expected: tuple[str, ...]
@@ -58,7 +58,7 @@ class Life:
     @property
     def not_recorded(self) -> list[str]:
         """The tables that would tell more."""
-        return [record.TABLE for record in TOLD_IN if record.TABLE not in self.recorded]
+        return [record.TABLE for record in MESSAGE_TABLES if record.TABLE not in self.recorded]
 
     @property
     def receivers(self) -> list[str]:
@@ -66,9 +66,9 @@ class Life:
         names = {*self.expected}
         for rows in (self.arrivals, self.deliveries, self.losses):
             names.update(row.subscriber for row in rows)
-        return sorted(names, key=by_number)
+        return sorted(names, key=natural_order)
 
-    def only_for(self, subscriber: str) -> Life:
+    def only_for(self, subscriber: str) -> MessageHistory:
         """What concerns one subscriber; what brokers did for others alone is left out."""
         handed = [hop for hop in self.hops if hop.decision is HopDecision.HANDED_OVER]
         others = {hop.towards for hop in handed if hop.towards != subscriber}
@@ -93,21 +93,21 @@ class Life:
         )
 
 
-def read_life(reader: TraceReader, run: str, message: MessageName) -> Life:
+def read_history(reader: TraceReader, run: str, message: MessageSelector) -> MessageHistory:
     """Reads the rows of one message from every table that was recorded."""
 
-    def rows(record: type[Record]) -> tuple[Record, ...]:
+    def rows(record: type[R]) -> tuple[R, ...]:
         if not reader.has(record, run):
             return ()
-        return tuple(reader.picked(record, run, where=message.where))
+        return tuple(reader.select(record, run, where=message.where))
 
     publications = rows(Publication)
-    return Life(
+    return MessageHistory(
         run=run,
         message=message,
-        recorded=frozenset(record.TABLE for record in TOLD_IN if reader.has(record, run)),
+        recorded=frozenset(record.TABLE for record in MESSAGE_TABLES if reader.has(record, run)),
         publication=publications[0] if publications else None,
-        expected=tuple(sorted({row.subscriber for row in rows(Expected)}, key=by_number)),
+        expected=tuple(sorted({row.subscriber for row in rows(Expected)}, key=natural_order)),
         hops=rows(Hop),
         drops=rows(Drop),
         arrivals=rows(Arrival),
@@ -118,9 +118,9 @@ def read_life(reader: TraceReader, run: str, message: MessageName) -> Life:
     )
 
 
-def read_nearby(reader: TraceReader, run: str, message: MessageName) -> list[Hop]:
+def read_nearby_hops(reader: TraceReader, run: str, message: MessageSelector) -> list[Hop]:
     """What brokers did with the messages that the same publisher sent before and after it."""
     if not reader.has(Hop, run):
         return []
     seqs = range(max(0, message.seq - NEARBY_MESSAGES), message.seq + NEARBY_MESSAGES + 1)
-    return reader.picked(Hop, run, where={**message.where, "seq": seqs})
+    return reader.select(Hop, run, where={**message.where, "seq": seqs})

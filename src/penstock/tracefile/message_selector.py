@@ -14,10 +14,10 @@ from penstock.trace import records
 from penstock.trace.records import Row
 from penstock.tracefile.layout import unfinished_runs
 from penstock.tracefile.reader import TraceReader
-from penstock.tracefile.row_search import Where
+from penstock.tracefile.row_search import RowFilter
 
 # The tables that tell of single messages; the first that has any says which there are.
-TOLD_IN: Final[tuple[type[Row], ...]] = (
+MESSAGE_TABLES: Final[tuple[type[Row], ...]] = (
     records.Publication,
     records.Expected,
     records.Arrival,
@@ -30,13 +30,13 @@ TOLD_IN: Final[tuple[type[Row], ...]] = (
 )
 _RUN_PREFIX: Final = "run="
 _TRACES: Final = "traces"
-_LISTED: Final = 8
+_NAMES_SHOWN_MAX: Final = 8
 # More digits than any number in a trace.
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
-class MessageName:
+class MessageSelector:
     """A message, named in full."""
 
     publisher: str
@@ -47,7 +47,7 @@ class MessageName:
         return f"{self.publisher}:{self.epoch}:{self.seq}"
 
     @property
-    def where(self) -> Where:
+    def where(self) -> RowFilter:
         """What its rows have, in every table."""
         return {"seq": self.seq, "epoch": self.epoch, "publisher": self.publisher}
 
@@ -65,8 +65,8 @@ def open_run(directory: Path, run: str | None) -> tuple[TraceReader, str]:
     reader = TraceReader(directory)
     runs = reader.run_ids()
     if not runs:
-        left = unfinished_runs(directory)
-        hint = f" (not finished: {listed(left)})" if left else ""
+        unfinished = unfinished_runs(directory)
+        hint = f" (not finished: {abbreviate_names(unfinished)})" if unfinished else ""
         raise UsageError(
             f"no runs in {directory}{hint}: name a directory that has run=… directories,"
             " as runs write with --keep"
@@ -74,32 +74,35 @@ def open_run(directory: Path, run: str | None) -> tuple[TraceReader, str]:
     if run is None:
         if len(runs) > 1:
             raise UsageError(
-                f"{directory} has {len(runs)} runs: choose one with --run, of {listed(runs)}"
+                f"{directory} has {len(runs)} runs: choose one with --run,"
+                f" of {abbreviate_names(runs)}"
             )
         return reader, runs[0]
     if run not in runs:
-        raise UsageError(f"no run {run} in {directory}; {_instead(run, runs)}")
+        raise UsageError(f"no run {run} in {directory}; {_suggestion(run, runs)}")
     return reader, run
 
 
-def find_message(reader: TraceReader, run: str, text: str) -> MessageName:
+def find_message(reader: TraceReader, run: str, text: str) -> MessageSelector:
     """The message that `text` names: publisher:seq, or publisher:epoch:seq."""
-    readings = _readings(text)
-    tables = [record for record in TOLD_IN if reader.has(record, run)]
+    candidates = _parse_candidates(text)
+    tables = [record for record in MESSAGE_TABLES if reader.has(record, run)]
     if not tables:
-        names = ", ".join(record.TABLE for record in TOLD_IN)
+        names = ", ".join(record.TABLE for record in MESSAGE_TABLES)
         raise UsageError(f"run {run} recorded no table that tells of messages ({names})")
-    for publisher, epoch, seq in readings:
+    for publisher, epoch, seq in candidates:
         for table in tables:
             epochs = _epochs(reader, run, table, publisher, epoch, seq)
             if len(epochs) > 1:
-                full = " or ".join(f"{publisher}:{each}:{seq}" for each in epochs[:_LISTED])
+                full = " or ".join(
+                    f"{publisher}:{each}:{seq}" for each in epochs[:_NAMES_SHOWN_MAX]
+                )
                 raise UsageError(
                     f"{publisher} had a message {seq} in {len(epochs)} epochs: write {full}"
                 )
             if epochs:
-                return MessageName(publisher, epochs[0], seq)
-    raise UsageError(_why_not(reader, run, tables, readings))
+                return MessageSelector(publisher, epochs[0], seq)
+    raise UsageError(_not_found_text(reader, run, tables, candidates))
 
 
 def _epochs(
@@ -109,7 +112,7 @@ def _epochs(
     if epoch is not None:
         where["epoch"] = epoch
     found: set[int] = set()
-    for piece in reader.picked_pieces(table, run, where=where):
+    for piece in reader.select_pieces(table, run, where=where):
         found.update(piece["epoch"].unique().to_pylist())
     return sorted(found)
 
@@ -117,24 +120,26 @@ def _epochs(
 def check_subscriber(reader: TraceReader, run: str, name: str) -> None:
     """Refuses a name that no subscriber of the run has; one that got nothing is no mistake."""
     known: set[str] = set()
-    asked = False
+    has_tables = False
     for record in (records.Expected, records.Arrival, records.Delivery, records.Loss):
         if reader.has(record, run):
-            asked = True
+            has_tables = True
             found = reader.names(record, "subscriber", run)
             if name in found:
                 return
             known.update(found)
-    if asked:
-        raise UsageError(f"no subscriber {name} in run {run}; {_instead(name, sorted(known))}")
+    if has_tables:
+        raise UsageError(f"no subscriber {name} in run {run}; {_suggestion(name, sorted(known))}")
 
 
-def listed(names: Sequence[str], most: int | None = _LISTED) -> str:
+def abbreviate_names(names: Sequence[str], shown_max: int | None = _NAMES_SHOWN_MAX) -> str:
     """The first few, and that there are more."""
-    return ", ".join(names[:most]) + (", …" if most is not None and len(names) > most else "")
+    return ", ".join(names[:shown_max]) + (
+        ", …" if shown_max is not None and len(names) > shown_max else ""
+    )
 
 
-def _readings(text: str) -> list[tuple[str, int | None, int]]:
+def _parse_candidates(text: str) -> list[tuple[str, int | None, int]]:
     """What the text may mean; a publisher's name may have colons of its own."""
     name, _, seq = text.rpartition(":")
     if not name or not _NUMBER.fullmatch(seq):
@@ -142,49 +147,52 @@ def _readings(text: str) -> list[tuple[str, int | None, int]]:
             f"a message is named publisher:seq or publisher:epoch:seq, as in p3:17, not {text!r}"
         )
     shorter, _, epoch = name.rpartition(":")
-    readings: list[tuple[str, int | None, int]] = [(name, None, int(seq))]
+    candidates: list[tuple[str, int | None, int]] = [(name, None, int(seq))]
     if shorter and _NUMBER.fullmatch(epoch):
-        readings.insert(0, (shorter, int(epoch), int(seq)))
-    return readings
+        candidates.insert(0, (shorter, int(epoch), int(seq)))
+    return candidates
 
 
-def _why_not(
+def _not_found_text(
     reader: TraceReader,
     run: str,
     tables: list[type[Row]],
-    readings: list[tuple[str, int | None, int]],
+    candidates: list[tuple[str, int | None, int]],
 ) -> str:
     table, publishers = tables[0], list[str]()
     for table in tables:
         if publishers := reader.names(table, "publisher", run):
             break
-    for publisher, epoch, seq in readings:
+    for publisher, epoch, seq in candidates:
         if publisher in publishers:
-            spans = _spans(reader, run, table, publisher)
+            seq_ranges = _seq_ranges(reader, run, table, publisher)
             has = "; ".join(
-                f"epoch {each} has {low}..{high}" for each, (low, high) in sorted(spans.items())
+                f"epoch {each} has {low}..{high}"
+                for each, (low, high) in sorted(seq_ranges.items())
             )
             what = seq if epoch is None else f"{seq} in epoch {epoch}"
             return f"{publisher} has no message {what} in run {run}: {has or 'it has none'}"
-    return f"no publisher {readings[0][0]} in run {run}; {_instead(readings[0][0], publishers)}"
+    return (
+        f"no publisher {candidates[0][0]} in run {run}; {_suggestion(candidates[0][0], publishers)}"
+    )
 
 
-def _spans(
+def _seq_ranges(
     reader: TraceReader, run: str, table: type[Row], publisher: str
 ) -> dict[int, tuple[int, int]]:
     """The first and the last number of each epoch."""
-    spans: dict[int, tuple[int, int]] = {}
-    for piece in reader.picked_pieces(table, run, where={"publisher": publisher}):
+    seq_ranges: dict[int, tuple[int, int]] = {}
+    for piece in reader.select_pieces(table, run, where={"publisher": publisher}):
         for epoch, seq in zip(piece["epoch"].to_pylist(), piece["seq"].to_pylist(), strict=True):
             # What never left has no number.
             if seq is not None:
-                low, high = spans.get(epoch, (seq, seq))
-                spans[epoch] = min(low, seq), max(high, seq)
-    return spans
+                low, high = seq_ranges.get(epoch, (seq, seq))
+                seq_ranges[epoch] = min(low, seq), max(high, seq)
+    return seq_ranges
 
 
-def _instead(name: str, known: list[str]) -> str:
+def _suggestion(name: str, known: list[str]) -> str:
     close = get_close_matches(name, known, n=3)
     if close:
         return f"did you mean {' or '.join(close)}?"
-    return f"there are {listed(known)}" if known else "there are none"
+    return f"there are {abbreviate_names(known)}" if known else "there are none"

@@ -21,13 +21,13 @@ from penstock.trace.records import Row, Run
 from penstock.trace.schema import EVENTS, SCHEMA_MAJOR, SCHEMA_VERSION, TABLES, Column, Table
 from penstock.tracefile import arrow
 from penstock.tracefile.layout import finished_runs, run_directory, table_path
-from penstock.tracefile.row_search import Where, names_in, rows_with
+from penstock.tracefile.row_search import RowFilter, distinct_names, find_rows
 from penstock.tracefile.writer import TABLE_KEY, VERSION_KEY
 
-Record = TypeVar("Record", bound=Row)
+R = TypeVar("R", bound=Row)
 
 READ_ROWS: Final = 1 << 16
-_EVERYWHERE: Final[Mapping[str, str | int]] = MappingProxyType({})
+_ALL_ROWS: Final[Mapping[str, str | int]] = MappingProxyType({})
 
 
 class TraceReader:
@@ -59,55 +59,55 @@ class TraceReader:
         return self._path(record.TABLE, run).exists()
 
     def table(
-        self, record: type[Row], run: str, *, where: Mapping[str, str | int] = _EVERYWHERE
+        self, record: type[Row], run: str, *, where: Mapping[str, str | int] = _ALL_ROWS
     ) -> arrow.ArrowTable:
         """All rows that have the values of `where`, as one Arrow table."""
         pieces = list(self.pieces(record, run, where=where))
-        return arrow.joined(self._tables[record.TABLE], pieces)
+        return arrow.concatenate(self._tables[record.TABLE], pieces)
 
     def pieces(
         self,
         record: type[Row],
         run: str,
         *,
-        where: Mapping[str, str | int] = _EVERYWHERE,
+        where: Mapping[str, str | int] = _ALL_ROWS,
         rows: int = READ_ROWS,
     ) -> Iterator[arrow.ArrowTable]:
         """The rows as Arrow tables of a bounded size, for what does not fit memory."""
         table = self._tables[record.TABLE]
-        with self._opened(table, run) as (file, path, columns):
+        with self._open_table(table, run) as (file, path, columns):
             left = arrow.row_count(file)
             for piece in arrow.tables_in(file, columns, rows):
                 left -= piece.num_rows
-                yield arrow.matching(_conformed(table, path, piece), where)
+                yield arrow.filter_rows(_conform(table, path, piece), where)
             # Checksums cover pages, not the headers that say how many there are.
             if left:
                 raise EOFError("rows are missing")
 
     def records(
-        self, record: type[Record], run: str, *, where: Mapping[str, str | int] = _EVERYWHERE
-    ) -> Iterator[Record]:
+        self, record: type[R], run: str, *, where: Mapping[str, str | int] = _ALL_ROWS
+    ) -> Iterator[R]:
         """The rows as records; convenient, not quick."""
         return self._records(record, run, self.pieces(record, run, where=where))
 
-    def picked(self, record: type[Record], run: str, *, where: Where) -> list[Record]:
+    def select(self, record: type[R], run: str, *, where: RowFilter) -> list[R]:
         """The few rows that have these values; reads little more than them."""
-        return list(self._records(record, run, self.picked_pieces(record, run, where=where)))
+        return list(self._records(record, run, self.select_pieces(record, run, where=where)))
 
-    def picked_pieces(
-        self, record: type[Row], run: str, *, where: Where
+    def select_pieces(
+        self, record: type[Row], run: str, *, where: RowFilter
     ) -> Iterator[arrow.ArrowTable]:
         """The same as Arrow tables; a file that lacks a column has no row with a value in it."""
         table = self._tables[record.TABLE]
-        with self._opened(table, run) as (file, path, columns):
+        with self._open_table(table, run) as (file, path, columns):
             if set(where) <= set(columns):
-                for piece in rows_with(file, columns, where):
-                    yield _conformed(table, path, piece)
+                for piece in find_rows(file, columns, where):
+                    yield _conform(table, path, piece)
 
     def names(self, record: type[Row], column: str, run: str) -> list[str]:
         """The names that occur in one column of a run, sorted."""
-        with self._opened(self._tables[record.TABLE], run) as (file, _, columns):
-            return names_in(file, column) if column in columns else []
+        with self._open_table(self._tables[record.TABLE], run) as (file, _, columns):
+            return distinct_names(file, column) if column in columns else []
 
     def trace_hash(self, run: str) -> str:
         """The hash computed anew from the rows, to compare with the one that the run states."""
@@ -122,30 +122,30 @@ class TraceReader:
         return whole.hexdigest()
 
     def _records(
-        self, record: type[Record], run: str, pieces: Iterable[arrow.ArrowTable]
-    ) -> Iterator[Record]:
+        self, record: type[R], run: str, pieces: Iterable[arrow.ArrowTable]
+    ) -> Iterator[R]:
         columns = self._tables[record.TABLE].columns
         names = [column.name for column in columns]
-        words = [(column.name, _words(column)) for column in columns if column.words]
+        enums = [(column.name, _enum_members(column)) for column in columns if column.enums]
         for piece in pieces:
             for row in arrow.rows_of(piece):
                 values = dict(zip(names, row, strict=True))
-                for name, known in words:
-                    if values[name] not in known:
+                for name, members in enums:
+                    if values[name] not in members:
                         path = self._path(record.TABLE, run)
                         raise UsageError(f"{path}: {name} cannot be {values[name]!r}")
-                    values[name] = known[values[name]]
+                    values[name] = members[values[name]]
                 yield record(**values)
 
     @contextmanager
-    def _opened(self, table: Table, run: str) -> Iterator[tuple[Any, Path, list[str]]]:
+    def _open_table(self, table: Table, run: str) -> Iterator[tuple[Any, Path, list[str]]]:
         """The file of a table, where it lies, and the columns to read."""
         path = self._path(table.name, run)
         if not path.exists():
-            raise UsageError(self._absent(table, run))
+            raise UsageError(self._missing_table_text(table, run))
         try:
             with arrow.open_parquet(path) as file:
-                yield file, path, self._agree(table, path, file)
+                yield file, path, self._check_schema(table, path, file)
         except arrow.FileErrors as error:
             raise UsageError(
                 f"{path} is damaged or no Parquet file ({_first_line(error)}): run it again"
@@ -154,17 +154,17 @@ class TraceReader:
     def _path(self, table: str, run: str) -> Path:
         return table_path(run_directory(self._directory, run), table)
 
-    def _absent(self, table: Table, run: str) -> str:
+    def _missing_table_text(self, table: Table, run: str) -> str:
         runs = self.run_ids()
         if run in runs:
             return f"run {run} in {self._directory} did not record {table.name}"
         known = ", ".join(runs[:5]) + (", …" if len(runs) > 5 else "")
         return f"no run {run} in {self._directory}; there are: {known or 'none'}"
 
-    def _agree(self, table: Table, path: Path, file: Any) -> list[str]:
+    def _check_schema(self, table: Table, path: Path, file: Any) -> list[str]:
         """Checks version and columns; returns those to read."""
-        says = arrow.metadata_of(file)
-        version = says.get(VERSION_KEY, "")
+        metadata = arrow.metadata_of(file)
+        version = metadata.get(VERSION_KEY, "")
         major = version.partition(".")[0]
         if not major:
             raise UsageError(f"{path} is no trace of ours: it states no {VERSION_KEY}")
@@ -173,22 +173,24 @@ class TraceReader:
                 f"{path} has schema version {version} and this program reads {SCHEMA_VERSION}:"
                 f" read it with a program of version {major}.x, or run it again"
             )
-        if says.get(TABLE_KEY, table.name) != table.name:
-            raise UsageError(f"{path} holds {says[TABLE_KEY]}, not {table.name}: rename it back")
+        if metadata.get(TABLE_KEY, table.name) != table.name:
+            raise UsageError(
+                f"{path} holds {metadata[TABLE_KEY]}, not {table.name}: rename it back"
+            )
         present = arrow.column_names(file)
-        lacking = [c.name for c in table.columns if c.required and c.name not in present]
-        if lacking:
-            raise UsageError(f"{path} (schema {version}) lacks column {', '.join(lacking)}")
-        ours = {column.name for column in table.columns}
-        extra = [name for name in present if name not in ours]
+        missing = [c.name for c in table.columns if c.required and c.name not in present]
+        if missing:
+            raise UsageError(f"{path} (schema {version}) lacks column {', '.join(missing)}")
+        known = {column.name for column in table.columns}
+        extra = [name for name in present if name not in known]
         if extra:
             note = f"{path} (schema {version}): ignored column {', '.join(extra)}"
             if note not in self.notes:
                 self.notes.append(note)
-        return [name for name in present if name in ours]
+        return [name for name in present if name in known]
 
 
-def _conformed(table: Table, path: Path, piece: arrow.ArrowTable) -> arrow.ArrowTable:
+def _conform(table: Table, path: Path, piece: arrow.ArrowTable) -> arrow.ArrowTable:
     try:
         conformed = arrow.conform(table, piece)
     except arrow.CastErrors as error:
@@ -198,8 +200,8 @@ def _conformed(table: Table, path: Path, piece: arrow.ArrowTable) -> arrow.Arrow
     return conformed
 
 
-def _words(column: Column) -> dict[str | None, Any]:
-    known: dict[str | None, Any] = {word.value: word for words in column.words for word in words}
+def _enum_members(column: Column) -> dict[str | None, Any]:
+    known: dict[str | None, Any] = {word.value: word for words in column.enums for word in words}
     return {**known, None: None} if column.nullable else known
 
 

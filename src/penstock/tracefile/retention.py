@@ -25,7 +25,7 @@ class Recording:
     Used as `with`: a run that ends without `finish` leaves nothing.
     """
 
-    __slots__ = ("_collector", "_writer", "add", "wants")
+    __slots__ = ("_collector", "_writer", "add", "collects")
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Recording:
         self._collector = Collector([*metrics, *files], tables=chosen)
         # Bound here, since a run calls them once per record.
         self.add = self._collector.add
-        self.wants = self._collector.wants
+        self.collects = self._collector.collects
 
     def finish(self, run: Run) -> Run:
         """Ends the recording; returns the run with its hash."""

@@ -53,15 +53,15 @@ class RunWriter:
         self._pending: dict[str, list[Batch]] = {name: [] for name in self._tables}
         self._files: dict[str, ParquetFile] = {}
         staging = unfinished_directory(directory, run)
-        with _disk_trouble(directory):
+        with _disk_errors(directory):
             directory.mkdir(parents=True, exist_ok=True)
             self._lock = lock_run(directory, run)
             # What a killed run of this name left would otherwise mix with ours.
             shutil.rmtree(staging, ignore_errors=True)
             staging.mkdir()
             for name, table in self._tables.items():
-                says = {VERSION_KEY: SCHEMA_VERSION, TABLE_KEY: name, RUN_KEY: run}
-                self._files[name] = ParquetFile(table_path(staging, name), table, says)
+                metadata = {VERSION_KEY: SCHEMA_VERSION, TABLE_KEY: name, RUN_KEY: run}
+                self._files[name] = ParquetFile(table_path(staging, name), table, metadata)
 
     def add(self, batch: Batch) -> None:
         """Takes the next rows of a table."""
@@ -76,28 +76,28 @@ class RunWriter:
         self.add(Packer(RUNS).pack([run]))
         for name in self._tables:
             self._write(name)
-        with _disk_trouble(self._directory):
+        with _disk_errors(self._directory):
             self._close()
             if self._replace:
                 remove_run(self._directory, self._run)
             final = run_directory(self._directory, self._run)
             unfinished_directory(self._directory, self._run).rename(final)
-            self._let_go()
+            self._release_lock()
 
     def abandon(self) -> None:
         """Leaves nothing behind."""
         self._close()
         shutil.rmtree(unfinished_directory(self._directory, self._run), ignore_errors=True)
-        self._let_go()
+        self._release_lock()
 
-    def _let_go(self) -> None:
+    def _release_lock(self) -> None:
         Path(self._lock.name).unlink(missing_ok=True)
         self._lock.close()
 
     def _write(self, name: str) -> None:
         pending = self._pending[name]
         if pending:
-            with _disk_trouble(self._directory):
+            with _disk_errors(self._directory):
                 self._files[name].write(self._tables[name], pending)
             pending.clear()
 
@@ -107,7 +107,7 @@ class RunWriter:
 
 
 @contextmanager
-def _disk_trouble(directory: Path) -> Iterator[None]:
+def _disk_errors(directory: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -14,7 +14,7 @@ import msgspec
 
 from penstock.content.message import Message
 from penstock.kernel.instant import Duration, Instant
-from penstock.trace.fates import Life, MissingState, ReceiverFate
+from penstock.trace.fates import MissingOutcome, MissingState, ReceiverFate
 from penstock.transport.record.matcher import RecordMatch
 from penstock.wire.frames.data import Data, MessageId
 
@@ -45,7 +45,7 @@ class Absence(msgspec.Struct, frozen=True, gc=False):
     lost_ns: Instant | None
     # The last state before its end, and the end.
     state: MissingState
-    resolution: Life
+    resolution: MissingOutcome
     ended_ns: Instant
 
     @property

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.experiment_files import Source, find
-from penstock.lab.experiment_runner import Plan, perform
+from penstock.lab.experiment_files import ExperimentFile, find_experiment
+from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.lab.laws.detection import detected_by_any
 from penstock.lab.result import Result
 from tests.lab.test_experiment_files import GOOD, load
@@ -48,26 +48,28 @@ metrics = ["residual", "detection", "ordering", "sharing"]
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
+def source(tmp_path: Path) -> ExperimentFile:
     return load(tmp_path, CHANNEL)
 
 
-def run(source: Source, *sets: str) -> Result:
-    return perform(source, Plan(seeds=[1], processes=1, sets=sets))
+def run(source: ExperimentFile, *sets: str) -> Result:
+    return run_experiment(source, ExperimentPlan(seeds=[1], processes=1, overrides=sets))
 
 
 def means(result: Result, name: str) -> dict[str, float]:
     return {metric: found.mean for metric, found in result.variants[name].items()}
 
 
-def test_the_same_seed_gives_the_same_trace_with_and_without_the_codec(source: Source) -> None:
+def test_the_same_seed_gives_the_same_trace_with_and_without_the_codec(
+    source: ExperimentFile,
+) -> None:
     plain = run(source)
     assert run(source).trace_hash == plain.trace_hash
     assert run(source, "channel.codec=true").trace_hash == plain.trace_hash
     assert run(source, "channel.hop_ms=5").trace_hash != plain.trace_hash
 
 
-def test_a_short_latch_lets_more_come_late_and_off_misses_nothing(source: Source) -> None:
+def test_a_short_latch_lets_more_come_late_and_off_misses_nothing(source: ExperimentFile) -> None:
     result = run(source)
     default, short, off = (means(result, name) for name in ("default", "short", "off"))
     assert default["missing"] == default["missing_came"] > 100
@@ -80,7 +82,7 @@ def test_a_short_latch_lets_more_come_late_and_off_misses_nothing(source: Source
     assert late <= short["violations"] <= late + 5
 
 
-def test_losses_of_a_path_are_missed_and_declared(source: Source) -> None:
+def test_losses_of_a_path_are_missed_and_declared(source: ExperimentFile) -> None:
     result = run(source, "channel.loss=0.05")
     missed = means(result, "off")["missed"]
     assert missed == pytest.approx(0.05 * 1200, rel=0.4)
@@ -91,7 +93,7 @@ def test_losses_of_a_path_are_missed_and_declared(source: Source) -> None:
 
 
 def test_duplicates_and_clocks_that_are_wrong_change_nothing_that_is_delivered(
-    source: Source,
+    source: ExperimentFile,
 ) -> None:
     plain = means(run(source, "channel.hop_ms=0"), "default")
     for wrong in (
@@ -104,7 +106,7 @@ def test_duplicates_and_clocks_that_are_wrong_change_nothing_that_is_delivered(
         assert found["missing"] == plain["missing"] == 0
 
 
-def test_receivers_match_as_often_as_they_are_to(source: Source) -> None:
+def test_receivers_match_as_often_as_they_are_to(source: ExperimentFile) -> None:
     published = 400
     found = means(run(source, "channel.match=0.25", "channel.loss=1"), "off")
     assert found["missed"] / published / 3 == pytest.approx(0.25, abs=4 * 0.43 / sqrt(published))
@@ -113,7 +115,7 @@ def test_receivers_match_as_often_as_they_are_to(source: Source) -> None:
 # Sharing ----------------------------------------------------------------------------------------
 
 
-def test_nobody_gets_the_last_of_so_many_messages(source: Source) -> None:
+def test_nobody_gets_the_last_of_so_many_messages(source: ExperimentFile) -> None:
     result = run(source, "channel.hop_ms=0", "channel.lost_every=20")
     assert means(result, "off")["shared_losses"] == 20
     # All want everything, and the next message tells; after the very last there is none.
@@ -124,7 +126,9 @@ def test_nobody_gets_the_last_of_so_many_messages(source: Source) -> None:
 def test_the_curves_of_figure_4_2_are_those_of_the_formula() -> None:
     records = (1, 2, 5, 10, 25)
     names = [f"P05.R{record}" for record in records]
-    result = perform(find("M-4.2"), Plan(seeds=[1], processes=1, variants=names))
+    result = run_experiment(
+        find_experiment("M-4.2"), ExperimentPlan(seeds=[1], processes=1, variants=names)
+    )
     lost = means(result, "P05")["shared_losses"]
     assert lost == 100
     for record, name in zip(records, names, strict=True):
@@ -147,7 +151,7 @@ def test_the_curves_of_figure_4_2_are_those_of_the_formula() -> None:
         ("channel.hips=2", "did you mean hops"),
     ],
 )
-def test_what_is_no_channel_is_refused(source: Source, wrong: str, message: str) -> None:
+def test_what_is_no_channel_is_refused(source: ExperimentFile, wrong: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         run(source, wrong)
 
@@ -170,7 +174,7 @@ def test_a_channel_has_no_clients_of_its_own_and_is_there_for_orderings(tmp_path
 
 
 def test_the_file_in_the_document_runs_as_it_stands(tmp_path: Path) -> None:
-    page = Path(__file__).parents[2] / "docs" / "ordering.md"
+    page = Path(__file__).parents[3] / "docs" / "ordering.md"
     (text,) = re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
     plain = run(load(tmp_path, text))
     default, literal = means(plain, "default"), means(plain, "literal")

@@ -8,8 +8,8 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.lab.experiment import Experiment
-from penstock.lab.experiment_files import Source
-from penstock.lab.experiment_runner import Plan, perform
+from penstock.lab.experiment_files import ExperimentFile
+from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.trace.records import Drop
 from penstock.tracefile.reader import TraceReader
 from tests.lab.test_experiment_files import load
@@ -61,17 +61,17 @@ ONE = 'between = ["B1", "B2"]'
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
+def source(tmp_path: Path) -> ExperimentFile:
     return load(tmp_path, SHARED)
 
 
-def figures(source: Source, *sets: str) -> dict[str, float]:
-    result = perform(source, Plan(seeds=[1], sets=sets, processes=1))
+def figures(source: ExperimentFile, *sets: str) -> dict[str, float]:
+    result = run_experiment(source, ExperimentPlan(seeds=[1], overrides=sets, processes=1))
     return {name: figure.mean for name, figure in result.variants["off"].items()}
 
 
 @pytest.mark.parametrize("algorithm", ["newreno", "cubic"])
-def test_what_messages_leave_is_the_connections(source: Source, algorithm: str) -> None:
+def test_what_messages_leave_is_the_connections(source: ExperimentFile, algorithm: str) -> None:
     found = figures(source, f"tcp.beside.algorithm={algorithm}")
     assert found["tcp_kbps.beside.before"] == found["tcp_kbps.beside.after"] == 0
     # Messages are not slowed down; what they leave is used up to a tenth of the link.
@@ -83,14 +83,14 @@ def test_what_messages_leave_is_the_connections(source: Source, algorithm: str) 
     assert found["tcp_risen_after.beside"] < 2
 
 
-def test_alone_it_gets_the_link(source: Source) -> None:
+def test_alone_it_gets_the_link(source: ExperimentFile) -> None:
     found = figures(source, "clients.publishers.publish.rate.rate=0")
     assert found["tcp_kbps.beside.both"] > 950
     # Brokers go on telling one another that they are there.
     assert 0 < found["content_kbps.both"] < 20
 
 
-def test_two_connections_share_the_link_evenly(source: Source) -> None:
+def test_two_connections_share_the_link_evenly(source: ExperimentFile) -> None:
     second = 'tcp.other={ between = ["B1", "B2"], start_s = 2 }'
     found = figures(source, second, "clients.publishers.publish.rate.rate=0")
     rates = [found["tcp_kbps.beside.both"], found["tcp_kbps.other.both"]]
@@ -99,29 +99,31 @@ def test_two_connections_share_the_link_evenly(source: Source) -> None:
     assert found["tcp_kbps.other.after"] > 900
 
 
-def test_the_other_way_it_meets_no_messages(source: Source) -> None:
+def test_the_other_way_it_meets_no_messages(source: ExperimentFile) -> None:
     found = figures(source, 'tcp.beside.between=["B2", "B1"]')
     assert found["tcp_kbps.beside.both"] > 950
     assert found["deliveries"] == found["expected"]
 
 
-def test_the_same_again_and_with_the_codec_in_the_path(source: Source) -> None:
+def test_the_same_again_and_with_the_codec_in_the_path(source: ExperimentFile) -> None:
     one, again, coded = [
-        perform(source, Plan(seeds=[1], sets=sets, processes=1)).trace_hash
+        run_experiment(source, ExperimentPlan(seeds=[1], overrides=sets, processes=1)).trace_hash
         for sets in ((), (), ("network.codec=true",))
     ]
     assert one == again == coded
 
 
-def test_messages_do_not_notice_one_that_has_not_begun(source: Source, tmp_path: Path) -> None:
+def test_messages_do_not_notice_one_that_has_not_begun(
+    source: ExperimentFile, tmp_path: Path
+) -> None:
     late = ("tcp.beside.start_s=9.5", "tcp.beside.stop_s=9.6")
     without = load(tmp_path, SHARED.replace("[tcp.beside]", "[tcp.none]"))
     quiet = figures(without, "tcp.none.start_s=9.5", "tcp.none.stop_s=9.6")
     assert figures(source, *late)["deliveries.both"] == quiet["deliveries.both"]
 
 
-def test_dropped_segments_are_told_as_such(source: Source, tmp_path: Path) -> None:
-    perform(source, Plan(seeds=[1], processes=1, keep=tmp_path / "traces"))
+def test_dropped_segments_are_told_as_such(source: ExperimentFile, tmp_path: Path) -> None:
+    run_experiment(source, ExperimentPlan(seeds=[1], processes=1, keep=tmp_path / "traces"))
     reader = TraceReader(tmp_path / "traces")
     drops = [d for d in reader.records(Drop, "t.quick.off.1") if d.traffic_class == "tcp"]
     assert {(drop.where, drop.size_bytes, drop.publisher) for drop in drops} == {
@@ -151,7 +153,9 @@ def test_what_cannot_be_is_refused_with_its_place(
 ) -> None:
     assert old in SHARED
     with pytest.raises(UsageError, match=rf"t\.toml:\d+: {error}"):
-        perform(load(tmp_path, SHARED.replace(old, new)), Plan(seeds=[1], processes=1))
+        run_experiment(
+            load(tmp_path, SHARED.replace(old, new)), ExperimentPlan(seeds=[1], processes=1)
+        )
 
 
 def test_a_channel_has_none(tmp_path: Path) -> None:
@@ -161,4 +165,4 @@ def test_a_channel_has_none(tmp_path: Path) -> None:
     )
     text += SHARED[SHARED.index("[tcp.beside]") :].replace(', "links", "tcp"', "")
     with pytest.raises(UsageError, match="a channel has a workload of its own: leave tcp out"):
-        perform(load(tmp_path, text), Plan(seeds=[1], processes=1))
+        run_experiment(load(tmp_path, text), ExperimentPlan(seeds=[1], processes=1))

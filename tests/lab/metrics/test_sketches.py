@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.lab.experiment_runner import Plan, perform
+from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.lab.metrics.sketches import BINS_MAX, POINTS_MAX, Grid, Points, grid_for, thinned
 from penstock.lab.result import read_result, write_result
 from tests.lab.test_experiment_files import GOOD, load
@@ -71,8 +71,8 @@ def test_few_points_are_all_kept() -> None:
 def test_a_result_has_the_sketches_of_its_first_seed(tmp_path: Path) -> None:
     text = GOOD.replace('metrics = ["rates"]', 'metrics = ["pair"]\npair = ["talker", "listeners"]')
     source = load(tmp_path, text)
-    one, other = (perform(source, Plan(seeds=[seed])).sketches for seed in (1, 2))
-    both = perform(source, Plan(seeds=[2, 1], processes=1))
+    one, other = (run_experiment(source, ExperimentPlan(seeds=[seed])).sketches for seed in (1, 2))
+    both = run_experiment(source, ExperimentPlan(seeds=[2, 1], processes=1))
     # Of several seeds there is no mean: not even the number of points is the same.
     assert one != other == both.sketches
     write_result(both, tmp_path / "result.json")

@@ -31,7 +31,7 @@ def test_what_is_no_axis_is_refused(text: str) -> None:
 
 def test_points_are_all_combinations_and_the_last_key_varies_quickest() -> None:
     points = points_of([Axis("a", ("1", "2")), Axis("b", ("x", "y"))])
-    assert [point.sets for point in points] == [
+    assert [point.overrides for point in points] == [
         ["a=1", "b=x"],
         ["a=1", "b=y"],
         ["a=2", "b=x"],
@@ -41,7 +41,7 @@ def test_points_are_all_combinations_and_the_last_key_varies_quickest() -> None:
 
 def test_without_an_axis_there_is_one_point_that_changes_nothing() -> None:
     assert points_of([]) == [Point()]
-    assert Point().sets == []
+    assert Point().overrides == []
     assert Point().mark == ""
 
 

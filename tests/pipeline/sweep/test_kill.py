@@ -14,8 +14,8 @@ import pytest
 from pyspark.find_spark_home import _find_spark_home
 
 from penstock.cli import spark_submit
-from penstock.lab.experiment_files import find
-from penstock.lab.experiment_runner import Plan, perform
+from penstock.lab.experiment_files import find_experiment
+from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.pipeline.java import find_java, java_home
 from tests.pipeline.cluster import cluster
 from tests.pipeline.sweep.tiny import begun_in, java_above, parent_of, wait_for, write_tiny
@@ -43,8 +43,8 @@ def ended(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def expected(directory: Path) -> str:
-    plan = Plan(seeds=range(1, SEEDS + 1), sets=[LENGTH], processes=1)
-    return perform(find(str(directory / "tiny.toml")), plan).trace_hash
+    plan = ExperimentPlan(seeds=range(1, SEEDS + 1), overrides=[LENGTH], processes=1)
+    return run_experiment(find_experiment(str(directory / "tiny.toml")), plan).trace_hash
 
 
 def finished(directory: Path) -> dict[str, int]:
@@ -119,5 +119,5 @@ def test_spark_submit_runs_the_command_on_a_cluster(tmp_path: Path) -> None:
             env=environment, check=True, capture_output=True, text=True, timeout=WITHIN_S,
         ).stdout  # fmt: skip
     result = json.loads(said.splitlines()[-1])
-    alone = perform(find(str(path)), Plan(seeds=[1, 2], processes=1))
+    alone = run_experiment(find_experiment(str(path)), ExperimentPlan(seeds=[1, 2], processes=1))
     assert result["points"][0]["trace_hash"] == alone.trace_hash

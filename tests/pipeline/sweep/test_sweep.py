@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.lab.experiment_runner import Plan, perform
+from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.lab.result import read_result
-from penstock.pipeline.ingest import take_in
+from penstock.pipeline.ingest import find_runs
 from penstock.pipeline.sweep.result import SweepResult
 from penstock.pipeline.sweep.run import run_sweep
 from penstock.pipeline.sweep.spread import attempts_of
@@ -45,7 +45,7 @@ def test_every_point_has_the_result_that_lab_run_has(spark: SparkSession, tmp_pa
     source, _, _ = planned(tmp_path)
     for delay, point in zip(("5", "10"), result.points, strict=True):
         sets = [f"network.link.delay_ms={delay}"]
-        alone = perform(source, Plan(seeds=[1, 2], sets=sets, processes=1))
+        alone = run_experiment(source, ExperimentPlan(seeds=[1, 2], overrides=sets, processes=1))
         assert point.settings == {"network.link.delay_ms": delay}
         assert point.trace_hash == alone.trace_hash
         assert point.variants == alone.variants
@@ -58,7 +58,7 @@ def test_every_point_has_the_result_that_lab_run_has(spark: SparkSession, tmp_pa
 def test_a_run_that_fails_is_told_and_stops_nobody(spark: SparkSession, tmp_path: Path) -> None:
     _, _, (plan, _) = planned(tmp_path, DELAY)
     victim = next(job for job in plan.jobs if (job.variant, job.seed) == ("busy", 2))
-    victim.kept_path.mkdir(parents=True)
+    victim.cached_path.mkdir(parents=True)
     result = sweep(spark, tmp_path, DELAY)
     (failed,) = result.failed
     assert (failed.run, failed.variant, failed.seed) == (victim.run_id, "busy", 2)
@@ -75,7 +75,7 @@ def test_a_point_of_which_nothing_is_left_has_no_figures(
 ) -> None:
     _, _, (plan, _) = planned(tmp_path, DELAY)
     for job in plan.jobs:
-        job.kept_path.mkdir(parents=True)
+        job.cached_path.mkdir(parents=True)
     result = sweep(spark, tmp_path, DELAY)
     assert [point.seeds for point in result.points] == [[], [1, 2]]
     assert len(result.failed) == 4
@@ -105,7 +105,7 @@ def test_with_all_done_spark_is_not_even_started(spark: SparkSession, tmp_path: 
 
 def test_traces_of_all_points_lie_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
     sweep(spark, tmp_path, DELAY, keep=True)
-    intake = take_in([tmp_path / "out"], is_strict=True, checks_hashes=True)
+    intake = find_runs([tmp_path / "out"], is_strict=True, checks_hashes=True)
     assert len(intake.runs) == 8
     before = kept_in(tmp_path)
     sweep(spark, tmp_path, DELAY, keep=True, resume=True)
@@ -132,7 +132,7 @@ def test_a_killed_worker_is_replaced_and_its_runs_are_run_again(
     assert len(killed) == 1
     assert result.failed == []
     source, _, _ = planned(tmp_path)
-    alone = perform(source, Plan(seeds=[1, 2], sets=[vary], processes=1))
+    alone = run_experiment(source, ExperimentPlan(seeds=[1, 2], overrides=[vary], processes=1))
     assert result.points[0].trace_hash == alone.trace_hash
 
 
@@ -182,7 +182,7 @@ def test_the_command_shows_means_with_intervals_by_point(
 
 def test_the_command_exits_with_1_if_a_run_failed(spark: SparkSession, tmp_path: Path) -> None:
     _, _, (plan,) = planned(tmp_path)
-    plan.jobs[0].kept_path.mkdir(parents=True)
+    plan.jobs[0].cached_path.mkdir(parents=True)
     path, out = str(tmp_path / "tiny.toml"), str(tmp_path / "out")
     code, said = invoke(path, "--seeds", "2", "--out", out)
     assert code == 1

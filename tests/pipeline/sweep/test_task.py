@@ -10,7 +10,7 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.pipeline.sweep.plan import SweepJob, is_done
-from penstock.pipeline.sweep.task import settle
+from penstock.pipeline.sweep.task import run_unless_done
 from tests.pipeline.sweep.tiny import planned
 
 DONE = (None, None)
@@ -23,7 +23,7 @@ def job(tmp_path: Path) -> SweepJob:
 
 
 def begun(job: SweepJob) -> Path:
-    return job.kept_path.with_name(f".{job.run_id}.begun")
+    return job.cached_path.with_name(f".{job.run_id}.begun")
 
 
 def died(job: SweepJob, times: int) -> None:
@@ -37,34 +37,34 @@ def test_a_run_is_named_after_its_point(job: SweepJob) -> None:
 
 def test_a_run_is_run_and_kept(job: SweepJob) -> None:
     assert not is_done(job)
-    assert settle(job, attempt=0, attempts=4) == DONE
+    assert run_unless_done(job, attempt=0, attempts=4) == DONE
     assert is_done(job)
-    assert [path.name for path in job.kept_path.parent.iterdir()] == [job.kept_path.name]
+    assert [path.name for path in job.cached_path.parent.iterdir()] == [job.cached_path.name]
 
 
 def test_a_run_that_is_done_is_not_repeated_when_the_task_is(job: SweepJob) -> None:
-    settle(job, attempt=0, attempts=4)
-    before = job.kept_path.stat().st_mtime_ns
-    assert settle(job, attempt=1, attempts=4) == DONE
-    assert settle(msgspec.structs.replace(job, resume=True), attempt=0, attempts=4) == DONE
-    assert job.kept_path.stat().st_mtime_ns == before
-    assert settle(job, attempt=0, attempts=4) == DONE
-    assert job.kept_path.stat().st_mtime_ns > before
+    run_unless_done(job, attempt=0, attempts=4)
+    before = job.cached_path.stat().st_mtime_ns
+    assert run_unless_done(job, attempt=1, attempts=4) == DONE
+    assert run_unless_done(msgspec.structs.replace(job, resume=True), attempt=0, attempts=4) == DONE
+    assert job.cached_path.stat().st_mtime_ns == before
+    assert run_unless_done(job, attempt=0, attempts=4) == DONE
+    assert job.cached_path.stat().st_mtime_ns > before
 
 
 def test_what_another_program_left_is_not_taken_for_done(job: SweepJob) -> None:
-    settle(job, attempt=0, attempts=4)
-    kept = json.loads(job.kept_path.read_text())
-    job.kept_path.write_text(json.dumps({**kept, "fingerprint": "another"}))
+    run_unless_done(job, attempt=0, attempts=4)
+    kept = json.loads(job.cached_path.read_text())
+    job.cached_path.write_text(json.dumps({**kept, "fingerprint": "another"}))
     assert not is_done(job)
-    job.kept_path.write_text("{")
+    job.cached_path.write_text("{")
     assert not is_done(job)
 
 
 def test_a_run_whose_trace_is_gone_is_not_done_if_traces_are_wanted(tmp_path: Path) -> None:
     _, _, (plan,) = planned(tmp_path, seeds=[1], keep=True)
     job = plan.jobs[0]
-    settle(job, attempt=0, attempts=4)
+    run_unless_done(job, attempt=0, attempts=4)
     assert is_done(job)
     (tmp_path / "out" / "traces" / f"run={job.run_id}").rename(tmp_path / "elsewhere")
     assert not is_done(job)
@@ -72,8 +72,8 @@ def test_a_run_whose_trace_is_gone_is_not_done_if_traces_are_wanted(tmp_path: Pa
 
 
 def test_an_error_is_told_with_the_place_where_it_happened(job: SweepJob) -> None:
-    job.kept_path.mkdir(parents=True)
-    error, where = settle(job, attempt=0, attempts=4)
+    job.cached_path.mkdir(parents=True)
+    error, where = run_unless_done(job, attempt=0, attempts=4)
     assert error is not None
     assert error.startswith("IsADirectoryError")
     assert where is not None
@@ -88,12 +88,12 @@ def test_what_the_caller_did_wrong_needs_no_place(
         raise UsageError("no such thing")
 
     monkeypatch.setattr("penstock.pipeline.sweep.task.run_or_load", refuse)
-    assert settle(job, attempt=0, attempts=4) == ("no such thing", None)
+    assert run_unless_done(job, attempt=0, attempts=4) == ("no such thing", None)
 
 
 def test_a_run_that_was_killed_is_run_again(job: SweepJob) -> None:
     died(job, times=1)
-    assert settle(job, attempt=1, attempts=4) == DONE
+    assert run_unless_done(job, attempt=1, attempts=4) == DONE
 
 
 @pytest.mark.parametrize(
@@ -105,11 +105,11 @@ def test_a_run_that_would_take_the_sweep_with_it_is_given_up(
     job: SweepJob, deaths: int, attempt: int, said: str
 ) -> None:
     died(job, deaths)
-    error, _ = settle(job, attempt=attempt, attempts=4)
+    error, _ = run_unless_done(job, attempt=attempt, attempts=4)
     assert error == f"its process was killed {said}: is there enough memory?"
     assert not is_done(job)
 
 
 def test_deaths_of_an_earlier_sweep_do_not_count(job: SweepJob) -> None:
     died(job, times=3)
-    assert settle(job, attempt=0, attempts=4) == DONE
+    assert run_unless_done(job, attempt=0, attempts=4) == DONE

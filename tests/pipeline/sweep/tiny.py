@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from penstock.lab.experiment_files import Source, find
+from penstock.lab.experiment_files import ExperimentFile, find_experiment
 from penstock.pipeline.sweep.grid import Axis, parse_axis, points_of
 from penstock.pipeline.sweep.plan import PointPlan, plan_points
 
@@ -50,9 +50,9 @@ def planned(
     seeds: Sequence[int] = (1, 2),
     keep: bool = False,
     resume: bool = False,
-) -> tuple[Source, list[Axis], list[PointPlan]]:
+) -> tuple[ExperimentFile, list[Axis], list[PointPlan]]:
     """A sweep of the experiment into `directory / "out"`."""
-    source = find(str(write_tiny(directory)))
+    source = find_experiment(str(write_tiny(directory)))
     axes = [parse_axis(text) for text in vary]
     out = directory / "out"
     plans = plan_points(source, points_of(axes), out=out, seeds=seeds, keep=keep, resume=resume)

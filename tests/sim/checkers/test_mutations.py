@@ -19,11 +19,11 @@ from penstock.overlay.routing.tombstones import Tombstones
 from penstock.overlay.sessions.client_sessions import ClientSessions
 from penstock.sim.link import Link
 from penstock.sim.loss import Bernoulli
-from penstock.sim.swarm import Options, SwarmFailed, draw_clean, draw_options, run_swarm
+from penstock.sim.swarm import Options, SwarmFailed, draw_clean_options, draw_options, run_swarm
 
 # No loss, no fault, no overtaking: all is promised, all the time.
 ORDERLY = replace(
-    draw_clean(1),
+    draw_clean_options(1),
     topology="line",
     brokers=4,
     clients=8,
@@ -225,7 +225,7 @@ def test_a_client_that_says_what_it_wants_only_once(monkeypatch: pytest.MonkeyPa
 
 def test_brokers_that_hand_a_dead_one_back_and_forth(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the swarm found: neighbours out of step kept brokers that are gone for ever."""
-    haunted = replace(LOSSY, ghosts=2, stagger_ns=SECOND // 2)
+    haunted = replace(LOSSY, stale_brokers=2, stagger_ns=SECOND // 2)
     run_swarm(haunted.seed, options=haunted)
     monkeypatch.setattr(Tombstones, "add", lambda *_, **__: None)
     assert blamed(haunted) == {"agreement"}

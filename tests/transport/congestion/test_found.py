@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 import pytest
 
-from penstock.bench.ordering import Straight
+from penstock.bench.ordering import LoopbackNetwork
 from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.content.tags import Encoder
@@ -38,7 +38,7 @@ class Scene:
 
     def __init__(self, settings: CongestionSettings) -> None:
         self.endpoint: Endpoint[TransportFrame] = Endpoint(
-            Straight(),
+            LoopbackNetwork(),
             endpoint_id=PUBLISHER,
             epoch=1,
             encoder=Encoder(b"found"),

@@ -16,7 +16,7 @@ from math import inf, nan
 
 import pytest
 
-from penstock.bench.ordering import Straight
+from penstock.bench.ordering import LoopbackNetwork
 from penstock.content.filter import Filter
 from penstock.content.message import Message
 from penstock.content.syntax import parse
@@ -66,7 +66,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.endpoint: Endpoint[TransportFrame] = Endpoint(
-            Straight(),
+            LoopbackNetwork(),
             endpoint_id=PUBLISHER,
             epoch=1,
             encoder=ENCODER,
@@ -295,7 +295,7 @@ def test_rates_that_are_none_cannot_be_said(rate: float) -> None:
 
 def test_an_echo_of_the_future_or_of_long_ago_measures_nothing() -> None:
     receiver: Endpoint[TransportFrame] = Endpoint(
-        Straight(),
+        LoopbackNetwork(),
         endpoint_id=HONEST,
         epoch=1,
         encoder=ENCODER,
@@ -304,7 +304,7 @@ def test_an_echo_of_the_future_or_of_long_ago_measures_nothing() -> None:
     )
     receiver.subscribe(parse("a = 1"), now=0)
     publisher: Endpoint[TransportFrame] = Endpoint(
-        Straight(), endpoint_id=PUBLISHER, epoch=1, encoder=ENCODER
+        LoopbackNetwork(), endpoint_id=PUBLISHER, epoch=1, encoder=ENCODER
     )
     now = 20 * SECOND
     receiver.receive(publisher.publish(Message({"a": 1}), now=now), via="", now=now)

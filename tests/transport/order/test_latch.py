@@ -24,7 +24,7 @@ from penstock.transport.order.latch import (
 )
 from penstock.transport.order.small_sample import small_sample_factor
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ordering.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "ordering.json").read_text())
 
 
 @dataclass

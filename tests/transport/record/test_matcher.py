@@ -14,7 +14,7 @@ from penstock.content.syntax import parse
 from penstock.content.tags import Encoder, is_exactly_encodable
 from penstock.kernel.instant import MILLISECOND, Duration
 from penstock.kernel.seeds import Seeds
-from penstock.sim.topic_workload import Topics
+from penstock.sim.topic_workload import TopicWorkload
 from penstock.transport.publish.record_writer import RecordWriter
 from penstock.transport.record.entry_match import CERTAIN, NO_MATCH, compile_entry_test
 from penstock.transport.record.matcher import RecordMatch, RecordMatcher
@@ -198,7 +198,7 @@ def test_a_shared_value_is_found_wherever_its_place_is(attributes: int) -> None:
 
 @pytest.mark.parametrize("filters", [1, 3, 4, 40, 60])
 def test_a_market_is_watched_closely(filters: int) -> None:
-    market = Topics(hot=30, cold=100)
+    market = TopicWorkload(hot=30, cold=100)
     rng = Seeds(1).rng("interest", str(filters))
     encoder = Encoder(b"salt")
     past = [market.message(rng) for _ in range(400)]

@@ -16,7 +16,7 @@ import pytest
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver
 from penstock.kernel.seeds import Seeds
-from penstock.sim.channel.path_model import Journeys, Path
+from penstock.sim.channel.path_model import PathModel, PathSampler
 from penstock.transport.facts import Absence, Delivery
 from penstock.transport.recovery import settings as recovery
 from penstock.transport.recovery.settings import RecoverySettings
@@ -29,7 +29,7 @@ PUBLISHER = 1
 LOSS = 0.003
 GOAL = 0.00003
 # Messages leave 2.5 ms apart; a third of them is overtaken.
-PATH = Path(hops=2, hop_ns=2 * MILLISECOND, fixed_ns=30 * MILLISECOND, loss=LOSS)
+PATH = PathModel(hops=2, hop_ns=2 * MILLISECOND, fixed_ns=30 * MILLISECOND, loss=LOSS)
 EVERY_NS = 2_500_000
 TOPICS = 20
 
@@ -37,11 +37,11 @@ TOPICS = 20
 class Loose(Bus):
     """The same network, quicker, on which each copy takes a time of its own."""
 
-    def __init__(self, path: Path, seed: int) -> None:
+    def __init__(self, path: PathModel, seed: int) -> None:
         super().__init__()
         self._path = path
         self._seeds = Seeds(seed)
-        self._journeys: dict[int, Journeys] = {}
+        self._journeys: dict[int, PathSampler] = {}
         # Who wants messages of a topic: everyone has said so before the first is sent.
         self._routes: dict[int, list[int]] = {}
         self._events: list[tuple[Instant, int, int, TransportFrame | None]] = []
@@ -107,9 +107,9 @@ class Loose(Bus):
     def _wanted_by(self, sender: int, frame: TransportFrame, traffic: TrafficClass) -> list[int]:
         return [me for me, tap in self.taps.items() if me != sender and tap.wants(frame, traffic)]
 
-    def _journey(self, me: int) -> Journeys:
+    def _journey(self, me: int) -> PathSampler:
         if me not in self._journeys:
-            self._journeys[me] = Journeys(self._path, self._seeds.child(str(me)))
+            self._journeys[me] = PathSampler(self._path, self._seeds.child(str(me)))
         return self._journeys[me]
 
 

@@ -11,17 +11,17 @@ from statistics import fmean
 import pytest
 
 from penstock.bench import BENCHES, storm
-from penstock.bench.storm import WARM_AFTER, scenes
-from penstock.bench.storm.group import DEFAULT, LITERAL, Delays, Group, Outcome, Scene
+from penstock.bench.storm import WARM_AFTER, storm_cases
+from penstock.bench.storm.group import DEFAULT, LITERAL, Delays, Outcome, StormCase, StormGroup
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.kernel.seeds import Seeds
 
 REQUESTS, REPAIRS = 10, 5
 
 
-def first_losses(scene: Scene, groups: int) -> list[Outcome]:
+def first_losses(scene: StormCase, groups: int) -> list[Outcome]:
     """Of new groups each."""
-    return [Group(scene, Seeds(seed)).lose() for seed in range(groups)]
+    return [StormGroup(scene, Seeds(seed)).lose() for seed in range(groups)]
 
 
 def means(outcomes: list[Outcome]) -> tuple[float, float]:
@@ -32,7 +32,7 @@ def means(outcomes: list[Outcome]) -> tuple[float, float]:
 @pytest.mark.parametrize("is_star", [False, True], ids=["tree", "star"])
 def test_the_first_loss_that_a_thousand_share_is_asked_for_by_few(is_star: bool) -> None:
     """Fails with SRM's uniform law, or if the group is not thought to be large at first."""
-    requests, repairs = means(first_losses(Scene(size=1_000, is_star=is_star), 10))
+    requests, repairs = means(first_losses(StormCase(size=1_000, is_star=is_star), 10))
     assert requests < REQUESTS
     assert repairs < REPAIRS
 
@@ -46,7 +46,7 @@ def test_hundreds_who_could_answer_for_a_publisher_that_is_gone_hold_their_peace
     Fails if those who answer think the group small, or begin with SRM's width, or if
     requests of a later round are ignored as those of the same round are [R6].
     """
-    scene = Scene(size=1_000, publisher_answers=False, is_star=is_star)
+    scene = StormCase(size=1_000, publisher_answers=False, is_star=is_star)
     requests, repairs = means(first_losses(scene, 8))
     assert requests < REQUESTS
     assert repairs < REPAIRS
@@ -56,7 +56,9 @@ def test_hundreds_who_could_answer_for_a_publisher_that_is_gone_hold_their_peace
 def test_after_twenty_losses_no_more_ask_than_at_first(answers: bool) -> None:
     """Of the last twenty as well as of the one after them: they adapt, and do not swing."""
     outcomes = list(
-        Group(Scene(size=1_000, publisher_answers=answers), Seeds(1)).losses(1 + WARM_AFTER)
+        StormGroup(StormCase(size=1_000, publisher_answers=answers), Seeds(1)).losses(
+            1 + WARM_AFTER
+        )
     )
     requests, repairs = means(outcomes[1:])
     assert requests < REQUESTS
@@ -67,16 +69,16 @@ def test_after_twenty_losses_no_more_ask_than_at_first(answers: bool) -> None:
 
 def test_a_group_whose_publisher_is_gone_gets_all_from_one_another() -> None:
     """Where everyone names the publisher in turn, all give up before anyone else is asked."""
-    scene = Scene(size=100, publisher_answers=False, is_star=True)
+    scene = StormCase(size=100, publisher_answers=False, is_star=True)
     for seed in range(4):
-        for outcome in Group(scene, Seeds(seed)).losses(5):
+        for outcome in StormGroup(scene, Seeds(seed)).losses(5):
             assert not outcome.given_up
             assert outcome.spent_ns < 10 * SECOND
 
 
 def test_srm_as_it_is_printed_does_storm_on_a_star() -> None:
     """So that it is not the model that keeps everyone silent."""
-    scene = Scene(size=200, settings=LITERAL, publisher_answers=False, is_star=True)
+    scene = StormCase(size=200, settings=LITERAL, publisher_answers=False, is_star=True)
     requests, repairs = means(first_losses(scene, 1))
     assert requests > 50
     assert repairs > 50
@@ -86,8 +88,8 @@ def test_srm_as_it_is_printed_does_storm_on_a_star() -> None:
 @pytest.mark.parametrize("answers", [True, False], ids=["publisher answers", "publisher gone"])
 def test_ten_thousand_ask_hardly_more_often_than_a_thousand(answers: bool) -> None:
     """Ten times as many are ten times what the law takes the group for: not ten times the cost."""
-    many = first_losses(Scene(size=10_000, publisher_answers=answers), 3)
-    few = first_losses(Scene(size=1_000, publisher_answers=answers), 12)
+    many = first_losses(StormCase(size=10_000, publisher_answers=answers), 3)
+    few = first_losses(StormCase(size=1_000, publisher_answers=answers), 12)
     assert means(many)[0] < 5 * means(few)[0]
     assert means(many)[1] < 3 * REPAIRS
 
@@ -109,15 +111,15 @@ def test_all_of_a_star_are_equally_far_away() -> None:
 
 
 def test_the_same_seed_gives_the_same_storm() -> None:
-    scene = Scene(size=50, publisher_answers=False)
-    one, other = (list(Group(scene, Seeds(5)).losses(3)) for _ in range(2))
+    scene = StormCase(size=50, publisher_answers=False)
+    one, other = (list(StormGroup(scene, Seeds(5)).losses(3)) for _ in range(2))
     assert one == other
-    assert one != list(Group(scene, Seeds(6)).losses(3))
+    assert one != list(StormGroup(scene, Seeds(6)).losses(3))
 
 
 def test_it_is_listed_with_all_sizes_both_timers_and_with_and_without_the_publisher() -> None:
     assert "storm" in BENCHES
-    listed = {(s.size, s.settings is DEFAULT, s.publisher_answers) for s in scenes()}
+    listed = {(s.size, s.settings is DEFAULT, s.publisher_answers) for s in storm_cases()}
     assert len(listed) == 16
     assert {size for size, _, _ in listed} == {10, 100, 1_000, 10_000}
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.bench.congestion.crowd import Crowd, Scene
-from penstock.bench.congestion.publishing import Publishing, Way
+from penstock.bench.congestion.crowd import Crowd, CrowdCase
+from penstock.bench.congestion.publishing import Publishing, PublishingCase
 from penstock.bench.result import Case, Note, Result
 from penstock.content.tags import Encoder
 from penstock.kernel.seeds import Seeds
@@ -30,25 +30,28 @@ FLOWS: Final = (0, 10, 100, 1_000)
 RECEIVERS: Final = (10, 100, 1_000, 10_000)
 FEEDBACK_GOAL: Final = "<= 50"
 
-UNCONTROLLED: Final = Way(flows=0, is_controlled=False)
-WAYS: Final = (
+UNCONTROLLED: Final = PublishingCase(flows=0, is_controlled=False)
+CASES: Final = (
     UNCONTROLLED,
-    *(Way(flows=flows) for flows in FLOWS),
-    *(Way(flows=flows, slow_every=10) for flows in FLOWS[1:]),
-    Way(flows=0, is_controlled=False, record=10),
-    Way(flows=10, record=10),
+    *(PublishingCase(flows=flows) for flows in FLOWS),
+    *(PublishingCase(flows=flows, slow_every=10) for flows in FLOWS[1:]),
+    PublishingCase(flows=0, is_controlled=False, record=10),
+    PublishingCase(flows=10, record=10),
 )
-GOALS: Final = {Way(flows=10): ">= 50000", Way(flows=1_000): ">= 10000"}
+GOALS: Final = {PublishingCase(flows=10): ">= 50000", PublishingCase(flows=1_000): ">= 10000"}
 RATIOS: Final = (
-    *((Way(flows=flows), UNCONTROLLED) for flows in FLOWS),
-    *((Way(flows=flows, slow_every=10), Way(flows=flows)) for flows in FLOWS[1:]),
-    (WAYS[-1], WAYS[-2]),
+    *((PublishingCase(flows=flows), UNCONTROLLED) for flows in FLOWS),
+    *(
+        (PublishingCase(flows=flows, slow_every=10), PublishingCase(flows=flows))
+        for flows in FLOWS[1:]
+    ),
+    (CASES[-1], CASES[-2]),
 )
 
 
 def run(note: Note) -> Result:
     """Each case in turn, several times, the quickest of which counts: noise only adds time."""
-    speeds = publishing(note, WAYS, ROUNDS, MESSAGES)
+    speeds = publishing(note, CASES, ROUNDS, MESSAGES)
     cases = [
         Case(way.name, "speed", rate, "messages/s", GOALS.get(way, ""))
         for way, rate in speeds.items()
@@ -61,7 +64,7 @@ def run(note: Note) -> Result:
 
 def feedback(note: Note, receivers: int) -> list[Case]:
     """What so many say."""
-    outcome = Crowd(Scene(receivers=receivers), Seeds(1), note).run()
+    outcome = Crowd(CrowdCase(receivers=receivers), Seeds(1), note).run()
     name = f"{receivers:,} receivers"
     stretches = {
         "feedback at first": outcome.start,
@@ -70,24 +73,26 @@ def feedback(note: Note, receivers: int) -> list[Case]:
         "requests for echoes": outcome.echoes,
     }
     cases = []
-    for metric, heard in stretches.items():
+    for metric, arrival_rate in stretches.items():
         goal = FEEDBACK_GOAL if metric.startswith("feedback") else ""
-        cases.append(Case(name, metric, heard.mean, "messages/s", goal))
-        cases.append(Case(name, f"{metric}, most", heard.most, "messages/s"))
+        cases.append(Case(name, metric, arrival_rate.mean, "messages/s", goal))
+        cases.append(Case(name, f"{metric}, most", arrival_rate.peak, "messages/s"))
     return [*cases, Case(name, "use of the link", 100 * outcome.use, "%")]
 
 
-def publishing(note: Note, ways: tuple[Way, ...], rounds: int, messages: int) -> dict[Way, float]:
+def publishing(
+    note: Note, cases: tuple[PublishingCase, ...], rounds: int, messages: int
+) -> dict[PublishingCase, float]:
     """Messages a second of each."""
     encoder = Encoder(b"bench")
     benches = {}
-    for way in ways:
+    for way in cases:
         note(f"{way.name}: making messages")
         benches[way] = Publishing(way, encoder)
         benches[way].begin()
         # What is compiled when it is first used is not counted.
         benches[way].seconds(messages)
-    best = dict.fromkeys(ways, 0.0)
+    best = dict.fromkeys(cases, 0.0)
     for number in range(rounds):
         for way, bench in benches.items():
             note(f"{way.name}: round {number + 1} of {rounds}")

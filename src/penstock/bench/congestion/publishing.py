@@ -19,7 +19,7 @@ from random import Random
 from time import process_time
 from typing import Final
 
-from penstock.bench.ordering import Straight
+from penstock.bench.ordering import LoopbackNetwork
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter
 from penstock.content.message import Message
@@ -49,7 +49,7 @@ _CONTROL: Final = replace(DEFAULT, initial_rate_mps=ALL_MPS, policy="drop-oldest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class PublishingCase:
     """One case."""
 
     flows: int
@@ -69,19 +69,19 @@ class Way:
 class Publishing:
     """An endpoint, its flows, and time."""
 
-    def __init__(self, way: Way, encoder: Encoder) -> None:
-        self.way: Final = way
-        settings: CongestionSettings | None = _CONTROL if way.is_controlled else None
+    def __init__(self, case: PublishingCase, encoder: Encoder) -> None:
+        self.case: Final = case
+        settings: CongestionSettings | None = _CONTROL if case.is_controlled else None
         self.endpoint: Final[Endpoint[TransportFrame]] = Endpoint(
-            Straight(),
+            LoopbackNetwork(),
             endpoint_id=PUBLISHER,
             epoch=1,
             encoder=encoder,
-            settings=EndpointSettings(congestion=settings, record=RecordSettings(size=way.record)),
+            settings=EndpointSettings(congestion=settings, record=RecordSettings(size=case.record)),
             draw=Seeds(1).rng("draws").random,
         )
-        self.filters: Final = list(filters(way.flows))
-        self.messages: Final = list(messages(max(way.flows, 10), MESSAGES))
+        self.filters: Final = list(filters(case.flows))
+        self.messages: Final = list(messages(max(case.flows, 10), MESSAGES))
         self.sent: Final[list[Data]] = []
         self.now: Instant = SECOND
         # The flows' numbers, once they have any.
@@ -90,7 +90,7 @@ class Publishing:
 
     def begin(self) -> None:
         """Somebody publishes, and each flow is asked for."""
-        self._offer(Message({"kind": "first"}))
+        self._submit(Message({"kind": "first"}))
         self.report()
         # To ask for all took seconds: those that were first are not to be given up.
         self._report_at = self.now
@@ -106,14 +106,14 @@ class Publishing:
             # Not the clock on the wall: what others do on the machine does not count.
             start = process_time()
             for number in range(first, min(first + 500, count)):
-                self._offer(self.messages[number % len(self.messages)])
+                self._submit(self.messages[number % len(self.messages)])
             spent_s += process_time() - start
         gc.enable()
         return spent_s
 
     def report(self) -> None:
         """All receivers have their say, if it is time for it; the first time it is."""
-        if not self.way.is_controlled or self.now < self._report_at:
+        if not self.case.is_controlled or self.now < self._report_at:
             return
         for feedback in list(self.feedback()):
             if not self._ids:
@@ -131,7 +131,7 @@ class Publishing:
     def feedback(self) -> Iterator[Feedback]:
         """Of each receiver one: what it limits, by its number if it has one."""
         for number, filter_ in enumerate(self.filters):
-            slow = self.way.slow_every and number % self.way.slow_every == 0
+            slow = self.case.slow_every and number % self.case.slow_every == 0
             quota_mps = SLOW_MPS if slow else ALL_MPS
             request = FlowRequest(quota_mps=quota_mps, filter=filter_)
             if filter_ in self._ids:
@@ -146,7 +146,7 @@ class Publishing:
                 requests=(request,),
             )
 
-    def _offer(self, message: Message) -> None:
+    def _submit(self, message: Message) -> None:
         endpoint = self.endpoint
         self.now += INTERVAL_NS
         while (at := endpoint.next_wakeup()) is not None and at <= self.now:
@@ -162,10 +162,10 @@ class Publishing:
                 self.sent.append(output.frame)
 
 
-def filters(number: int) -> Iterator[Filter]:
+def filters(count: int) -> Iterator[Filter]:
     """Half are a topic and a range of prices, half a region and a kind; none covers another."""
-    topics = max(1, number // 4)
-    for each in range(number):
+    topics = max(1, count // 4)
+    for each in range(count):
         half, is_pair = divmod(each, 2)
         if is_pair:
             yield Filter(
@@ -182,11 +182,11 @@ def filters(number: int) -> Iterator[Filter]:
             )
 
 
-def messages(flows: int, number: int) -> Iterator[Message]:
+def messages(flows: int, count: int) -> Iterator[Message]:
     """Of five to ten attributes, for so many filters."""
     rng: Random = Seeds(1).rng("congestion", "messages")
     topics, kinds = max(1, flows // 4), max(1, flows // 20)
-    for _ in range(number):
+    for _ in range(count):
         details = {f"detail{i}": rng.randrange(1_000) for i in range(rng.randint(1, 6))}
         yield Message(
             {

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from penstock.bench.pipeline.alone import asked
-from penstock.bench.pipeline.question import METRICS, Answer, from_wide
+from penstock.bench.pipeline.alone import run_in_subprocess
+from penstock.bench.pipeline.question import METRICS, QueryResult, result_from_wide
 from penstock.bench.pipeline.traces import make_runs
 from penstock.bench.result import Case, Note, Result
 from penstock.kernel.errors import UsageError
@@ -45,7 +45,7 @@ def run(note: Note, millions: Sequence[int] | None = None) -> Result:
     """Each size in turn; all alternatives at one of them."""
     from penstock.pipeline.session import open_session
 
-    sizes = sorted(millions or _wanted())
+    sizes = sorted(millions or _chosen_sizes())
     compared = max((size for size in sizes if size <= COMPARED_MAX), default=sizes[0])
     cases: list[Case] = []
     best: dict[tuple[str, int], float] = {}
@@ -54,7 +54,7 @@ def run(note: Note, millions: Sequence[int] | None = None) -> Result:
             note(f"making {size} million deliveries")
             runs = make_runs(Path(place), size * 1_000_000)
             peaks: dict[str, float] = {}
-            ways = _ways(spark, Path(place), runs, peaks, with_twin=size == compared)
+            ways = _alternatives(spark, Path(place), runs, peaks, with_twin=size == compared)
             for name, seconds in _timed(ways, f"{size} million", note).items():
                 best[name, size] = seconds
                 cases.append(Case(f"{name}, {size} million", "time", seconds, "s"))
@@ -76,34 +76,34 @@ def run(note: Note, millions: Sequence[int] | None = None) -> Result:
     return Result("pipeline", cases, ratios, goals)
 
 
-def _wanted() -> Sequence[int]:
-    said = os.environ.get(MILLIONS_VARIABLE)
-    if said is None:
+def _chosen_sizes() -> Sequence[int]:
+    setting = os.environ.get(MILLIONS_VARIABLE)
+    if setting is None:
         return MILLIONS
     try:
-        sizes = [int(part) for part in said.split(",")]
+        sizes = [int(part) for part in setting.split(",")]
     except ValueError:
         sizes = []
     if not sizes or min(sizes) < 1:
-        raise UsageError(f"{MILLIONS_VARIABLE} is a list of whole numbers as 1,5, not {said!r}")
+        raise UsageError(f"{MILLIONS_VARIABLE} is a list of whole numbers as 1,5, not {setting!r}")
     return sizes
 
 
-def _ways(
+def _alternatives(
     spark: SparkSession,
     directory: Path,
     runs: Sequence[str],
     peaks: dict[str, float],
     *,
     with_twin: bool,
-) -> dict[str, Callable[[], tuple[Answer, float]]]:
+) -> dict[str, Callable[[], tuple[QueryResult, float]]]:
     """Each alternative as a call that says what it found and how long it took."""
 
-    def alone(name: str) -> Callable[[], tuple[Answer, float]]:
-        def call() -> tuple[Answer, float]:
-            took = asked(name, directory, runs)
+    def alone(name: str) -> Callable[[], tuple[QueryResult, float]]:
+        def call() -> tuple[QueryResult, float]:
+            took = run_in_subprocess(name, directory, runs)
             peaks[name] = max(took.peak_mb, peaks.get(name, 0))
-            return took.answer, took.wall_s
+            return took.result, took.wall_s
 
         return call
 
@@ -116,24 +116,24 @@ def _ways(
 
 def _on_spark(
     spark: SparkSession, directory: Path, runs: Sequence[str], form: Form
-) -> tuple[Answer, float]:
-    from penstock.pipeline.ingest import take_in
-    from penstock.pipeline.jobs import Job, findings
+) -> tuple[QueryResult, float]:
+    from penstock.pipeline.ingest import find_runs
+    from penstock.pipeline.jobs import PipelineJob, findings
 
-    chosen = [run for run in take_in([directory]).runs if run.id in {*runs}]
-    job = Job(runs=chosen, out=directory, metrics=METRICS, form=form)
+    chosen = [run for run in find_runs([directory]).runs if run.id in {*runs}]
+    job = PipelineJob(runs=chosen, out=directory, metrics=METRICS, form=form)
     began = perf_counter()
     found = findings(spark, job).toArrow()
     took_s = perf_counter() - began
-    return from_wide(found.to_pylist()), took_s
+    return result_from_wide(found.to_pylist()), took_s
 
 
 def _timed(
-    ways: dict[str, Callable[[], tuple[Answer, float]]], what: str, note: Note
+    ways: dict[str, Callable[[], tuple[QueryResult, float]]], what: str, note: Note
 ) -> dict[str, float]:
     """The quickest of several rounds in turn; what they found must be the same."""
     best: dict[str, float] = {}
-    answers: dict[str, Answer] = {}
+    answers: dict[str, QueryResult] = {}
     for number in range(ROUNDS):
         for name, way in ways.items():
             if name == TWIN and number >= TWIN_ROUNDS:
@@ -142,5 +142,5 @@ def _timed(
             answers[name], took_s = way()
             best[name] = min(took_s, best.get(name, took_s))
     for name, answer in answers.items():
-        assert answer.agrees(answers["kernels"]), f"{name} and kernels disagree at {what}"
+        assert answer.agrees_with(answers["kernels"]), f"{name} and kernels disagree at {what}"
     return best

@@ -14,31 +14,31 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 
-from penstock.bench.pipeline.question import ALTERNATIVES, Answer
+from penstock.bench.pipeline.question import ALTERNATIVES, QueryResult
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
+class Measurement:
     """What an alternative said, and what it took; its start is not counted."""
 
-    answer: Answer
+    result: QueryResult
     wall_s: float
     peak_mb: float
 
 
-def asked(name: str, directory: Path, runs: Sequence[str]) -> Took:
+def run_in_subprocess(name: str, directory: Path, runs: Sequence[str]) -> Measurement:
     """Asks in a new process."""
     command = [sys.executable, "-m", __name__, name, str(directory), *runs]
-    said = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    return Took(Answer(**said["answer"]), said["wall_s"], said["peak_mb"])
+    output = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return Measurement(QueryResult(**output["answer"]), output["wall_s"], output["peak_mb"])
 
 
 def main(name: str, directory: str, *runs: str) -> None:
     """Imports first, which is not what is compared."""
-    answer = ALTERNATIVES[name]
-    answer(Path(directory), runs[:1])
+    query = ALTERNATIVES[name]
+    query(Path(directory), runs[:1])
     began = perf_counter()
-    found = answer(Path(directory), runs)
+    found = query(Path(directory), runs)
     wall_s = perf_counter() - began
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"answer": asdict(found), "wall_s": wall_s, "peak_mb": peak_mb}))

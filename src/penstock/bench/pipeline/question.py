@@ -21,13 +21,13 @@ from penstock.trace.fates import RECEIVED
 
 METRICS: Final = ("rates", "order", "delays")
 SHARES: Final = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
-_GOT: Final = sorted(fate.value for fate in RECEIVED)
+_RECEIVED_FATES: Final = sorted(fate.value for fate in RECEIVED)
 _STREAM: Final = ("run", "ordering", "subscriber", "publisher", "epoch")
 _MESSAGE: Final = ("run", "subscriber", "publisher", "epoch", "seq")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryResult:
     """Figures by run and name; how many seconds and pairs there are, and their sums."""
 
     figures: dict[str, dict[str, float]]
@@ -36,21 +36,25 @@ class Answer:
     pairs: int
     pairs_ms: float
 
-    def agrees(self, other: Answer) -> bool:
+    def agrees_with(self, other: QueryResult) -> bool:
         """Quantiles from bins are off by half a bin at most."""
         if self.figures.keys() != other.figures.keys():
             return False
-        alike = all(
+        figures_agree = all(
             abs(value - other.figures[run][name]) <= (0.051 if name in SHARES else 1e-9)
             for run, own in self.figures.items()
             for name, value in own.items()
         )
         counts = (self.seconds, self.deliveries, self.pairs)
-        same = counts == (other.seconds, other.deliveries, other.pairs)
-        return alike and same and abs(self.pairs_ms - other.pairs_ms) < 1e-6 * self.pairs
+        counts_agree = counts == (other.seconds, other.deliveries, other.pairs)
+        return (
+            figures_agree
+            and counts_agree
+            and abs(self.pairs_ms - other.pairs_ms) < 1e-6 * self.pairs
+        )
 
 
-def from_wide(rows: Sequence[dict[str, Any]]) -> Answer:
+def result_from_wide(rows: Sequence[dict[str, Any]]) -> QueryResult:
     """The answer in what kernels and twins find, which is more."""
     names = {"violations": "violations", "false_negatives": "false_negatives"}
     names |= {f"delay_{share}": share for share in SHARES}
@@ -64,16 +68,18 @@ def from_wide(rows: Sequence[dict[str, Any]]) -> Answer:
             series.append(row["value"])
         elif row["table"] == "pairs" and metric == "extra_delay_mean":
             pairs.append(row["value"])
-    return Answer(dict(figures), len(series), round(sum(series)), len(pairs), sum(pairs))
+    return QueryResult(dict(figures), len(series), round(sum(series)), len(pairs), sum(pairs))
 
 
-def by_kernels(directory: Path, runs: Sequence[str]) -> Answer:
+def by_kernels(directory: Path, runs: Sequence[str]) -> QueryResult:
     """One run after another, without Spark."""
     found = (measure(directory, run, METRICS) for run in runs)
-    return from_wide([row for one in found for batch in one.batches() for row in batch.to_pylist()])
+    return result_from_wide(
+        [row for one in found for batch in one.batches() for row in batch.to_pylist()]
+    )
 
 
-def by_polars(directory: Path, runs: Sequence[str]) -> Answer:
+def by_polars(directory: Path, runs: Sequence[str]) -> QueryResult:
     """Lazily, on all cores."""
     import polars as pl
 
@@ -81,24 +87,24 @@ def by_polars(directory: Path, runs: Sequence[str]) -> Answer:
         files = [directory / f"run={run}" / f"{table}.parquet" for run in runs]
         return pl.scan_parquet(files, hive_partitioning=True)
 
-    got = scanned("deliveries").filter(
-        pl.col("fate").cast(pl.String).is_in(_GOT) & pl.col("delivered_ns").is_not_null()
+    received = scanned("deliveries").filter(
+        pl.col("fate").cast(pl.String).is_in(_RECEIVED_FATES) & pl.col("delivered_ns").is_not_null()
     )
     delay_ms = (pl.col("delivered_ns") - pl.col("published_ns")) / MILLISECOND
     seq, extra_ns = pl.col("seq"), pl.col("delivered_ns") - pl.col("arrived_ns")
-    streams = got.group_by(_STREAM).agg(
+    streams = received.group_by(_STREAM).agg(
         late=(seq < seq.cum_max()).sum(), count=pl.len(), extra_ns=extra_ns.sum()
     )
-    seconds = got.group_by("run", second=pl.col("delivered_ns") // SECOND).agg(count=pl.len())
-    delays = got.group_by("run").agg(
+    seconds = received.group_by("run", second=pl.col("delivered_ns") // SECOND).agg(count=pl.len())
+    delays = received.group_by("run").agg(
         **{name: delay_ms.quantile(at, "linear") for name, at in SHARES.items()}
     )
-    missed = scanned("expected").join(got, on=_MESSAGE, how="anti").group_by("run").len()
+    missed = scanned("expected").join(received, on=_MESSAGE, how="anti").group_by("run").len()
     found = pl.collect_all([streams, seconds, delays, missed], engine="streaming")
-    return _answer(*(table.to_dicts() for table in found))
+    return _result(*(table.to_dicts() for table in found))
 
 
-def by_duckdb(directory: Path, runs: Sequence[str]) -> Answer:
+def by_duckdb(directory: Path, runs: Sequence[str]) -> QueryResult:
     """In SQL, on all cores."""
     import duckdb
 
@@ -106,8 +112,8 @@ def by_duckdb(directory: Path, runs: Sequence[str]) -> Answer:
         paths = [str(directory / f"run={run}" / f"{table}.parquet") for run in runs]
         return f"read_parquet({paths!r}, hive_partitioning = true, file_row_number = true)"
 
-    fates = ", ".join(f"'{fate}'" for fate in _GOT)
-    got = f"(from {files('deliveries')} where fate in ({fates}) and delivered_ns is not null)"
+    fates = ", ".join(f"'{fate}'" for fate in _RECEIVED_FATES)
+    received = f"(from {files('deliveries')} where fate in ({fates}) and delivered_ns is not null)"
     stream, message = ", ".join(_STREAM), ", ".join(_MESSAGE)
     quantiles = ", ".join(
         f"quantile_cont((delivered_ns - published_ns) / {MILLISECOND}, {at}) as {name}"
@@ -117,32 +123,32 @@ def by_duckdb(directory: Path, runs: Sequence[str]) -> Answer:
         f"""select {stream}, count_if(seq < highest) as late, count(*) as count,
                    sum(delivered_ns - arrived_ns)::bigint as extra_ns
             from (select *, max(seq) over (partition by {stream} order by file_row_number
-                                           rows unbounded preceding) as highest from {got})
+                                           rows unbounded preceding) as highest from {received})
             group by {stream}""",
         f"""select run, delivered_ns // {SECOND} as second, count(*) as count
-            from {got} group by all""",
-        f"select run, {quantiles} from {got} group by run",
+            from {received} group by all""",
+        f"select run, {quantiles} from {received} group by run",
         f"""select run, count(*) as len
-            from {files("expected")} anti join {got} using ({message}) group by run""",
+            from {files("expected")} anti join {received} using ({message}) group by run""",
     )
     with duckdb.connect() as connection:
         found = [connection.sql(query).to_arrow_table().to_pylist() for query in queries]
-    return _answer(*found)
+    return _result(*found)
 
 
-ALTERNATIVES: Final[dict[str, Callable[[Path, Sequence[str]], Answer]]] = {
+ALTERNATIVES: Final[dict[str, Callable[[Path, Sequence[str]], QueryResult]]] = {
     "kernels": by_kernels,
     "Polars": by_polars,
     "DuckDB": by_duckdb,
 }
 
 
-def _answer(
+def _result(
     streams: list[dict[str, Any]],
     seconds: list[dict[str, Any]],
     delays: list[dict[str, Any]],
     missed: list[dict[str, Any]],
-) -> Answer:
+) -> QueryResult:
     figures: dict[str, dict[str, float]] = defaultdict(lambda: {"violations": 0})
     for row in streams:
         figures[row["run"]]["violations"] += float(row["late"])
@@ -153,4 +159,4 @@ def _answer(
         figures[row["run"]]["false_negatives"] = float(row["len"])
     pairs = [row["extra_ns"] / row["count"] / MILLISECOND for row in streams]
     deliveries = sum(row["count"] for row in seconds)
-    return Answer(dict(figures), len(seconds), deliveries, len(pairs), sum(pairs))
+    return QueryResult(dict(figures), len(seconds), deliveries, len(pairs), sum(pairs))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.kernel.instant import MILLISECOND
-from penstock.trace.batch import Batch, Packed
+from penstock.trace.batch import Batch, PackedColumn
 from penstock.trace.fates import PublisherFate, ReceiverFate
 from penstock.trace.records import Run
 from penstock.trace.schema import TABLES
@@ -33,12 +33,12 @@ _TABLES: Final = ("publications", "expected", "deliveries")
 
 def make_runs(directory: Path, deliveries: int, *, per_run: int = DELIVERIES_PER_RUN) -> list[str]:
     """About so many deliveries, in runs of a million; those that are there already serve."""
-    wanted = [f"bench.{number:03}" for number in range(-(-deliveries // per_run))]
+    runs = [f"bench.{number:03}" for number in range(-(-deliveries // per_run))]
     there = {*finished_runs(directory)} if directory.is_dir() else set()
-    for number, run in enumerate(wanted):
+    for number, run in enumerate(runs):
         if run not in there:
             _write(directory, run, number, per_run)
-    return wanted
+    return runs
 
 
 def _write(directory: Path, run: str, seed: int, deliveries: int) -> None:
@@ -77,8 +77,8 @@ def _publications(draw: np.random.Generator, messages: int) -> dict[str, Any]:
         "offered_ns": at,
         "published_ns": at,
         "size_bytes": np.full(count, 200),
-        "fate": Packed(np.zeros(count, np.int32), names=[PublisherFate.SENT.value]),
-        "traffic_class": Packed(np.zeros(count, np.int32), names=["data"]),
+        "fate": PackedColumn(np.zeros(count, np.int32), names=[PublisherFate.SENT.value]),
+        "traffic_class": PackedColumn(np.zeros(count, np.int32), names=["data"]),
         "header_bytes": np.full(count, 60),
     }
 
@@ -97,38 +97,42 @@ def _crossed(publications: dict[str, Any]) -> dict[str, Any]:
 
 
 def _deliveries(draw: np.random.Generator, expected: dict[str, Any]) -> dict[str, Any]:
-    came = np.flatnonzero(draw.random(len(expected["seq"])) >= LOSS)
-    publisher, subscriber = (expected[who].values[came] for who in ("publisher", "subscriber"))
+    delivered_rows = np.flatnonzero(draw.random(len(expected["seq"])) >= LOSS)
+    publisher, subscriber = (
+        expected[who].values[delivered_rows] for who in ("publisher", "subscriber")
+    )
     # Some pairs are further apart than others.
     base_ms = draw.uniform(5, 100, (PUBLISHERS, SUBSCRIBERS))[publisher, subscriber]
-    delay_ns = (base_ms + draw.exponential(10, len(came))) * MILLISECOND
-    arrived = expected["published_ns"][came] + delay_ns.astype(np.int64)
-    is_held = draw.random(len(came)) < HELD
-    held_ns = draw.exponential(5 * MILLISECOND, len(came)).astype(np.int64)
+    delay_ns = (base_ms + draw.exponential(10, len(delivered_rows))) * MILLISECOND
+    arrived = expected["published_ns"][delivered_rows] + delay_ns.astype(np.int64)
+    is_held = draw.random(len(delivered_rows)) < HELD
+    held_ns = draw.exponential(5 * MILLISECOND, len(delivered_rows)).astype(np.int64)
     delivered = arrived + np.where(is_held, held_ns, 0)
     order = np.argsort(delivered, kind="stable")
     return {
-        "ordering": Packed(np.zeros(len(came), np.int32), names=["default"]),
+        "ordering": PackedColumn(np.zeros(len(delivered_rows), np.int32), names=["default"]),
         "subscriber": _names("subscriber", subscriber[order]),
         "publisher": _names("publisher", publisher[order]),
-        "epoch": np.zeros(len(came), np.int64),
-        "seq": expected["seq"][came][order],
-        "published_ns": expected["published_ns"][came][order],
+        "epoch": np.zeros(len(delivered_rows), np.int64),
+        "seq": expected["seq"][delivered_rows][order],
+        "published_ns": expected["published_ns"][delivered_rows][order],
         "arrived_ns": arrived[order],
         "delivered_ns": delivered[order],
-        "latch_ns": Packed(np.where(is_held, held_ns, 0)[order], is_held[order]),
-        "fate": Packed(np.zeros(len(came), np.int32), names=[ReceiverFate.DELIVERED.value]),
+        "latch_ns": PackedColumn(np.where(is_held, held_ns, 0)[order], is_held[order]),
+        "fate": PackedColumn(
+            np.zeros(len(delivered_rows), np.int32), names=[ReceiverFate.DELIVERED.value]
+        ),
     }
 
 
-def _names(kind: str, codes: NDArray[Any]) -> Packed:
-    return Packed(
+def _names(kind: str, codes: NDArray[Any]) -> PackedColumn:
+    return PackedColumn(
         codes.astype(np.int32), names=[f"{kind}-{i}" for i in range(int(codes.max()) + 1)]
     )
 
 
 def _add(writer: RunWriter, table: str, columns: dict[str, Any]) -> None:
-    packed = {n: c if isinstance(c, Packed) else Packed(c) for n, c in columns.items()}
+    packed = {n: c if isinstance(c, PackedColumn) else PackedColumn(c) for n, c in columns.items()}
     rows = len(packed["seq"].values)
     for start in range(0, rows, ROW_GROUP_ROWS):
         part = slice(start, min(rows, start + ROW_GROUP_ROWS))
@@ -136,6 +140,6 @@ def _add(writer: RunWriter, table: str, columns: dict[str, Any]) -> None:
         writer.add(Batch(TABLES[table], part.stop - start, cut))
 
 
-def _cut(column: Packed, part: slice) -> Packed:
+def _cut(column: PackedColumn, part: slice) -> PackedColumn:
     valid = None if column.valid is None else column.valid[part]
-    return Packed(column.values[part], valid, column.names)
+    return PackedColumn(column.values[part], valid, column.names)

@@ -43,7 +43,7 @@ TURNS: Final = 4
 
 # Packet-hops, packets that came through, and how long it took.
 Outcome: TypeAlias = tuple[int, int, float]
-Way: TypeAlias = Callable[[], Outcome]
+Simulation: TypeAlias = Callable[[], Outcome]
 
 LINKS: Final = "bare links"
 CHANCY_LINKS: Final = "links with jitter and loss"
@@ -53,7 +53,7 @@ NS3: Final = "ns-3"
 BROKERS: Final = "brokers, 1000 filters"
 NEW_BROKERS: Final = "brokers, every message new"
 TRACED: Final = "brokers, traced, nothing kept"
-KEPT: Final = "brokers, traced into files"
+RETAINED: Final = "brokers, traced into files"
 
 SAME_PACKETS: Final = (LINKS, HOSTS, SIMPY)
 CASE_GOALS: Final = {LINKS: ">= 500000"}
@@ -77,7 +77,7 @@ def run(note: Note) -> Result:
     for name, rate in rates.items():
         goal = CASE_GOALS.get(name, "")
         result.cases.append(Case(name, "speed", rate, "packet-hops/s", goal))
-    for name in (TRACED, KEPT):
+    for name in (TRACED, RETAINED):
         extra = (rates[BROKERS] / rates[name] - 1) * 100
         result.cases.append(Case(name, "tracing extra", extra, "%", "<= 25"))
     for one, other, goal in RATIOS:
@@ -88,7 +88,7 @@ def run(note: Note) -> Result:
     return result
 
 
-def links() -> dict[str, Way]:
+def links() -> dict[str, Simulation]:
     """Our own links and hosts, which know no protocol."""
     return {
         LINKS: _timed(partial(over_links, PLAIN), SPAN_NS),
@@ -97,9 +97,9 @@ def links() -> dict[str, Way]:
     }
 
 
-def peers(directory: Path, note: Note, left_out: list[str]) -> dict[str, Way]:
+def peers(directory: Path, note: Note, left_out: list[str]) -> dict[str, Simulation]:
     """The other simulators that this machine has; programs are compiled into `directory`."""
-    ways: dict[str, Way] = {}
+    ways: dict[str, Simulation] = {}
     if find_spec("simpy") is None:
         left_out.append("SimPy is not installed: its case is left out")
     else:
@@ -114,20 +114,20 @@ def peers(directory: Path, note: Note, left_out: list[str]) -> dict[str, Way]:
     return ways
 
 
-def brokers(directory: Path, note: Note) -> dict[str, Way]:
+def brokers(directory: Path, note: Note) -> dict[str, Simulation]:
     """Chains of brokers, built and warmed up here; traces are written into `directory`."""
     note("brokers learn what their clients want")
     runs = {
         BROKERS: BrokerChain().run,
         TRACED: TracedChain(None).run,
-        KEPT: TracedChain(directory / "traces").run,
+        RETAINED: TracedChain(directory / "traces").run,
         NEW_BROKERS: BrokerChain(messages=NEW_MESSAGES).run,
     }
     return {name: _timed(way, BROKER_SPAN_NS) for name, way in runs.items()}
 
 
 def _measure(
-    simple: dict[str, Way], others: dict[str, Way], note: Note
+    simple: dict[str, Simulation], others: dict[str, Simulation], note: Note
 ) -> tuple[dict[str, float], dict[str, tuple[int, int]]]:
     """The best rate of each way, and what it carried; the others take turns more often."""
     ways = {**simple, **others}
@@ -143,10 +143,10 @@ def _measure(
     return best, found
 
 
-def _timed(way: Callable[[Duration], tuple[int, int]], span_ns: Duration) -> Way:
+def _timed(simulate: Callable[[Duration], tuple[int, int]], span_ns: Duration) -> Simulation:
     def timed() -> Outcome:
         start = perf_counter()
-        hops, arrived = way(span_ns)
+        hops, arrived = simulate(span_ns)
         return hops, arrived, perf_counter() - start
 
     return timed

@@ -126,18 +126,18 @@ class BrokerChain:
             world.add_host(name, partial(_new_broker, number))
         for one, other, spec in zip(self.brokers, self.brokers[1:], specs(PLAIN), strict=False):
             world.connect(one, other, spec)
-            world.call_at(0, one, _saying("link_up", other, 1))
-            world.call_at(0, other, _saying("link_up", one, 1))
+            world.call_at(0, one, _calling("link_up", other, 1))
+            world.call_at(0, other, _calling("link_up", one, 1))
 
     def _add_client(self, name: str, broker: str, predicates: list[Predicate]) -> None:
         world = self.world
         world.add_host(
-            name, lambda _now: OverlayClient(broker, 1), outlets=Outlets(deliver=self._take)
+            name, lambda _now: OverlayClient(broker, 1), outlets=Outlets(deliver=self._on_delivered)
         )
         world.connect(name, broker, LinkSpec())
-        world.call_at(0, name, _saying("link_up"))
+        world.call_at(0, name, _calling("link_up"))
         for number, predicate in enumerate(predicates):
-            world.call_at(MILLISECOND, name, _saying("subscribe", number, predicate))
+            world.call_at(MILLISECOND, name, _calling("subscribe", number, predicate))
 
     def _check_converged(self) -> None:
         machines: list[Broker] = [self.world.host(name).machine for name in self.brokers]
@@ -160,7 +160,7 @@ class BrokerChain:
 
         world.events.schedule(start, publish)
 
-    def _take(self, host: Host[Any, Any], output: Deliver) -> None:
+    def _on_delivered(self, host: Host[Any, Any], output: Deliver) -> None:
         self.delivered[host.name] += 1
         if self._on_deliver is not None:
             assert isinstance(output.item, Data)
@@ -172,17 +172,17 @@ def interests(
 ) -> dict[str, tuple[str, list[Predicate]]]:
     """What each client wants, and of which broker: filters dealt out in turn, and the sink."""
     clients = [(f"{broker} client {i}", broker) for i in range(CLIENTS_EACH) for broker in brokers]
-    wanted = {
+    client_interests = {
         name: (broker, [Predicate([f]) for f in filters[number :: len(clients)]])
         for number, (name, broker) in enumerate(clients)
     }
     every_flow = Predicate([Filter([Constraint(FLOW, Op.EXISTS)])])
-    return {**wanted, SINK: (brokers[-1], [every_flow])}
+    return {**client_interests, SINK: (brokers[-1], [every_flow])}
 
 
-def flow_messages(workload: Workload, flow: int, number: int) -> list[Message]:
+def flow_messages(workload: Workload, flow: int, count: int) -> list[Message]:
     """What a flow says, over and over, each padded to the size of a packet."""
-    return [_padded({**m.attributes, FLOW: flow}) for m in workload.messages(number)]
+    return [_padded({**m.attributes, FLOW: flow}) for m in workload.messages(count)]
 
 
 def schema() -> Schema:
@@ -220,9 +220,9 @@ def _data(flow: int, seq: int, message: Message, now: Instant) -> Data:
     )
 
 
-def _new_broker(number: int, _now: Instant) -> Broker:
-    return Broker(number, 1, Encoder(b"bench", schema(), params=BloomParams(512, 7)))
+def _new_broker(broker_id: int, _now: Instant) -> Broker:
+    return Broker(broker_id, 1, Encoder(b"bench", schema(), params=BloomParams(512, 7)))
 
 
-def _saying(verb: str, *arguments: object) -> Callable[[Any, Instant], object]:
+def _calling(verb: str, *arguments: object) -> Callable[[Any, Instant], object]:
     return lambda machine, now: getattr(machine, verb)(*arguments, now=now)

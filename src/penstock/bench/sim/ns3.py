@@ -82,5 +82,7 @@ def _flags() -> list[str]:
         [pkg_config, "--cflags", "--libs", *packages], capture_output=True, text=True, check=False
     )
     # Debian's files name libraries that ns-3 itself was built with and that need not be there.
-    said = [flag for flag in done.stdout.split() if not flag.startswith("/") or Path(flag).exists()]
-    return said if done.returncode == 0 else fallback
+    output = [
+        flag for flag in done.stdout.split() if not flag.startswith("/") or Path(flag).exists()
+    ]
+    return output if done.returncode == 0 else fallback

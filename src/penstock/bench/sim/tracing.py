@@ -33,36 +33,36 @@ class TracedChain:
         self._keep: Final = keep
         self.trace_hash = ""
         self._published_ns: Final[dict[tuple[int, int], Instant]] = {}
-        self._add: Callable[[Row], None] = _forget
+        self._add: Callable[[Row], None] = _discard
         self.chain: Final = BrokerChain(
-            on_publish=self._published, on_deliver=self._delivered, **sizes
+            on_publish=self._on_published, on_deliver=self._on_delivered, **sizes
         )
         self._brokers: Final = {
             name: 1 + self.chain.brokers.index(broker)
             for name, (broker, _) in self.chain.interests.items()
         }
-        self._wanting: Final[MatchingIndex[tuple[str, int]]] = MatchingIndex()
+        self._interests: Final[MatchingIndex[tuple[str, int]]] = MatchingIndex()
         for name, (_, predicates) in self.chain.interests.items():
             for number, predicate in enumerate(predicates):
-                self._wanting.add((name, number), predicate)
+                self._interests.add((name, number), predicate)
 
     def run(self, span_ns: Duration) -> tuple[int, int]:
         """Like `BrokerChain.run`, with all that a trace needs."""
         with Recording("bench", keep=self._keep, replace=True) as recording:
             self._add = recording.add
             found = self.chain.run(span_ns)
-            self._add = _forget
+            self._add = _discard
             self.trace_hash = recording.finish(_run(span_ns)).trace_hash
         return found
 
-    def _published(self, flow: str, data: Data, now: Instant) -> None:
+    def _on_published(self, flow: str, data: Data, now: Instant) -> None:
         add, epoch, seq = self._add, data.epoch, data.seq
         self._published_ns[data.pub, seq] = now
         add(Publication(flow, epoch, seq, now, now, SIZE_BYTES, _SENT, "data"))
-        for client in sorted({client for client, _ in self._wanting.match(data.message)}):
+        for client in sorted({client for client, _ in self._interests.match(data.message)}):
             add(Expected(flow, epoch, seq, client, now))
 
-    def _delivered(self, client: str, data: Data, now: Instant) -> None:
+    def _on_delivered(self, client: str, data: Data, now: Instant) -> None:
         add, epoch, seq = self._add, data.epoch, data.seq
         flow, published_ns = f"flow {data.pub}", self._published_ns[data.pub, seq]
         brokers = self._brokers[client]
@@ -70,7 +70,7 @@ class TracedChain:
         add(Delivery("off", client, flow, epoch, seq, published_ns, now, now, None, _DELIVERED))
 
 
-def _forget(_row: Any) -> None:
+def _discard(_row: Any) -> None:
     """Between runs nothing is recorded."""
 
 

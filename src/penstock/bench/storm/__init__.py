@@ -24,7 +24,14 @@ from statistics import fmean
 from typing import Final
 
 from penstock.bench.result import Case, Note, Result
-from penstock.bench.storm.group import DEFAULT, LITERAL, SOURCE_TOO, Group, Outcome, Scene
+from penstock.bench.storm.group import (
+    DEFAULT,
+    LITERAL,
+    LITERAL_WITH_PUBLISHER,
+    Outcome,
+    StormCase,
+    StormGroup,
+)
 from penstock.kernel.instant import SECOND
 from penstock.kernel.seeds import Seeds
 
@@ -35,14 +42,14 @@ RUNS: Final = {10: 40, 100: 20, 1_000: 4, 10_000: 1}
 # On a star SRM's timers silence hardly anyone, which takes an hour to see for thousands.
 STAR_SIZES: Final = (1_000,)
 GOALS: Final = {("requests", "mean"): "<= 10", ("repairs", "mean"): "<= 5"}
-GOALS_SIZE: Final = 1_000
+GOAL_SIZE: Final = 1_000
 
 
 def run(note: Note) -> Result:
     """Every case, cold and warm; a quarter of an hour."""
     cases = []
-    for scene in scenes():
-        cases += measure(note, scene, runs_of(scene), losses_of(scene))
+    for case in storm_cases():
+        cases += measure(note, case, runs_of(case), losses_of(case))
     return Result(
         "storm",
         cases,
@@ -53,63 +60,63 @@ def run(note: Note) -> Result:
     )
 
 
-def measure(note: Note, scene: Scene, runs: int, losses: int) -> list[Case]:
+def measure(note: Note, case: StormCase, runs: int, losses: int) -> list[Case]:
     """So many groups, each of which loses so many messages one after another."""
     cold, warm = [], []
     for number in range(runs):
         outcomes: list[Outcome] = []
-        place = f"{scene.name}: group {number + 1} of {runs}"
+        place = f"{case.name}: group {number + 1} of {runs}"
         # A large group takes its time to be built, and one loss of it may take minutes.
         note(place)
-        group = Group(scene, Seeds(number), tell=partial(_tell, note, place))
+        group = StormGroup(case, Seeds(number), on_progress=partial(_note_progress, note, place))
         for outcome in group.losses(losses):
             outcomes.append(outcome)
             note(f"{place}, loss {len(outcomes)} of {losses}")
         cold.append(outcomes[0])
         warm += outcomes[WARM_AFTER:]
-    has_goals = scene.size == GOALS_SIZE and scene.settings is DEFAULT
-    cases = figures(f"{scene.name}, cold", cold, has_goals=has_goals)
-    return cases + (figures(f"{scene.name}, warm", warm, has_goals=has_goals) if warm else [])
+    has_goals = case.size == GOAL_SIZE and case.settings is DEFAULT
+    cases = figures(f"{case.name}, cold", cold, has_goals=has_goals)
+    return cases + (figures(f"{case.name}, warm", warm, has_goals=has_goals) if warm else [])
 
 
-def _tell(note: Note, place: str, said: str) -> None:
-    note(f"{place}, {said}")
+def _note_progress(note: Note, place: str, text: str) -> None:
+    note(f"{place}, {text}")
 
 
-def runs_of(scene: Scene) -> int:
+def runs_of(case: StormCase) -> int:
     """What storms takes long to see."""
-    return RUNS[scene.size] if scene.settings is DEFAULT else max(1, RUNS[scene.size] // 2)
+    return RUNS[case.size] if case.settings is DEFAULT else max(1, RUNS[case.size] // 2)
 
 
-def losses_of(scene: Scene) -> int:
+def losses_of(case: StormCase) -> int:
     """Cold, and then warm; but SRM among ten thousand takes minutes for the first already."""
-    is_slow = scene.settings is not DEFAULT and scene.size > GOALS_SIZE
+    is_slow = case.settings is not DEFAULT and case.size > GOAL_SIZE
     return 1 if is_slow else 1 + WARM_AFTER
 
 
-def scenes() -> Iterator[Scene]:
+def storm_cases() -> Iterator[StormCase]:
     """All that are compared, the quick ones first."""
     for size in SIZES:
         for answers in (True, False):
-            yield Scene(size=size, publisher_answers=answers)
-            literal = SOURCE_TOO if answers else LITERAL
-            yield Scene(size=size, settings=literal, publisher_answers=answers)
+            yield StormCase(size=size, publisher_answers=answers)
+            literal = LITERAL_WITH_PUBLISHER if answers else LITERAL
+            yield StormCase(size=size, settings=literal, publisher_answers=answers)
     for size in STAR_SIZES:
         for answers in (True, False):
-            yield Scene(size=size, publisher_answers=answers, is_star=True)
+            yield StormCase(size=size, publisher_answers=answers, is_star=True)
 
 
-def figures(name: str, seen: Sequence[Outcome], *, has_goals: bool) -> list[Case]:
+def figures(name: str, outcomes: Sequence[Outcome], *, has_goals: bool) -> list[Case]:
     """What one case came to."""
     cases = []
     for metric in ("requests", "repairs"):
-        numbers = [getattr(outcome, metric) for outcome in seen]
-        for how, value in (("mean", fmean(numbers)), ("most", max(numbers))):
+        values = [getattr(outcome, metric) for outcome in outcomes]
+        for how, value in (("mean", fmean(values)), ("most", max(values))):
             goal = GOALS.get((metric, how), "") if has_goals else ""
             cases.append(Case(name, f"{metric}, {how}", value, "a loss", goal))
-    last_s = fmean(outcome.spent_ns for outcome in seen) / SECOND
+    last_s = fmean(outcome.spent_ns for outcome in outcomes) / SECOND
     cases.append(Case(name, "last repaired", last_s, "s"))
-    given_up = sum(outcome.given_up for outcome in seen)
+    given_up = sum(outcome.given_up for outcome in outcomes)
     if given_up:
         cases.append(Case(name, "given up", given_up, "members", "<= 0"))
     return cases

@@ -33,18 +33,18 @@ from penstock.wire.quantise import delta_ns, quantise_rate, stamp_us
 DEFAULT: Final = replace(recovery.DEFAULT, digests=False)
 # [003 §4] Its publishers do not answer; where ours shall, it is one more member to them.
 LITERAL: Final = recovery.LITERAL
-SOURCE_TOO: Final = replace(LITERAL, publisher_answers=True)
+LITERAL_WITH_PUBLISHER: Final = replace(LITERAL, publisher_answers=True)
 
 _ROUTERS: Final = 100
 _NEAR_NS: Final = 5 * MILLISECOND
 _FAR_NS: Final = 200 * MILLISECOND
-_ALIKE_NS: Final = 100 * MILLISECOND
+_STAR_NS: Final = 100 * MILLISECOND
 _BETWEEN_NS: Final = 5 * SECOND
 # By then what comes after a lost message has come, and told of it.
-_FOUND_OUT_NS: Final = 50 * MILLISECOND
+_DETECTED_AFTER_NS: Final = 50 * MILLISECOND
 _PUBLISHER: Final = 0
 # Among ten thousand, so many frames take about a second.
-_TELL_EVERY: Final = 20
+_PROGRESS_EVERY: Final = 20
 _ENCODER: Final = Encoder(b"storm")
 _MESSAGE: Final = Message({"topic": "storm"})
 _BITS: Final = _ENCODER.message_bits(_MESSAGE)
@@ -60,7 +60,7 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class StormCase:
     """One case: `size` share each loss, half as many others could answer."""
 
     size: int
@@ -91,7 +91,7 @@ class Delays:
         for new in range(1, routers):
             core[new, :new] = core[rng.integers(new)][:new] + rng.uniform(0.2, 1)
             core[:new, new] = core[new, :new]
-        near_ns = _ALIKE_NS if is_star else _NEAR_NS
+        near_ns = _STAR_NS if is_star else _NEAR_NS
         self._core: Final[NDArray[np.float64]] = core * ((_FAR_NS - near_ns) / (core.max() or 1))
         self._at: Final = rng.integers(routers, size=members)
         self._near_ns: Final = near_ns
@@ -107,16 +107,18 @@ class Delays:
 class Member:
     """One endpoint's machines, and what `recovery.Recovery` does between them."""
 
-    def __init__(self, me: int, group: Group, settings: RecoverySettings, seeds: Seeds) -> None:
-        self.me: Final = me
+    def __init__(
+        self, endpoint_id: int, group: StormGroup, settings: RecoverySettings, seeds: Seeds
+    ) -> None:
+        self.endpoint_id: Final = endpoint_id
         self._group: Final = group
-        self._has: Final[set[MessageId]] = set()
+        self._message_ids: Final[set[MessageId]] = set()
         self.armed_at: Instant | None = None
-        draw = seeds.rng("member", str(me)).random
+        draw = seeds.rng("member", str(endpoint_id)).random
         self._distances: Final = PeerDistances(settings.distance_ns)
         self._cache: Final = RepairCache(settings.cache)
         self._requester: Final = Requester(
-            me,
+            endpoint_id,
             settings,
             self._distances,
             bloom_bytes=_ENCODER.params.m + 7 >> 3,
@@ -125,7 +127,7 @@ class Member:
             give_up=self._give_up,
         )
         self._repairer: Final = Repairer(
-            me,
+            endpoint_id,
             settings,
             lambda _pub: self._cache,
             self._distances,
@@ -133,32 +135,32 @@ class Member:
             send=self._send,
         )
 
-    def came(self, frame: Data, now: Instant) -> None:
+    def on_data(self, frame: Data, now: Instant) -> None:
         """Keeps what it gets, or publishes."""
-        self._has.add(frame.id)
+        self._message_ids.add(frame.id)
         self._cache.put(frame, now=now)
 
-    def lost(self, frame: Data, due_ns: Instant, now: Instant) -> None:
+    def on_lost(self, frame: Data, expected_ns: Instant, now: Instant) -> None:
         """What came after it tells that it was sent, and will not come."""
-        self._distances.on_hint(frame.pub, due_ns - frame.send_ts_us * MICROSECOND)
-        self._requester.request(frame.id, _BITS, due_ns, now)
+        self._distances.on_hint(frame.pub, expected_ns - frame.send_ts_us * MICROSECOND)
+        self._requester.request(frame.id, _BITS, expected_ns, now)
 
     def on_request(self, request: Request, now: Instant) -> None:
         """Somebody lost something."""
         self._distances.on_peer(request.requester)
         self._requester.on_request(request, now)
-        if request.id in self._has:
+        if request.id in self._message_ids:
             self._repairer.on_request(request, now)
 
     def on_repair(self, repair: Repair, now: Instant) -> None:
         """Somebody had it."""
         original = repair.original
-        if repair.requester == self.me:
+        if repair.requester == self.endpoint_id:
             hold_ns = delta_ns(repair.hold_100us)
             self._distances.on_echo(repair.repairer, repair.echo_ts_us, hold_ns, now=now)
             self._requester.on_repair(original.pub, repair.repairer)
         self._repairer.on_repair(repair, now)
-        if self._end(original.id, now, is_repaired=True):
+        if self._resolve(original.id, now, is_repaired=True):
             self._requester.on_arrival(original.id, now)
             self._cache.put(original, now=now)
 
@@ -171,27 +173,30 @@ class Member:
 
     def next_wakeup(self) -> Instant | None:
         """When something is."""
-        asks, answers = self._requester.timers.next_wakeup(), self._repairer.timers.next_wakeup()
-        if asks is None or answers is None:
-            return answers if asks is None else asks
-        return min(asks, answers)
+        request_at, repair_at = (
+            self._requester.timers.next_wakeup(),
+            self._repairer.timers.next_wakeup(),
+        )
+        if request_at is None or repair_at is None:
+            return repair_at if request_at is None else request_at
+        return min(request_at, repair_at)
 
     def _send(self, frame: Request | Repair, now: Instant) -> bool:
-        self._group.carry(self.me, frame, now)
+        self._group.carry(self.endpoint_id, frame, now)
         return True
 
     def _give_up(self, id_: MessageId, now: Instant) -> None:
-        self._end(id_, now, is_repaired=False)
+        self._resolve(id_, now, is_repaired=False)
 
-    def _end(self, id_: MessageId, now: Instant, *, is_repaired: bool) -> bool:
-        if id_ in self._has:
+    def _resolve(self, id_: MessageId, now: Instant, *, is_repaired: bool) -> bool:
+        if id_ in self._message_ids:
             return False
-        self._has.add(id_)
-        self._group.on_end(now, is_repaired=is_repaired)
+        self._message_ids.add(id_)
+        self._group.on_resolved(now, is_repaired=is_repaired)
         return True
 
 
-class _Journey:
+class _FrameInFlight:
     """A frame on its way to one after another."""
 
     __slots__ = ("at", "delays", "frame", "is_lost", "order", "sent_ns")
@@ -214,28 +219,34 @@ class _Journey:
         self.at = 0
 
 
-class Group:
+class StormGroup:
     """All members and one clock; `lose` is one message that half of them never get."""
 
     def __init__(
-        self, scene: Scene, seeds: Seeds, *, tell: Callable[[str], None] = lambda _said: None
+        self,
+        case: StormCase,
+        seeds: Seeds,
+        *,
+        on_progress: Callable[[str], None] = lambda _said: None,
     ) -> None:
-        self._scene: Final = scene
-        self._tell: Final = tell
-        members = 1 + scene.size + scene.holders
-        self._delays: Final = Delays(members, seeds, is_star=scene.is_star)
-        self._members: Final = [Member(me, self, scene.settings, seeds) for me in range(members)]
+        self._case: Final = case
+        self._on_progress: Final = on_progress
+        members = 1 + case.size + case.holders
+        self._delays: Final = Delays(members, seeds, is_star=case.is_star)
+        self._members: Final = [
+            Member(endpoint_id, self, case.settings, seeds) for endpoint_id in range(members)
+        ]
         self._now: Instant = SECOND
         self._seq = 0
         self._serial: Final = count()
         # What happens next: a frame that reaches another member, or one that is to be woken.
-        self._events: Final[list[tuple[Instant, int, _Journey | Member]]] = []
+        self._events: Final[list[tuple[Instant, int, _FrameInFlight | Member]]] = []
         self._requests = self._repairs = self._given_up = 0
         self._repaired_ns: Instant = 0
 
-    def losses(self, number: int) -> Iterator[Outcome]:
+    def losses(self, count: int) -> Iterator[Outcome]:
         """One after another."""
-        for _ in range(number):
+        for _ in range(count):
             yield self.lose()
             self._now += _BETWEEN_NS
 
@@ -247,19 +258,21 @@ class Group:
         self._requests = self._repairs = self._given_up = 0
         self._repaired_ns = sent_ns
         order, delays = self._delays.in_order(_PUBLISHER)
-        if self._scene.publisher_answers:
-            self._members[_PUBLISHER].came(frame, sent_ns)
-        first_holder = 1 + self._scene.size
+        if self._case.publisher_answers:
+            self._members[_PUBLISHER].on_data(frame, sent_ns)
+        first_holder = 1 + self._case.size
         for is_lost in (False, True):
-            reached = [i for i, me in enumerate(order) if (me < first_holder) == is_lost]
-            journey = _Journey(
+            reached = [
+                i for i, endpoint_id in enumerate(order) if (endpoint_id < first_holder) == is_lost
+            ]
+            flight = _FrameInFlight(
                 frame,
                 [order[i] for i in reached],
                 [delays[i] for i in reached],
-                sent_ns + is_lost * _FOUND_OUT_NS,
+                sent_ns + is_lost * _DETECTED_AFTER_NS,
                 is_lost=is_lost,
             )
-            self._start(journey)
+            self._send(flight)
         self._run()
         spent_ns = self._repaired_ns - sent_ns
         return Outcome(self._requests, self._repairs, spent_ns, self._given_up)
@@ -276,12 +289,12 @@ class Group:
             if frame.to is not None:
                 at = order.index(frame.to)
                 order, delays = order[at : at + 1], delays[at : at + 1]
-        self._start(_Journey(frame, order, delays, now))
-        if (self._requests + self._repairs) % _TELL_EVERY == 0:
-            seq, asked, answered = self._seq, self._requests, self._repairs
-            self._tell(f"loss {seq}: {asked} requests and {answered} repairs so far")
+        self._send(_FrameInFlight(frame, order, delays, now))
+        if (self._requests + self._repairs) % _PROGRESS_EVERY == 0:
+            seq, requests, repairs = self._seq, self._requests, self._repairs
+            self._on_progress(f"loss {seq}: {requests} requests and {repairs} repairs so far")
 
-    def on_end(self, now: Instant, *, is_repaired: bool) -> None:
+    def on_resolved(self, now: Instant, *, is_repaired: bool) -> None:
         """One of the group waits no longer."""
         if is_repaired:
             self._repaired_ns = now
@@ -294,27 +307,27 @@ class Group:
         """Until nobody waits for anything."""
         events = self._events
         while events:
-            self._now, _, what = events[0]
-            if isinstance(what, Member):
+            self._now, _, event = events[0]
+            if isinstance(event, Member):
                 heappop(events)
-                if what.armed_at == self._now:
-                    what.armed_at = None
-                    what.wake(self._now)
-                    self._arm(what)
+                if event.armed_at == self._now:
+                    event.armed_at = None
+                    event.wake(self._now)
+                    self._arm(event)
                 continue
-            member = self._members[what.order[what.at]]
-            what.at += 1
-            if what.at < len(what.order):
-                at = what.sent_ns + what.delays[what.at]
-                heapreplace(events, (at, next(self._serial), what))
+            member = self._members[event.order[event.at]]
+            event.at += 1
+            if event.at < len(event.order):
+                at = event.sent_ns + event.delays[event.at]
+                heapreplace(events, (at, next(self._serial), event))
             else:
                 heappop(events)
-            self._reach(member, what)
+            self._reach(member, event)
 
-    def _reach(self, member: Member, journey: _Journey) -> None:
-        frame, now = journey.frame, self._now
-        if member.me == _PUBLISHER and not (
-            self._scene.publisher_answers and type(frame) is Request
+    def _reach(self, member: Member, flight: _FrameInFlight) -> None:
+        frame, now = flight.frame, self._now
+        if member.endpoint_id == _PUBLISHER and not (
+            self._case.publisher_answers and type(frame) is Request
         ):
             # It asks for none of its own messages, so no repair comes to it.
             return
@@ -322,10 +335,10 @@ class Group:
             member.on_request(frame, now)
         elif isinstance(frame, Repair):
             member.on_repair(frame, now)
-        elif journey.is_lost:
-            member.lost(frame, now - _FOUND_OUT_NS, now)
+        elif flight.is_lost:
+            member.on_lost(frame, now - _DETECTED_AFTER_NS, now)
         else:
-            member.came(frame, now)
+            member.on_data(frame, now)
         self._arm(member)
 
     def _arm(self, member: Member) -> None:
@@ -334,10 +347,10 @@ class Group:
             member.armed_at = at
             heappush(self._events, (at, next(self._serial), member))
 
-    def _start(self, journey: _Journey) -> None:
-        if journey.order:
-            at = journey.sent_ns + journey.delays[0]
-            heappush(self._events, (at, next(self._serial), journey))
+    def _send(self, flight: _FrameInFlight) -> None:
+        if flight.order:
+            at = flight.sent_ns + flight.delays[0]
+            heappush(self._events, (at, next(self._serial), flight))
 
 
 def _data(seq: int, now: Instant) -> Data:

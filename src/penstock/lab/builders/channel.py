@@ -8,28 +8,32 @@ from typing import Final
 from penstock.kernel.instant import MILLISECOND, Duration, Instant, seconds
 from penstock.kernel.seeds import Seeds
 from penstock.lab.experiment import Experiment
-from penstock.lab.scenario import Scene, blaming
+from penstock.lab.scenario import Scenario, errors_at_key
 from penstock.lab.schema.network import ChannelPart, ClockPart
-from penstock.lab.toml_document import Document
+from penstock.lab.toml_document import TomlDocument
 from penstock.lab.transport_options import endpoint_settings, ordering_settings
 from penstock.sim import publish_schedule
-from penstock.sim.channel.match_draws import Coins
+from penstock.sim.channel.match_draws import MatchDraws
 from penstock.sim.channel.network import ChannelNetwork
-from penstock.sim.channel.path_model import LastOf, Path
+from penstock.sim.channel.path_model import PathModel, PeriodicLoss
 from penstock.sim.clock import Clock
 from penstock.sim.link_spec import LinkSpec
-from penstock.sim.publishing_app import Application
+from penstock.sim.publishing_app import EndpointPublishingApp
 from penstock.sim.recorder import Recorder
 from penstock.transport.settings import OrderingSettings
 
 PUBLISHER: Final = "publisher"
 RECEIVERS: Final = "receivers"
-_NUMBER: Final = 1
+_PUBLISHER_ID: Final = 1
 
 
 def build_channel(
-    part: ChannelPart, experiment: Experiment, document: Document, seeds: Seeds, recorder: Recorder
-) -> Scene:
+    part: ChannelPart,
+    experiment: Experiment,
+    document: TomlDocument,
+    seeds: Seeds,
+    recorder: Recorder,
+) -> Scenario:
     """The publisher and all receivers; nothing has happened yet."""
     run = experiment.run
     origin = seconds(run.warmup_s)
@@ -37,23 +41,23 @@ def build_channel(
     stop = end + seconds(run.drain_s)
     orderings = {}
     for name, ordering in experiment.orderings.items():
-        with blaming(document, "orderings", name):
+        with errors_at_key(document, "orderings", name):
             orderings[name] = ordering_settings(ordering)
-    with blaming(document, "channel"):
+    with errors_at_key(document, "channel"):
         network = ChannelNetwork(
-            seeds.child("world"), make_path(part), codec=part.codec, outlets=recorder.outlets
+            seeds.child("world"), make_path_model(part), codec=part.codec, outlets=recorder.outlets
         )
-        coins = _coins(part)
-        access = LinkSpec(loss=None if part.lost_every is None else LastOf(part.lost_every))
+        draws = _make_match_draws(part)
+        access = LinkSpec(loss=None if part.lost_every is None else PeriodicLoss(part.lost_every))
         settings = endpoint_settings(experiment.transport)
         # No link has a rate, so that there is nothing to sample.
-        recorder.watch(network)
-        network.add_endpoint(PUBLISHER, pub=_NUMBER, settings=settings, access=access)
-        names = _add_receivers(part, network, coins, orderings, recorder)
-        _set_clocks(part.clock, network, names, stop)
-        recorder.publisher(PUBLISHER, _NUMBER)
+        recorder.attach(network)
+        network.add_endpoint(PUBLISHER, publisher=_PUBLISHER_ID, settings=settings, access=access)
+        names = _add_receivers(part, network, draws, orderings, recorder)
+        _schedule_clock_steps(part.clock, network, names, stop)
+        recorder.add_publisher(PUBLISHER, _PUBLISHER_ID)
         rng = seeds.rng("publisher", "when")
-        Application(
+        EndpointPublishingApp(
             network.world,
             network.world.host(PUBLISHER),
             publish_schedule.departures(
@@ -63,14 +67,14 @@ def build_channel(
                 rng=rng,
                 poisson=part.spacing == "poisson",
             ),
-            coins.maker(seeds.rng("publisher", "what"), first_every=part.lost_every),
-            published=recorder.published,
+            draws.message_maker(seeds.rng("publisher", "what"), first_every=part.lost_every),
+            on_published=recorder.on_published,
         )
     members = {PUBLISHER: [PUBLISHER], RECEIVERS: names}
-    return Scene(network.world, network.close_endpoints, origin, stop, members)
+    return Scenario(network.world, network.close_endpoints, origin, stop, members)
 
 
-def check_world(experiment: Experiment, document: Document) -> None:
+def check_network_or_channel(experiment: Experiment, document: TomlDocument) -> None:
     """Refuses an experiment without a world, or with two of them."""
     if (experiment.network is None) == (experiment.channel is None):
         raise document.error(
@@ -81,17 +85,17 @@ def check_world(experiment: Experiment, document: Document) -> None:
         if not experiment.clients:
             raise document.error(("network",), "a network needs clients: write [clients.NAME]")
         return
-    unwanted = ("clients", experiment.clients), ("markets", experiment.markets)
-    for key, what in (*unwanted, ("tcp", experiment.tcp)):
+    network_only = ("clients", experiment.clients), ("markets", experiment.markets)
+    for key, what in (*network_only, ("tcp", experiment.tcp)):
         if what:
             raise document.error((key,), f"a channel has a workload of its own: leave {key} out")
     if not experiment.orderings:
         raise document.error(("channel",), "a channel is for orderings: write [orderings.NAME]")
 
 
-def make_path(part: ChannelPart) -> Path:
+def make_path_model(part: ChannelPart) -> PathModel:
     """The path that a file asks for."""
-    return Path(
+    return PathModel(
         hops=part.hops,
         hop_ns=_milliseconds(part.hop_ms),
         fixed_ns=_milliseconds(part.fixed_ms),
@@ -103,35 +107,37 @@ def make_path(part: ChannelPart) -> Path:
     )
 
 
-def _coins(part: ChannelPart) -> Coins:
+def _make_match_draws(part: ChannelPart) -> MatchDraws:
     count = 1 if part.overlap is None else part.receivers
-    return Coins(odds=(part.match,) * count, overlap=part.overlap)
+    return MatchDraws(probabilities=(part.match,) * count, overlap=part.overlap)
 
 
 def _add_receivers(
     part: ChannelPart,
     network: ChannelNetwork,
-    coins: Coins,
+    draws: MatchDraws,
     orderings: dict[str, OrderingSettings],
     recorder: Recorder,
 ) -> list[str]:
-    names = [f"receiver-{number + 1}" for number in range(part.receivers)]
+    names = [f"receiver-{index + 1}" for index in range(part.receivers)]
     clock = part.clock
     for number, name in enumerate(names):
         network.add_endpoint(
             name,
-            pub=_NUMBER + 1 + number,
+            publisher=_PUBLISHER_ID + 1 + number,
             settings=endpoint_settings(None),
-            arrived=recorder.arrived,
+            on_arrived=recorder.on_arrived,
             clock=Clock(offset_ns=_milliseconds(clock.offset_ms), drift_ppm=clock.drift_ppm),
         )
-        predicate = coins.interest(0 if part.overlap is None else number)
+        predicate = draws.interest(0 if part.overlap is None else number)
         network.subscribe_endpoint(name, predicate, orderings)
-        recorder.subscriber(name, predicate)
+        recorder.add_subscriber(name, predicate)
     return names
 
 
-def _set_clocks(clock: ClockPart, network: ChannelNetwork, names: list[str], stop: Instant) -> None:
+def _schedule_clock_steps(
+    clock: ClockPart, network: ChannelNetwork, names: list[str], stop: Instant
+) -> None:
     """Schedules every time that a clock is set."""
     every = seconds(clock.step_every_s)
     if not every or not clock.step_ms:

@@ -20,9 +20,9 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant, seconds
 from penstock.kernel.seeds import Seeds
 from penstock.lab.builders.channel import build_channel
-from penstock.lab.builders.tcp import add_tcp
+from penstock.lab.builders.tcp import add_tcp_connections
 from penstock.lab.experiment import Experiment
-from penstock.lab.scenario import Scene, blaming
+from penstock.lab.scenario import Scenario, errors_at_key
 from penstock.lab.schema.network import BrokerPart, LinkPart, NetworkPart, Shape
 from penstock.lab.schema.workload import (
     BurstRate,
@@ -33,22 +33,24 @@ from penstock.lab.schema.workload import (
     PublishPart,
     RampRate,
 )
-from penstock.lab.toml_document import Document
+from penstock.lab.toml_document import TomlDocument
 from penstock.lab.transport_options import endpoint_settings, ordering_settings
 from penstock.sim import publish_schedule, topology
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.host import Workers, constant, exponential
 from penstock.sim.link_spec import LinkSpec, link_spec
-from penstock.sim.publishing_app import Application, Source
+from penstock.sim.publishing_app import EndpointPublishingApp, PublishingApp
 from penstock.sim.recorder import Recorder
-from penstock.sim.topic_workload import Topics
+from penstock.sim.topic_workload import TopicWorkload
 from penstock.sim.topology import Edge, Topology
 from penstock.sim.topology_file import read_topology
-from penstock.sim.zipf_workload import Zipf
+from penstock.sim.zipf_workload import ZipfWorkload
 from penstock.transport.settings import OrderingSettings
 
 
-def build(experiment: Experiment, document: Document, seeds: Seeds, recorder: Recorder) -> Scene:
+def build_scenario(
+    experiment: Experiment, document: TomlDocument, seeds: Seeds, recorder: Recorder
+) -> Scenario:
     """The network with all clients and publishers; nothing has happened yet."""
     if experiment.channel is not None:
         return build_channel(experiment.channel, experiment, document, seeds, recorder)
@@ -56,28 +58,28 @@ def build(experiment: Experiment, document: Document, seeds: Seeds, recorder: Re
     run = experiment.run
     origin = seconds(run.warmup_s)
     end = origin + seconds(run.duration_s)
-    recorder.watch(network, sample_every_ns=seconds(run.sample_s) or None)
-    crowd = _Crowd(experiment, document, seeds, network, recorder, origin, end)
-    members = {name: crowd.add(name, group) for name, group in experiment.clients.items()}
-    add_tcp(experiment, document, seeds, network, recorder, origin)
-    recorder.built()
+    recorder.attach(network, sample_every_ns=seconds(run.sample_s) or None)
+    clients = _ClientBuilder(experiment, document, seeds, network, recorder, origin, end)
+    members = {name: clients.add(name, group) for name, group in experiment.clients.items()}
+    add_tcp_connections(experiment, document, seeds, network, recorder, origin)
+    recorder.on_built()
     assert experiment.network is not None, "checked when it was read"
-    with blaming(document, "network", "changes"):
-        _change_links(experiment.network, network, origin)
+    with errors_at_key(document, "network", "changes"):
+        _schedule_link_changes(experiment.network, network, origin)
     stop = end + seconds(run.drain_s)
-    return Scene(network.world, network.close_endpoints, origin, stop, members)
+    return Scenario(network.world, network.close_endpoints, origin, stop, members)
 
 
 def _network(
-    experiment: Experiment, document: Document, seeds: Seeds, recorder: Recorder
+    experiment: Experiment, document: TomlDocument, seeds: Seeds, recorder: Recorder
 ) -> BrokerNetwork:
     part = experiment.network
     assert part is not None, "checked when it was read"
     drawn = part.topology.draw
     shape_seeds = seeds.child("topology") if drawn is None else Seeds(drawn)
-    with blaming(document, "network", "topology"):
+    with errors_at_key(document, "network", "topology"):
         shape = make_topology(part.topology, shape_seeds)
-    with blaming(document, "network", "link"):
+    with errors_at_key(document, "network", "link"):
         shape = _with_drawn_delays(shape, part.link, seeds.rng("delays"))
         link = make_link(part.link, _delay_ms(part.link))
     return BrokerNetwork(
@@ -87,12 +89,12 @@ def _network(
         workers=_workers(part.broker),
         codec=part.codec,
         outlets=recorder.outlets,
-        tells=recorder.tells,
-        mark_above=part.broker.mark_above,
+        records_decisions=recorder.records_decisions,
+        ecn_threshold=part.broker.mark_above,
     )
 
 
-def _change_links(part: NetworkPart, network: BrokerNetwork, origin: Instant) -> None:
+def _schedule_link_changes(part: NetworkPart, network: BrokerNetwork, origin: Instant) -> None:
     """Plans what becomes of links."""
     known = {frozenset((edge.one, edge.other)) for edge in network.topology.edges}
     for change in part.changes:
@@ -159,16 +161,16 @@ def _workers(broker: BrokerPart) -> Workers | None:
         return None
     service_ns = round(broker.service_ms * MILLISECOND)
     law = (exponential if broker.law == "exponential" else constant)(max(1, service_ns))
-    return Workers(count=broker.workers, time=law, queue_frames_max=broker.queue_frames)
+    return Workers(count=broker.workers, service_time=law, queue_frames_max=broker.queue_frames)
 
 
-class _Crowd:
+class _ClientBuilder:
     """All clients, added group by group."""
 
     def __init__(
         self,
         experiment: Experiment,
-        document: Document,
+        document: TomlDocument,
         seeds: Seeds,
         network: BrokerNetwork,
         recorder: Recorder,
@@ -181,18 +183,18 @@ class _Crowd:
         self._recorder: Final = recorder
         self._origin: Final = origin
         self._end: Final = end
-        self._round: Final = cycle(network.topology.nodes)
+        self._brokers_in_turn: Final = cycle(network.topology.nodes)
         # Counts clients; each publishes under its number.
-        self._number = 0
+        self._last_client_id = 0
         self._transport: Final = endpoint_settings(experiment.transport)
         self._orderings: Final[dict[str, OrderingSettings]] = {}
         for name, ordering in experiment.orderings.items():
-            with blaming(document, "orderings", name):
+            with errors_at_key(document, "orderings", name):
                 self._orderings[name] = ordering_settings(ordering)
-        self._markets: Final[dict[str, Topics | Zipf]] = {}
+        self._workloads: Final[dict[str, TopicWorkload | ZipfWorkload]] = {}
         for name, market in experiment.markets.items():
-            with blaming(document, "markets", name):
-                self._markets[name] = make_market(name, market)
+            with errors_at_key(document, "markets", name):
+                self._workloads[name] = make_workload(name, market)
 
     def add(self, name: str, group: Group) -> list[str]:
         """The clients of a group, named after it."""
@@ -203,41 +205,41 @@ class _Crowd:
                     ("clients", name, "at"),
                     f"there is no broker {broker!r}: choose from {', '.join(nodes)}",
                 )
-        brokers = self._round if group.at is None else cycle(group.at)
+        brokers = self._brokers_in_turn if group.at is None else cycle(group.at)
         members = []
-        for number in range(group.count):
-            client = f"{name}-{number + 1}"
-            with blaming(self._document, "clients", name):
+        for index in range(group.count):
+            client = f"{name}-{index + 1}"
+            with errors_at_key(self._document, "clients", name):
                 self._add_client(client, next(brokers))
                 self._subscribe(client, group)
             if group.publish is not None:
-                with blaming(self._document, "clients", name, "publish"):
-                    self._publish(client, group.publish, number)
+                with errors_at_key(self._document, "clients", name, "publish"):
+                    self._publish(client, group.publish, index)
             members.append(client)
         return members
 
     def _add_client(self, client: str, broker: str) -> None:
-        self._number += 1
+        self._last_client_id += 1
         if not self._orderings:
             self._network.add_client(client, broker)
             return
-        self._recorder.endpoint(client, self._number)
+        self._recorder.add_endpoint(client, self._last_client_id)
         self._network.add_endpoint(
             client,
             broker,
-            pub=self._number,
+            publisher=self._last_client_id,
             settings=self._transport,
-            arrived=self._recorder.arrived,
+            on_arrived=self._recorder.on_arrived,
         )
 
     def _subscribe(self, client: str, group: Group) -> None:
         if not group.subscribes:
             return
         filters: list[Filter] = []
-        for market, wanted in group.subscribe.items():
+        for market, shares in group.subscribe.items():
             rng = self._seeds.rng("interest", client, market)
-            share = rng.uniform(wanted[0], wanted[1]) if isinstance(wanted, list) else wanted
-            filters += self._markets[market].interest(rng, share).filters
+            share = rng.uniform(shares[0], shares[1]) if isinstance(shares, list) else shares
+            filters += self._workloads[market].interest(rng, share).filters
         if group.filter is not None:
             filters += parse(group.filter).filters
         predicate = Predicate(filters)
@@ -245,13 +247,13 @@ class _Crowd:
             self._network.subscribe_endpoint(client, predicate, self._orderings)
         else:
             self._network.subscribe(client, predicate)
-        self._recorder.subscriber(client, predicate)
+        self._recorder.add_subscriber(client, predicate)
 
-    def _publish(self, client: str, part: PublishPart, number: int) -> None:
-        self._recorder.publisher(client, self._number)
+    def _publish(self, client: str, part: PublishPart, index: int) -> None:
+        self._recorder.add_publisher(client, self._last_client_id)
         rng = self._seeds.rng("publisher", client, "when")
         starts = part.start_s if isinstance(part.start_s, list) else [part.start_s]
-        start = self._origin + seconds(starts[number % len(starts)])
+        start = self._origin + seconds(starts[index % len(starts)])
         departures = publish_schedule.departures(
             make_rate(part.rate, rng),
             start=start,
@@ -259,19 +261,23 @@ class _Crowd:
             rng=rng,
             poisson=part.spacing == "poisson",
         )
-        world, published = self._network.world, self._recorder.published
-        make = _maker(self._markets[part.market], self._seeds.rng("publisher", client, "what"))
+        world, published = self._network.world, self._recorder.on_published
+        make = _message_maker(
+            self._workloads[part.market], self._seeds.rng("publisher", client, "what")
+        )
         host = world.host(client)
         if self._orderings:
-            Application(world, host, departures, make, published=published)
+            EndpointPublishingApp(world, host, departures, make, on_published=published)
         else:
-            Source(world, host, self._number, departures, make, published=published)
+            PublishingApp(
+                world, host, self._last_client_id, departures, make, on_published=published
+            )
 
 
-def make_market(name: str, market: Market) -> Topics | Zipf:
+def make_workload(name: str, market: Market) -> TopicWorkload | ZipfWorkload:
     """What a file says that messages are about."""
     if market.zipf is not None:
-        return Zipf(
+        return ZipfWorkload(
             name=f"{name}.",
             attributes=market.attributes,
             values=market.zipf.values,
@@ -280,7 +286,7 @@ def make_market(name: str, market: Market) -> Topics | Zipf:
             asked_share=market.zipf.asked_share,
             payload_bytes=market.payload_bytes,
         )
-    return Topics(
+    return TopicWorkload(
         name=f"{name}.",
         hot=market.hot,
         cold=market.cold,
@@ -294,7 +300,7 @@ def make_market(name: str, market: Market) -> Topics | Zipf:
 
 def make_rate(
     part: ConstantRate | RampRate | BurstRate | PointsRate, rng: Random
-) -> publish_schedule.Rate:
+) -> publish_schedule.RateProfile:
     """The rate that a file asks for; bursts of different publishers do not march in step."""
     match part:
         case ConstantRate():
@@ -313,6 +319,6 @@ def make_rate(
             )
 
 
-def _maker(topics: Topics | Zipf, rng: Random) -> Callable[[], Message]:
-    cumulative = topics.cumulative()
-    return lambda: topics.message(rng, cumulative)
+def _message_maker(workload: TopicWorkload | ZipfWorkload, rng: Random) -> Callable[[], Message]:
+    cumulative = workload.cumulative()
+    return lambda: workload.message(rng, cumulative)

@@ -6,17 +6,17 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant, seconds
 from penstock.kernel.seeds import Seeds
 from penstock.lab.experiment import Experiment
-from penstock.lab.scenario import blaming
+from penstock.lab.scenario import errors_at_key
 from penstock.lab.schema.network import TcpPart
-from penstock.lab.toml_document import Document
+from penstock.lab.toml_document import TomlDocument
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.recorder import Recorder
 from penstock.sim.tcp import TcpConnection, TcpOptions
 
 
-def add_tcp(
+def add_tcp_connections(
     experiment: Experiment,
-    document: Document,
+    document: TomlDocument,
     seeds: Seeds,
     network: BrokerNetwork,
     recorder: Recorder,
@@ -24,7 +24,7 @@ def add_tcp(
 ) -> None:
     """All of them, each to begin and to end when the file says."""
     for name, part in experiment.tcp.items():
-        with blaming(document, "tcp", name):
+        with errors_at_key(document, "tcp", name):
             stop_s = experiment.run.duration_s if part.stop_s is None else part.stop_s
             if not part.start_s < stop_s:
                 raise UsageError(
@@ -32,7 +32,7 @@ def add_tcp(
                 )
             connection = _connection(name, part, seeds, network)
             connection.plan(origin + seconds(part.start_s), origin + seconds(stop_s))
-            recorder.connection(connection)
+            recorder.add_connection(connection)
 
 
 def _connection(name: str, part: TcpPart, seeds: Seeds, network: BrokerNetwork) -> TcpConnection:

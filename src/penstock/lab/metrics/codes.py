@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from penstock.lab.metrics.base import Ints
-from penstock.trace.batch import Batch, Packed
+from penstock.trace.batch import Batch, PackedColumn
 
 _UNKNOWN: Final = -1
 
@@ -60,7 +60,7 @@ class NameNumbers:
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {name: number for number, name in enumerate(known)}
 
-    def of(self, packed: Packed) -> Ints:
+    def of(self, packed: PackedColumn) -> Ints:
         """The number of each row's name."""
         assert packed.names is not None
         numbers = self._numbers

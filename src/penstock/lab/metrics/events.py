@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import ClassVar, Final
 
 from penstock.kernel.instant import SECOND
-from penstock.lab.loss_knowledge import MEANS, Estimate, Wanted, replay
+from penstock.lab.loss_knowledge import LOSS_KNOWLEDGE, ExpectedMessage, ReplayEstimate, replay
 from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left, is_one_of, spread
 from penstock.trace.batch import Batch
 
@@ -60,7 +60,7 @@ class Events(Metric):
             p, allowed_mps = self._means(name)
             found[f"loss_event_rate.{name}"] = Figure(p)
             found[f"allowed_rate.{name}"] = Figure(allowed_mps, "/s")
-            ideal = _IDEAL_LITERAL if MEANS[name].is_literal else _IDEAL
+            ideal = _IDEAL_LITERAL if LOSS_KNOWLEDGE[name].is_literal else _IDEAL
             ideal_p, ideal_mps = self._means(ideal)
             if name != ideal and ideal_p and ideal_mps:
                 found[f"loss_event_share.{name}"] = Figure(p / ideal_p)
@@ -79,10 +79,10 @@ class Events(Metric):
         return found
 
     @cached_property
-    def _estimates(self) -> dict[str, list[Estimate]]:
+    def _estimates(self) -> dict[str, list[ReplayEstimate]]:
         came = dict(zip(spread(self._came).tolist(), spread(self._came_ns).tolist(), strict=True))
         wanted = [
-            Wanted(seq, published_ns, came.get(seq))
+            ExpectedMessage(seq, published_ns, came.get(seq))
             for seq, published_ns in zip(
                 spread(self._seqs).tolist(), spread(self._published_ns).tolist(), strict=True
             )
@@ -90,7 +90,7 @@ class Events(Metric):
         sent_mps = self._published * SECOND / max(1, self.context.duration)
         return {
             name: replay(means, wanted, sent_mps, self.context.origin, self.context.seconds)
-            for name, means in MEANS.items()
+            for name, means in LOSS_KNOWLEDGE.items()
         }
 
     def _means(self, name: str) -> tuple[float, float]:

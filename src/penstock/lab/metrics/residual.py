@@ -12,8 +12,8 @@ import numpy as np
 
 from penstock.lab.metrics.base import Context, Figure, Metric, Seen
 from penstock.lab.metrics.codes import NameNumbers
-from penstock.trace.batch import Batch, Packed
-from penstock.trace.fates import Life, MissingState, ReceiverFate
+from penstock.trace.batch import Batch, PackedColumn
+from penstock.trace.fates import MissingOutcome, MissingState, ReceiverFate
 
 _LATE: Final = (ReceiverFate.DELIVERED_LATE, ReceiverFate.DROPPED_LATE)
 _CAME: Final = (ReceiverFate.DELIVERED, *_LATE)
@@ -67,6 +67,8 @@ class Residual(Metric):
         return Seen(found)
 
 
-def _is_one_of(packed: Packed, lives: tuple[Life, ...]) -> np.typing.NDArray[np.bool_]:
+def _is_one_of(
+    packed: PackedColumn, lives: tuple[MissingOutcome, ...]
+) -> np.typing.NDArray[np.bool_]:
     codes = [code for code, name in enumerate(packed.names or ()) if name in lives]
     return np.isin(packed.values, codes)

@@ -17,7 +17,7 @@ import numpy as np
 
 from penstock.kernel.instant import SECOND, to_seconds
 from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, spread
-from penstock.trace.batch import Batch, Packed
+from penstock.trace.batch import Batch, PackedColumn
 
 _NEAR: Final = 0.1
 _SMOOTH_S: Final = 0.5
@@ -175,7 +175,7 @@ def reached(side: Floats, window: int) -> int:
     return int(found[0]) + window if found.size and len(side) >= window else len(side)
 
 
-def _rows_of(names: Packed) -> list[tuple[str, Ints]]:
+def _rows_of(names: PackedColumn) -> list[tuple[str, Ints]]:
     """Of each name that there is, in order of code, where it stands."""
     rows = [np.flatnonzero(names.values == code) for code in range(len(names.names or ()))]
     return [(name, own) for name, own in zip(names.names or (), rows, strict=True) if own.size]

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Meta
 
 # Far beyond what can be simulated, and no infinity.
-MOST: Final = 1e9
-Positive: TypeAlias = Annotated[float, Meta(gt=0, le=MOST)]
-NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=MOST)]
+NUMBER_MAX: Final = 1e9
+Positive: TypeAlias = Annotated[float, Meta(gt=0, le=NUMBER_MAX)]
+NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=NUMBER_MAX)]
 Chance: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 # Of a record; and of a latch, which no ordering lets be longer.
@@ -20,7 +20,7 @@ LatchMs: TypeAlias = Annotated[float, Meta(ge=0, le=2_000)]
 Name: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9._+-]{0,39}$")]
 # msgspec misreads a tuple that is one of several possibilities.
 Finite: TypeAlias = Annotated[float, Meta(ge=-1e300, le=1e300)]
-TWO: Final = Meta(min_length=2, max_length=2)
+PAIR_LENGTH: Final = Meta(min_length=2, max_length=2)
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):

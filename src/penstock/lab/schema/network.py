@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from penstock.lab.schema.base import TWO, Chance, Count, Finite, NotNegative, Part, Positive
+from penstock.lab.schema.base import PAIR_LENGTH, Chance, Count, Finite, NotNegative, Part, Positive
 
 
 class Shape(Part, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class LinkPart(Part, frozen=True, kw_only=True):
     """A link between brokers; a pair of delays is drawn from, for each link."""
 
     rate_mbps: Positive | None = None
-    delay_ms: NotNegative | Annotated[list[NotNegative], TWO] = 0
+    delay_ms: NotNegative | Annotated[list[NotNegative], PAIR_LENGTH] = 0
     jitter_ms: NotNegative = 0
     loss: Chance = 0
     # Losses in a row, on average; 1 is independent loss.

@@ -72,7 +72,7 @@ class OffOrdering(Part, frozen=True, kw_only=True, tag_field="kind", tag="off"):
     """Messages are handed over as they arrive."""
 
 
-class _Waiting(Part, frozen=True, kw_only=True):
+class _LatchedOrdering(Part, frozen=True, kw_only=True):
     """What all have in common that wait for missing messages."""
 
     # What is done with a message that comes after others had been handed over.
@@ -83,14 +83,16 @@ class _Waiting(Part, frozen=True, kw_only=True):
     hold_for_repair_ms: LatchMs = 0
 
 
-class ConstantOrdering(_Waiting, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
+class ConstantOrdering(
+    _LatchedOrdering, frozen=True, kw_only=True, tag_field="kind", tag="constant"
+):
     """CST-t: always waits as long; for the number before, or for what `record` entries tell of."""
 
     latch_ms: LatchMs
     record: Entries = 0
 
 
-class LiteralOrdering(_Waiting, frozen=True, kw_only=True, tag_field="kind", tag="literal"):
+class LiteralOrdering(_LatchedOrdering, frozen=True, kw_only=True, tag_field="kind", tag="literal"):
     """P-x-y: the paper's algorithm, with x the chance and y the entries looked at."""
 
     chance: Annotated[float, Meta(gt=0, le=0.5)] = 0.05
@@ -99,7 +101,7 @@ class LiteralOrdering(_Waiting, frozen=True, kw_only=True, tag_field="kind", tag
     as_printed: bool = False
 
 
-class DefaultOrdering(_Waiting, frozen=True, kw_only=True, tag_field="kind", tag="default"):
+class DefaultOrdering(_LatchedOrdering, frozen=True, kw_only=True, tag_field="kind", tag="default"):
     """What the transport does unless told otherwise."""
 
     # Of missing messages that do come: how many come too late.

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from penstock.lab.schema.base import TWO, Chance, Count, NotNegative, Part, Positive
+from penstock.lab.schema.base import PAIR_LENGTH, Chance, Count, NotNegative, Part, Positive
 
 
 class ZipfPart(Part, frozen=True, kw_only=True):
@@ -85,7 +85,9 @@ class Group(Part, frozen=True, kw_only=True):
 
     count: Count
     at: Annotated[list[str], Meta(min_length=1)] | None = None
-    subscribe: dict[str, Chance | Annotated[list[Chance], TWO]] = field(default_factory=dict)
+    subscribe: dict[str, Chance | Annotated[list[Chance], PAIR_LENGTH]] = field(
+        default_factory=dict
+    )
     # What all of them want besides, in the filter language: topics are called MARKET.0, MARKET.1, …
     filter: str | None = None
     publish: PublishPart | None = None

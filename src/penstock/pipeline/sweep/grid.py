@@ -31,14 +31,14 @@ class Point:
     settings: tuple[tuple[str, str], ...] = ()
 
     @property
-    def sets(self) -> list[str]:
+    def overrides(self) -> list[str]:
         """As `--set` takes them."""
         return [f"{key}={value}" for key, value in self.settings]
 
     @property
     def mark(self) -> str:
         """Short, and different from that of any other point."""
-        return sha256("\n".join(self.sets).encode()).hexdigest()[:8] if self.settings else ""
+        return sha256("\n".join(self.overrides).encode()).hexdigest()[:8] if self.settings else ""
 
     @property
     def directory(self) -> str:

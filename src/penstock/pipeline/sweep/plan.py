@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.experiment_files import Source
-from penstock.lab.experiment_runner import Plan, jobs_of
+from penstock.lab.experiment_files import ExperimentFile
+from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs
 from penstock.lab.run_cache import fingerprint
 from penstock.lab.single_run import Job
 from penstock.pipeline.sweep.grid import Point
@@ -29,7 +29,7 @@ class SweepJob(Job, frozen=True, kw_only=True):
         return f"{name}+{self.mark}" if self.mark else str(name)
 
     @property
-    def kept_path(self) -> Path:
+    def cached_path(self) -> Path:
         """Where `lab` keeps its outcome."""
         assert self.runs is not None, "a sweep keeps what it finds"
         return self.runs / f"{self.run_id}.json"
@@ -40,12 +40,12 @@ class PointPlan:
     """What is to be run at one point."""
 
     point: Point
-    plan: Plan
+    plan: ExperimentPlan
     jobs: list[SweepJob]
 
 
 def plan_points(
-    source: Source,
+    experiment_file: ExperimentFile,
     points: Sequence[Point],
     *,
     out: Path,
@@ -57,42 +57,42 @@ def plan_points(
     """Every run of every point; what cannot be is refused before the first begins."""
     plans = []
     for point in points:
-        plan = Plan(
+        plan = ExperimentPlan(
             profile=profile,
             seeds=seeds,
-            sets=point.sets,
+            overrides=point.overrides,
             # What is done comes out of files, which one process reads as quickly as many.
             processes=1,
             keep=out / "traces" if keep else None,
             runs=out / "runs",
             resume=resume,
         )
-        jobs = jobs_of(source, plan)
+        jobs = plan_jobs(experiment_file, plan)
         marked = [SweepJob(**msgspec.structs.asdict(job), mark=point.mark) for job in jobs]
         plans.append(PointPlan(point, plan, marked))
     return plans
 
 
-class _Outcome(msgspec.Struct):
+class _CachedOutcome(msgspec.Struct):
     trace_hash: str
 
 
-class _Kept(msgspec.Struct):
+class _CachedRun(msgspec.Struct):
     """What is looked at of an outcome that `lab` kept."""
 
     fingerprint: str
-    outcome: _Outcome
+    outcome: _CachedOutcome
 
 
 def is_done(job: SweepJob) -> bool:
     """Whether this very run was finished before, by this very program, with its trace if wanted."""
     try:
-        kept = msgspec.json.decode(job.kept_path.read_bytes(), type=_Kept)
+        cached = msgspec.json.decode(job.cached_path.read_bytes(), type=_CachedRun)
     except (OSError, msgspec.DecodeError):
         return False
-    if kept.fingerprint != fingerprint(job):
+    if cached.fingerprint != fingerprint(job):
         return False
-    return job.keep is None or _trace_hash(job.keep, job.run_id) == kept.outcome.trace_hash
+    return job.keep is None or _trace_hash(job.keep, job.run_id) == cached.outcome.trace_hash
 
 
 def _trace_hash(directory: Path, run: str) -> str | None:

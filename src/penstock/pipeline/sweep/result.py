@@ -10,9 +10,9 @@ import msgspec
 
 from penstock import __version__
 from penstock.kernel.errors import UsageError
-from penstock.lab.atomic_file import write_whole
-from penstock.lab.experiment_files import Source
-from penstock.lab.experiment_runner import perform
+from penstock.lab.atomic_file import write_atomically
+from penstock.lab.experiment_files import ExperimentFile
+from penstock.lab.experiment_runner import run_experiment
 from penstock.lab.result import Result, write_result
 from penstock.lab.statistics import Estimate
 from penstock.pipeline.sweep.grid import Axis, Point
@@ -42,13 +42,13 @@ class SweepResult(msgspec.Struct, kw_only=True):
     failed: list[Failure]
     code_version: str = __version__
 
-    def for_programs(self) -> Any:
+    def json_summary(self) -> Any:
         """What `--json` prints."""
         return msgspec.to_builtins(self)
 
 
 def gather(
-    source: Source,
+    experiment_file: ExperimentFile,
     axes: Sequence[Axis],
     plans: Sequence[PointPlan],
     failed: Mapping[str, Failure],
@@ -56,15 +56,15 @@ def gather(
 ) -> SweepResult:
     """Reads what the runs left, and writes `sweep.json` and each point's `result.json`."""
     result = SweepResult(
-        id=source.experiment.id,
+        id=experiment_file.experiment.id,
         profile=plans[0].plan.profile,
         vary={axis.key: list(axis.values) for axis in axes},
         runs=sum(len(plan.jobs) for plan in plans),
-        points=[_point(source, plan, failed, out) for plan in plans],
+        points=[_point(experiment_file, plan, failed, out) for plan in plans],
         failed=list(failed.values()),
     )
     encoded = msgspec.json.encode(result)
-    write_whole(out / "sweep.json", msgspec.json.format(encoded, indent=1))
+    write_atomically(out / "sweep.json", msgspec.json.format(encoded, indent=1))
     return result
 
 
@@ -81,15 +81,15 @@ def failure(job: SweepJob, point: Point, error: str, where: str = "") -> Failure
 
 
 def _point(
-    source: Source, plan: PointPlan, failed: Mapping[str, Failure], out: Path
+    experiment_file: ExperimentFile, plan: PointPlan, failed: Mapping[str, Failure], out: Path
 ) -> PointResult:
     # Variants are compared seed by seed: one that a variant lacks is of no use to the others.
-    spoilt = {job.seed for job in plan.jobs if job.run_id in failed}
-    whole = [job for job in plan.jobs if job.seed not in spoilt]
+    failed_seeds = {job.seed for job in plan.jobs if job.run_id in failed}
+    complete = [job for job in plan.jobs if job.seed not in failed_seeds]
     settings = dict(plan.point.settings)
-    if not whole:
+    if not complete:
         return PointResult(settings=settings, seeds=[])
-    found = _result(source, plan, whole)
+    found = _result(experiment_file, plan, complete)
     path = Path("points") / plan.point.directory / "result.json"
     write_result(found, out / path)
     return PointResult(
@@ -101,13 +101,13 @@ def _point(
     )
 
 
-def _result(source: Source, plan: PointPlan, jobs: Sequence[SweepJob]) -> Result:
+def _result(experiment_file: ExperimentFile, plan: PointPlan, jobs: Sequence[SweepJob]) -> Result:
     """Has `lab` put the outcomes together: it finds them all done."""
     for job in jobs:
         if not is_done(job):
             raise UsageError(
-                f"{job.kept_path} is not what this program would have written: executors need a"
+                f"{job.cached_path} is not what this program would have written: executors need a"
                 " disk that is shared with this machine (--out), and the same version of penstock"
             )
-    kept = [msgspec.structs.replace(job, keep=None, resume=True) for job in jobs]
-    return perform(source, plan.plan, jobs=list(kept))
+    cached = [msgspec.structs.replace(job, keep=None, resume=True) for job in jobs]
+    return run_experiment(experiment_file, plan.plan, jobs=list(cached))

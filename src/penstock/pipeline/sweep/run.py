@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from penstock.lab.experiment_files import Source
+from penstock.lab.experiment_files import ExperimentFile
 from penstock.pipeline.sweep.grid import Axis
 from penstock.pipeline.sweep.plan import PointPlan, is_done
 from penstock.pipeline.sweep.result import SweepResult, failure, gather
-from penstock.pipeline.sweep.spread import Board, SparkStoppedError, spread
+from penstock.pipeline.sweep.spread import ProgressCallback, SparkStoppedError, run_on_spark
 from penstock.pipeline.sweep.task import Failure
 
 # Spark is started only if there is something to do.
@@ -20,28 +20,28 @@ Session = Callable[[], AbstractContextManager[SparkSession]]
 
 
 def run_sweep(
-    source: Source,
+    experiment_file: ExperimentFile,
     axes: Sequence[Axis],
     plans: Sequence[PointPlan],
     out: Path,
     session: Session,
-    progress: Board = lambda _runs: None,
+    progress: ProgressCallback = lambda _runs: None,
 ) -> SweepResult:
     """Runs what is not done; a run that fails is told in the result, and stops nobody."""
-    every = [(plan.point, job) for plan in plans for job in plan.jobs]
-    to_do = [(point, job) for point, job in every if not (job.resume and is_done(job))]
+    all_jobs = [(plan.point, job) for plan in plans for job in plan.jobs]
+    to_do = [(point, job) for point, job in all_jobs if not (job.resume and is_done(job))]
     jobs = [job for _, job in to_do]
     failed: dict[str, Failure] = {}
-    before = len(every) - len(jobs)
+    before = len(all_jobs) - len(jobs)
     progress(before)
     if jobs:
         try:
             with session() as spark:
-                lost = spread(spark, jobs, lambda runs: progress(before + runs))
+                errors = run_on_spark(spark, jobs, lambda runs: progress(before + runs))
         except SparkStoppedError as error:
             why = f"not run to its end: Spark gave up ({error}); --resume tries again"
-            lost = {at: (why, "") for at, job in enumerate(jobs) if not is_done(job)}
-        for at, (why, where) in lost.items():
+            errors = {at: (why, "") for at, job in enumerate(jobs) if not is_done(job)}
+        for at, (why, where) in errors.items():
             point, job = to_do[at]
             failed[job.run_id] = failure(job, point, why, where)
-    return gather(source, axes, plans, failed, out)
+    return gather(experiment_file, axes, plans, failed, out)

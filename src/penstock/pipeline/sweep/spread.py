@@ -20,7 +20,7 @@ from penstock.pipeline.sweep.plan import SweepJob
 from penstock.pipeline.sweep.task import run_task
 
 # Hears how many runs are done.
-Board = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 
 # A task costs 30 to 55 ms: many short runs share one, as long as every processor has enough of
 # them that none is left alone at the end.
@@ -29,7 +29,7 @@ _POLL_S: Final = 0.25
 _ATTEMPTS: Final = 4
 _LOCAL_ATTEMPTS: Final = re.compile(r"local\[(?:\d+|\*)\s*,\s*(\d+)\]")
 
-_FOUND: Final = StructType(
+_REPORT_SCHEMA: Final = StructType(
     [
         StructField("job", LongType(), nullable=False),
         StructField("error", StringType(), nullable=True),
@@ -42,8 +42,8 @@ class SparkStoppedError(Exception):
     """Spark gave up: some task was lost more often than it may be."""
 
 
-def spread(
-    spark: SparkSession, jobs: Sequence[SweepJob], progress: Board = lambda _runs: None
+def run_on_spark(
+    spark: SparkSession, jobs: Sequence[SweepJob], progress: ProgressCallback = lambda _runs: None
 ) -> dict[int, tuple[str, str]]:
     """Runs the jobs; returns what failed by number, with its error and where it happened."""
     if not jobs:
@@ -53,9 +53,9 @@ def spread(
     # Read once by every process, and not again for every task.
     shared = context.broadcast(tuple(jobs))
     work = partial(run_task, shared, tasks, attempts_of(spark))
-    with _watched(spark, len(jobs) / tasks, progress):
+    with _reporting_progress(spark, len(jobs) / tasks, progress):
         try:
-            rows = spark.range(0, tasks, 1, tasks).mapInArrow(work, _FOUND).collect()
+            rows = spark.range(0, tasks, 1, tasks).mapInArrow(work, _REPORT_SCHEMA).collect()
         except (PySparkException, Py4JError) as error:
             raise SparkStoppedError(first_line(error)) from error
     shared.destroy()
@@ -66,8 +66,8 @@ def spread(
 def attempts_of(spark: SparkSession) -> int:
     """How often Spark tries a task: on one machine as often as the master says, or only once."""
     master = spark.sparkContext.master or ""
-    if (said := _LOCAL_ATTEMPTS.fullmatch(master)) is not None:
-        return int(said[1])
+    if (found := _LOCAL_ATTEMPTS.fullmatch(master)) is not None:
+        return int(found[1])
     if re.fullmatch(r"local(\[[^,\]]*\])?", master):
         return 1
     return int(spark.sparkContext.getConf().get("spark.task.maxFailures") or _ATTEMPTS)
@@ -80,25 +80,27 @@ def first_line(error: Exception) -> str:
 
 
 @contextmanager
-def _watched(spark: SparkSession, runs_per_task: float, progress: Board) -> Iterator[None]:
+def _reporting_progress(
+    spark: SparkSession, runs_per_task: float, progress: ProgressCallback
+) -> Iterator[None]:
     """A thread asks Spark, since the one that started the job waits for its end."""
-    group, is_over = f"penstock-sweep-{uuid4().hex}", Event()
+    group, is_finished = f"penstock-sweep-{uuid4().hex}", Event()
     context = spark.sparkContext
     tracker = context.statusTracker()
 
-    def watch() -> None:
-        while not is_over.wait(_POLL_S):
+    def poll() -> None:
+        while not is_finished.wait(_POLL_S):
             # Of a Spark that is dying there is nothing to tell.
             with suppress(Exception):
                 progress(runs_per_task * _tasks_done(tracker, group))
 
     context.setJobGroup(group, "penstock sweep", interruptOnCancel=True)
-    thread = Thread(target=watch, daemon=True)
+    thread = Thread(target=poll, daemon=True)
     thread.start()
     try:
         yield
     finally:
-        is_over.set()
+        is_finished.set()
         thread.join()
         with suppress(Exception):
             context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
@@ -107,8 +109,8 @@ def _watched(spark: SparkSession, runs_per_task: float, progress: Board) -> Iter
 def _tasks_done(tracker: StatusTracker, group: str) -> int:
     done = 0
     for job in tracker.getJobIdsForGroup(group):
-        told = tracker.getJobInfo(job)
-        for stage in told.stageIds if told else ():
+        job_info = tracker.getJobInfo(job)
+        for stage in job_info.stageIds if job_info else ():
             info = tracker.getStageInfo(stage)
             done += info.numCompletedTasks if info else 0
     return done

@@ -22,7 +22,9 @@ from penstock.kernel.errors import PenstockError
 from penstock.lab.run_cache import run_or_load
 from penstock.pipeline.sweep.plan import SweepJob, is_done
 
-_SAID: Final = pa.schema([("job", pa.int64()), ("error", pa.string()), ("trace", pa.string())])
+_REPORT_SCHEMA: Final = pa.schema(
+    [("job", pa.int64()), ("error", pa.string()), ("trace", pa.string())]
+)
 # So many processes may die of one run.
 _DEATHS_MAX: Final = 2
 
@@ -49,21 +51,21 @@ def run_task(
     context = TaskContext.get()
     attempt = 0 if context is None else context.attemptNumber()
     for batch in batches:
-        for number in batch.column("id").to_pylist():
-            for at in range(number, len(jobs), tasks):
-                error, trace = settle(jobs[at], attempt=attempt, attempts=attempts)
-                said = {"job": [at], "error": [error], "trace": [trace]}
-                yield pa.RecordBatch.from_pydict(said, _SAID)
+        for task in batch.column("id").to_pylist():
+            for at in range(task, len(jobs), tasks):
+                error, trace = run_unless_done(jobs[at], attempt=attempt, attempts=attempts)
+                report = {"job": [at], "error": [error], "trace": [trace]}
+                yield pa.RecordBatch.from_pydict(report, _REPORT_SCHEMA)
 
 
-def settle(job: SweepJob, *, attempt: int, attempts: int) -> tuple[str | None, str | None]:
+def run_unless_done(job: SweepJob, *, attempt: int, attempts: int) -> tuple[str | None, str | None]:
     """Runs it, unless that is done; returns why it failed, and where."""
     if (job.resume or attempt) and is_done(job):
         return None, None
-    begun = job.kept_path.with_name(f".{job.run_id}.begun")
-    deaths = _begin(begun, attempt)
+    marker = job.cached_path.with_name(f".{job.run_id}.begun")
+    deaths = _count_deaths(marker, attempt)
     if deaths >= _DEATHS_MAX or (deaths and attempt + 1 == attempts):
-        begun.unlink()
+        marker.unlink()
         times = "once" if deaths == 1 else f"{deaths} times"
         return f"its process was killed {times}: is there enough memory?", None
     try:
@@ -73,15 +75,15 @@ def settle(job: SweepJob, *, attempt: int, attempts: int) -> tuple[str | None, s
     except Exception as error:
         return f"{type(error).__name__}: {error}", traceback.format_exc()
     finally:
-        begun.unlink(missing_ok=True)
+        marker.unlink(missing_ok=True)
     return None, None
 
 
-def _begin(begun: Path, attempt: int) -> int:
+def _count_deaths(marker: Path, attempt: int) -> int:
     """Notes that this process begins a run; returns how many have died of it in this sweep."""
-    begun.parent.mkdir(parents=True, exist_ok=True)
+    marker.parent.mkdir(parents=True, exist_ok=True)
     if attempt == 0:
-        begun.unlink(missing_ok=True)
-    with begun.open("a") as file:
+        marker.unlink(missing_ok=True)
+    with marker.open("a") as file:
         file.write(f"{os.getpid()}\n")
-    return len(begun.read_text().splitlines()) - 1
+    return len(marker.read_text().splitlines()) - 1

@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 from penstock.kernel.instant import SECOND
 from penstock.pipeline.twins.frames import Frames, whole
 from penstock.pipeline.twins.steps import as_figures, with_ordering
-from penstock.pipeline.wide_table import widened
+from penstock.pipeline.wide_table import to_wide
 
 _NAMES: Final = tuple(f"cache_limit_{name}" for name in ("min", "mean", "max"))
 
@@ -39,7 +39,7 @@ def caches(frames: Frames) -> list[DataFrame]:
         _limits(by_second.where(sf.col("second").isNotNull()), "run", "second")
         .unpivot(["run", "second"], list(_NAMES), "metric", "value")
         .transform(with_ordering)
-        .transform(lambda rows: widened(rows, "seconds")),
+        .transform(lambda rows: to_wide(rows, "seconds")),
     ]
 
 

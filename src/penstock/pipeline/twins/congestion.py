@@ -20,7 +20,7 @@ from penstock.pipeline.twins.steps import (
     totals,
     with_ordering,
 )
-from penstock.pipeline.wide_table import widened
+from penstock.pipeline.wide_table import to_wide
 
 _FRAME: Final = ("run", "subscriber", "publisher", "sent_ns")
 _FLOW: Final = ("run", "publisher", "flow")
@@ -124,7 +124,7 @@ def _flows(frames: Frames) -> list[DataFrame]:
             "value",
         )
         .transform(with_ordering)
-        .transform(lambda rows: widened(rows, "pairs")),
+        .transform(lambda rows: to_wide(rows, "pairs")),
     ]
 
 

@@ -12,7 +12,7 @@ from penstock.pipeline.kernels.delays import NOTHING_MS, PAIR_SHARES, SHARES
 from penstock.pipeline.twins.frames import NETWORK, PAIR, Frames
 from penstock.pipeline.twins.spread import EACH, as_histograms, binned, spread
 from penstock.pipeline.twins.steps import as_figures
-from penstock.pipeline.wide_table import widened
+from penstock.pipeline.wide_table import to_wide
 
 DELAY: Final = "delay"
 EXTRA: Final = "extra_delay"
@@ -26,7 +26,7 @@ def delays(frames: Frames) -> list[DataFrame]:
     return [
         _over_messages(bins),
         _over_pairs(pairs),
-        widened(pairs.withColumn("metric", sf.concat("quantity", sf.lit("_mean"))), "pairs"),
+        to_wide(pairs.withColumn("metric", sf.concat("quantity", sf.lit("_mean"))), "pairs"),
         bins.transform(as_histograms),
     ]
 

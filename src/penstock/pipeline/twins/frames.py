@@ -49,8 +49,8 @@ class Frames:
         # Only what is read as one has row numbers of its own.
         alike: dict[tuple[Path, tuple[str, ...]], list[FoundRun]] = defaultdict(list)
         for run in self._runs:
-            if name in run.lacking:
-                alike[run.directory, run.lacking[name]].append(run)
+            if name in run.missing_columns:
+                alike[run.directory, run.missing_columns[name]].append(run)
         if not alike:
             return read_table(self._spark, [], name).withColumn("row", sf.lit(0).cast("long"))
         number = sf.col("_metadata.row_index")
@@ -61,7 +61,7 @@ class Frames:
 
     def recorded(self, *tables: str) -> list[str]:
         """The runs that recorded all of these."""
-        return [run.id for run in self._runs if {*tables} <= {*run.lacking}]
+        return [run.id for run in self._runs if {*tables} <= {*run.missing_columns}]
 
     @cached_property
     def facts(self) -> DataFrame:

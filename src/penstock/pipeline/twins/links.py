@@ -9,7 +9,7 @@ from penstock.kernel.instant import SECOND
 from penstock.pipeline.kernels.links import REASONS
 from penstock.pipeline.twins.frames import Frames, whole
 from penstock.pipeline.twins.steps import as_figures, with_ordering
-from penstock.pipeline.wide_table import widened
+from penstock.pipeline.wide_table import to_wide
 
 
 def links(frames: Frames) -> list[DataFrame]:
@@ -30,13 +30,13 @@ def links(frames: Frames) -> list[DataFrame]:
         with_ordering(uses)
         .withColumn("metric", sf.concat(sf.lit("link_use."), "link"))
         .withColumn("unit", sf.lit(""))
-        .transform(lambda rows: widened(rows, "figures")),
+        .transform(lambda rows: to_wide(rows, "figures")),
         seconds.unpivot(
             ["run", "link", "second"], ["link_kbps", "link_capacity_kbps"], "label", "value"
         )
         .withColumn("metric", sf.concat("label", sf.lit("."), "link"))
         .transform(with_ordering)
-        .transform(lambda rows: widened(rows, "seconds")),
+        .transform(lambda rows: to_wide(rows, "seconds")),
     ]
 
 

@@ -7,7 +7,7 @@ from pyspark.sql import functions as sf
 
 from penstock.pipeline.twins.frames import Frames
 from penstock.pipeline.twins.steps import as_figures, with_ordering
-from penstock.pipeline.wide_table import widened
+from penstock.pipeline.wide_table import to_wide
 
 
 def queues(frames: Frames) -> list[DataFrame]:
@@ -27,7 +27,7 @@ def queues(frames: Frames) -> list[DataFrame]:
         .withColumn("metric", sf.concat(sf.lit("queue_delay_"), "label", sf.lit("."), "queue"))
         .withColumn("unit", sf.lit("ms"))
         .transform(with_ordering)
-        .transform(lambda rows: widened(rows, "figures")),
+        .transform(lambda rows: to_wide(rows, "figures")),
         frames.small(run=frames.recorded("queues"))
         .join(held, "run", "left")
         .fillna(0, ["queue_max"])
@@ -35,7 +35,7 @@ def queues(frames: Frames) -> list[DataFrame]:
         with_ordering(peaks)
         .withColumn("metric", sf.concat(sf.lit("queue_peak."), "queue"))
         .withColumn("unit", sf.lit("B"))
-        .transform(lambda rows: widened(rows, "figures")),
+        .transform(lambda rows: to_wide(rows, "figures")),
     ]
 
 

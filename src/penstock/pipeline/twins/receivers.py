@@ -11,7 +11,7 @@ from penstock.kernel.instant import SECOND
 from penstock.pipeline.kernels.receivers import RECEIVERS_MAX
 from penstock.pipeline.twins.frames import Frames, whole
 from penstock.pipeline.twins.steps import as_named_seconds, with_ordering
-from penstock.pipeline.wide_table import widened
+from penstock.pipeline.wide_table import to_wide
 
 _PAIR: Final = ("run", "subscriber", "publisher")
 # What is told, of which table, by which column.
@@ -62,5 +62,5 @@ def _rates(frames: Frames) -> DataFrame:
         .withColumn("value", sf.col("came") * SECOND / sf.col("duration_ns"))
         .withColumn("metric", sf.lit("received_mps"))
         .transform(with_ordering)
-        .transform(lambda rows: widened(rows, "pairs"))
+        .transform(lambda rows: to_wide(rows, "pairs"))
     )

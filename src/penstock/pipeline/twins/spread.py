@@ -13,7 +13,7 @@ from penstock.kernel.instant import MILLISECOND
 from penstock.pipeline.kernels.histogram import BIN_MS, BIN_NS
 from penstock.pipeline.twins.frames import ORDERING, whole
 from penstock.pipeline.twins.steps import Step, as_figures
-from penstock.pipeline.wide_table import widened
+from penstock.pipeline.wide_table import to_wide
 
 # Several quantities are computed at once, told apart by this column.
 EACH: Final = (*ORDERING, "quantity")
@@ -32,7 +32,7 @@ def binned(values: DataFrame) -> DataFrame:
 
 def as_histograms(bins: DataFrame) -> DataFrame:
     """The bins themselves."""
-    return widened(bins.withColumnRenamed("quantity", "metric"), "histograms")
+    return to_wide(bins.withColumnRenamed("quantity", "metric"), "histograms")
 
 
 def as_spread(shares: Mapping[str, float]) -> Step:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from penstock.kernel.instant import SECOND
 from penstock.pipeline.twins.frames import NETWORK, ORDERING, Frames, whole
-from penstock.pipeline.wide_table import widened
+from penstock.pipeline.wide_table import to_wide
 
 Step: TypeAlias = Callable[[DataFrame], DataFrame]
 
@@ -37,7 +37,7 @@ def as_figures(units: Mapping[str, str], *, prefix: str | None = None) -> Step:
             .selectExpr(*keys, rows)
             .where("value IS NOT NULL")
             .selectExpr(*ORDERING, f"{metric} AS metric", "value", "unit")
-            .transform(lambda figures: widened(figures, "figures"))
+            .transform(lambda figures: to_wide(figures, "figures"))
         )
 
     return step
@@ -150,7 +150,7 @@ def every_second(frames: Frames, tally: DataFrame) -> DataFrame:
         .unionByName(grid)
         .groupBy(*ORDERING, sf.col("kind").alias("metric"), "second")
         .agg(sf.sum("amount").alias("value"))
-        .transform(lambda rows: widened(rows, "seconds"))
+        .transform(lambda rows: to_wide(rows, "seconds"))
     )
 
 

@@ -21,10 +21,10 @@ from penstock.report.figures.controlled import (
     side_by_side,
     without_control,
 )
-from penstock.report.figures.plot_helpers import legend_below, seconds, with_thousands
+from penstock.report.figures.plot_helpers import format_thousands, legend_below, second_midpoints
 from penstock.report.figures.recovered import figure_mean
-from penstock.report.number_format import number, percent
-from penstock.report.report_data import Facts
+from penstock.report.number_format import format_number, format_percent
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ _FATES: Final = (
 )
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Where some variant has congestion control, and rates were measured."""
     names = [name for name in compared(facts) if facts.series(name, "deliveries")]
     if not names:
@@ -55,14 +55,14 @@ def figures(facts: Facts) -> list[Figure]:
             caption=f"{_above(links)}Messages a second of the whole network, means over seeds."
             " Lost in the network: sent, wanted by somebody and never received, by the second of"
             " its publication. Dropped at source: never sent, because too much waited there."
-            f" {published_values.redraws(facts.id, 'bottleneck')}",
+            f" {published_values.redrawn_figure(facts.id, 'bottleneck')}",
             draw=partial(_draw, facts=facts, names=names, links=links),
             height_in=height_of(names, 2 + len(links)),
         )
     ]
 
 
-def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str], links: Sequence[str]) -> None:
+def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str], links: Sequence[str]) -> None:
     every = side_by_side(canvas, names, 2 + len(links))
     for name, (*above, middle, below) in every:
         for axes, link in zip(above, links, strict=True):
@@ -71,7 +71,7 @@ def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str], links: Sequence
             if not len(capacity):
                 # It was never even half full there.
                 continue
-            times = seconds(kbps.tolist())
+            times = second_midpoints(kbps.tolist())
             axes.fill_between(times, kbps, color=INK, alpha=0.18, linewidth=0)
             axes.plot(times, kbps, color=INK, linewidth=1, label="on the link")
             # Steps: a link changes at once.
@@ -83,7 +83,7 @@ def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str], links: Sequence
         _curves(below, facts, name, _FATES)
         below.set_ylabel("messages/s")
         for axes in (*above, middle, below):
-            with_thousands(axes.yaxis)
+            format_thousands(axes.yaxis)
     one_scale([axes for _, axes in every])
     canvas.align_ylabels()
     legend_below(canvas, [axes for _, own in every for axes in own])
@@ -91,14 +91,15 @@ def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str], links: Sequence
 
 def _curves(
     axes: Axes,
-    facts: Facts,
+    facts: ReportData,
     name: str,
     curves: Sequence[tuple[Sequence[str], str, str, str, float]],
 ) -> None:
     for metrics, label, colour, line, width in curves:
         values = next((v for metric in metrics if (v := facts.series(name, metric))), ())
         if any(values):
-            axes.plot(seconds(values), values, color=colour, linestyle=line, linewidth=width,
+            axes.plot(second_midpoints(values), values, color=colour, linestyle=line,
+                      linewidth=width,
                       label=label)  # fmt: skip
 
 
@@ -106,11 +107,11 @@ def _above(links: Sequence[str]) -> str:
     if not links:
         return "Traces would also tell what the bottleneck carried. "
     many = len(links) > 1
-    said = " and ".join(links)
-    return f"Above: what the bottleneck{'s' * many} {said} carried{', each' * many}. "
+    text = " and ".join(links)
+    return f"Above: what the bottleneck{'s' * many} {text} carried{', each' * many}. "
 
 
-def _title(facts: Facts, names: Sequence[str]) -> str:
+def _title(facts: ReportData, names: Sequence[str]) -> str:
     """The difference that control makes, in losses and in deliveries."""
     off = without_control(facts)
     others = [name for name in names if name != off]
@@ -121,9 +122,11 @@ def _title(facts: Facts, names: Sequence[str]) -> str:
         return "What is published, delivered and lost, second by second"
     best = "default" if "default" in others else others[-1]
     left = figure_mean(facts, best, "false_negatives") or 0.0
-    said = f"{best} loses {number(left)} messages in the network, {off} {number(before)}"
-    came, was = (figure_mean(facts, name, "deliveries") for name in (best, str(off)))
-    if not came or not was:
-        return said
-    more = "more" if came >= was else "less"
-    return f"{said}; it delivers {percent(abs(came / was - 1))} {more}"
+    text = (
+        f"{best} loses {format_number(left)} messages in the network, {off} {format_number(before)}"
+    )
+    delivered, was = (figure_mean(facts, name, "deliveries") for name in (best, str(off)))
+    if not delivered or not was:
+        return text
+    more = "more" if delivered >= was else "less"
+    return f"{text}; it delivers {format_percent(abs(delivered / was - 1))} {more}"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from penstock.lab.statistics import Estimate
-from penstock.report.curve_style import INK, Look, look
+from penstock.report.curve_style import INK, CurveStyle, curve_style
 from penstock.report.figure import Figure
-from penstock.report.figures.plot_helpers import legend_below, reach
-from penstock.report.report_data import Facts
+from penstock.report.figures.plot_helpers import error_bars, legend_below
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _ROWS_MAX: Final = 40
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Where orderings ask for different chances, or the same is asked under many conditions."""
-    names = [n for n in facts.having("residual") if facts.setting(n, "chance") is not None]
+    names = [n for n in facts.names_with("residual") if facts.setting(n, "chance") is not None]
     names = [n for n in names if facts.kind(n) == "default"]
     if len({facts.setting(name, "chance") for name in names}) < 2:
         return []
@@ -49,16 +49,16 @@ def figures(facts: Facts) -> list[Figure]:
     ]
 
 
-def _identity(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+def _identity(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
-    for ordering, style in _looks(facts, names).items():
+    for ordering, style in _curve_styles(facts, names).items():
         own = [n for n in names if facts.ordering(n) == ordering and _mean(facts, n) > 0]
         # Beside each other: there are many points of the same chance.
         spread = np.geomspace(0.85, 1.18, len(own)) if len(own) > 1 else np.ones(len(own))
         asked = [facts.setting(name, "chance") * by for name, by in zip(own, spread, strict=True)]
         estimates = _estimates(facts, own)
         axes.errorbar(
-            asked, [e.mean for e in estimates], yerr=reach(estimates), linestyle="",
+            asked, [e.mean for e in estimates], yerr=error_bars(estimates), linestyle="",
             marker=style.marker, color=style.colour, label=ordering, alpha=0.85, capsize=2,
         )  # fmt: skip
     chances = [facts.setting(name, "chance") for name in names]
@@ -71,16 +71,18 @@ def _identity(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
     legend_below(canvas, [axes])
 
 
-def _ratios(canvas: Canvas, *, facts: Facts, names: Sequence[str], variants: Sequence[str]) -> None:
+def _ratios(
+    canvas: Canvas, *, facts: ReportData, names: Sequence[str], variants: Sequence[str]
+) -> None:
     axes = canvas.subplots()
-    styles = _looks(facts, names)
+    styles = _curve_styles(facts, names)
     for number, (ordering, style) in enumerate(styles.items()):
         own = [n for n in names if facts.ordering(n) == ordering and facts.variant(n) in variants]
         own = [n for n in own if _mean(facts, n) > 0]
         rows = [variants.index(facts.variant(name)) for name in own]
         asked = np.array([facts.setting(name, "chance") for name in own])
         estimates = _estimates(facts, own)
-        bars = reach(estimates)
+        bars = error_bars(estimates)
         axes.errorbar(
             np.array([e.mean for e in estimates]) / asked,
             np.array(rows) + 0.16 * (number - (len(styles) - 1) / 2),
@@ -97,21 +99,21 @@ def _ratios(canvas: Canvas, *, facts: Facts, names: Sequence[str], variants: Seq
     legend_below(canvas, [axes])
 
 
-def _looks(facts: Facts, names: Sequence[str]) -> dict[str, Look]:
+def _curve_styles(facts: ReportData, names: Sequence[str]) -> dict[str, CurveStyle]:
     orderings = dict.fromkeys(str(facts.ordering(name)) for name in names)
-    return {ordering: look(number) for number, ordering in enumerate(orderings)}
+    return {ordering: curve_style(number) for number, ordering in enumerate(orderings)}
 
 
-def _estimates(facts: Facts, names: Sequence[str]) -> list[Estimate]:
+def _estimates(facts: ReportData, names: Sequence[str]) -> list[Estimate]:
     return [e for name in names if (e := facts.figure(name, "residual")) is not None]
 
 
-def _mean(facts: Facts, name: str) -> float:
+def _mean(facts: ReportData, name: str) -> float:
     found = facts.figure(name, "residual")
     return 0.0 if found is None else found.mean
 
 
-def _title(facts: Facts, names: Sequence[str]) -> str:
+def _title(facts: ReportData, names: Sequence[str]) -> str:
     ratios = [_mean(facts, name) / facts.setting(name, "chance") for name in names]
     near = sum(0.8 <= ratio <= 1.25 for ratio in ratios)
     return f"{near} of {len(ratios)} are within a quarter of what was asked for"

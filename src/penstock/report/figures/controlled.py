@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.report.figures.plot_helpers import panels
-from penstock.report.report_data import Facts
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,17 +25,17 @@ _KBPS: Final = "link_kbps."
 _CAPACITY: Final = "link_capacity_kbps."
 
 
-def compared(facts: Facts) -> list[str]:
+def compared(facts: ReportData) -> list[str]:
     """Variants with and without control, as many as there is room for; none if none has it."""
     return facts.networks[:VARIANTS_MAX] if facts.controlled else []
 
 
-def without_control(facts: Facts) -> str | None:
+def without_control(facts: ReportData) -> str | None:
     """What others are compared with."""
-    return next((name for name in facts.networks if not facts.controls(name)), None)
+    return next((name for name in facts.networks if not facts.has_control(name)), None)
 
 
-def bottlenecks(facts: Facts, names: Sequence[str]) -> list[str]:
+def bottlenecks(facts: ReportData, names: Sequence[str]) -> list[str]:
     """The busiest link, and another that is nearly as busy; known from traces alone."""
     uses: dict[str, float] = {}
     for name in names:
@@ -49,12 +49,12 @@ def bottlenecks(facts: Facts, names: Sequence[str]) -> list[str]:
     return [link for link in busiest if uses[link] >= _AS_BUSY * uses[busiest[0]]][:_LINKS_MAX]
 
 
-def kbps_of(facts: Facts, name: str, link: str) -> NDArray[np.float64]:
+def kbps_of(facts: ReportData, name: str, link: str) -> NDArray[np.float64]:
     """What a link carried, by second; unknown where it was not sampled."""
     return np.array(facts.series(name, f"{_KBPS}{link}"), np.float64)
 
 
-def capacity_of(facts: Facts, name: str, link: str) -> NDArray[np.float64]:
+def capacity_of(facts: ReportData, name: str, link: str) -> NDArray[np.float64]:
     """What it could have."""
     return np.array(facts.series(name, f"{_CAPACITY}{link}"), np.float64)
 

@@ -12,12 +12,12 @@ import numpy as np
 from penstock.lab.laws import two_laplace
 from penstock.lab.metrics.sketches import Bins
 from penstock.report import published_values
-from penstock.report.curve_style import BLUE, GREEN, INK, SKY, VERMILION, look
+from penstock.report.curve_style import BLUE, GREEN, INK, SKY, VERMILION, curve_style
 from penstock.report.figure import Figure
 from penstock.report.figures.one_pair import bins_by_brokers, density, edges, origin
-from penstock.report.figures.plot_helpers import legend_below, panels, with_thousands
-from penstock.report.number_format import number
-from penstock.report.report_data import Facts, Histogram
+from penstock.report.figures.plot_helpers import format_thousands, legend_below, panels
+from penstock.report.number_format import format_number
+from penstock.report.report_data import Histogram, ReportData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ _FITS: Final = {
 _TAILS: Final = (0.05, 0.01)
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Delays where traces were read; laws where some were fitted."""
     found = []
     name = next((n for n in facts.names if facts.histogram(n, _DELAYS)), None)
@@ -44,7 +44,8 @@ def figures(facts: Facts) -> list[Figure]:
                 name="delays",
                 title=_delays_title(facts, name),
                 caption="End-to-end delays of everything that arrived. One cluster for every"
-                f" number of links on the way. {published_values.redraws(facts.id, 'delays')}",
+                " number of links on the way."
+                f" {published_values.redrawn_figure(facts.id, 'delays')}",
                 draw=partial(_draw_delays, facts=facts, name=name),
                 height_in=3.6,
             )
@@ -55,7 +56,7 @@ def figures(facts: Facts) -> list[Figure]:
     return found
 
 
-def _fitted(facts: Facts, name: str) -> list[Figure]:
+def _fitted(facts: ReportData, name: str) -> list[Figure]:
     brokers = _brokers(facts, name)
     histograms = bins_by_brokers(facts, name, "differences")
     left = (
@@ -71,7 +72,7 @@ def _fitted(facts: Facts, name: str) -> list[Figure]:
             caption=f"Left: {left} the sum of two Laplacians with the scale b that was"
             f" estimated. {origin(facts, name) if histograms else ''} Right: how often a"
             " difference is larger than the fitted law's quantile, against how often it"
-            f" should be. {published_values.redraws(facts.id, 'delay-differences')}",
+            f" should be. {published_values.redrawn_figure(facts.id, 'delay-differences')}",
             draw=partial(
                 _draw_differences, facts=facts, name=name, brokers=brokers, histograms=histograms
             ),
@@ -88,20 +89,20 @@ def _fitted(facts: Facts, name: str) -> list[Figure]:
     ]
 
 
-def _draw_delays(canvas: Canvas, *, facts: Facts, name: str) -> None:
+def _draw_delays(canvas: Canvas, *, facts: ReportData, name: str) -> None:
     axes = canvas.subplots()
     histogram = facts.histogram(name, _DELAYS)
     assert histogram is not None
     shown = _coarse(histogram)
     axes.stairs(shown.counts, shown.edges, fill=True, color=BLUE)
     axes.set(xlabel="end-to-end delay (ms)", ylabel=f"messages per {shown.width:g} ms")
-    with_thousands(axes.yaxis)
+    format_thousands(axes.yaxis)
 
 
 def _draw_differences(
     canvas: Canvas,
     *,
-    facts: Facts,
+    facts: ReportData,
     name: str,
     brokers: Sequence[int],
     histograms: Mapping[int, Bins],
@@ -116,8 +117,8 @@ def _draw_differences(
     ends = max([6 * max(scales.values(), default=1.0), *reach])
     x = np.linspace(-ends, ends, 401)
     for place, (count, scale) in enumerate(scales.items()):
-        style = look(place)
-        label = f"{count} brokers, b = {number(scale)} ms"
+        style = curve_style(place)
+        label = f"{count} brokers, b = {format_number(scale)} ms"
         if count in shown:
             law.stairs(density(shown[count]), edges(shown[count]), fill=True, alpha=0.3,
                        color=style.colour, label="measured")  # fmt: skip
@@ -135,7 +136,9 @@ def _draw_differences(
     legend_below(canvas, [law, tails])
 
 
-def _points(axes: Axes, facts: Facts, name: str, brokers: int, colour: str, marker: str) -> None:
+def _points(
+    axes: Axes, facts: ReportData, name: str, brokers: int, colour: str, marker: str
+) -> None:
     points = [
         (chance, found.mean)
         for chance in _TAILS
@@ -145,7 +148,7 @@ def _points(axes: Axes, facts: Facts, name: str, brokers: int, colour: str, mark
         axes.plot(*zip(*points, strict=True), color=colour, marker=marker, linestyle="")
 
 
-def _draw_fits(canvas: Canvas, *, facts: Facts, name: str, brokers: Sequence[int]) -> None:
+def _draw_fits(canvas: Canvas, *, facts: ReportData, name: str, brokers: Sequence[int]) -> None:
     axes = canvas.subplots()
     for place, (metric, (label, colour)) in enumerate(_FITS.items()):
         rows = np.arange(len(brokers)) + 0.27 * (place - 1)
@@ -176,21 +179,21 @@ def _coarse(histogram: Histogram) -> Histogram:
     )
 
 
-def _brokers(facts: Facts, name: str) -> list[int]:
+def _brokers(facts: ReportData, name: str) -> list[int]:
     """How far apart the pairs were that laws were fitted to."""
     found = (re.fullmatch(r"difference_scale\.(\d+)", m) for m in facts.result.variants[name])
     return sorted(int(match[1]) for match in found if match)
 
 
-def _delays_title(facts: Facts, name: str) -> str:
+def _delays_title(facts: ReportData, name: str) -> str:
     clusters = facts.figure(name, "delay_clusters")
     if clusters is None:
         return "How long messages take"
-    return f"How long messages take: {number(clusters.mean)} clusters"
+    return f"How long messages take: {format_number(clusters.mean)} clusters"
 
 
-def _fits_title(facts: Facts, name: str, brokers: Sequence[int]) -> str:
+def _fits_title(facts: ReportData, name: str, brokers: Sequence[int]) -> str:
     worst = [e.mean for n in brokers if (e := facts.figure(name, f"delay_ks.{n}")) is not None]
     if not worst:
         return "How far the fitted laws are from what was measured"
-    return f"The hypoexponential law is off by {number(max(worst))} at most"
+    return f"The hypoexponential law is off by {format_number(max(worst))} at most"

@@ -11,10 +11,10 @@ from penstock.kernel.errors import UsageError
 from penstock.lab.laws.detection import detected_by_any
 from penstock.lab.statistics import Estimate
 from penstock.report import published_values
-from penstock.report.curve_style import INK, look
+from penstock.report.curve_style import INK, curve_style
 from penstock.report.figure import Figure
-from penstock.report.figures.plot_helpers import PUBLISHED, legend_below, panels, reach
-from penstock.report.report_data import Facts
+from penstock.report.figures.plot_helpers import PUBLISHED, error_bars, legend_below, panels
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,9 +27,9 @@ _LINES: Final = {1: ":", 2: "--", 4: "-"}
 _RARE: Final = 0.001
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Where `detected.k` was measured for several sizes of the record."""
-    names = [n for n in facts.having("detected.0") if _match(facts, n) is not None]
+    names = [n for n in facts.names_with("detected.0") if _match(facts, n) is not None]
     if len({facts.record(name) for name in names}) < 2:
         return []
     return [
@@ -39,19 +39,19 @@ def figures(facts: Facts) -> list[Figure]:
             caption="Left: one receiver, by match probability P. Right: the loss is shared with k"
             " others that match half of what the first one does. Lines are the formula"
             " (equation 4.1 and its extension), points are measured, with 95 % intervals."
-            f" {published_values.redraws(facts.id, 'detection')}",
+            f" {published_values.redrawn_figure(facts.id, 'detection')}",
             draw=partial(_draw, facts=facts, names=names),
             height_in=4.2,
         )
     ]
 
 
-def _draw(canvas: Canvas, *, facts: Facts, names: list[str]) -> None:
+def _draw(canvas: Canvas, *, facts: ReportData, names: list[str]) -> None:
     one, shared = panels(canvas, 1, 2, sharey=True)
     matches = sorted({_match(facts, name) or 0 for name in names})
     loss = float(facts.parameter(names[0], "channel.loss") or 0)
     longest = max(facts.record(name) for name in names)
-    if facts.id in published_values.DETECTED:
+    if facts.id in published_values.LOSSES_DETECTED:
         matches = [_RARE, *matches]
     for place, match in enumerate(matches):
         _curve(one, place, match, loss, longest, others=0, label=f"P = {match:g}")
@@ -61,7 +61,7 @@ def _draw(canvas: Canvas, *, facts: Facts, names: list[str]) -> None:
             for others in _OTHERS:
                 _curve(shared, place, match, loss, longest, others=others)
                 _points(shared, facts, names, place, match, others=others)
-    for (match, record), chance in published_values.DETECTED.get(facts.id, {}).items():
+    for (match, record), chance in published_values.LOSSES_DETECTED.get(facts.id, {}).items():
         one.plot(
             record, chance, marker="*", markersize=14, color=INK, linestyle="", zorder=5,
             label=f"{PUBLISHED}: {chance:g} at P = {match:g}, R = {record}",
@@ -84,7 +84,7 @@ def _curve(
     except UsageError:
         # Nodes that match nearly everything share more than half of it: there is no such curve.
         return
-    style = look(place)
+    style = curve_style(place)
     axes.plot(
         records, chances, color=style.colour, linestyle=_LINES.get(others, "-"), linewidth=1.3,
         label=label or "_",
@@ -92,7 +92,7 @@ def _curve(
 
 
 def _points(
-    axes: Axes, facts: Facts, names: list[str], place: int, match: float, *, others: int
+    axes: Axes, facts: ReportData, names: list[str], place: int, match: float, *, others: int
 ) -> None:
     found: list[tuple[int, Estimate]] = [
         (facts.record(name), estimate)
@@ -102,20 +102,20 @@ def _points(
     ]
     if found:
         records, estimates = zip(*found, strict=True)
-        style = look(place)
+        style = curve_style(place)
         axes.errorbar(
-            records, [e.mean for e in estimates], yerr=reach(estimates), linestyle="",
+            records, [e.mean for e in estimates], yerr=error_bars(estimates), linestyle="",
             color=style.colour, marker=style.marker, capsize=2,
         )  # fmt: skip
 
 
-def _match(facts: Facts, name: str) -> float | None:
+def _match(facts: ReportData, name: str) -> float | None:
     match = facts.parameter(name, "channel.match")
     return None if match is None else float(match)
 
 
-def _title(facts: Facts, names: list[str]) -> str:
-    for (match, record), chance in published_values.DETECTED.get(facts.id, {}).items():
+def _title(facts: ReportData, names: list[str]) -> str:
+    for (match, record), chance in published_values.LOSSES_DETECTED.get(facts.id, {}).items():
         for name in names:
             found = facts.figure(name, "detected.0")
             if found and _match(facts, name) == match and facts.record(name) == record:

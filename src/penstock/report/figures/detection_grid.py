@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from penstock.report.curve_style import INK
 from penstock.report.figure import Figure
 from penstock.report.figures.plot_helpers import panels
-from penstock.report.report_data import Facts
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -32,11 +32,11 @@ _COLUMNS: Final = 5
 _PANELS_MAX: Final = 10
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Where match probability and loss both vary."""
     found = []
     for metric, (short, caption) in _MAPS.items():
-        names = [n for n in facts.having(metric) if _cell(facts, n) is not None]
+        names = [n for n in facts.names_with(metric) if _cell(facts, n) is not None]
         cells = [cell for name in names if (cell := _cell(facts, name)) is not None]
         if len({match for match, _ in cells}) < 2 or len({loss for _, loss in cells}) < 2:
             continue
@@ -53,7 +53,7 @@ def figures(facts: Facts) -> list[Figure]:
     return found
 
 
-def _draw(canvas: Canvas, *, facts: Facts, metric: str, orderings: list[str]) -> None:
+def _draw(canvas: Canvas, *, facts: ReportData, metric: str, orderings: list[str]) -> None:
     columns = min(_COLUMNS, len(orderings))
     all_axes = panels(canvas, ceil(len(orderings) / columns), columns, sharey=True)
     for axes, ordering in zip(all_axes, orderings, strict=False):
@@ -61,10 +61,10 @@ def _draw(canvas: Canvas, *, facts: Facts, metric: str, orderings: list[str]) ->
         # Not an image: that would be pixels in the page.
         axes.pcolormesh(values, vmin=0, vmax=1, cmap="cividis", edgecolor="face")
         for (row, column), value in np.ndenumerate(values):
-            said = "–" if np.isnan(value) else f"{value:.2f}"
+            text = "–" if np.isnan(value) else f"{value:.2f}"
             ink = INK if np.isnan(value) else "black" if value > 0.5 else "white"
             where = (column + 0.5, row + 0.5)
-            axes.text(*where, said, ha="center", va="center", fontsize=9, color=ink)
+            axes.text(*where, text, ha="center", va="center", fontsize=9, color=ink)
         axes.set_xticks(np.arange(len(losses)) + 0.5, map(_short, losses), fontsize=9)
         axes.set_yticks(np.arange(len(matches)) + 0.5, map(_short, matches), fontsize=9)
         axes.set_ylim(len(matches), 0)
@@ -79,7 +79,7 @@ def _draw(canvas: Canvas, *, facts: Facts, metric: str, orderings: list[str]) ->
 
 
 def _grid(
-    facts: Facts, metric: str, ordering: str
+    facts: ReportData, metric: str, ordering: str
 ) -> tuple[list[float], list[float], NDArray[np.float64]]:
     found = {
         cell: estimate.mean
@@ -94,7 +94,7 @@ def _grid(
     return matches, losses, np.array(rows)
 
 
-def _cell(facts: Facts, name: str) -> tuple[float, float] | None:
+def _cell(facts: ReportData, name: str) -> tuple[float, float] | None:
     match, loss = (facts.parameter(name, f"channel.{key}") for key in ("match", "loss"))
     return None if match is None or loss is None else (float(match), float(loss))
 
@@ -104,9 +104,9 @@ def _short(chance: float) -> str:
     return f"{chance:g}".removeprefix("0") or "0"
 
 
-def _title(facts: Facts, metric: str, names: list[str], short: str) -> str:
+def _title(facts: ReportData, metric: str, names: list[str], short: str) -> str:
     """The range of each kind says whether the kind matters."""
-    said = []
+    text = []
     for kind in ("default", "literal"):
         means = [
             estimate.mean
@@ -114,5 +114,5 @@ def _title(facts: Facts, metric: str, names: list[str], short: str) -> str:
             if facts.kind(name) == kind and (estimate := facts.figure(name, metric)) is not None
         ]
         if means:
-            said.append(f"{kind} {min(means):.2f} to {max(means):.2f}")
-    return f"Share of {short}: {', '.join(said)}" if said else f"Share of {short}"
+            text.append(f"{kind} {min(means):.2f} to {max(means):.2f}")
+    return f"Share of {short}: {', '.join(text)}" if text else f"Share of {short}"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from penstock.report import published_values
-from penstock.report.curve_style import looks
+from penstock.report.curve_style import curve_styles
 from penstock.report.figure import Figure
 from penstock.report.figures.plot_helpers import PUBLISHED, legend_below
-from penstock.report.number_format import number
-from penstock.report.report_data import Facts
+from penstock.report.number_format import format_number
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 _METRIC: Final = "extra_delay_pairs_ms"
 _CURVES_MAX: Final = 14
 # As many as there are variants of recovery: who is left out of a title seems to cost nothing.
-_SAID_MAX: Final = 6
+_NAMES_SHOWN_MAX: Final = 6
 # Below this the axis is linear, so that nothing at all can be shown beside a second.
 _LINEAR_MS: Final = 1.0
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """An ordering that is off adds nothing and is not drawn."""
-    names = [n for n in facts.having_distribution(_METRIC) if facts.kind(n) != "off"]
+    names = [n for n in facts.names_with_distribution(_METRIC) if facts.kind(n) != "off"]
     names = [n for n in names if facts.distribution(n, _METRIC)[-1] > 0][:_CURVES_MAX]
     if not names or not _has_pairs(facts, names):
         return []
@@ -39,23 +39,24 @@ def figures(facts: Facts) -> list[Figure]:
             title=_title(facts, names),
             caption="Of all pairs of publisher and subscriber, how many have at most so much mean"
             " extra delay (delivered − arrived). Further left is cheaper. Up to 1 ms the axis is"
-            f" linear, beyond it logarithmic. {published_values.redraws(facts.id, 'extra-delay')}",
+            " linear, beyond it logarithmic."
+            f" {published_values.redrawn_figure(facts.id, 'extra-delay')}",
             draw=partial(_draw, facts=facts, names=names),
             height_in=4.4,
         )
     ]
 
 
-def _has_pairs(facts: Facts, names: Sequence[str]) -> bool:
+def _has_pairs(facts: ReportData, names: Sequence[str]) -> bool:
     """One pair has no distribution."""
     every = [facts.distribution(name, _METRIC) for name in names]
     return any(values[0] != values[-1] for values in every)
 
 
-def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
     shares = np.linspace(0, 1, 101)
-    for number_, (name, style) in enumerate(looks(facts, names).items()):
+    for number_, (name, style) in enumerate(curve_styles(facts, names).items()):
         values = facts.distribution(name, _METRIC)
         axes.plot(
             values,
@@ -77,24 +78,24 @@ def _draw(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
     legend_below(canvas, [axes])
 
 
-def _mark_published(axes: Axes, facts: Facts, names: Sequence[str]) -> None:
+def _mark_published(axes: Axes, facts: ReportData, names: Sequence[str]) -> None:
     known = published_values.EXTRA_DELAY.get(facts.id, {})
-    for name, style in looks(facts, names).items():
+    for name, style in curve_styles(facts, names).items():
         point = known.get(facts.setting(name, "record"))
         if point is not None and facts.kind(name) == "literal":
             axes.plot(
                 *point, color=style.colour, marker="*", markersize=13, linestyle="",
-                label=f"{PUBLISHED}, {name}: {number(point[0])} ms",
+                label=f"{PUBLISHED}, {name}: {format_number(point[0])} ms",
             )  # fmt: skip
 
 
-def _title(facts: Facts, names: Sequence[str]) -> str:
-    said = [
-        f"{name} {number(cost.mean)} ms"
+def _title(facts: ReportData, names: Sequence[str]) -> str:
+    text = [
+        f"{name} {format_number(cost.mean)} ms"
         for name in names
         if facts.kind(name) == "default" or name == "literal" or name.startswith("CST-")
         if (cost := facts.figure(name, "extra_delay_pairs_p90")) is not None
     ]
-    if not said:
+    if not text:
         return "What order costs the pairs"
-    return f"90 % of pairs wait less than this: {', '.join(said[:_SAID_MAX])}"
+    return f"90 % of pairs wait less than this: {', '.join(text[:_NAMES_SHOWN_MAX])}"

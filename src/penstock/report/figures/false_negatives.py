@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from penstock.report import published_values
-from penstock.report.curve_style import BLUE, INK, ORANGE, named
+from penstock.report.curve_style import BLUE, INK, ORANGE, variant_styles
 from penstock.report.figure import Figure
 from penstock.report.figures.plot_helpers import (
     PUBLISHED,
+    error_bars,
+    format_thousands,
     legend_below,
     panels,
-    reach,
-    reference,
-    with_thousands,
+    reference_line,
 )
 from penstock.report.figures.recovered import (
     beside,
@@ -28,8 +28,8 @@ from penstock.report.figures.recovered import (
     stated,
     without,
 )
-from penstock.report.number_format import number
-from penstock.report.report_data import Facts
+from penstock.report.number_format import format_number
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -46,7 +46,7 @@ _FINDING: Final = {
 }
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """In all, over time, and what a message costs."""
     names = networks(facts)
     if len(names) < 2:
@@ -58,7 +58,7 @@ def figures(facts: Facts) -> list[Figure]:
             caption="Messages that a subscriber's predicate matches and that its application never"
             " got, in all; below each bar how many, by what recovery divides them, and how losses"
             " are found."
-            f" {published_values.redraws(facts.id, 'false-negatives')}",
+            f" {published_values.redrawn_figure(facts.id, 'false-negatives')}",
             draw=partial(_bars, facts=facts, names=names),
             height_in=4.5,
         )
@@ -71,12 +71,13 @@ def figures(facts: Facts) -> list[Figure]:
                 title="False negatives second by second, with recovery and without",
                 caption="By the second in which the message was published, means over seeds; of"
                 " runs longer than two minutes, means over some seconds. Grey is without"
-                f" recovery. {published_values.redraws(facts.id, 'false-negatives-over-time')}",
+                " recovery."
+                f" {published_values.redrawn_figure(facts.id, 'false-negatives-over-time')}",
                 draw=partial(_over_time, facts=facts, off=off, names=others),
                 height_in=1.1 + 1.5 * len(others),
             )
         )
-    if facts.having("header_bytes"):
+    if facts.names_with("header_bytes"):
         found.append(
             Figure(
                 name="recovery-bytes",
@@ -90,19 +91,19 @@ def figures(facts: Facts) -> list[Figure]:
     return found
 
 
-def _bars(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+def _bars(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
     counts = [e for name in names if (e := facts.figure(name, _MISSED)) is not None]
-    styles, off = named(names), without(facts)
+    styles, off = variant_styles(names), without(facts)
     axes.bar(
-        range(len(names)), [e.mean for e in counts], yerr=reach(counts), ecolor=INK, capsize=3,
+        range(len(names)), [e.mean for e in counts], yerr=error_bars(counts), ecolor=INK, capsize=3,
         color=[styles[name].colour for name in names], width=0.62,
     )  # fmt: skip
     whole = None if off is None else figure_mean(facts, off, _MISSED)
-    by = stated(facts, names[0], published_values.FALSE_NEGATIVES)
+    by = stated(facts, names[0], published_values.FALSE_NEGATIVES_DIVISOR)
     if whole and by:
         label = f"{PUBLISHED}: {off} ÷{by:g}, with a record of 10"
-        reference(axes, y=whole / by, label=label)
+        reference_line(axes, y=whole / by, label=label)
     # Numbers stand below the bars: above them a line may cross them.
     words = [
         "\n".join(
@@ -113,15 +114,15 @@ def _bars(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
     axes.set_xticks(range(len(names)), words)
     axes.set(ylabel="false negatives (deliveries)")
     axes.grid(visible=False, axis="x")
-    with_thousands(axes.yaxis)
+    format_thousands(axes.yaxis)
     legend_below(canvas, [axes])
 
 
-def _over_time(canvas: Canvas, *, facts: Facts, off: str, names: Sequence[str]) -> None:
+def _over_time(canvas: Canvas, *, facts: ReportData, off: str, names: Sequence[str]) -> None:
     frames = panels(canvas, len(names), sharex=True, sharey=True)
-    styles = named([off, *names])
+    styles = variant_styles([off, *names])
     times, before = smooth(facts.series(off, _MISSED))
-    by = stated(facts, off, published_values.FALSE_NEGATIVES)
+    by = stated(facts, off, published_values.FALSE_NEGATIVES_DIVISOR)
     for axes, name in zip(frames, names, strict=True):
         axes.fill_between(times, before, color=INK, alpha=0.18, linewidth=0, label=off)
         own_times, values = smooth(facts.series(name, _MISSED))
@@ -135,7 +136,7 @@ def _over_time(canvas: Canvas, *, facts: Facts, off: str, names: Sequence[str]) 
     legend_below(canvas, frames)
 
 
-def _costs(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+def _costs(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
     rows = np.arange(len(names))
     left = np.zeros(len(names))
@@ -144,10 +145,10 @@ def _costs(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
         axes.barh(rows, values, left=left, height=0.6, color=colour, hatch=hatch, label=label,
                   edgecolor="white")  # fmt: skip
         left += values
-    beside(axes, rows.tolist(), [f"{number(round(total))} B" for total in left.tolist()])
+    beside(axes, rows.tolist(), [f"{format_number(round(total))} B" for total in left.tolist()])
     if facts.id in published_values.RECORD_BYTES:
         record = published_values.RECORD_BYTES[facts.id]
-        reference(axes, x=record, label=f"{PUBLISHED}: a record of 10 alone, {record:g} B")
+        reference_line(axes, x=record, label=f"{PUBLISHED}: a record of 10 alone, {record:g} B")
     axes.set_yticks(rows, names)
     axes.set_ylim(len(names) - 0.5, -0.6)
     axes.set_xlabel("bytes for each message published")
@@ -157,10 +158,14 @@ def _costs(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
 
 def _count(left: float, whole: float | None) -> str:
     """How many, and by what recovery divides them."""
-    return f"{number(left)} (÷{number(round(whole / left, 1))})" if whole and left else number(left)
+    return (
+        f"{format_number(left)} (÷{format_number(round(whole / left, 1))})"
+        if whole and left
+        else format_number(left)
+    )
 
 
-def _described(facts: Facts, name: str) -> list[str]:
+def _described(facts: ReportData, name: str) -> list[str]:
     """How losses are found, which is what the source varies; in lines, for bars are narrow."""
     if facts.parameter(name, "transport.recovery.kind") == "off":
         return ["no recovery"]
@@ -169,11 +174,11 @@ def _described(facts: Facts, name: str) -> list[str]:
     return [] if record is None else [f"record {record}", *also]
 
 
-def _title(facts: Facts, names: Sequence[str]) -> str:
+def _title(facts: ReportData, names: Sequence[str]) -> str:
     off = without(facts)
     whole = None if off is None else figure_mean(facts, off, _MISSED)
     left = {n: figure_mean(facts, n, _MISSED) or 0.0 for n in names if n != off}
     if not whole or not left:
         return "What applications never got"
     best = min(left, key=lambda name: left[name])
-    return f"{best} leaves {number(left[best])} of {number(whole)} false negatives"
+    return f"{best} leaves {format_number(left[best])} of {format_number(whole)} false negatives"

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.report import published_values
-from penstock.report.curve_style import named
+from penstock.report.curve_style import variant_styles
 from penstock.report.figure import Figure
 from penstock.report.figures.controlled import compared
-from penstock.report.figures.plot_helpers import legend_below, panels, seconds
+from penstock.report.figures.plot_helpers import legend_below, panels, second_midpoints
 from penstock.report.figures.recovered import figure_mean
-from penstock.report.number_format import number
-from penstock.report.report_data import Facts
+from penstock.report.number_format import format_number
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -28,9 +28,9 @@ _ROWS: Final = (
 )
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Traces have these series."""
-    names = [name for name in compared(facts) if facts.controls(name)]
+    names = [name for name in compared(facts) if facts.has_control(name)]
     # Of those that anybody has: few acknowledge anything.
     rows = [row for row in _ROWS if any(_at_publishers(facts, n, row[0]).size for n in names)]
     if not rows:
@@ -41,7 +41,7 @@ def figures(facts: Facts) -> list[Figure]:
             title=_title(facts, names),
             caption="At one publisher, on average; the band is from the publisher with least to"
             " the one with most. A frame is what one receiver tells at once; a flow is a filter"
-            f" whose rate is limited. {published_values.redraws(facts.id, 'feedback')}",
+            f" whose rate is limited. {published_values.redrawn_figure(facts.id, 'feedback')}",
             draw=partial(_draw, facts=facts, names=names, rows=rows),
             height_in=1.0 + 1.6 * len(rows),
         )
@@ -49,17 +49,17 @@ def figures(facts: Facts) -> list[Figure]:
 
 
 def _draw(
-    canvas: Canvas, *, facts: Facts, names: Sequence[str], rows: Sequence[tuple[str, str]]
+    canvas: Canvas, *, facts: ReportData, names: Sequence[str], rows: Sequence[tuple[str, str]]
 ) -> None:
     frames = panels(canvas, len(rows), sharex=True)
     # Whoever has no control has a colour too, which is nobody else's.
-    styles = named(compared(facts))
+    styles = variant_styles(compared(facts))
     for axes, (prefix, label) in zip(frames, rows, strict=True):
         for name in names:
             values = _at_publishers(facts, name, prefix)
             if not values.size:
                 continue
-            times, style = seconds(values[0].tolist()), styles[name]
+            times, style = second_midpoints(values[0].tolist()), styles[name]
             axes.plot(times, np.nanmean(values, axis=0), color=style.colour, label=name,
                       linestyle=style.line)  # fmt: skip
             if len(values) > 1:
@@ -73,17 +73,17 @@ def _draw(
     legend_below(canvas, frames)
 
 
-def _at_publishers(facts: Facts, name: str, prefix: str) -> NDArray[np.float64]:
+def _at_publishers(facts: ReportData, name: str, prefix: str) -> NDArray[np.float64]:
     """One row for each publisher."""
     series = facts.result.series.get(name, {})
     own = [values for metric, values in series.items() if metric.startswith(prefix)]
     return np.array(own, np.float64)
 
 
-def _title(facts: Facts, names: Sequence[str]) -> str:
-    said = [
-        f"{name} {number(rate)}/s"
+def _title(facts: ReportData, names: Sequence[str]) -> str:
+    text = [
+        f"{name} {format_number(rate)}/s"
         for name in names
         if (rate := figure_mean(facts, name, "feedback_rate")) is not None
     ]
-    return f"What a publisher hears: {', '.join(said)}" if said else "What a publisher hears"
+    return f"What a publisher hears: {', '.join(text)}" if text else "What a publisher hears"

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from penstock.report.curve_style import look, looks
+from penstock.report.curve_style import curve_style, curve_styles
 from penstock.report.figure import Figure
 from penstock.report.figures.plot_helpers import (
+    error_bars,
+    format_thousands,
     legend_below,
     marker_for,
     panels,
-    reach,
-    seconds,
-    with_thousands,
+    second_midpoints,
 )
-from penstock.report.report_data import Facts
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -26,17 +26,17 @@ _ROWS_MAX: Final = 40
 _CURVES_MAX: Final = 7
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Bars of the metrics that somebody expects something of, then lines."""
     return [*_bars(facts), *_lines(facts)]
 
 
-def _bars(facts: Facts) -> list[Figure]:
-    metrics = dict.fromkeys(v.metric for v in facts.result.expect if facts.having(v.metric))
+def _bars(facts: ReportData) -> list[Figure]:
+    metrics = dict.fromkeys(v.metric for v in facts.result.expect if facts.names_with(v.metric))
     chosen = list(metrics or facts.metrics())[:_FIGURES_MAX]
     found = []
     for number, metric in enumerate(chosen):
-        names = facts.having(metric)
+        names = facts.names_with(metric)
         shown = names[:_ROWS_MAX]
         more = f" The first {len(shown)} of {len(names)}." if len(shown) < len(names) else ""
         found.append(
@@ -51,7 +51,7 @@ def _bars(facts: Facts) -> list[Figure]:
     return found
 
 
-def _lines(facts: Facts) -> list[Figure]:
+def _lines(facts: ReportData) -> list[Figure]:
     every = dict.fromkeys(metric for own in facts.result.series.values() for metric in own)
     return [
         Figure(
@@ -62,18 +62,18 @@ def _lines(facts: Facts) -> list[Figure]:
             height_in=3.2,
         )
         for number, metric in enumerate(every)
-        if number < _FIGURES_MAX and facts.having_series(metric)
+        if number < _FIGURES_MAX and facts.names_with_series(metric)
     ]
 
 
-def _draw_bars(canvas: Canvas, *, facts: Facts, metric: str, names: Sequence[str]) -> None:
+def _draw_bars(canvas: Canvas, *, facts: ReportData, metric: str, names: Sequence[str]) -> None:
     axes = canvas.subplots()
-    styles = looks(facts, names)
+    styles = curve_styles(facts, names)
     estimates = [e for name in names if (e := facts.figure(name, metric)) is not None]
     axes.barh(
         range(len(names)),
         [e.mean for e in estimates],
-        xerr=reach(estimates),
+        xerr=error_bars(estimates),
         color=[styles[name].colour for name in names],
         height=0.66,
         capsize=3,
@@ -83,17 +83,17 @@ def _draw_bars(canvas: Canvas, *, facts: Facts, metric: str, names: Sequence[str
     unit = estimates[0].unit
     axes.set_xlabel(f"{metric} ({unit})" if unit else metric)
     axes.grid(visible=False, axis="y")
-    with_thousands(axes.xaxis)
+    format_thousands(axes.xaxis)
 
 
-def _draw_lines(canvas: Canvas, *, facts: Facts, metric: str) -> None:
+def _draw_lines(canvas: Canvas, *, facts: ReportData, metric: str) -> None:
     (axes,) = panels(canvas, 1)
-    for number, name in enumerate(facts.having_series(metric)[:_CURVES_MAX]):
-        values, style = facts.series(name, metric), look(number)
+    for number, name in enumerate(facts.names_with_series(metric)[:_CURVES_MAX]):
+        values, style = facts.series(name, metric), curve_style(number)
         axes.plot(
-            seconds(values), values, color=style.colour, linestyle=style.line, label=name,
+            second_midpoints(values), values, color=style.colour, linestyle=style.line, label=name,
             marker=marker_for(values, style.marker),
         )  # fmt: skip
     axes.set(xlabel="time (s)", ylabel=metric)
-    with_thousands(axes.yaxis)
+    format_thousands(axes.yaxis)
     legend_below(canvas, [axes])

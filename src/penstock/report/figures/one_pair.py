@@ -17,9 +17,9 @@ from penstock.lab.metrics.sketches import Bins, Points, Sketch
 from penstock.report import published_values
 from penstock.report.curve_style import BLUE, INK, SKY, VERMILION
 from penstock.report.figure import Figure
-from penstock.report.figures.plot_helpers import legend_below, panels, with_thousands
-from penstock.report.number_format import number
-from penstock.report.report_data import Facts
+from penstock.report.figures.plot_helpers import format_thousands, legend_below, panels
+from penstock.report.number_format import format_number
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,12 +32,12 @@ _LAW: Final[dict[str, Any]] = {"color": VERMILION, "linewidth": 2.2}
 _DIFFERENCES: Final = ("pair_differences.low", "pair_differences.high")
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Each where the first run of anything compared kept what it needs."""
     return [*_laws(facts), *_consecutive(facts), *_by_delay(facts)]
 
 
-def bins_by_brokers(facts: Facts, name: str, what: str) -> dict[int, Bins]:
+def bins_by_brokers(facts: ReportData, name: str, what: str) -> dict[int, Bins]:
     """Histograms of `delays` or `differences` of pairs that are so many brokers apart."""
     found = {}
     for key, sketch in _sketches(facts, name).items():
@@ -57,17 +57,17 @@ def density(bins: Bins) -> NDArray[np.float64]:
     return np.array(bins.counts) / (max(1, bins.total) * bins.width)
 
 
-def origin(facts: Facts, name: str) -> str:
+def origin(facts: ReportData, name: str) -> str:
     """A sentence for captions: which run is seen."""
     which = f"Variant {name}, seed" if len(facts.networks) > 1 else "Seed"
     return f"{which} {facts.result.seeds[0]}." if facts.result.seeds else ""
 
 
-def _sketches(facts: Facts, name: str) -> dict[str, Sketch]:
+def _sketches(facts: ReportData, name: str) -> dict[str, Sketch]:
     return facts.result.sketches.get(name, {})
 
 
-def _laws(facts: Facts) -> list[Figure]:
+def _laws(facts: ReportData) -> list[Figure]:
     name = next((n for n in facts.names if bins_by_brokers(facts, n, "delays")), None)
     if name is None:
         return []
@@ -81,7 +81,7 @@ def _laws(facts: Facts) -> list[Figure]:
             f" {near} brokers apart. (b) The share of messages that took at most so long,"
             f" {far} brokers apart. Lines: the links' constant delay and one exponential time"
             f" for each broker, fitted to these messages. {origin(facts, name)}"
-            f" {published_values.redraws(facts.id, 'pair-delays')}",
+            f" {published_values.redrawn_figure(facts.id, 'pair-delays')}",
             draw=partial(_draw_laws, near=(near, bins[near]), far=(far, bins[far])),
         )
     ]
@@ -98,7 +98,7 @@ def _draw_laws(canvas: Canvas, *, near: tuple[int, Bins], far: tuple[int, Bins])
     histogram.plot(x, law, label="fitted law", **_LAW)
     histogram.set(ylabel=f"messages per {bins.width:g} ms", ylim=(0, None))
     histogram.set_title(f"(a) {brokers} brokers apart")
-    with_thousands(histogram.yaxis)
+    format_thousands(histogram.yaxis)
     brokers, bins = far
     constant, *rates = bins.law
     x = _along(bins)
@@ -113,7 +113,7 @@ def _draw_laws(canvas: Canvas, *, near: tuple[int, Bins], far: tuple[int, Bins])
     legend_below(canvas, [histogram])
 
 
-def _consecutive(facts: Facts) -> list[Figure]:
+def _consecutive(facts: ReportData) -> list[Figure]:
     name = next((n for n in facts.names if "pair_delays" in _sketches(facts, n)), None)
     points = None if name is None else _sketches(facts, name)["pair_delays"]
     if name is None or not isinstance(points, Points) or not points.x:
@@ -123,7 +123,7 @@ def _consecutive(facts: Facts) -> list[Figure]:
         f"{len(points.x):,} of {points.total:,} points, evenly spread over the run; each is"
     )  # fmt: skip
     line = "" if split_ms is None else (
-        f" A delay of more than {number(split_ms)} ms (dotted line) counts as high."
+        f" A delay of more than {format_number(split_ms)} ms (dotted line) counts as high."
     )  # fmt: skip
     return [
         Figure(
@@ -131,7 +131,7 @@ def _consecutive(facts: Facts) -> list[Figure]:
             title=_consecutive_title(facts, name),
             caption=f"{some} a message and the next one of the same publisher to the same"
             f" subscriber, a pair that saw congestion.{line} {origin(facts, name)}"
-            f" {published_values.redraws(facts.id, 'consecutive-delays')}",
+            f" {published_values.redrawn_figure(facts.id, 'consecutive-delays')}",
             draw=partial(_draw_consecutive, points=points, split_ms=split_ms),
             height_in=4.8,
         )
@@ -155,16 +155,16 @@ def _draw_consecutive(canvas: Canvas, *, points: Points, split_ms: float | None)
         aspect="equal",
     )  # fmt: skip
     for axis in (axes.xaxis, axes.yaxis):
-        with_thousands(axis)
+        format_thousands(axis)
 
 
-def _by_delay(facts: Facts) -> list[Figure]:
+def _by_delay(facts: ReportData) -> list[Figure]:
     for name in facts.names:
         low, high = (_sketches(facts, name).get(key) for key in _DIFFERENCES)
         if isinstance(low, Bins) and isinstance(high, Bins):
             split_ms = facts.parameter(name, "measure.delay_split_ms")
             where = ("low", "high") if split_ms is None else (
-                f"≤ {number(split_ms)} ms", f"> {number(split_ms)} ms",
+                f"≤ {format_number(split_ms)} ms", f"> {format_number(split_ms)} ms",
             )  # fmt: skip
             return [
                 Figure(
@@ -174,7 +174,7 @@ def _by_delay(facts: Facts) -> list[Figure]:
                     f" the delay was {where[0]} and (b) where it was {where[1]}; the same pair,"
                     " the same bins. Lines: the sum of two Laplacians with the scale of these"
                     f" differences. {origin(facts, name)}"
-                    f" {published_values.redraws(facts.id, 'differences-by-delay')}",
+                    f" {published_values.redrawn_figure(facts.id, 'differences-by-delay')}",
                     draw=partial(_draw_by_delay, bins=(low, high), where=where),
                 )
             ]
@@ -183,10 +183,10 @@ def _by_delay(facts: Facts) -> list[Figure]:
 
 def _draw_by_delay(canvas: Canvas, *, bins: tuple[Bins, Bins], where: tuple[str, str]) -> None:
     both = panels(canvas, 1, 2, sharex=True, sharey=True)
-    for axes, letter, own, said in zip(both, "ab", bins, where, strict=True):
+    for axes, letter, own, text in zip(both, "ab", bins, where, strict=True):
         axes.stairs(density(own), edges(own), fill=True, color=SKY, label=_MEASURED)
         _draw_two_laplace(axes, own)
-        axes.set_title(f"({letter}) delay {said}: {own.total:,} messages")
+        axes.set_title(f"({letter}) delay {text}: {own.total:,} messages")
         axes.set_xlabel("difference of consecutive delays (ms)")
     both[0].set(ylabel="density (1/ms)", ylim=(0, None))
     legend_below(canvas, both)
@@ -203,15 +203,15 @@ def _along(bins: Bins) -> NDArray[np.float64]:
     return np.linspace(first, last, _STEPS)
 
 
-def _consecutive_title(facts: Facts, name: str) -> str:
+def _consecutive_title(facts: ReportData, name: str) -> str:
     together = facts.figure(name, "pair_correlation")
     if together is None or together.mean < 0.9:
         return "The delay of each message of one pair against that of the next"
     return f"Consecutive delays of one pair go together (correlation {together.mean:.2f})"
 
 
-def _by_delay_title(facts: Facts, name: str) -> str:
+def _by_delay_title(facts: ReportData, name: str) -> str:
     ratio = facts.figure(name, "difference_scale_ratio")
     if ratio is None:
         return "Differences of consecutive delays, at low delay and at high"
-    return f"At high delay, delays differ {number(ratio.mean)} times as much as at low"
+    return f"At high delay, delays differ {format_number(ratio.mean)} times as much as at low"

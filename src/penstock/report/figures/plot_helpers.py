@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 # Single points are shown as long as they do not run into each other.
-_MARKED_MAX: Final = 25
+_MARKERS_MAX: Final = 25
 _LEGEND_COLUMNS: Final = 4
 # What fits below a figure: letters, and those that a sample of the line takes the place of.
 _LEGEND_LETTERS: Final = 94
@@ -56,22 +56,22 @@ def _columns(labels: Sequence[str]) -> int:
     return 1
 
 
-def with_thousands(axis: Any) -> None:
+def format_thousands(axis: Any) -> None:
     """30,000 and not 3e4."""
     axis.set_major_formatter("{x:,.10g}")
 
 
 def marker_for(values: Sequence[float], marker: str) -> str:
     """None for long curves."""
-    return marker if len(values) <= _MARKED_MAX else ""
+    return marker if len(values) <= _MARKERS_MAX else ""
 
 
-def seconds(values: Sequence[float]) -> NDArray[np.float64]:
+def second_midpoints(values: Sequence[float]) -> NDArray[np.float64]:
     """The middle of each second, which is what a count of it tells of."""
     return np.arange(len(values), dtype=np.float64) + 0.5
 
 
-def reach(estimates: Sequence[Estimate]) -> NDArray[np.float64] | None:
+def error_bars(estimates: Sequence[Estimate]) -> NDArray[np.float64] | None:
     """Below and above each mean, for error bars; None where there is only one seed."""
     if all(e.ci95 is None for e in estimates):
         return None
@@ -80,10 +80,12 @@ def reach(estimates: Sequence[Estimate]) -> NDArray[np.float64] | None:
     return np.array([(e.mean - low, high - e.mean) for e, (low, high) in pairs]).T
 
 
-def reference(axes: Axes, *, x: float | None = None, y: float | None = None, label: str) -> None:
+def reference_line(
+    axes: Axes, *, x: float | None = None, y: float | None = None, label: str
+) -> None:
     """A line where the paper says it should be."""
-    look: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": (0, (4, 3)), "alpha": 0.8}
+    style: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": (0, (4, 3)), "alpha": 0.8}
     if y is not None:
-        axes.axhline(y, label=label, **look)
+        axes.axhline(y, label=label, **style)
     if x is not None:
-        axes.axvline(x, label=label, **look)
+        axes.axvline(x, label=label, **style)

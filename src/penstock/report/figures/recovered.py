@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.report.curve_style import Look
-from penstock.report.report_data import Facts
+from penstock.report.curve_style import CurveStyle
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,23 +21,23 @@ VARIANTS_MAX: Final = 6
 Value = TypeVar("Value")
 
 
-def networks(facts: Facts) -> list[str]:
+def networks(facts: ReportData) -> list[str]:
     """Variants whose losses were counted, with recovery or without."""
-    return [name for name in facts.having("missed_deliveries") if name in facts.networks]
+    return [name for name in facts.names_with("missed_deliveries") if name in facts.networks]
 
 
-def recovering(facts: Facts) -> list[str]:
+def recovering(facts: ReportData) -> list[str]:
     """Those of them that recover what was lost, as many as there is room for."""
     return [name for name in networks(facts) if name != without(facts)][:VARIANTS_MAX]
 
 
-def without(facts: Facts) -> str | None:
+def without(facts: ReportData) -> str | None:
     """The one that recovers nothing, which others are compared with."""
     kinds = {name: facts.parameter(name, "transport.recovery.kind") for name in networks(facts)}
     return next((name for name, kind in kinds.items() if kind == "off"), None)
 
 
-def stated(facts: Facts, name: str, known: Mapping[str, Mapping[int, Value]]) -> Value | None:
+def stated(facts: ReportData, name: str, known: Mapping[str, Mapping[int, Value]]) -> Value | None:
     """What the paper states of a network of so many brokers."""
     brokers = facts.parameter(name, "network.topology.size")
     return known.get(facts.id, {}).get(brokers)
@@ -52,16 +52,23 @@ def smooth(values: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 
 def cumulative(
-    axes: Axes, facts: Facts, name: str, metric: str, style: Look, label: str, *, more_ms: float = 0
+    axes: Axes,
+    facts: ReportData,
+    name: str,
+    metric: str,
+    style: CurveStyle,
+    label: str,
+    *,
+    more_ms: float = 0,
 ) -> bool:
     """A distribution, whole where traces were read; else the points of it that a result has."""
     histogram = facts.histogram(name, metric)
-    look: dict[str, Any] = {"color": style.colour, "linestyle": style.line, "label": label}
+    drawn_as: dict[str, Any] = {"color": style.colour, "linestyle": style.line, "label": label}
     counts = np.array(() if histogram is None else histogram.counts, np.int64)
     if histogram is not None and counts.any():
         there = np.flatnonzero(counts)
         x = np.array(histogram.edges)[there + 1] + more_ms
-        axes.plot(x, np.cumsum(counts[there]) / counts.sum(), **look)
+        axes.plot(x, np.cumsum(counts[there]) / counts.sum(), **drawn_as)
         return True
     points = [
         (found.mean + more_ms, share)
@@ -69,11 +76,11 @@ def cumulative(
         if (found := facts.figure(name, f"{metric}_{label_}")) is not None
     ]
     if points:
-        axes.plot(*zip(*points, strict=True), marker=style.marker, **look)
+        axes.plot(*zip(*points, strict=True), marker=style.marker, **drawn_as)
     return bool(points)
 
 
-def is_whole(facts: Facts, names: Sequence[str], metric: str) -> str:
+def is_whole(facts: ReportData, names: Sequence[str], metric: str) -> str:
     """What a caption says where there are points only."""
     if any(facts.histogram(name, metric) for name in names):
         return ""
@@ -82,14 +89,14 @@ def is_whole(facts: Facts, names: Sequence[str], metric: str) -> str:
 
 def beside(axes: Axes, rows: Sequence[float], words: Sequence[str]) -> None:
     """Words to the right of all bars, where no line crosses them."""
-    for row, said in zip(rows, words, strict=True):
+    for row, text in zip(rows, words, strict=True):
         axes.annotate(
-            said, (1, row), xycoords=axes.get_yaxis_transform(), xytext=(4, 0), va="center",
+            text, (1, row), xycoords=axes.get_yaxis_transform(), xytext=(4, 0), va="center",
             textcoords="offset points", fontsize=9, annotation_clip=False,
         )  # fmt: skip
 
 
-def figure_mean(facts: Facts, name: str, metric: str) -> float | None:
+def figure_mean(facts: ReportData, name: str, metric: str) -> float | None:
     """None where it was not measured."""
     found = facts.figure(name, metric)
     return None if found is None else found.mean

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.report import published_values
-from penstock.report.curve_style import BLUE, GREEN, INK, VERMILION, Look, named
+from penstock.report.curve_style import BLUE, GREEN, INK, VERMILION, CurveStyle, variant_styles
 from penstock.report.figure import Figure
 from penstock.report.figures.plot_helpers import PUBLISHED, legend_below, panels
 from penstock.report.figures.recovered import (
@@ -19,17 +19,17 @@ from penstock.report.figures.recovered import (
     stated,
     without,
 )
-from penstock.report.number_format import number
-from penstock.report.report_data import Facts
+from penstock.report.number_format import format_number
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 _CURVES: Final = (
-    ("delivery_delay", "originals, end to end", Look(BLUE, "--", "s")),
-    ("repaired_delay", "repairs, end to end", Look(GREEN, "-", "o")),
-    ("request_to_repair", "request to repair", Look(VERMILION, ":", "^", 2.2)),
+    ("delivery_delay", "originals, end to end", CurveStyle(BLUE, "--", "s")),
+    ("repaired_delay", "repairs, end to end", CurveStyle(GREEN, "-", "o")),
+    ("request_to_repair", "request to repair", CurveStyle(VERMILION, ":", "^", 2.2)),
 )
 _COLUMNS: Final = 2
 # What takes less time is between clients of one broker, and stretches the scale.
@@ -37,7 +37,7 @@ _LEAST_MS: Final = 10.0
 _STAR: Final[dict[str, Any]] = {"marker": "*", "markersize": 13, "linestyle": "", "zorder": 5}
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Where anything was repaired, and where a delay without recovery is there to compare with."""
     found = []
     names = [n for n in recovering(facts) if facts.figure(n, "repaired_delay_p80")]
@@ -50,7 +50,7 @@ def figures(facts: Facts) -> list[Figure]:
                 caption="Originals and repairs: from publication to delivery. Request to repair:"
                 " from the first request for a message to the first repair of it. Logarithmic"
                 f" scale, from {_LEAST_MS:g} ms. {is_whole(facts, names, 'delivery_delay')}"
-                f" {published_values.redraws(facts.id, 'recovery-delays')}",
+                f" {published_values.redrawn_figure(facts.id, 'recovery-delays')}",
                 draw=partial(_repairs, facts=facts, names=names),
                 height_in=1.1 + 2.3 * rows,
             )
@@ -64,7 +64,7 @@ def figures(facts: Facts) -> list[Figure]:
                 caption="End-to-end delay of originals, up to the longest 1 %. Curves on top of"
                 " each other are the aim: recovery that nobody else notices."
                 f" {is_whole(facts, every, 'delivery_delay')}"
-                f" {published_values.redraws(facts.id, 'delivery-delay')}",
+                f" {published_values.redrawn_figure(facts.id, 'delivery-delay')}",
                 draw=partial(_originals, facts=facts, names=every, off=off),
                 height_in=4.0,
             )
@@ -72,7 +72,7 @@ def figures(facts: Facts) -> list[Figure]:
     return found
 
 
-def _repairs(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+def _repairs(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     columns = min(_COLUMNS, len(names))
     frames = panels(canvas, -(-len(names) // columns), columns, sharex=True, sharey=True)
     for axes, name in zip(frames, names, strict=False):
@@ -100,9 +100,9 @@ def _repairs(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
     legend_below(canvas, frames)
 
 
-def _originals(canvas: Canvas, *, facts: Facts, names: Sequence[str], off: str) -> None:
+def _originals(canvas: Canvas, *, facts: ReportData, names: Sequence[str], off: str) -> None:
     axes = canvas.subplots()
-    styles = named(names)
+    styles = variant_styles(names)
     for name in names:
         cumulative(axes, facts, name, "delivery_delay", styles[name], name)
     _mark_added(axes, facts, off)
@@ -112,30 +112,30 @@ def _originals(canvas: Canvas, *, facts: Facts, names: Sequence[str], off: str) 
     legend_below(canvas, [axes])
 
 
-def _mark_added(axes: Axes, facts: Facts, off: str) -> None:
+def _mark_added(axes: Axes, facts: ReportData, off: str) -> None:
     more = published_values.ADDED_DELAY.get(facts.id)
     if more is not None:
         label = f"{PUBLISHED}: {off} and {more:g} ms more"
-        style = Look(INK, (0, (1, 2)), "*")
+        style = CurveStyle(INK, (0, (1, 2)), "*")
         cumulative(axes, facts, off, "delivery_delay", style, label, more_ms=more)
 
 
-def _title(facts: Facts, names: Sequence[str]) -> str:
-    said = [
-        f"{name} {number(round(at))} ms"
+def _title(facts: ReportData, names: Sequence[str]) -> str:
+    text = [
+        f"{name} {format_number(round(at))} ms"
         for name in names
         if (at := figure_mean(facts, name, "request_to_repair_p80")) is not None
     ]
-    if not said:
+    if not text:
         return "How long it takes to make a loss good"
-    return f"From request to repair, 80 % within: {', '.join(said)}"
+    return f"From request to repair, 80 % within: {', '.join(text)}"
 
 
-def _added_title(facts: Facts, off: str, names: Sequence[str]) -> str:
+def _added_title(facts: ReportData, off: str, names: Sequence[str]) -> str:
     before = figure_mean(facts, off, "delivery_delay_mean") or 0.0
-    said = [
+    text = [
         f"{name} {at - before:+.1f} ms".replace("-", "\N{MINUS SIGN}")
         for name in names
         if (at := figure_mean(facts, name, "delivery_delay_mean")) is not None
     ]
-    return f"What recovery adds to the mean delay of everything else: {', '.join(said)}"
+    return f"What recovery adds to the mean delay of everything else: {', '.join(text)}"

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from penstock.report import published_values
-from penstock.report.curve_style import BLUE, GREEN, INK, ORANGE, VERMILION, named
+from penstock.report.curve_style import BLUE, GREEN, INK, ORANGE, VERMILION, variant_styles
 from penstock.report.figure import Figure
 from penstock.report.figures.plot_helpers import (
     PUBLISHED,
+    format_thousands,
     legend_below,
     marker_for,
     panels,
-    reference,
-    seconds,
-    with_thousands,
+    reference_line,
+    second_midpoints,
 )
 from penstock.report.figures.recovered import beside, figure_mean, recovering, smooth, stated
-from penstock.report.number_format import number, percent
-from penstock.report.report_data import Facts
+from penstock.report.number_format import format_number, format_percent
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -41,7 +41,7 @@ _DUPLICATES: Final = (
 _LIMITS: Final = (("max", VERMILION, "--"), ("mean", BLUE, "-"), ("min", GREEN, ":"))
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Each where its series are there: those of caches are in traces alone."""
     found = []
     names = recovering(facts)
@@ -52,7 +52,7 @@ def figures(facts: Facts) -> list[Figure]:
                 name="recovery-rates",
                 title="Requests and repairs beside publications, second by second",
                 caption="Messages a second of the whole network, means over seeds. Logarithmic"
-                f" above 1. {published_values.redraws(facts.id, 'recovery-rates')}",
+                f" above 1. {published_values.redrawn_figure(facts.id, 'recovery-rates')}",
                 draw=partial(_rates, facts=facts, names=asking),
                 height_in=1.2 + 1.7 * len(asking),
             )
@@ -79,8 +79,8 @@ def figures(facts: Facts) -> list[Figure]:
                 title=_hits_title(facts, answering),
                 caption="Of the messages that anyone asked for, how many anyone sent, by the second"
                 " of the first request; where nobody asked there is no point."
-                f"{_unasked(set(known) - set(answering), names)}"
-                f" {published_values.redraws(facts.id, 'hit-ratio')}",
+                f"{_without_requests(set(known) - set(answering), names)}"
+                f" {published_values.redrawn_figure(facts.id, 'hit-ratio')}",
                 draw=partial(_hits, facts=facts, names=answering),
                 height_in=3.6,
             )
@@ -93,7 +93,7 @@ def figures(facts: Facts) -> list[Figure]:
                 title=_limits_title(facts, keeping),
                 caption="The least, the mean and the largest limit of all caches, publishers' own"
                 " among them. Logarithmic scale."
-                f" {published_values.redraws(facts.id, 'cache-limits')}",
+                f" {published_values.redrawn_figure(facts.id, 'cache-limits')}",
                 draw=partial(_limits, facts=facts, names=keeping),
                 height_in=1.2 + 1.7 * len(keeping),
             )
@@ -101,7 +101,7 @@ def figures(facts: Facts) -> list[Figure]:
     return found
 
 
-def _rates(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+def _rates(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     frames = panels(canvas, len(names), sharex=True, sharey=True)
     for axes, name in zip(frames, names, strict=True):
         for metric, label, colour, line in _CURVES:
@@ -111,12 +111,12 @@ def _rates(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
         axes.set_yscale("symlog", linthresh=1)
         axes.set(ylabel="messages/s", ylim=(0, None), xlim=(0, None))
         axes.set_title(name, fontsize=9, pad=2)
-        with_thousands(axes.yaxis)
+        format_thousands(axes.yaxis)
     frames[-1].set_xlabel("time (s)")
     legend_below(canvas, frames)
 
 
-def _duplicates(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+def _duplicates(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
     rows = np.arange(len(names))
     for place, (metric, label, colour, hatch) in enumerate(_DUPLICATES):
@@ -124,7 +124,7 @@ def _duplicates(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
         at = rows + 0.32 * (place - 0.5)
         axes.barh(at, values, height=0.28, color=colour, hatch=hatch, edgecolor="white",
                   label=label)  # fmt: skip
-        beside(axes, at.tolist(), [percent(value) for value in values])
+        beside(axes, at.tolist(), [format_percent(value) for value in values])
     both = stated(facts, names[0], published_values.NOT_DUPLICATED)
     for (_, label, colour, _), share in zip(_DUPLICATES, both or (), strict=False):
         axes.axvline(share, color=colour, linewidth=1.4, linestyle=(0, (4, 3)),
@@ -136,69 +136,71 @@ def _duplicates(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
     legend_below(canvas, [axes])
 
 
-def _hits(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+def _hits(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
-    styles = named(names)
+    styles = variant_styles(names)
     for name in names:
-        times, asked = smooth(facts.series(name, "messages_asked_for"))
-        _, answered = smooth(facts.series(name, "messages_answered"))
-        there = asked > 0
+        times, requests = smooth(facts.series(name, "messages_asked_for"))
+        _, repairs = smooth(facts.series(name, "messages_answered"))
+        there = requests > 0
         axes.plot(
-            times[there], answered[there] / asked[there], color=styles[name].colour,
+            times[there], repairs[there] / requests[there], color=styles[name].colour,
             linestyle=styles[name].line, marker=marker_for(times.tolist(), styles[name].marker),
             label=name,
         )  # fmt: skip
     goal = published_values.HIT_RATIO.get(facts.id)
     if goal is not None:
-        reference(axes, y=goal, label=f"{PUBLISHED}: what caches aim for, {goal:g}")
+        reference_line(axes, y=goal, label=f"{PUBLISHED}: what caches aim for, {goal:g}")
     axes.set(xlabel="time (s)", ylabel="hit ratio", ylim=(0, 1.06), xlim=(0, None))
     legend_below(canvas, [axes])
 
 
-def _limits(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+def _limits(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     frames = panels(canvas, len(names), sharex=True, sharey=True)
     for axes, name in zip(frames, names, strict=True):
         for which, colour, line in _LIMITS:
             values = np.array(facts.series(name, f"cache_limit_{which}"), np.float64)
             # In some seconds there may be no sample.
             there = np.isfinite(values)
-            times = seconds(values.tolist())
+            times = second_midpoints(values.tolist())
             axes.plot(times[there], values[there], color=colour, linestyle=line, label=which)
         for limit in published_values.CACHE_LIMITS.get(facts.id, ()):
             low, high = published_values.CACHE_LIMITS[facts.id]
-            reference(axes, y=limit, label=f"{PUBLISHED}: between {low} and {high}")
+            reference_line(axes, y=limit, label=f"{PUBLISHED}: between {low} and {high}")
         axes.set_yscale("log")
         axes.set(ylabel="messages", xlim=(0, None))
         axes.set_title(name, fontsize=9, pad=2)
-        with_thousands(axes.yaxis)
+        format_thousands(axes.yaxis)
     frames[-1].set_xlabel("time (s)")
     legend_below(canvas, frames)
 
 
-def _title(facts: Facts, names: Sequence[str]) -> str:
+def _title(facts: ReportData, names: Sequence[str]) -> str:
     least = [e for n in names for m, *_ in _DUPLICATES if (e := figure_mean(facts, n, m))]
-    return f"Not duplicated: {percent(min(least))} or more of the requests and of the repairs"
+    return (
+        f"Not duplicated: {format_percent(min(least))} or more of the requests and of the repairs"
+    )
 
 
-def _hits_title(facts: Facts, names: Sequence[str]) -> str:
-    said = [
-        f"{name} {percent(ratio)}"
+def _hits_title(facts: ReportData, names: Sequence[str]) -> str:
+    text = [
+        f"{name} {format_percent(ratio)}"
         for name in names
         if (ratio := figure_mean(facts, name, "hit_ratio")) is not None
     ]
-    return f"Somebody had what was asked for: {', '.join(said)}"
+    return f"Somebody had what was asked for: {', '.join(text)}"
 
 
-def _unasked(unasked: AbstractSet[str], names: Sequence[str]) -> str:
+def _without_requests(unasked: AbstractSet[str], names: Sequence[str]) -> str:
     """A sentence for whoever misses a curve."""
-    said = ", ".join(name for name in names if name in unasked)
-    return f" No curve: {said}, where nobody sends requests (a RECALL is a signal)." if said else ""
+    text = ", ".join(name for name in names if name in unasked)
+    return f" No curve: {text}, where nobody sends requests (a RECALL is a signal)." if text else ""
 
 
-def _limits_title(facts: Facts, names: Sequence[str]) -> str:
-    said = [
-        f"{name} {number(limit)}"
+def _limits_title(facts: ReportData, names: Sequence[str]) -> str:
+    text = [
+        f"{name} {format_number(limit)}"
         for name in names
         if (limit := figure_mean(facts, name, "cache_limit_mean")) is not None
     ]
-    return f"How many messages a cache may hold, on average: {', '.join(said)}"
+    return f"How many messages a cache may hold, on average: {', '.join(text)}"

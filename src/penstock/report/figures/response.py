@@ -6,10 +6,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock.report import published_values
-from penstock.report.curve_style import look
+from penstock.report.curve_style import curve_style
 from penstock.report.figure import Figure
-from penstock.report.figures.plot_helpers import legend_below, panels, seconds, with_thousands
-from penstock.report.report_data import Facts
+from penstock.report.figures.plot_helpers import (
+    format_thousands,
+    legend_below,
+    panels,
+    second_midpoints,
+)
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -25,16 +30,16 @@ _EVENTS: Final = (
 )
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """The formula's curves, and what receivers that know more or less of losses make of them."""
     found = []
-    for name in facts.having_series("response_at_p")[:1]:
+    for name in facts.names_with_series("response_at_p")[:1]:
         found.append(
             Figure(
                 name="response",
                 title="What a TCP connection would get, by losses and by round trip",
                 caption="Messages a second, by the response function. Logarithmic scale."
-                f" {published_values.redraws(facts.id, 'response')}",
+                f" {published_values.redrawn_figure(facts.id, 'response')}",
                 draw=partial(_response, facts=facts, name=name),
                 height_in=3.6,
             )
@@ -45,7 +50,7 @@ def figures(facts: Facts) -> list[Figure]:
                 name="loss-events",
                 title="Loss events as receivers see them, and the rate they allow",
                 caption="Second by second, means over seeds; ideal knows every loss."
-                f" {published_values.redraws(facts.id, 'loss-events')}",
+                f" {published_values.redrawn_figure(facts.id, 'loss-events')}",
                 draw=partial(_events, facts=facts, name=name),
                 height_in=4.4,
             )
@@ -53,32 +58,32 @@ def figures(facts: Facts) -> list[Figure]:
     return found
 
 
-def _response(canvas: Canvas, *, facts: Facts, name: str) -> None:
+def _response(canvas: Canvas, *, facts: ReportData, name: str) -> None:
     frames = panels(canvas, 1, 2, sharey=True)
     for axes, (points, prefix, label, called) in zip(frames, _CURVES, strict=True):
         for place, metric in enumerate(_named(facts, name, prefix)):
-            said = called.format(metric.removeprefix(prefix).replace("ms", " ms"))
-            axes.plot(facts.series(name, points), facts.series(name, metric), label=said,
-                      color=look(place).colour)  # fmt: skip
+            text = called.format(metric.removeprefix(prefix).replace("ms", " ms"))
+            axes.plot(facts.series(name, points), facts.series(name, metric), label=text,
+                      color=curve_style(place).colour)  # fmt: skip
         axes.set_yscale("log")
         axes.set_xlabel(label)
         axes.legend()
-        with_thousands(axes.yaxis)
+        format_thousands(axes.yaxis)
     frames[0].set_ylabel("messages/s")
 
 
-def _events(canvas: Canvas, *, facts: Facts, name: str) -> None:
+def _events(canvas: Canvas, *, facts: ReportData, name: str) -> None:
     frames = panels(canvas, len(_EVENTS), sharex=True)
     for axes, (prefix, label) in zip(frames, _EVENTS, strict=True):
         for place, metric in enumerate(_named(facts, name, prefix)):
-            values, style = facts.series(name, metric), look(place)
-            axes.plot(seconds(values), values, color=style.colour, linewidth=1.2,
+            values, style = facts.series(name, metric), curve_style(place)
+            axes.plot(second_midpoints(values), values, color=style.colour, linewidth=1.2,
                       label=metric.removeprefix(prefix))  # fmt: skip
         axes.set(ylabel=label, ylim=(0, None), xlim=(0, None))
-        with_thousands(axes.yaxis)
+        format_thousands(axes.yaxis)
     frames[-1].set_xlabel("time (s)")
     legend_below(canvas, frames)
 
 
-def _named(facts: Facts, name: str, prefix: str) -> list[str]:
+def _named(facts: ReportData, name: str, prefix: str) -> list[str]:
     return [m for m in facts.result.series.get(name, {}) if m.startswith(prefix)]

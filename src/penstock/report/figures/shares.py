@@ -22,10 +22,10 @@ from penstock.report.figures.controlled import (
     one_scale,
     side_by_side,
 )
-from penstock.report.figures.plot_helpers import legend_below, seconds, with_thousands
+from penstock.report.figures.plot_helpers import format_thousands, legend_below, second_midpoints
 from penstock.report.figures.recovered import figure_mean
-from penstock.report.number_format import number, percent
-from penstock.report.report_data import Facts
+from penstock.report.number_format import format_number, format_percent
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -41,7 +41,7 @@ _COLOURS: Final = (BLUE, ORANGE, PURPLE, SKY, VERMILION, GREEN)
 _DOTS: Final[Any] = (0, (1, 1.6))
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Of a few receivers, and where there is a TCP connection beside the messages."""
     names = compared(facts)
     found = []
@@ -59,7 +59,7 @@ def figures(facts: Facts) -> list[Figure]:
                 name="receivers",
                 title=_title(facts, names, shares),
                 caption=f"Messages a second that reach each receiver, means over seeds.{dotted}"
-                f" {published_values.redraws(facts.id, 'receivers')}",
+                f" {published_values.redrawn_figure(facts.id, 'receivers')}",
                 draw=partial(_rates, facts=facts, names=names, shares=shares),
                 height_in=height_of(names, 1, each=2.6),
             )
@@ -72,7 +72,7 @@ def figures(facts: Facts) -> list[Figure]:
                 title=_tcp_title(facts, beside),
                 caption="Kilobits a second that come out of the bottleneck, means over seeds."
                 f"{_dotted(facts, beside)}"
-                f" {published_values.redraws(facts.id, 'beside-tcp')}",
+                f" {published_values.redrawn_figure(facts.id, 'beside-tcp')}",
                 draw=partial(_beside, facts=facts, names=beside[:_RECEIVERS_MAX]),
                 height_in=height_of(beside[:_RECEIVERS_MAX], 1, each=2.6),
             )
@@ -81,7 +81,7 @@ def figures(facts: Facts) -> list[Figure]:
 
 
 def fair_shares(
-    facts: Facts, name: str, receivers: Sequence[str]
+    facts: ReportData, name: str, receivers: Sequence[str]
 ) -> dict[str, NDArray[np.float64]]:  # fmt: skip
     """By second; empty where receivers share more than one link, or messages."""
     links, pairs = bottlenecks(facts, [name]), facts.pairs(name, "received_mps")
@@ -90,14 +90,14 @@ def fair_shares(
     if len(links) != 1 or len({*whose}) < len(whose) or len(pairs) != len(receivers):
         return {}
     kbps, capacity = kbps_of(facts, name, links[0]), capacity_of(facts, name, links[0])
-    came = sum(np.nansum(facts.series(name, f"{_RECEIVED}{who}")) for who in receivers)
-    wanted = _wanted(facts, receivers)
-    if not came or len(wanted) != len(receivers):
+    received = sum(np.nansum(facts.series(name, f"{_RECEIVED}{who}")) for who in receivers)
+    demand_series = _demands(facts, receivers)
+    if not received or len(demand_series) != len(receivers):
         return {}
-    kbits = float(np.nansum(kbps) / came)
+    kbits = float(np.nansum(kbps) / received)
     shares = {who: np.full(len(capacity), np.nan) for who in receivers}
     for stretch in _stretches(capacity):
-        demands = {who: float(np.nanmean(own[stretch])) for who, own in wanted.items()}
+        demands = {who: float(np.nanmean(own[stretch])) for who, own in demand_series.items()}
         rates = max_min(float(np.nanmean(capacity[stretch])) / kbits, demands)
         for who, rate in rates.items():
             shares[who][stretch] = rate
@@ -113,7 +113,7 @@ def max_min(capacity: float, demands: Mapping[str, float]) -> dict[str, float]:
     return found
 
 
-def _wanted(facts: Facts, receivers: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+def _demands(facts: ReportData, receivers: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     """What was sent for each where least was held back: that is what it wants."""
     series = {
         name: {w: np.array(v) for w in receivers if (v := facts.series(name, f"wanted.{w}"))}
@@ -131,7 +131,7 @@ def _stretches(capacity: NDArray[np.float64]) -> list[slice]:
     return [slice(low, high) for low, high in pairwise(ends) if low < high]
 
 
-def _receivers(facts: Facts, names: Sequence[str]) -> list[str]:
+def _receivers(facts: ReportData, names: Sequence[str]) -> list[str]:
     every = [metric for name in names for metric in facts.result.series.get(name, {})]
     return list(dict.fromkeys(m.removeprefix(_RECEIVED) for m in every if m.startswith(_RECEIVED)))
 
@@ -139,7 +139,7 @@ def _receivers(facts: Facts, names: Sequence[str]) -> list[str]:
 def _rates(
     canvas: Canvas,
     *,
-    facts: Facts,
+    facts: ReportData,
     names: Sequence[str],
     shares: Mapping[str, Mapping[str, NDArray[np.float64]]],
 ) -> None:
@@ -148,25 +148,25 @@ def _rates(
     for name, (axes,) in every:
         for place, who in enumerate(receivers):
             colour, values = _COLOURS[place], facts.series(name, f"{_RECEIVED}{who}")
-            axes.plot(seconds(values), values, color=colour, linewidth=1.3, label=who)
+            axes.plot(second_midpoints(values), values, color=colour, linewidth=1.3, label=who)
             share = shares[name].get(who)
             if share is not None:
                 # Steps: a link changes at once.
                 axes.step(np.arange(len(share) + 1), [*share, *share[-1:]], where="post",
                           color=colour, linewidth=1.8, linestyle=_DOTS)  # fmt: skip
         axes.set_ylabel("received (messages/s)")
-        with_thousands(axes.yaxis)
+        format_thousands(axes.yaxis)
     if any(shares.values()):
         every[0][1][0].plot([], [], color=INK, linewidth=1.8, linestyle=_DOTS, label="fair share")
     one_scale([axes for _, axes in every])
     legend_below(canvas, [axes for _, own in every for axes in own])
 
 
-def _connections(facts: Facts, name: str) -> list[str]:
+def _connections(facts: ReportData, name: str) -> list[str]:
     return [m for m in facts.result.series.get(name, {}) if m.startswith(_TCP)]
 
 
-def _even_kbps(facts: Facts, name: str) -> NDArray[np.float64]:
+def _even_kbps(facts: ReportData, name: str) -> NDArray[np.float64]:
     """Of what the link bears, by second: from traces, or from the file if it never changes."""
     own = _connections(facts, name)
     for link in bottlenecks(facts, [name])[:1]:
@@ -177,19 +177,19 @@ def _even_kbps(facts: Facts, name: str) -> NDArray[np.float64]:
     return np.full(len(facts.series(name, own[0])), 1000 * float(rate_mbps) / (1 + len(own)))
 
 
-def _dotted(facts: Facts, names: Sequence[str]) -> str:
+def _dotted(facts: ReportData, names: Sequence[str]) -> str:
     if not any(_even_kbps(facts, name).size for name in names):
         return ""
     return " Dotted: an even share of what the link bears, from when all are there."
 
 
-def _all_there(facts: Facts, name: str) -> int:
+def _all_there(facts: ReportData, name: str) -> int:
     """The first second in which every connection gets something."""
     series = (facts.series(name, metric) for metric in _connections(facts, name))
     return max((int(np.flatnonzero(own)[0]) for own in series if any(own)), default=0)
 
 
-def ahead(facts: Facts, name: str) -> float | None:
+def ahead(facts: ReportData, name: str) -> float | None:
     """How much more a TCP connection gets than messages do, of the link, once all are there."""
     even, there = _even_kbps(facts, name), _all_there(facts, name)
     content = facts.series(name, _CONTENT)[there:]
@@ -197,46 +197,49 @@ def ahead(facts: Facts, name: str) -> float | None:
         return None
     own = _connections(facts, name)
     tcp_kbps = np.mean([facts.series(name, metric)[there:] for metric in own])
-    bears_kbps = np.nanmean(even[there:]) * (1 + len(own))
-    return float((tcp_kbps - np.mean(content)) / bears_kbps)
+    capacity_kbps = np.nanmean(even[there:]) * (1 + len(own))
+    return float((tcp_kbps - np.mean(content)) / capacity_kbps)
 
 
-def _tcp_title(facts: Facts, names: Sequence[str]) -> str:
-    said = [
+def _tcp_title(facts: ReportData, names: Sequence[str]) -> str:
+    text = [
         f"{name} {100 * share:+.0f} %".replace("-", "\N{MINUS SIGN}")
         for name in names
         if (share := ahead(facts, name)) is not None
     ]
-    if not said:
+    if not text:
         return "What messages and TCP get of the link"
-    return f"By how much of the link TCP is ahead of messages: {', '.join(said)}"
+    return f"By how much of the link TCP is ahead of messages: {', '.join(text)}"
 
 
-def _beside(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+def _beside(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     every = side_by_side(canvas, names, 1)
     for name, (axes,) in every:
         own = _connections(facts, name)
         content = facts.series(name, _CONTENT)
         if content:
-            axes.plot(seconds(content), content, color=BLUE, linewidth=1.4, label="messages")
+            axes.plot(
+                second_midpoints(content), content, color=BLUE, linewidth=1.4, label="messages"
+            )
         for place, metric in enumerate(own):
             values = facts.series(name, metric)
             label = "TCP" if len(own) == 1 else f"TCP {metric.removeprefix(_TCP)}"
-            axes.plot(seconds(values), values, color=_COLOURS[1 + place % 5], linewidth=1.2,
+            axes.plot(second_midpoints(values), values, color=_COLOURS[1 + place % 5],
+                      linewidth=1.2,
                       label=label)  # fmt: skip
         even, there = _even_kbps(facts, name), _all_there(facts, name)
         if even.size:
             even = even[there:]
-            axes.plot(seconds(even.tolist()) + there, even, color=INK, linewidth=1.6,
+            axes.plot(second_midpoints(even.tolist()) + there, even, color=INK, linewidth=1.6,
                       linestyle=_DOTS, label="even share")  # fmt: skip
         axes.set_ylabel("kbit/s")
-        with_thousands(axes.yaxis)
+        format_thousands(axes.yaxis)
     one_scale([axes for _, axes in every])
     legend_below(canvas, [axes for _, own in every for axes in own])
 
 
 def distance(
-    facts: Facts, name: str, shares: Mapping[str, NDArray[np.float64]]
+    facts: ReportData, name: str, shares: Mapping[str, NDArray[np.float64]]
 ) -> float:  # fmt: skip
     """How far receivers are from their fair shares, as a part of them: the mean of all seconds."""
     off = [
@@ -247,16 +250,16 @@ def distance(
 
 
 def _title(
-    facts: Facts, names: Sequence[str], shares: Mapping[str, Mapping[str, NDArray[np.float64]]]
+    facts: ReportData, names: Sequence[str], shares: Mapping[str, Mapping[str, NDArray[np.float64]]]
 ) -> str:
     if all(shares.values()):
-        said = [f"{name} {percent(distance(facts, name, shares[name]))}" for name in names]
-        return f"How far from its fair share a receiver is, on average: {', '.join(said)}"
-    said = [
-        f"{name} {number(round(index, 3))}"
+        text = [f"{name} {format_percent(distance(facts, name, shares[name]))}" for name in names]
+        return f"How far from its fair share a receiver is, on average: {', '.join(text)}"
+    text = [
+        f"{name} {format_number(round(index, 3))}"
         for name in names
         if (index := figure_mean(facts, name, "jain")) is not None
     ]
-    if not said:
+    if not text:
         return "What each receiver gets"
-    return f"How evenly receivers are served, by Jain's index: {', '.join(said)}"
+    return f"How evenly receivers are served, by Jain's index: {', '.join(text)}"

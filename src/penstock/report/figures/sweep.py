@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock.lab.statistics import Estimate
-from penstock.report.curve_style import Look, look, looks
+from penstock.report.curve_style import CurveStyle, curve_style, curve_styles
 from penstock.report.figure import Figure
-from penstock.report.figures.plot_helpers import legend_below, reach, with_thousands
-from penstock.report.report_data import Facts
+from penstock.report.figures.plot_helpers import error_bars, format_thousands, legend_below
+from penstock.report.report_data import ReportData
 from penstock.report.sweep import Sweep, numeric
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ def _draw(canvas: Canvas, *, sweep: Sweep, metric: str) -> None:
     axes = canvas.subplots()
     key, *others = sweep.keys
     values = list(dict.fromkeys(sweep.setting(point, key) for point in sweep.points))
-    places = _places(values)
+    places = _positions(values)
     curves = _curves(sweep, metric, others)
-    styles = _looks(sweep.points[0], [name for name, _ in curves], len(curves))
+    styles = _curve_styles(sweep.points[0], [name for name, _ in curves], len(curves))
     for ((name, rest), points), style in zip(curves.items(), styles, strict=True):
         axes.errorbar(
             [places[sweep.setting(point, key)] for point, _ in points],
             [estimate.mean for _, estimate in points],
-            yerr=reach([estimate for _, estimate in points]),
+            yerr=error_bars([estimate for _, estimate in points]),
             color=style.colour,
             linestyle=style.line,
             linewidth=style.width,
@@ -66,11 +66,11 @@ def _draw(canvas: Canvas, *, sweep: Sweep, metric: str) -> None:
         axes.minorticks_off()
     unit = sweep.points[0].metrics().get(metric)
     axes.set(xlabel=key, ylabel=f"{metric} ({unit})" if unit else metric)
-    with_thousands(axes.yaxis)
+    format_thousands(axes.yaxis)
     legend_below(canvas, [axes])
 
 
-def _places(values: Sequence[str]) -> dict[str, float]:
+def _positions(values: Sequence[str]) -> dict[str, float]:
     """Numbers where they belong; words one after another."""
     numbers = {value: number for value in values if (number := numeric(value)) is not None}
     if len(numbers) == len(values):
@@ -80,19 +80,19 @@ def _places(values: Sequence[str]) -> dict[str, float]:
 
 def _curves(
     sweep: Sweep, metric: str, others: Sequence[str]
-) -> dict[tuple[str, str], list[tuple[Facts, Estimate]]]:
+) -> dict[tuple[str, str], list[tuple[ReportData, Estimate]]]:
     """By what is compared, and by the setting of all parameters but the first."""
-    found: dict[tuple[str, str], list[tuple[Facts, Estimate]]] = defaultdict(list)
+    found: dict[tuple[str, str], list[tuple[ReportData, Estimate]]] = defaultdict(list)
     for point in sweep.points:
-        for name in point.having(metric):
+        for name in point.names_with(metric):
             estimate = point.figure(name, metric)
             assert estimate is not None
             found[name, sweep.label(point, others)].append((point, estimate))
     return dict(list(found.items())[:_CURVES_MAX])
 
 
-def _looks(point: Facts, names: Sequence[str], count: int) -> list[Look]:
+def _curve_styles(point: ReportData, names: Sequence[str], count: int) -> list[CurveStyle]:
     """Those of a single page, where each name has one curve."""
     if len({*names}) == count and all(name in point.names for name in names):
-        return list(looks(point, names).values())
-    return [look(number) for number in range(count)]
+        return list(curve_styles(point, names).values())
+    return [curve_style(number) for number in range(count)]

@@ -7,11 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock.report import published_values
-from penstock.report.curve_style import INK, looks
+from penstock.report.curve_style import INK, curve_styles
 from penstock.report.figure import Figure
-from penstock.report.figures.plot_helpers import PUBLISHED, legend_below, reach, with_thousands
-from penstock.report.number_format import number, percent
-from penstock.report.report_data import Facts
+from penstock.report.figures.plot_helpers import (
+    PUBLISHED,
+    error_bars,
+    format_thousands,
+    legend_below,
+)
+from penstock.report.number_format import format_number, format_percent
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,9 +27,9 @@ _UPRIGHT_MAX: Final = 14
 _ROWS_MAX: Final = 60
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Only where there are orderings to be compared."""
-    names = [n for n in facts.having("violations_removed") if facts.kind(n)][:_ROWS_MAX]
+    names = [n for n in facts.names_with("violations_removed") if facts.kind(n)][:_ROWS_MAX]
     if len(names) < 2:
         return []
     is_upright = len(names) <= _UPRIGHT_MAX
@@ -35,22 +40,22 @@ def figures(facts: Facts) -> list[Figure]:
             caption="Messages delivered after a higher number of the same publisher, in all;"
             " above each bar how many, and what share of those among arrivals is gone"
             f" (−) or new (+). Logarithmic scale.{_of_repairs(facts, names)}"
-            f" {published_values.redraws(facts.id, 'violations')}",
+            f" {published_values.redrawn_figure(facts.id, 'violations')}",
             draw=partial(_upright if is_upright else _lying, facts=facts, names=names),
             height_in=4.2 if is_upright else 1.2 + 0.24 * len(names),
         )
     ]
 
 
-def _upright(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+def _upright(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
     counts = [e for name in names if (e := facts.figure(name, "violations")) is not None]
-    styles = looks(facts, names)
+    styles = curve_styles(facts, names)
     axes.bar(
         range(len(names)),
         [e.mean for e in counts],
         color=[styles[name].colour for name in names],
-        yerr=reach(counts),
+        yerr=error_bars(counts),
         ecolor=INK,
         capsize=3,
         width=0.66,
@@ -58,7 +63,7 @@ def _upright(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
     for place, (name, count) in enumerate(zip(names, counts, strict=True)):
         top = count.ci95[1] if count.ci95 else count.mean
         axes.annotate(
-            f"{number(count.mean)}\n{_gone(facts, name)}",
+            f"{format_number(count.mean)}\n{_gone(facts, name)}",
             (place, max(top, 0.6)),
             xytext=(0, 3),
             textcoords="offset points",
@@ -68,7 +73,7 @@ def _upright(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
         )
     _mark_published(axes, facts, names)
     axes.set_yscale("symlog", linthresh=1)
-    with_thousands(axes.yaxis)
+    format_thousands(axes.yaxis)
     axes.set_ylim(0, 12 * max(1.0, *(e.mean for e in counts)))
     axes.set_ylabel("violations of order (messages)")
     axes.set_xticks(range(len(names)), names, rotation=35 if len(names) > 6 else 0)
@@ -79,23 +84,23 @@ def _upright(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
     legend_below(canvas, [axes])
 
 
-def _lying(canvas: Canvas, *, facts: Facts, names: Sequence[str]) -> None:
+def _lying(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
     counts = [e for name in names if (e := facts.figure(name, "violations")) is not None]
-    styles = looks(facts, names)
+    styles = curve_styles(facts, names)
     colours = [styles[name].colour for name in names]
-    axes.barh(range(len(names)), [e.mean for e in counts], color=colours, xerr=reach(counts))
+    axes.barh(range(len(names)), [e.mean for e in counts], color=colours, xerr=error_bars(counts))
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_xscale("symlog", linthresh=1)
-    with_thousands(axes.xaxis)
+    format_thousands(axes.xaxis)
     axes.set_xlabel("violations of order (messages)")
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
 
 
-def _mark_published(axes: Axes, facts: Facts, names: Sequence[str]) -> None:
+def _mark_published(axes: Axes, facts: ReportData, names: Sequence[str]) -> None:
     """What would be left if as many were removed as is published."""
-    removed = published_values.REMOVED.get(facts.id, {})
+    removed = published_values.VIOLATIONS_REMOVED.get(facts.id, {})
     off = next((e for n in names if facts.kind(n) == "off" for e in [_count(facts, n)]), None)
     for place, name in enumerate(names):
         share = removed.get(facts.setting(name, "chance"))
@@ -108,21 +113,21 @@ def _mark_published(axes: Axes, facts: Facts, names: Sequence[str]) -> None:
         )  # fmt: skip
 
 
-def _count(facts: Facts, name: str) -> float | None:
+def _count(facts: ReportData, name: str) -> float | None:
     found = facts.figure(name, "violations")
     return None if found is None else found.mean
 
 
-def _gone(facts: Facts, name: str) -> str:
+def _gone(facts: ReportData, name: str) -> str:
     removed = facts.figure(name, "violations_removed")
     if facts.kind(name) == "off" or removed is None:
         return ""
     # Repairs may come in another order than anything arrived in: then there are more than before.
     sign = "−" if removed.mean >= 0 else "+"
-    return f"{sign}{percent(abs(removed.mean))}"
+    return f"{sign}{format_percent(abs(removed.mean))}"
 
 
-def _of_repairs(facts: Facts, names: Sequence[str]) -> str:
+def _of_repairs(facts: ReportData, names: Sequence[str]) -> str:
     """Else who recovers most looks worst."""
     repaired = [n for n in names if (e := facts.figure(facts.variant(n), "repairs")) and e.mean]
     if not repaired:
@@ -133,14 +138,14 @@ def _of_repairs(facts: Facts, names: Sequence[str]) -> str:
     )
 
 
-def _title(facts: Facts, names: Sequence[str]) -> str:
+def _title(facts: ReportData, names: Sequence[str]) -> str:
     removed = facts.figure("default", "violations_removed") if "default" in names else None
     if removed is None:
         return "What each ordering leaves out of order"
     others = [
-        f"{name} {percent(found.mean)}"
+        f"{name} {format_percent(found.mean)}"
         for name in ("literal",)
         if name in names and (found := facts.figure(name, "violations_removed")) is not None
     ]
     beside = f", {', '.join(others)}" if others else ""
-    return f"default removes {percent(removed.mean)} of the violations{beside}"
+    return f"default removes {format_percent(removed.mean)} of the violations{beside}"

@@ -9,11 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.report import published_values
-from penstock.report.curve_style import INK, Look, look
+from penstock.report.curve_style import INK, CurveStyle, curve_style
 from penstock.report.figure import Figure
 from penstock.report.figures.plot_helpers import PUBLISHED, legend_below, panels
-from penstock.report.number_format import percent
-from penstock.report.report_data import Facts
+from penstock.report.number_format import format_percent
+from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _CURVES_MAX: Final = 7
 
 
-def figures(facts: Facts) -> list[Figure]:
+def figures(facts: ReportData) -> list[Figure]:
     """Where receivers were counted."""
-    names = facts.having("messages_with_2_or_fewer")[:_CURVES_MAX]
+    names = facts.names_with("messages_with_2_or_fewer")[:_CURVES_MAX]
     if not names:
         return []
     return [
@@ -33,20 +33,20 @@ def figures(facts: Facts) -> list[Figure]:
             title=_title(facts, names),
             caption="Left: how many of the messages have at most so many receivers. Right: how"
             " many of the pairs match at most so often. Points are measured; between them"
-            f" nothing is known. {published_values.redraws(facts.id, 'workload')}",
+            f" nothing is known. {published_values.redrawn_figure(facts.id, 'workload')}",
             draw=partial(_draw, facts=facts, names=names),
             height_in=4.0,
         )
     ]
 
 
-def _draw(canvas: Canvas, *, facts: Facts, names: list[str]) -> None:
+def _draw(canvas: Canvas, *, facts: ReportData, names: list[str]) -> None:
     receivers, match = panels(canvas, 1, 2)
     for place, name in enumerate(names):
-        _draw_points(receivers, _receivers(facts, name), name, look(place))
-        _draw_points(match, _matches(facts, name), name, look(place))
+        _draw_points(receivers, _receivers(facts, name), name, curve_style(place))
+        _draw_points(match, _matches(facts, name), name, curve_style(place))
     mark: dict[str, Any] = {"color": INK, "marker": "*", "linestyle": "", "markersize": 13}
-    few = published_values.FEW_RECEIVERS.get(facts.id)
+    few = published_values.TWO_RECEIVERS_SHARE.get(facts.id)
     if few is not None:
         receivers.plot(2, few, label=PUBLISHED, **mark)
     for point in published_values.PAIR_MATCH.get(facts.id, ()):
@@ -58,7 +58,9 @@ def _draw(canvas: Canvas, *, facts: Facts, names: list[str]) -> None:
     legend_below(canvas, [receivers, match])
 
 
-def _draw_points(axes: Axes, points: list[tuple[float, float]], name: str, style: Look) -> None:
+def _draw_points(
+    axes: Axes, points: list[tuple[float, float]], name: str, style: CurveStyle
+) -> None:
     if points:
         axes.plot(
             *zip(*points, strict=True), color=style.colour, marker=style.marker, linestyle=":",
@@ -66,22 +68,22 @@ def _draw_points(axes: Axes, points: list[tuple[float, float]], name: str, style
         )  # fmt: skip
 
 
-def _receivers(facts: Facts, name: str) -> list[tuple[float, float]]:
+def _receivers(facts: ReportData, name: str) -> list[tuple[float, float]]:
     share, most = (facts.figure(name, m) for m in ("messages_with_2_or_fewer", "receivers_max"))
     points = [] if share is None else [(2.0, share.mean)]
     return points if most is None else [*points, (most.mean, 1.0)]
 
 
-def _matches(facts: Facts, name: str) -> list[tuple[float, float]]:
+def _matches(facts: ReportData, name: str) -> list[tuple[float, float]]:
     known = (("pair_match_p80", 0.8), ("pair_match_max", 1.0))
     return [(e.mean, share) for m, share in known if (e := facts.figure(name, m)) is not None]
 
 
-def _title(facts: Facts, names: list[str]) -> str:
+def _title(facts: ReportData, names: list[str]) -> str:
     shares = [facts.figure(name, "messages_with_2_or_fewer") for name in names]
-    said = ", ".join(
-        f"{name} {percent(share.mean)}"
+    text = ", ".join(
+        f"{name} {format_percent(share.mean)}"
         for name, share in zip(names, shares, strict=True)
         if share is not None
     )
-    return f"Messages with at most two receivers: {said}"
+    return f"Messages with at most two receivers: {text}"

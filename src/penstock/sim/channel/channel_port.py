@@ -20,15 +20,15 @@ from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.unsub import Unsub
 
 # Hears what is handed up, before the transport above does.
-Overhear: TypeAlias = Callable[[TransportFrame], None]
+FrameTap: TypeAlias = Callable[[TransportFrame], None]
 
 
 class ChannelPort:
     """Implements `transport.network.Network`."""
 
-    def __init__(self, port: Port, overhear: Overhear | None = None) -> None:
+    def __init__(self, port: Port, tap: FrameTap | None = None) -> None:
         self._port: Final = port
-        self._overhear: Final = overhear
+        self._tap: Final = tap
         self._out: Final[deque[Send[OverlayFrame] | Deliver]] = deque()
         self.counters: Final[dict[str, int]] = {"malformed": 0}
 
@@ -62,8 +62,8 @@ class ChannelPort:
         del via, now
         if type(frame) is Notify:
             arrived = frame.carried.frame
-            if self._overhear is not None:
-                self._overhear(arrived)
+            if self._tap is not None:
+                self._tap(arrived)
             self._out.append(Deliver(arrived))
         else:
             self.counters["malformed"] += 1

@@ -21,13 +21,13 @@ from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.unsub import Unsub
 
 
-class Hub:
+class IdealNetwork:
     """A machine that knows what everybody wants."""
 
     def __init__(self) -> None:
-        self._subs: Final[dict[tuple[Port, int], Sub]] = {}
+        self._subscriptions: Final[dict[tuple[Port, int], Sub]] = {}
         # Who wants it, by predicate and in the order of asking; None when that must be found anew.
-        self._data: dict[Predicate, dict[Port, None]] | None = None
+        self._ports_by_predicate: dict[Predicate, dict[Port, None]] | None = None
         self._out: Final[deque[Send[OverlayFrame]]] = deque()
         self.counters: Final[dict[str, int]] = {"malformed": 0}
 
@@ -36,30 +36,38 @@ class Hub:
         del now
         if type(frame) is Pub:
             notify = Notify(carried=frame.carried)
-            self._out.extend(Send(port, notify) for port in self._who_wants(frame))
+            self._out.extend(Send(port, notify) for port in self._matching_ports(frame))
         elif type(frame) is Sub:
-            self._subs[via, frame.subscription] = frame
-            self._data = None
+            self._subscriptions[via, frame.subscription] = frame
+            self._ports_by_predicate = None
         elif type(frame) is Unsub:
-            self._subs.pop((via, frame.subscription), None)
-            self._data = None
+            self._subscriptions.pop((via, frame.subscription), None)
+            self._ports_by_predicate = None
         else:
             self.counters["malformed"] += 1
 
-    def _who_wants(self, pub: Pub) -> dict[Port, None]:
+    def _matching_ports(self, pub: Pub) -> dict[Port, None]:
         """Each once, however many of its subscriptions match."""
         message = pub.carried.frame
         if pub.traffic is not TrafficClass.DATA or not isinstance(message, Data):
             return {
-                port: None for (port, _), sub in self._subs.items() if sub.traffic is pub.traffic
+                port: None
+                for (port, _), sub in self._subscriptions.items()
+                if sub.traffic is pub.traffic
             }
-        if self._data is None:
-            self._data = {}
-            for (port, _), sub in self._subs.items():
+        if self._ports_by_predicate is None:
+            self._ports_by_predicate = {}
+            for (port, _), sub in self._subscriptions.items():
                 if sub.traffic is TrafficClass.DATA:
-                    self._data.setdefault(sub.predicate, {})[port] = None
-        wanting = [who for want, who in self._data.items() if want.matches(message.message)]
-        return wanting[0] if len(wanting) == 1 else dict.fromkeys(p for who in wanting for p in who)
+                    self._ports_by_predicate.setdefault(sub.predicate, {})[port] = None
+        matching = [
+            ports
+            for predicate, ports in self._ports_by_predicate.items()
+            if predicate.matches(message.message)
+        ]
+        return (
+            matching[0] if len(matching) == 1 else dict.fromkeys(p for who in matching for p in who)
+        )
 
     def wake(self, *, now: Instant) -> None:
         """There is nothing to wake for."""

@@ -18,9 +18,9 @@ from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Machine
 from penstock.kernel.seeds import Seeds
 from penstock.sim.channel.channel_port import ChannelPort
-from penstock.sim.channel.ideal_network import Hub
-from penstock.sim.channel.link import LooseLink
-from penstock.sim.channel.path_model import Path
+from penstock.sim.channel.ideal_network import IdealNetwork
+from penstock.sim.channel.link import ReorderingLink
+from penstock.sim.channel.path_model import PathModel
 from penstock.sim.clock import Clock
 from penstock.sim.host import Framing, Host, Outlets
 from penstock.sim.link_spec import LinkSpec
@@ -32,13 +32,13 @@ from penstock.wire import decode, encode, size_of
 # Makes what runs at a client, anew at each start: an endpoint, or the bare port.
 MakeClient: TypeAlias = Callable[[ChannelPort, Instant], Machine[Any]]
 # Hears the name of a client and what the network hands to the transport there.
-Arrived: TypeAlias = Callable[[str, Any], None]
+OnFrameArrived: TypeAlias = Callable[[str, Any], None]
 
 HUB: Final = "hub"
 _SALT: Final = b"simulated"
 
 
-def _bare(port: ChannelPort, _now: Instant) -> Machine[Any]:
+def _bare_port(port: ChannelPort, _now: Instant) -> Machine[Any]:
     return port
 
 
@@ -48,7 +48,7 @@ class ChannelNetwork:
     def __init__(
         self,
         seeds: Seeds,
-        path: Path,
+        path: PathModel,
         *,
         codec: bool = False,
         outlets: Outlets | None = None,
@@ -61,31 +61,31 @@ class ChannelNetwork:
         self._outlets: Final = outlets
         self._encoder: Final = Encoder(_SALT)
         self._hops: Final[dict[str, int]] = {}
-        self.world.add_host(HUB, lambda _now: Hub())
+        self.world.add_host(HUB, lambda _now: IdealNetwork())
 
     def add_client(
         self,
         name: str,
-        make: MakeClient = _bare,
+        make: MakeClient = _bare_port,
         *,
-        arrived: Arrived | None = None,
-        path: Path | None = None,
+        on_arrived: OnFrameArrived | None = None,
+        path: PathModel | None = None,
         clock: Clock | None = None,
         access: LinkSpec | None = None,
     ) -> Host[Any, Any]:
         """A client that runs what `make` makes of its port and its local time."""
         path = path or self._path
         self._hops[name] = path.hops
-        overhear = None if arrived is None else partial(arrived, name)
+        tap = None if on_arrived is None else partial(on_arrived, name)
         host = self.world.add_host(
             name,
-            lambda now: make(ChannelPort(HUB, overhear), now),
+            lambda now: make(ChannelPort(HUB, tap), now),
             clock=clock,
             outlets=self._outlets,
         )
         self.world.connect(name, HUB, access or LinkSpec(), back=LinkSpec())
         hub = self.world.host(HUB)
-        link = LooseLink[Any](
+        link = ReorderingLink[Any](
             f"{HUB}-{name}",
             path,
             partial(host.arrive, HUB),
@@ -98,19 +98,19 @@ class ChannelNetwork:
         self.world.links[HUB, name] = hub.links[name] = link
         return host
 
-    def subscribe(self, name: str, predicate: Predicate, *, number: int = 1) -> None:
+    def subscribe(self, name: str, predicate: Predicate, *, subscription_id: int = 1) -> None:
         """The bare client asks, now."""
         self.world.host(name).call(
-            lambda client, now: client.subscribe(number, predicate, now=now),
+            lambda client, now: client.subscribe(subscription_id, predicate, now=now),
         )
 
     def add_endpoint(
         self,
         name: str,
         *,
-        pub: int,
+        publisher: int,
         settings: EndpointSettings,
-        arrived: Arrived | None = None,
+        on_arrived: OnFrameArrived | None = None,
         clock: Clock | None = None,
         access: LinkSpec | None = None,
     ) -> Host[Any, Endpoint[Any]]:
@@ -122,37 +122,37 @@ class ChannelNetwork:
             epoch = next(epochs)
             return Endpoint[Any](
                 port,
-                endpoint_id=pub,
+                endpoint_id=publisher,
                 epoch=epoch,
                 encoder=self._encoder,
                 settings=settings,
                 draw=self.world.seeds.rng("endpoint", name, str(epoch)).random,
             )
 
-        return self.add_client(name, make, arrived=arrived, clock=clock, access=access)
+        return self.add_client(name, make, on_arrived=on_arrived, clock=clock, access=access)
 
     def subscribe_endpoint(
         self, name: str, predicate: Predicate, orderings: Mapping[str, OrderingSettings]
     ) -> None:
         """The application asks once for each ordering; not again should its host restart."""
 
-        def ask(ordering: str, endpoint: Endpoint[Any], now: Instant) -> None:
-            number = endpoint.subscribe(predicate, ordering=orderings[ordering], now=now)
-            self.orderings[name][number] = ordering
+        def subscribe(ordering: str, endpoint: Endpoint[Any], now: Instant) -> None:
+            subscription_id = endpoint.subscribe(predicate, ordering=orderings[ordering], now=now)
+            self.orderings[name][subscription_id] = ordering
 
         for ordering in orderings:
-            self.world.host(name).call(partial(ask, ordering))
+            self.world.host(name).call(partial(subscribe, ordering))
 
     def close_endpoints(self) -> None:
         """All end their subscriptions: what is held is handed over, what is missing given up."""
-        for name, numbers in self.orderings.items():
-            for number in numbers:
-                self.world.host(name).call(partial(_end, number))
+        for name, subscription_ids in self.orderings.items():
+            for subscription_id in subscription_ids:
+                self.world.host(name).call(partial(_unsubscribe, subscription_id))
 
     def brokers_between(self, _one: str, other: str) -> int:
         """How many hops a message takes to a client, wherever it is from."""
         return self._hops[other]
 
 
-def _end(number: int, endpoint: Endpoint[Any], now: Instant) -> None:
-    endpoint.unsubscribe(number, now=now)
+def _unsubscribe(subscription_id: int, endpoint: Endpoint[Any], now: Instant) -> None:
+    endpoint.unsubscribe(subscription_id, now=now)

@@ -28,12 +28,12 @@ Floats: TypeAlias = NDArray[np.float64]
 
 HOPS_MAX: Final = 15
 # Draws are made many at once: few at first, for a path that sees few messages.
-_FIRST: Final = 64
-_MOST: Final = 4_096
+_BATCH_MIN: Final = 64
+_BATCH_MAX: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Path:
+class PathModel:
     """One way from a publisher to a receiver."""
 
     hops: int = 2
@@ -62,7 +62,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class LastOf:
+class PeriodicLoss:
     """Loses the last of every so many packets: a loss that all share, and that is known."""
 
     every: int
@@ -73,76 +73,76 @@ class LastOf:
 
     def generator(self, rng: Random) -> IsLost:  # noqa: ARG002  every model is asked the same way
         """No chance at all."""
-        numbers, every = count(1), self.every
-        return lambda: next(numbers) % every == 0
+        packet_numbers, every = count(1), self.every
+        return lambda: next(packet_numbers) % every == 0
 
 
-class Journeys:
+class PathSampler:
     """The messages of one path, in the order in which they leave."""
 
-    __slots__ = ("_coming", "_count", "_last", "_path", "_seeds", "_sources")
+    __slots__ = ("_batch_size", "_drawn", "_generators", "_last_normal", "_path", "_seeds")
 
-    def __init__(self, path: Path, seeds: Seeds) -> None:
+    def __init__(self, path: PathModel, seeds: Seeds) -> None:
         self._path: Final = path
         self._seeds: Final = seeds
         # A kind of chance that is switched on shifts nobody else's draws.
-        self._sources: Final[dict[str, np.random.Generator]] = {}
-        self._coming: list[tuple[Duration, ...]] = []
-        self._count = _FIRST
+        self._generators: Final[dict[str, np.random.Generator]] = {}
+        self._drawn: list[tuple[Duration, ...]] = []
+        self._batch_size = _BATCH_MIN
         # The normal variable behind the last delay.
-        self._last: float | None = None
+        self._last_normal: float | None = None
 
     def draw(self) -> tuple[Duration, ...]:
         """How long each copy of the next message takes; none is lost."""
-        if not self._coming:
-            self._coming = self._batch(self._count)
-            self._coming.reverse()
-            self._count = min(_MOST, 2 * self._count)
-        return self._coming.pop()
+        if not self._drawn:
+            self._drawn = self._batch(self._batch_size)
+            self._drawn.reverse()
+            self._batch_size = min(_BATCH_MAX, 2 * self._batch_size)
+        return self._drawn.pop()
 
     def _batch(self, count: int) -> list[tuple[Duration, ...]]:
         path = self._path
         delays = self._delays("delay", count)
-        journeys: list[tuple[Duration, ...]] = list(zip(delays.tolist(), strict=True))
+        delays_of_copies: list[tuple[Duration, ...]] = list(zip(delays.tolist(), strict=True))
         if path.duplicates:
             again = self._delays("duplicate", count).tolist()
-            for i in self._chosen("duplicates", path.duplicates, count):
-                journeys[i] = (*journeys[i], again[i])
+            for i in self._draw_indices("duplicates", path.duplicates, count):
+                delays_of_copies[i] = (*delays_of_copies[i], again[i])
         if path.loss:
-            for i in self._chosen("loss", path.loss, count):
-                journeys[i] = ()
-        return journeys
+            for i in self._draw_indices("loss", path.loss, count):
+                delays_of_copies[i] = ()
+        return delays_of_copies
 
     def _delays(self, which: str, count: int) -> NDArray[np.int64]:
         path = self._path
         delays_ns = np.full(count, path.fixed_ns, np.int64)
         if path.hop_ns:
-            delays_ns += np.rint(self._hops(which, count) * path.hop_ns).astype(np.int64)
+            delays_ns += np.rint(self._hop_delays(which, count) * path.hop_ns).astype(np.int64)
         if path.detours:
-            delays_ns[self._chosen(f"{which} detours", path.detours, count)] += path.detour_ns
+            delays_ns[self._draw_indices(f"{which} detours", path.detours, count)] += path.detour_ns
         return delays_ns
 
-    def _hops(self, which: str, count: int) -> Floats:
+    def _hop_delays(self, which: str, count: int) -> Floats:
         """The sum of all hops, in units of one."""
-        path, source = self._path, self._source(which)
+        path, generator = self._path, self._generator(which)
         if not path.correlation or which != "delay":
-            return source.standard_gamma(path.hops, count)
+            return generator.standard_gamma(path.hops, count)
         # Each is a share of the one before and something new, so that its variance stays 1.
         rho = path.correlation
-        fresh = np.sqrt(1 - rho**2) * source.standard_normal(count)
-        if self._last is None:
-            self._last = float(source.standard_normal())
-        normal, _ = scipy.signal.lfilter([1.0], [1.0, -rho], fresh, zi=[rho * self._last])
-        self._last = float(normal[-1])
+        fresh = np.sqrt(1 - rho**2) * generator.standard_normal(count)
+        if self._last_normal is None:
+            self._last_normal = float(generator.standard_normal())
+        normal, _ = scipy.signal.lfilter([1.0], [1.0, -rho], fresh, zi=[rho * self._last_normal])
+        self._last_normal = float(normal[-1])
         # From above, where a probability near 1 would lose its digits.
         hops: Floats = scipy.special.gammainccinv(path.hops, scipy.special.ndtr(-normal))
         return hops
 
-    def _chosen(self, which: str, chance: float, count: int) -> list[int]:
-        chosen: list[int] = np.flatnonzero(self._source(which).random(count) < chance).tolist()
+    def _draw_indices(self, which: str, chance: float, count: int) -> list[int]:
+        chosen: list[int] = np.flatnonzero(self._generator(which).random(count) < chance).tolist()
         return chosen
 
-    def _source(self, which: str) -> np.random.Generator:
-        if which not in self._sources:
-            self._sources[which] = self._seeds.generator(which)
-        return self._sources[which]
+    def _generator(self, which: str) -> np.random.Generator:
+        if which not in self._generators:
+            self._generators[which] = self._seeds.generator(which)
+        return self._generators[which]

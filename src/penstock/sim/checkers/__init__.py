@@ -8,25 +8,25 @@ from collections.abc import Callable
 from typing import Final
 
 from penstock.sim.checkers.base import Checker
-from penstock.sim.checkers.broker_bounds import Tables
+from penstock.sim.checkers.broker_bounds import BrokerBounds
 from penstock.sim.checkers.conservation import Conservation
-from penstock.sim.checkers.convergence import Agreement
-from penstock.sim.checkers.counter_accuracy import Counting
+from penstock.sim.checkers.convergence import Convergence
+from penstock.sim.checkers.counter_accuracy import CounterAccuracy
 from penstock.sim.checkers.crossings import Crossings
 from penstock.sim.checkers.encoding import Encoding
-from penstock.sim.checkers.no_duplicates import Once
-from penstock.sim.checkers.no_false_negatives import Complete
-from penstock.sim.checkers.only_matching import Exact
+from penstock.sim.checkers.no_duplicates import NoDuplicates
+from penstock.sim.checkers.no_false_negatives import NoFalseNegatives
+from penstock.sim.checkers.only_matching import OnlyMatching
 
 # In the order in which they are told and asked.
 ALL: Final[tuple[Callable[[], Checker], ...]] = (
-    Exact,
-    Once,
+    OnlyMatching,
+    NoDuplicates,
     Encoding,
     Crossings,
-    Complete,
-    Tables,
+    NoFalseNegatives,
+    BrokerBounds,
     Conservation,
-    Counting,
-    Agreement,
+    CounterAccuracy,
+    Convergence,
 )

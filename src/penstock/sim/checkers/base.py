@@ -19,11 +19,11 @@ from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 
 if TYPE_CHECKING:
-    from penstock.sim.checkers.checker_runner import Watch
+    from penstock.sim.checkers.checker_runner import CheckerRunner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Guarantees:
     """What is promised in one run, where it depends on the run."""
 
     settings: OverlaySettings
@@ -37,9 +37,9 @@ class Terms:
     carried_ns: Duration
     # Whether frames may arrive as others than were sent. Then nothing is promised
     # of contents: links are trusted to carry what was said, or nothing.
-    garbles: bool = False
+    corrupts_frames: bool = False
     # The links, by name, on which frames may arrive twice.
-    doubling: frozenset[str] = frozenset()
+    duplicating_links: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +59,15 @@ class Checker(Observer):
     """Override what you want to hear; `object_to` what must not be."""
 
     name: ClassVar[str]
-    watch: Watch
+    runner: CheckerRunner
 
-    def begin(self, watch: Watch) -> None:
+    def begin(self, runner: CheckerRunner) -> None:
         """The run starts; the network is built."""
-        self.watch = watch
+        self.runner = runner
 
-    def object_to(self, place: str, what: str) -> None:
+    def report_violation(self, place: str, what: str) -> None:
         """The run has failed."""
-        self.watch.report(self.name, place, what)
+        self.runner.add_violation(self.name, place, what)
 
     def on_publish(self, client: str, frame: Data, *, now: Instant) -> None:
         """An application hands over a message; its client will send it now."""
@@ -78,7 +78,7 @@ class Checker(Observer):
     def on_decision(self, broker: str, decision: RoutingDecision, *, now: Instant) -> None:
         """A broker that tells says what it did with a message."""
 
-    def look(self, *, now: Instant) -> None:
+    def inspect(self, *, now: Instant) -> None:
         """Every now and then, between events: look at what does not announce itself."""
 
     def finish(self, *, now: Instant) -> None:
@@ -88,10 +88,10 @@ class Checker(Observer):
 def message_of(frame: Any) -> Data | None:
     """The message that an overlay frame carries, if it does."""
     parcel = getattr(frame, "carried", None)
-    inner = None if parcel is None else parcel.frame
-    return inner if isinstance(inner, Data) else None
+    carried = None if parcel is None else parcel.frame
+    return carried if isinstance(carried, Data) else None
 
 
-def named(frame: Data) -> str:
+def describe_message(frame: Data) -> str:
     """How a message is called in what checkers say."""
     return f"message {frame.pub}:{frame.seq} {dict(frame.message.attributes)}"

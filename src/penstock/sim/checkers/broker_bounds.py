@@ -13,7 +13,7 @@ from penstock.sim.checkers.base import Checker
 _TIMERS_BESIDE_LINKS: Final = 5
 
 
-def bounds(settings: OverlaySettings) -> dict[str, int]:
+def table_bounds(settings: OverlaySettings) -> dict[str, int]:
     """How large each table of `Broker.sizes` may be."""
     # Adverts that are complete, without our own, and those of which parts are missing.
     adverts = 2 * settings.origins_max - 1
@@ -29,34 +29,36 @@ def bounds(settings: OverlaySettings) -> dict[str, int]:
     }
 
 
-class Tables(Checker):
+class BrokerBounds(Checker):
     """Looks at brokers, at hosts' queues and at links' queues."""
 
     name = "tables"
 
-    def look(self, *, now: Instant) -> None:  # noqa: ARG002
+    def inspect(self, *, now: Instant) -> None:  # noqa: ARG002
         """Compares sizes with bounds."""
-        settings = self.watch.terms.settings
-        for name, host in self.watch.network.world.hosts.items():
+        settings = self.runner.guarantees.settings
+        for name, host in self.runner.network.world.hosts.items():
             if isinstance(host.machine, Broker):
-                self._broker(name, host.machine, settings)
+                self._check_broker(name, host.machine, settings)
             waiting = host.sample().queue_frames
             if host._workers is not None and waiting > host._workers.queue_frames_max:
-                self.object_to(name, f"{waiting} frames wait for a worker")
-        for link in self.watch.network.world.links.values():
-            self._link(link)
+                self.report_violation(name, f"{waiting} frames wait for a worker")
+        for link in self.runner.network.world.links.values():
+            self._check_link(link)
 
-    def _broker(self, name: str, broker: Broker, settings: OverlaySettings) -> None:
+    def _check_broker(self, name: str, broker: Broker, settings: OverlaySettings) -> None:
         sizes = broker.sizes()
-        for table, most in bounds(settings).items():
-            if sizes[table] > most:
-                self.object_to(name, f"{table} has {sizes[table]} entries, {most} are allowed")
+        for table, size_max in table_bounds(settings).items():
+            if sizes[table] > size_max:
+                self.report_violation(
+                    name, f"{table} has {sizes[table]} entries, {size_max} are allowed"
+                )
         timers = len(broker._timers)
         if timers > sizes["links"] + _TIMERS_BESIDE_LINKS:
-            self.object_to(name, f"{timers} timers for {sizes['links']} links")
+            self.report_violation(name, f"{timers} timers for {sizes['links']} links")
 
-    def _link(self, link: Any) -> None:
+    def _check_link(self, link: Any) -> None:
         sample = link.sample()
         # Each of the two classes may have so much waiting.
         if sample.queue_bytes > 2 * link._queue_bytes_max:
-            self.object_to(link.name, f"{sample.queue_bytes} bytes wait")
+            self.report_violation(link.name, f"{sample.queue_bytes} bytes wait")

@@ -10,8 +10,8 @@ from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.kernel.machine import Deliver, Record
 from penstock.overlay.facts import RoutingDecision
 from penstock.sim.broker_network import BrokerNetwork
-from penstock.sim.checkers.base import Checker, Terms, Violation
-from penstock.sim.checkers.interest_history import Wishes
+from penstock.sim.checkers.base import Checker, Guarantees, Violation
+from penstock.sim.checkers.interest_history import InterestHistory
 from penstock.sim.host import Host
 from penstock.sim.link import Link
 from penstock.sim.observer import DropReason, Observer
@@ -20,7 +20,7 @@ from penstock.wire.frames.data import Data, MessageId
 
 # Of each checker: enough to understand. In a broken run it may object to every packet.
 VIOLATIONS_MAX: Final = 5
-LOOK_EVERY_NS: Final = 100 * MILLISECOND
+INSPECT_INTERVAL_NS: Final = 100 * MILLISECOND
 
 
 class CheckFailed(AssertionError):  # noqa: N818  a verdict, not a mishap
@@ -28,7 +28,7 @@ class CheckFailed(AssertionError):  # noqa: N818  a verdict, not a mishap
 
 
 @dataclass(frozen=True, slots=True)
-class Publication:
+class PublishedMessage:
     """A message and when it left."""
 
     frame: Data
@@ -36,12 +36,12 @@ class Publication:
     at: Instant
 
 
-class Watch(Observer):
+class CheckerRunner(Observer):
     """Give `deliver` and `record` to the network's outlets, then `begin`."""
 
     def __init__(self, checkers: Iterable[Checker]) -> None:
-        self.wishes: Final = Wishes()
-        self.published: Final[dict[MessageId, Publication]] = {}
+        self.interests: Final = InterestHistory()
+        self.published: Final[dict[MessageId, PublishedMessage]] = {}
         self.violations: Final[list[Violation]] = []
         # The ends of each link between brokers, and of each from and to a client, by its name.
         self.broker_links: Final[dict[str, tuple[str, str]]] = {}
@@ -50,13 +50,13 @@ class Watch(Observer):
         self.calm_since: Instant | None = None
         self._checkers: Final = tuple(checkers)
         self._network: BrokerNetwork | None = None
-        self._terms: Terms | None = None
-        self._sends: Final = self._hearing("on_send")
-        self._arrivals: Final = self._hearing("on_arrive")
-        self._drops: Final = self._hearing("on_drop")
-        self._decisions: Final = self._hearing("on_decision")
+        self._guarantees: Guarantees | None = None
+        self._sends: Final = self._overridden_hooks("on_send")
+        self._arrivals: Final = self._overridden_hooks("on_arrive")
+        self._drops: Final = self._overridden_hooks("on_drop")
+        self._decisions: Final = self._overridden_hooks("on_decision")
 
-    def _hearing(self, hook: str) -> list[Callable[..., None]]:
+    def _overridden_hooks(self, hook: str) -> list[Callable[..., None]]:
         """Only of those who want to hear it: a run has many frames."""
         return [
             getattr(checker, hook)
@@ -71,10 +71,10 @@ class Watch(Observer):
         return self._network
 
     @property
-    def terms(self) -> Terms:
+    def guarantees(self) -> Guarantees:
         """What is promised in this run."""
-        assert self._terms is not None, "begin first"
-        return self._terms
+        assert self._guarantees is not None, "begin first"
+        return self._guarantees
 
     @property
     def now(self) -> Instant:
@@ -82,23 +82,27 @@ class Watch(Observer):
         return self.network.world.now
 
     def begin(
-        self, network: BrokerNetwork, terms: Terms, *, look_every_ns: Duration = LOOK_EVERY_NS
+        self,
+        network: BrokerNetwork,
+        guarantees: Guarantees,
+        *,
+        inspect_interval_ns: Duration = INSPECT_INTERVAL_NS,
     ) -> None:
         """From now on, until `finish`."""
-        self._network, self._terms = network, terms
+        self._network, self._guarantees = network, guarantees
         for (sender, receiver), link in network.world.links.items():
-            is_access = sender in network.homes or receiver in network.homes
+            is_access = sender in network.home_brokers or receiver in network.home_brokers
             (self.access_links if is_access else self.broker_links)[link.name] = (sender, receiver)
         for checker in self._checkers:
             checker.begin(self)
         network.world.observe(self)
-        self._look(look_every_ns)
+        self._inspect(inspect_interval_ns)
 
     def calm(self) -> None:
         """Nothing goes wrong from now on, and the last change was long ago."""
         self.calm_since = self.now
 
-    def report(self, checker: str, place: str, what: str) -> None:
+    def add_violation(self, checker: str, place: str, what: str) -> None:
         """A checker objects."""
         if sum(violation.checker == checker for violation in self.violations) < VIOLATIONS_MAX:
             self.violations.append(Violation(self.now, checker, place, what))
@@ -106,10 +110,10 @@ class Watch(Observer):
     def finish(self) -> None:
         """Everything that was sent has had the time to arrive: the checkers sum up."""
         for checker in self._checkers:
-            checker.look(now=self.now)
+            checker.inspect(now=self.now)
             checker.finish(now=self.now)
 
-    def verdict(self) -> None:
+    def raise_if_violated(self) -> None:
         """Raises if anybody objected."""
         if self.violations:
             raise CheckFailed("\n".join(map(str, self.violations)))
@@ -118,7 +122,7 @@ class Watch(Observer):
 
     def publish(self, client: str, frame: Data) -> None:
         """Call this just before the client is given the message."""
-        self.published[frame.id] = Publication(frame, client, self.now)
+        self.published[frame.id] = PublishedMessage(frame, client, self.now)
         for checker in self._checkers:
             checker.on_publish(client, frame, now=self.now)
 
@@ -131,25 +135,25 @@ class Watch(Observer):
     def record(self, host: Host[Any, Any], output: Record) -> None:
         """What a broker tells."""
         assert isinstance(output.row, RoutingDecision)
-        for hear in self._decisions:
-            hear(host.name, output.row, now=self.now)
+        for hook in self._decisions:
+            hook(host.name, output.row, now=self.now)
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:
         """Passes it on."""
-        for hear in self._sends:
-            hear(link, frame, size_bytes, now=now)
+        for hook in self._sends:
+            hook(link, frame, size_bytes, now=now)
 
     def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:
         """Passes it on."""
-        for hear in self._arrivals:
-            hear(link, frame, now=now)
+        for hook in self._arrivals:
+            hook(link, frame, now=now)
 
     def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:
         """Passes it on."""
-        for hear in self._drops:
-            hear(place, frame, reason, now=now)
+        for hook in self._drops:
+            hook(place, frame, reason, now=now)
 
-    def _look(self, every_ns: Duration) -> None:
+    def _inspect(self, interval_ns: Duration) -> None:
         for checker in self._checkers:
-            checker.look(now=self.now)
-        self.network.world.events.schedule(self.now + every_ns, self._look, every_ns)
+            checker.inspect(now=self.now)
+        self.network.world.events.schedule(self.now + interval_ns, self._inspect, interval_ns)

@@ -26,64 +26,64 @@ class Conservation(Checker):
         # By link and frame: when it was sent, for each time it is still under way. The frame
         # is kept, so that its number stays its own.
         self._under_way: dict[tuple[str, int], tuple[Any, deque[Instant]]] = {}
-        self._offered: Counter[str] = Counter()
+        self._sent: Counter[str] = Counter()
         self._arrived: Counter[str] = Counter()
         self._dropped: Counter[tuple[str, str]] = Counter()
         # What was ever sent on links that double: a copy looks like the frame itself.
-        self._ever: dict[tuple[str, int], Any] = {}
+        self._duplicable: dict[tuple[str, int], Any] = {}
         self._links: dict[str, Link[Any]] = {}
-        self._receiver: dict[str, str] = {}
+        self._receiver_by_link: dict[str, str] = {}
 
-    def begin(self, watch: Any) -> None:
+    def begin(self, runner: Any) -> None:
         """Knows the links by name."""
-        super().begin(watch)
-        for (_, receiver), link in self.watch.network.world.links.items():
+        super().begin(runner)
+        for (_, receiver), link in self.runner.network.world.links.items():
             self._links[link.name] = link
-            self._receiver[link.name] = receiver
+            self._receiver_by_link[link.name] = receiver
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:  # noqa: ARG002
         """A frame is under way from now on."""
-        self._offered[link.name] += 1
-        if link.name in self.watch.terms.doubling:
-            self._ever[link.name, id(frame)] = frame
+        self._sent[link.name] += 1
+        if link.name in self.runner.guarantees.duplicating_links:
+            self._duplicable[link.name, id(frame)] = frame
         self._under_way.setdefault((link.name, id(frame)), (frame, deque()))[1].append(now)
 
     def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:  # noqa: ARG002
         """A frame is no longer under way."""
-        self._arrived[self._receiver[link.name]] += 1
-        if self._take(link.name, frame) or self.watch.terms.garbles:
+        self._arrived[self._receiver_by_link[link.name]] += 1
+        if self._remove(link.name, frame) or self.runner.guarantees.corrupts_frames:
             return
-        if (link.name, id(frame)) not in self._ever:
-            self.object_to(link.name, f"hands over what was not sent: {frame}")
+        if (link.name, id(frame)) not in self._duplicable:
+            self.report_violation(link.name, f"hands over what was not sent: {frame}")
 
     def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:  # noqa: ARG002
         """A frame ends."""
         self._dropped[place, reason] += 1
         is_link = place in self._links
-        if not is_link or self._take(place, frame) or self.watch.terms.garbles:
+        if not is_link or self._remove(place, frame) or self.runner.guarantees.corrupts_frames:
             return
-        if (place, id(frame)) not in self._ever:
-            self.object_to(place, f"drops what was not sent: {frame}")
+        if (place, id(frame)) not in self._duplicable:
+            self.report_violation(place, f"drops what was not sent: {frame}")
 
     def finish(self, *, now: Instant) -> None:
         """Looks for what got lost without a word, and compares with the counters."""
         for name, link in self._links.items():
-            self._drops(name, link.dropped)
+            self._check_drops(name, link.dropped)
             refused = link.dropped["queue_full"] + link.dropped["down"]
-            if not self._offered[name] - refused <= link.sent_frames <= self._offered[name]:
-                self.object_to(
-                    name, f"was offered {self._offered[name]}, counts {link.sent_frames} sent"
+            if not self._sent[name] - refused <= link.sent_frames <= self._sent[name]:
+                self.report_violation(
+                    name, f"was offered {self._sent[name]}, counts {link.sent_frames} sent"
                 )
-        for name, host in self.watch.network.world.hosts.items():
-            self._drops(name, host.dropped)
+        for name, host in self.runner.network.world.hosts.items():
+            self._check_drops(name, host.dropped)
             rest = self._arrived[name] - host.received_frames - sum(host.dropped.values())
             workers = host._workers.count if host._workers else 0
             if not 0 <= rest <= host.sample().queue_frames + workers:
-                self.object_to(name, f"{rest} frames are neither processed nor dropped")
-        if not self.watch.terms.garbles:
-            self._overdue(now)
+                self.report_violation(name, f"{rest} frames are neither processed nor dropped")
+        if not self.runner.guarantees.corrupts_frames:
+            self._check_overdue(now)
 
-    def _take(self, place: str, frame: Any) -> bool:
+    def _remove(self, place: str, frame: Any) -> bool:
         """Takes a frame off the books; whether it was there."""
         key = (place, id(frame))
         entry = self._under_way.get(key)
@@ -94,14 +94,16 @@ class Conservation(Checker):
             del self._under_way[key]
         return True
 
-    def _drops(self, place: str, counters: dict[DropReason, int]) -> None:
+    def _check_drops(self, place: str, counters: dict[DropReason, int]) -> None:
         for reason, count in counters.items():
-            told = self._dropped[place, reason]
-            if told != count:
-                self.object_to(place, f"counts {count} drops ({reason}), told of {told}")
+            observed = self._dropped[place, reason]
+            if observed != count:
+                self.report_violation(place, f"counts {count} drops ({reason}), told of {observed}")
 
-    def _overdue(self, now: Instant) -> None:
+    def _check_overdue(self, now: Instant) -> None:
         for (name, _), (frame, times) in self._under_way.items():
-            if now - times[0] > self.watch.terms.hop_ns:
+            if now - times[0] > self.runner.guarantees.hop_ns:
                 since = f"{to_seconds(times[0]):.6f} s"
-                self.object_to(name, f"{frame}, sent at {since}, neither arrived nor was dropped")
+                self.report_violation(
+                    name, f"{frame}, sent at {since}, neither arrived nor was dropped"
+                )

@@ -12,15 +12,15 @@ from penstock.sim.checkers.base import Checker
 from penstock.wire.frames.base import TrafficClass
 
 
-class Agreement(Checker):
+class Convergence(Checker):
     """Compares what brokers show of themselves."""
 
     name = "agreement"
 
     def finish(self, *, now: Instant) -> None:  # noqa: ARG002
         """Nothing is under way any more that could change it."""
-        network = self.watch.network
-        if self.watch.calm_since is None:
+        network = self.runner.network
+        if self.runner.calm_since is None:
             return
         brokers = {
             name: host.machine
@@ -28,25 +28,27 @@ class Agreement(Checker):
             if isinstance(host.machine, Broker)
         }
         for name, broker in brokers.items():
-            self._reaches(name, broker, list(brokers.values()))
-            clients = [client for client, home in network.homes.items() if home == name]
+            self._check_broker(name, broker, list(brokers.values()))
+            clients = [client for client, home in network.home_brokers.items() if home == name]
             if broker.sizes()["clients"] != len(clients):
-                self.object_to(name, f"{broker.sizes()['clients']} sessions, clients {clients}")
+                self.report_violation(
+                    name, f"{broker.sizes()['clients']} sessions, clients {clients}"
+                )
 
-    def _reaches(self, name: str, broker: Broker, brokers: list[Broker]) -> None:
+    def _check_broker(self, name: str, broker: Broker, brokers: list[Broker]) -> None:
         others = [other for other in brokers if other is not broker]
         if broker.reachable != sorted(other.id for other in others):
-            self.object_to(name, f"reaches only {broker.reachable}")
+            self.report_violation(name, f"reaches only {broker.reachable}")
         sizes = broker.sizes()
         expected = {"lsas": len(brokers), "data_adverts": len(others)}
         for table, size in expected.items():
             # With little room it may not remember those who want nothing; it never has more.
             if sizes[table] > size:
-                self.object_to(name, f"{sizes[table]} {table}, {size} are there")
+                self.report_violation(name, f"{sizes[table]} {table}, {size} are there")
         for other in others:
             for traffic in TrafficClass:
                 known, true = broker.advertised_by(other.id, traffic), other.advertised(traffic)
                 if known != true:
-                    self.object_to(
+                    self.report_violation(
                         name, f"believes {len(known)} filters of broker {other.id}, not {len(true)}"
                     )

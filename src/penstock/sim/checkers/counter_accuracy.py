@@ -19,9 +19,9 @@ from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet
 from penstock.wire.frames.pub import Pub
 
-_COUNTER_OF: Final[dict[type, str]] = {Packet: "forwarded", Notify: "delivered"}
+_COUNTER_BY_FRAME: Final[dict[type, str]] = {Packet: "forwarded", Notify: "delivered"}
 # One decision for each; those dropped for no route or old age are counted by destination.
-_TOLD_AS: Final = {
+_COUNTER_BY_DECISION: Final = {
     "entered": "published",
     "forwarded": "forwarded",
     "handed_over": "delivered",
@@ -31,7 +31,7 @@ _TOLD_AS: Final = {
 }
 
 
-class Counting(Checker):
+class CounterAccuracy(Checker):
     """Keeps counts of its own for each life of each broker."""
 
     name = "counting"
@@ -39,44 +39,46 @@ class Counting(Checker):
     def __init__(self) -> None:
         # By name of broker: the machine that these belong to.
         self._machines: dict[str, Any] = {}
-        self._seen: Counter[tuple[str, str]] = Counter()
-        self._told: Counter[tuple[str, str]] = Counter()
+        self._observed: Counter[tuple[str, str]] = Counter()
+        self._decided: Counter[tuple[str, str]] = Counter()
         self._entered: Counter[str] = Counter()
         self._has_crashed: dict[str, None] = {}
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:  # noqa: ARG002
         """A message leaves a broker."""
-        counter = _COUNTER_OF.get(type(frame))
+        counter = _COUNTER_BY_FRAME.get(type(frame))
         if counter is not None:
-            links = self.watch.broker_links if counter == "forwarded" else self.watch.access_links
-            self._count(self._seen, links[link.name][0], counter)
+            links = self.runner.broker_links if counter == "forwarded" else self.runner.access_links
+            self._count(self._observed, links[link.name][0], counter)
 
     def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:  # noqa: ARG002
         """A message enters."""
-        if type(frame) is Pub and link.name in self.watch.access_links:
-            self._entered[self.watch.access_links[link.name][1]] += 1
+        if type(frame) is Pub and link.name in self.runner.access_links:
+            self._entered[self.runner.access_links[link.name][1]] += 1
 
     def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:  # noqa: ARG002
         """Or not, after all."""
-        if type(frame) is Pub and place in self.watch.network.world.hosts:
+        if type(frame) is Pub and place in self.runner.network.world.hosts:
             self._entered[place] -= 1
 
     def on_decision(self, broker: str, decision: RoutingDecision, *, now: Instant) -> None:  # noqa: ARG002
         """A broker tells."""
-        counter = _TOLD_AS.get(decision.reason or decision.action)
+        counter = _COUNTER_BY_DECISION.get(decision.reason or decision.action)
         if counter is not None:
-            self._count(self._told, broker, counter)
+            self._count(self._decided, broker, counter)
 
-    def look(self, *, now: Instant) -> None:  # noqa: ARG002
+    def inspect(self, *, now: Instant) -> None:  # noqa: ARG002
         """Compares."""
-        for name, host in self.watch.network.world.hosts.items():
+        for name, host in self.runner.network.world.hosts.items():
             if not isinstance(host.machine, Broker) or not self._is_current(name):
                 continue
             counters = host.machine.counters
-            for counts, verb in ((self._seen, "seen"), (self._told, "told")):
-                for counter in _COUNTER_OF.values() if verb == "seen" else _TOLD_AS.values():
+            for counts, verb in ((self._observed, "seen"), (self._decided, "told")):
+                for counter in (
+                    _COUNTER_BY_FRAME.values() if verb == "seen" else _COUNTER_BY_DECISION.values()
+                ):
                     if counters[counter] != counts[name, counter]:
-                        self.object_to(
+                        self.report_violation(
                             name,
                             f"counts {counters[counter]} {counter},"
                             f" {counts[name, counter]} were {verb}",
@@ -84,12 +86,12 @@ class Counting(Checker):
 
     def finish(self, *, now: Instant) -> None:  # noqa: ARG002
         """A broker that never crashed has published all that came."""
-        for name, host in self.watch.network.world.hosts.items():
+        for name, host in self.runner.network.world.hosts.items():
             if not isinstance(host.machine, Broker) or name in self._has_crashed:
                 continue
             counters = host.machine.counters
             if counters["published"] != self._entered[name] and not counters["malformed"]:
-                self.object_to(
+                self.report_violation(
                     name,
                     f"counts {counters['published']} published, {self._entered[name]} arrived",
                 )
@@ -100,7 +102,7 @@ class Counting(Checker):
 
     def _is_current(self, name: str) -> bool:
         """Whether there is a machine; begins anew when it is another than before."""
-        host = self.watch.network.world.hosts[name]
+        host = self.runner.network.world.hosts[name]
         if not host.is_up:
             if name in self._machines:
                 self._has_crashed[name] = None
@@ -110,7 +112,7 @@ class Counting(Checker):
             self._machines[name] = host.machine
             if before is not None:
                 self._has_crashed[name] = None
-                for counts in (self._seen, self._told):
+                for counts in (self._observed, self._decided):
                     for key in [key for key in counts if key[0] == name]:
                         del counts[key]
         return True

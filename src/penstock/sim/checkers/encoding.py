@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant
-from penstock.sim.checkers.base import Checker, named
+from penstock.sim.checkers.base import Checker, describe_message
 from penstock.wire.frames.data import Data
 
 
@@ -19,7 +19,9 @@ class Encoding(Checker):
     def on_publish(self, client: str, frame: Data, *, now: Instant) -> None:  # noqa: ARG002
         """Compares bits where the exact filter matches."""
         bits = self._encoder.message_bits(frame.message)
-        for wish in self.watch.wishes.live():
-            for f in wish.predicate.filters:
+        for interest in self.runner.interests.active():
+            for f in interest.predicate.filters:
                 if f.matches(frame.message) and self._encoder.filter_bits(f) & ~bits:
-                    self.object_to(client, f"{named(frame)} lacks bits of {f}, which it matches")
+                    self.report_violation(
+                        client, f"{describe_message(frame)} lacks bits of {f}, which it matches"
+                    )

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from penstock.sim.checkers import repairs
-from penstock.sim.checkers.endpoint_history import Life
+from penstock.sim.checkers.endpoint_history import EndpointHistory
 
-_COUNTED: Final = (
+_CHECKED_COUNTERS: Final = (
     "duplicate",
     "too_old",
     "old_epoch",
@@ -21,29 +21,29 @@ _COUNTED: Final = (
 )
 
 
-def objections(life: Life) -> Iterator[tuple[str, str]]:
+def violations(history: EndpointHistory) -> Iterator[tuple[str, str]]:
     """To what is wrong: the check, and why."""
-    machine = life.machine
-    for counter in _COUNTED:
+    machine = history.machine
+    for counter in _CHECKED_COUNTERS:
         counted = machine.counters.get(counter, 0)
-        if counted != life.counted[counter]:
-            yield "counts", f"counts {counted} {counter}, not {life.counted[counter]}"
-    if list(machine.publishers) != list(life.publishers.all):
+        if counted != history.expected_counters[counter]:
+            yield "counts", f"counts {counted} {counter}, not {history.expected_counters[counter]}"
+    if list(machine.publishers) != list(history.receiver.images):
         yield "bounds", f"remembers {list(machine.publishers)}"
     timers = 0
     for arrivals in machine._images.values():
-        for number, stream in arrivals.streams.items():
-            asked = life.asked[number]
-            assumed = sum(missing.is_possible for missing in stream._blocking)
-            timers += len(stream.missing) + assumed
-            for size, most, what in (
-                (len(stream._buffer.messages), asked.held_max, "held"),
-                (len(stream.missing), asked.missing_max, "missing"),
-                (assumed, asked.missing_max, "assumed"),
-                (len(stream._given_up), asked.missing_max, "given up"),
+        for subscription_id, stream in arrivals.streams.items():
+            subscription = history.subscriptions[subscription_id]
+            possible = sum(missing.is_possible for missing in stream._blocking)
+            timers += len(stream.missing) + possible
+            for size, size_max, what in (
+                (len(stream._buffer.messages), subscription.held_max, "held"),
+                (len(stream.missing), subscription.missing_max, "missing"),
+                (possible, subscription.missing_max, "assumed"),
+                (len(stream._given_up), subscription.missing_max, "given up"),
             ):
-                if size > most:
-                    yield "bounds", f"{size} messages {what}, not {most}"
+                if size > size_max:
+                    yield "bounds", f"{size} messages {what}, not {size_max}"
     if len(machine._timers) != timers:
         yield "bounds", f"{len(machine._timers)} timers, not {timers}"
-    yield from repairs.objections(life)
+    yield from repairs.violations(history)

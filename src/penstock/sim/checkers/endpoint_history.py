@@ -14,8 +14,8 @@ from typing import Any
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.kernel.instant import Instant
-from penstock.sim.checkers.naive_receiver import Heard, Publishers
-from penstock.trace.fates import Life as Fate
+from penstock.sim.checkers.naive_receiver import NaiveImage, NaiveReceiver
+from penstock.trace.fates import MissingOutcome as Fate
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.settings import OrderingSettings
 from penstock.wire.frames.data import Data, MessageId
@@ -23,12 +23,12 @@ from penstock.wire.serial import SEQ_BITS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Came:
+class MessageArrival:
     """A frame that an endpoint must take, and that a subscription is to have."""
 
     frame: Data
-    heard: Heard
-    number: int
+    image: NaiveImage
+    extended_seq: int
     # Global, and by the host's own clock.
     at: Instant
     local_ns: Instant
@@ -39,150 +39,162 @@ class Came:
 
 
 @dataclass(slots=True, eq=False)
-class Track:
+class StreamState:
     """One publisher's messages for one subscription, while they are ordered."""
 
     # The highest that came, and the highest that was handed over.
-    top: int
-    handed: int | None = None
+    highest_received: int
+    highest_delivered: int | None = None
     missing: set[int] = field(default_factory=set)
     # The last that were given up, and the limit below which this is no longer known one by one.
     given_up: deque[int] = field(default_factory=deque)
     given_up_below: int = -1 << SEQ_BITS
 
-    def give_up(self, number: int, most: int) -> None:
+    def give_up(self, extended_seq: int, given_up_max: int) -> None:
         """Nothing is hoped for it any more; `most` are remembered."""
-        self.given_up.append(number)
-        if len(self.given_up) > most:
+        self.given_up.append(extended_seq)
+        if len(self.given_up) > given_up_max:
             self.given_up_below = max(self.given_up_below, self.given_up.popleft() + 1)
 
-    def is_over(self, number: int) -> bool:
+    def is_resolved(self, extended_seq: int) -> bool:
         """Whether nothing is to come of it any more."""
-        if number in self.given_up:
+        if extended_seq in self.given_up:
             return True
-        return number < self.given_up_below and number not in self.missing
+        return extended_seq < self.given_up_below and extended_seq not in self.missing
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class SubscriptionHistory:
     """One subscription."""
 
-    number: int
+    subscription_id: int
     predicate: Predicate
     ordering: OrderingSettings
     # The largest bounds that it ever had: when they are lowered, what is there may stay.
     held_max: int
     missing_max: int
     # When, by the host's own clock, the ordering was changed last.
-    adjusted_ns: Instant | None = None
+    reconfigured_ns: Instant | None = None
     # What came and was not told of yet, what was, and how missing numbers ended.
-    waiting: dict[MessageId, deque[Came]] = field(default_factory=dict)
-    receipts: set[tuple[Heard, int]] = field(default_factory=set)
-    ends: dict[tuple[Heard, int], Fate] = field(default_factory=dict)
-    tracks: dict[Heard, Track] = field(default_factory=dict)
+    pending: dict[MessageId, deque[MessageArrival]] = field(default_factory=dict)
+    delivered: set[tuple[NaiveImage, int]] = field(default_factory=set)
+    fates: dict[tuple[NaiveImage, int], Fate] = field(default_factory=dict)
+    stream_states: dict[NaiveImage, StreamState] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, number: int, predicate: Predicate, ordering: OrderingSettings) -> Asked:
+    def create(
+        cls, subscription_id: int, predicate: Predicate, ordering: OrderingSettings
+    ) -> SubscriptionHistory:
         """A new one."""
-        return cls(number, predicate, ordering, ordering.held_max, ordering.missing_max)
+        return cls(subscription_id, predicate, ordering, ordering.held_max, ordering.missing_max)
 
     @property
     def is_ordered(self) -> bool:
         """Whether anything waits for anything."""
         return self.ordering.latch is not None
 
-    def adjust(self, ordering: OrderingSettings, local_ns: Instant) -> None:
+    def reconfigure(self, ordering: OrderingSettings, local_ns: Instant) -> None:
         """It orders in another way from now on."""
-        self.ordering, self.adjusted_ns = ordering, local_ns
+        self.ordering, self.reconfigured_ns = ordering, local_ns
         self.held_max = max(self.held_max, ordering.held_max)
         self.missing_max = max(self.missing_max, ordering.missing_max)
 
-    def waiting_since(self, heard: Heard, now: Instant) -> Instant:
+    def waiting_since(self, image: NaiveImage, now: Instant) -> Instant:
         """When the first of those came that a message which comes now may have to wait with."""
         return min(
-            (c.since for row in self.waiting.values() for c in row if c.heard is heard),
+            (c.since for row in self.pending.values() for c in row if c.image is image),
             default=now,
         )
 
-    def expect(self, came: Came) -> None:
+    def expect(self, arrival: MessageArrival) -> None:
         """There will be a receipt."""
-        self.waiting.setdefault(came.frame.id, deque()).append(came)
+        self.pending.setdefault(arrival.frame.id, deque()).append(arrival)
 
-    def take(self, name: MessageId) -> Came | None:
+    def pop(self, message_id: MessageId) -> MessageArrival | None:
         """The first of that name of which there was no receipt."""
-        row = self.waiting.get(name)
+        row = self.pending.get(message_id)
         if row is None:
             return None
-        came = row.popleft()
+        arrival = row.popleft()
         if not row:
-            del self.waiting[name]
-        return came
+            del self.pending[message_id]
+        return arrival
 
-    def unheard(self, heard: Heard | None = None) -> list[str]:
+    def undelivered(self, image: NaiveImage | None = None) -> list[str]:
         """What came and should have been handed over by now: of one publisher, or at all."""
         return [
-            f"no receipt for {name}, which came at {came.at} ns"
-            for name, row in self.waiting.items()
-            for came in row
-            if heard in {None, came.heard}
+            f"no receipt for {message_id}, which came at {arrival.at} ns"
+            for message_id, row in self.pending.items()
+            for arrival in row
+            if image in {None, arrival.image}
         ]
 
-    def unfinished(self, heard: Heard | None = None) -> list[str]:
+    def unresolved(self, image: NaiveImage | None = None) -> list[str]:
         """That, and what is missing and should have ended."""
-        return self.unheard(heard) + [
-            f"no end of {number} of {of.pub}, which was missing"
-            for of, track in self.tracks.items()
-            for number in sorted(track.missing)
-            if heard in {None, of}
+        return self.undelivered(image) + [
+            f"no end of {extended_seq} of {each.pub}, which was missing"
+            for each, stream_state in self.stream_states.items()
+            for extended_seq in sorted(stream_state.missing)
+            if image in {None, each}
         ]
 
 
 @dataclass(slots=True, eq=False)
-class Told:
+class Reported:
     """A number that a record told of: it must be missed, unless there was no room."""
 
-    asked: Asked
-    heard: Heard
-    number: int
+    subscription: SubscriptionHistory
+    image: NaiveImage
+    extended_seq: int
     overflows: int
 
 
-class Life:
+class EndpointHistory:
     """One endpoint, until it crashes."""
 
     def __init__(self, name: str, machine: Endpoint[Any], publishers_max: int) -> None:
         self.name = name
         self.machine = machine
-        self.publishers = Publishers(publishers_max)
-        self.asked: dict[int, Asked] = {}
+        self.receiver = NaiveReceiver(publishers_max)
+        self.subscriptions: dict[int, SubscriptionHistory] = {}
         # What is kept for others only.
-        self.offers: list[Predicate] = []
+        self.cached_predicates: list[Predicate] = []
         # What it should have counted.
-        self.counted: Counter[str] = Counter()
+        self.expected_counters: Counter[str] = Counter()
         # Since the last look: what was put an end to, who was heard, what records told of; and
         # of publishers of whom a repair came, what was known of their delays.
-        self.ended: dict[tuple[int, int], Heard] = {}
-        self.touched: dict[int, None] = {}
-        self.told: list[Told] = []
-        self.delays: dict[int, dict[Any, tuple[Any, ...]]] = {}
+        self.closed_images: dict[tuple[int, int], NaiveImage] = {}
+        self.touched_publishers: dict[int, None] = {}
+        self.reported: list[Reported] = []
+        self.delays_before: dict[int, dict[Any, tuple[Any, ...]]] = {}
 
-    def is_wanted(self, message: Message) -> bool:
+    def has_interest(self, message: Message) -> bool:
         """Whether anybody here has asked for it, or offered to keep it."""
-        predicates = [*self.offers, *[asked.predicate for asked in self.asked.values()]]
+        predicates = [
+            *self.cached_predicates,
+            *[subscription.predicate for subscription in self.subscriptions.values()],
+        ]
         return any(predicate.matches(message) for predicate in predicates)
 
-    def missed(self, pub: int) -> set[tuple[Heard, int]]:
+    def missing_of(self, publisher: int) -> set[tuple[NaiveImage, int]]:
         """All numbers of a publisher that a subscription misses."""
-        heard = self.publishers.all.get(pub)
-        if heard is None:
+        image = self.receiver.images.get(publisher)
+        if image is None:
             return set()
-        tracks = [asked.tracks.get(heard) for asked in self.asked.values()]
-        return {(heard, number) for track in tracks if track for number in track.missing}
+        stream_states = [
+            subscription.stream_states.get(image) for subscription in self.subscriptions.values()
+        ]
+        return {
+            (image, extended_seq)
+            for stream_state in stream_states
+            if stream_state
+            for extended_seq in stream_state.missing
+        }
 
-    def heard(self, name: MessageId) -> Heard | None:
+    def image_of(self, message_id: MessageId) -> NaiveImage | None:
         """Who is meant, among those that were just ended and those that are known."""
-        ended = self.ended.get((name.pub, name.epoch))
-        if ended is not None:
-            return ended
-        known = self.publishers.all.get(name.pub)
-        return known if known is not None and known.epoch == name.epoch else None
+        closed = self.closed_images.get((message_id.pub, message_id.epoch))
+        if closed is not None:
+            return closed
+        known = self.receiver.images.get(message_id.pub)
+        return known if known is not None and known.epoch == message_id.epoch else None

@@ -16,74 +16,83 @@ from penstock.kernel.instant import Instant
 
 
 @dataclass(slots=True, eq=False)
-class Wish:
+class ClientInterest:
     """One subscription of one client; `until` is None while it holds."""
 
     client: str
-    number: int
+    subscription_id: int
     predicate: Predicate
     since: Instant
     until: Instant | None = None
 
-    def holds(self, start: Instant, stop: Instant) -> bool:
+    def is_active_throughout(self, start: Instant, stop: Instant) -> bool:
         """Whether it did all the time from `start` to `stop`."""
         return self.since <= start and (self.until is None or self.until > stop)
 
 
-class Wishes:
+class InterestHistory:
     """All wishes there are and were, by client."""
 
     def __init__(self) -> None:
-        self._all: Final[dict[str, list[Wish]]] = {}
-        self._live: Final[dict[tuple[str, int], Wish]] = {}
+        self._all: Final[dict[str, list[ClientInterest]]] = {}
+        self._active: Final[dict[tuple[str, int], ClientInterest]] = {}
 
-    def subscribe(self, client: str, number: int, predicate: Predicate, *, now: Instant) -> None:
+    def subscribe(
+        self, client: str, subscription_id: int, predicate: Predicate, *, now: Instant
+    ) -> None:
         """A client asks for something, in place of what it asked for under that number."""
-        known = self._live.get((client, number))
+        known = self._active.get((client, subscription_id))
         if known is not None and known.predicate == predicate:
             return
-        self.unsubscribe(client, number, now=now)
-        self._begin(Wish(client, number, predicate, now))
+        self.unsubscribe(client, subscription_id, now=now)
+        self._add(ClientInterest(client, subscription_id, predicate, now))
 
-    def unsubscribe(self, client: str, number: int, *, now: Instant) -> None:
+    def unsubscribe(self, client: str, subscription_id: int, *, now: Instant) -> None:
         """A client has enough."""
-        known = self._live.pop((client, number), None)
+        known = self._active.pop((client, subscription_id), None)
         if known is not None:
             known.until = now
 
     def pause(self, client: str, *, now: Instant) -> None:
         """A client goes away: what it asks for it cannot get."""
-        for (name, _), wish in self._live.items():
+        for (name, _), interest in self._active.items():
             if name == client:
-                wish.until = now
+                interest.until = now
 
-    def renew(self, client: str, *, now: Instant) -> None:
+    def resume(self, client: str, *, now: Instant) -> None:
         """It comes back: it asks again for all it asked for, and counts from now."""
-        for wish in [wish for (name, _), wish in self._live.items() if name == client]:
-            self._begin(Wish(client, wish.number, wish.predicate, now))
+        for interest in [wish for (name, _), wish in self._active.items() if name == client]:
+            self._add(ClientInterest(client, interest.subscription_id, interest.predicate, now))
 
-    def of(self, client: str) -> dict[int, Predicate]:
+    def predicates_of(self, client: str) -> dict[int, Predicate]:
         """What a client asks for now."""
-        return {number: w.predicate for (name, number), w in self._live.items() if name == client}
+        return {
+            subscription_id: w.predicate
+            for (name, subscription_id), w in self._active.items()
+            if name == client
+        }
 
-    def live(self) -> Iterator[Wish]:
+    def active(self) -> Iterator[ClientInterest]:
         """All that is asked for now."""
-        return iter(self._live.values())
+        return iter(self._active.values())
 
-    def may_get(self, client: str, message: Message, *, since: Instant) -> bool:
+    def may_receive(self, client: str, message: Message, *, since: Instant) -> bool:
         """Whether the client asks for such a message, or still did at `since`."""
         return any(
-            (wish.until is None or wish.until >= since) and wish.predicate.matches(message)
-            for wish in self._all.get(client, ())
+            (interest.until is None or interest.until >= since)
+            and interest.predicate.matches(message)
+            for interest in self._all.get(client, ())
         )
 
-    def wanting(self, message: Message, start: Instant, stop: Instant) -> Iterator[Wish]:
+    def matching(self, message: Message, start: Instant, stop: Instant) -> Iterator[ClientInterest]:
         """The wishes for such a message that held from `start` to `stop`."""
-        for wishes in self._all.values():
-            for wish in wishes:
-                if wish.holds(start, stop) and wish.predicate.matches(message):
-                    yield wish
+        for interests in self._all.values():
+            for interest in interests:
+                if interest.is_active_throughout(start, stop) and interest.predicate.matches(
+                    message
+                ):
+                    yield interest
 
-    def _begin(self, wish: Wish) -> None:
-        self._all.setdefault(wish.client, []).append(wish)
-        self._live[wish.client, wish.number] = wish
+    def _add(self, interest: ClientInterest) -> None:
+        self._all.setdefault(interest.client, []).append(interest)
+        self._active[interest.client, interest.subscription_id] = interest

@@ -21,78 +21,78 @@ from penstock.wire.serial import EPOCH_BITS, SEQ_BITS, distance, newer
 Refusal: TypeAlias = Literal["duplicate", "too_old", "old_epoch"]
 
 
-class Heard:
+class NaiveImage:
     """One epoch of one publisher, from its first message until it is forgotten."""
 
-    __slots__ = ("_run_start", "begun", "epoch", "highest", "numbers", "passed", "pub")
+    __slots__ = ("_run_start", "epoch", "first", "highest", "irrelevant", "pub", "received")
 
     def __init__(self, first: Data) -> None:
         self.pub: Final = first.pub
         self.epoch: Final = first.epoch
         # What was before it is nobody's to bring.
-        self.begun: Final = first.seq
+        self.first: Final = first.seq
         self.highest = first.seq - 1
-        self.numbers: Final[set[int]] = set()
+        self.received: Final[set[int]] = set()
         # Those of which a repair showed that nobody here wants them; they did not come.
-        self.passed: Final[set[int]] = set()
+        self.irrelevant: Final[set[int]] = set()
         self._run_start = first.seq
 
-    def number(self, seq: int) -> int:
+    def unwrap(self, seq: int) -> int:
         """The number, which does not wrap around, that is meant."""
         return self.highest + distance(seq, self.highest & (1 << SEQ_BITS) - 1, SEQ_BITS)
 
-    def is_too_old(self, number: int) -> bool:
+    def is_too_old(self, extended_seq: int) -> bool:
         """Whether an endpoint does not remember so far back."""
-        return number < self._run_start - WINDOW_SIZE
+        return extended_seq < self._run_start - WINDOW_SIZE
 
-    def add(self, number: int) -> None:
+    def add(self, extended_seq: int) -> None:
         """It came."""
-        self.numbers.add(number)
-        if number > self.highest:
-            if number > self.highest + 1:
-                self._run_start = number
-            self.highest = number
+        self.received.add(extended_seq)
+        if extended_seq > self.highest:
+            if extended_seq > self.highest + 1:
+                self._run_start = extended_seq
+            self.highest = extended_seq
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
+class Reception:
     """What must become of a frame; `ended` are the publishers' epochs that it put an end to."""
 
     refusal: Refusal | None
-    heard: Heard
-    number: int
-    ended: tuple[Heard, ...] = ()
+    image: NaiveImage
+    extended_seq: int
+    closed: tuple[NaiveImage, ...] = ()
 
 
-class Publishers:
+class NaiveReceiver:
     """Those that an endpoint remembers, the one heard last at the end."""
 
-    __slots__ = ("_max", "all")
+    __slots__ = ("_publishers_max", "images")
 
     def __init__(self, publishers_max: int) -> None:
-        self._max: Final = publishers_max
-        self.all: Final[OrderedDict[int, Heard]] = OrderedDict()
+        self._publishers_max: Final = publishers_max
+        self.images: Final[OrderedDict[int, NaiveImage]] = OrderedDict()
 
-    def hear(self, frame: Data, missed: set[tuple[Heard, int]]) -> Hearing:
+    def receive(self, frame: Data, missing: set[tuple[NaiveImage, int]]) -> Reception:
         """A frame comes; `missed` are the numbers that are missed, which are never too old."""
-        known = self.all.get(frame.pub)
-        ended: list[Heard] = []
+        known = self.images.get(frame.pub)
+        closed: list[NaiveImage] = []
         if known is not None and known.epoch == frame.epoch:
-            self.all.move_to_end(frame.pub)
+            self.images.move_to_end(frame.pub)
         elif known is not None and not newer(frame.epoch, known.epoch, EPOCH_BITS):
-            return Hearing("old_epoch", known, known.number(frame.seq))
+            return Reception("old_epoch", known, known.unwrap(frame.seq))
         else:
             if known is not None:
-                ended.append(self.all.pop(frame.pub))
-            elif len(self.all) >= self._max:
-                ended.append(self.all.popitem(last=False)[1])
-            known = self.all[frame.pub] = Heard(frame)
-        number = known.number(frame.seq)
+                closed.append(self.images.pop(frame.pub))
+            elif len(self.images) >= self._publishers_max:
+                closed.append(self.images.popitem(last=False)[1])
+            known = self.images[frame.pub] = NaiveImage(frame)
+        extended_seq = known.unwrap(frame.seq)
         refusal: Refusal | None = None
-        if known.is_too_old(number) and (known, number) not in missed:
+        if known.is_too_old(extended_seq) and (known, extended_seq) not in missing:
             refusal = "too_old"
-        elif number in known.numbers:
+        elif extended_seq in known.received:
             refusal = "duplicate"
         else:
-            known.add(number)
-        return Hearing(refusal, known, number, tuple(ended))
+            known.add(extended_seq)
+        return Reception(refusal, known, extended_seq, tuple(closed))

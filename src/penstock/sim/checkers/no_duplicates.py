@@ -16,7 +16,7 @@ from collections import Counter
 from typing import Any
 
 from penstock.kernel.instant import Instant
-from penstock.sim.checkers.base import Checker, message_of, named
+from penstock.sim.checkers.base import Checker, describe_message, message_of
 from penstock.sim.link import Link
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data, MessageId
@@ -24,32 +24,33 @@ from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.pub import Pub
 
 
-class Once(Checker):
+class NoDuplicates(Checker):
     """No message twice."""
 
     name = "once"
 
     def __init__(self) -> None:
         self._entered: Counter[MessageId] = Counter()
-        self._handed: Counter[tuple[str, MessageId]] = Counter()
+        self._notified: Counter[tuple[str, MessageId]] = Counter()
         self._arrived: Counter[tuple[str, MessageId]] = Counter()
-        self._got: Counter[tuple[str, MessageId]] = Counter()
+        self._delivered: Counter[tuple[str, MessageId]] = Counter()
         # By life: a machine that was replaced is kept, so that its number stays its own.
-        self._got_alive: Counter[tuple[int, MessageId]] = Counter()
+        self._delivered_to_machine: Counter[tuple[int, MessageId]] = Counter()
         self._machines: dict[int, object] = {}
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:  # noqa: ARG002
         """A NOTIFY leaves a broker."""
-        if type(frame) is not Notify or self.watch.terms.garbles:
+        if type(frame) is not Notify or self.runner.guarantees.corrupts_frames:
             return
         message = message_of(frame)
         assert message is not None
-        broker, client = self.watch.access_links[link.name]
-        self._handed[client, message.id] += 1
-        if self._handed[client, message.id] > self._entered[message.id]:
-            self.object_to(
+        broker, client = self.runner.access_links[link.name]
+        self._notified[client, message.id] += 1
+        if self._notified[client, message.id] > self._entered[message.id]:
+            self.report_violation(
                 broker,
-                f"handed {named(message)} to {client} {self._handed[client, message.id]} times;"
+                f"handed {describe_message(message)} to {client}"
+                f" {self._notified[client, message.id]} times;"
                 f" it entered the network {self._entered[message.id]} times",
             )
 
@@ -61,19 +62,21 @@ class Once(Checker):
         if type(frame) is Pub:
             self._entered[message.id] += 1
         elif type(frame) is Notify:
-            self._arrived[self.watch.access_links[link.name][1], message.id] += 1
+            self._arrived[self.runner.access_links[link.name][1], message.id] += 1
 
     def on_deliver(self, client: str, frame: TransportFrame, *, now: Instant) -> None:  # noqa: ARG002
         """An application gets something."""
-        if not isinstance(frame, Data) or self.watch.terms.garbles:
+        if not isinstance(frame, Data) or self.runner.guarantees.corrupts_frames:
             return
-        machine = self.watch.network.world.hosts[client].machine
+        machine = self.runner.network.world.hosts[client].machine
         self._machines[id(machine)] = machine
-        key, alive = (client, frame.id), (id(machine), frame.id)
-        self._got[key] += 1
-        self._got_alive[alive] += 1
-        if self._got[key] > self._arrived[key]:
-            self.object_to(client, f"got {named(frame)} more often than it arrived")
-        doubled = self._entered[frame.id] > 1 or self._arrived[key] > self._handed[key]
-        if self._got_alive[alive] > 1 and not doubled:
-            self.object_to(client, f"got {named(frame)} twice")
+        key, machine_key = (client, frame.id), (id(machine), frame.id)
+        self._delivered[key] += 1
+        self._delivered_to_machine[machine_key] += 1
+        if self._delivered[key] > self._arrived[key]:
+            self.report_violation(
+                client, f"got {describe_message(frame)} more often than it arrived"
+            )
+        doubled = self._entered[frame.id] > 1 or self._arrived[key] > self._notified[key]
+        if self._delivered_to_machine[machine_key] > 1 and not doubled:
+            self.report_violation(client, f"got {describe_message(frame)} twice")

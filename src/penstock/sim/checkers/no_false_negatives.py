@@ -7,39 +7,41 @@ taken back while the message was under way.
 from __future__ import annotations
 
 from penstock.kernel.instant import Instant
-from penstock.sim.checkers.base import Checker, named
+from penstock.sim.checkers.base import Checker, describe_message
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data, MessageId
 
 
-class Complete(Checker):
+class NoFalseNegatives(Checker):
     """Says at the end who went without, so that messages have the time to arrive."""
 
     name = "complete"
 
     def __init__(self) -> None:
-        self._got: set[tuple[str, MessageId]] = set()
+        self._delivered: set[tuple[str, MessageId]] = set()
         # How many deliveries were required: a run that requires none has shown nothing.
         self.required = 0
 
     def on_deliver(self, client: str, frame: TransportFrame, *, now: Instant) -> None:  # noqa: ARG002
         """An application gets something."""
         if isinstance(frame, Data):
-            self._got.add((client, frame.id))
+            self._delivered.add((client, frame.id))
 
     def finish(self, *, now: Instant) -> None:
         """Compares what was got with what was asked for."""
-        calm, terms = self.watch.calm_since, self.watch.terms
+        calm, guarantees = self.runner.calm_since, self.runner.guarantees
         if calm is None:
             return
-        for publication in self.watch.published.values():
+        for publication in self.runner.published.values():
             frame, at = publication.frame, publication.at
-            if at < calm or at + terms.carried_ns > now:
+            if at < calm or at + guarantees.carried_ns > now:
                 continue
-            wishes = self.watch.wishes.wanting(
-                frame.message, at - terms.settled_ns, at + terms.carried_ns
+            interests = self.runner.interests.matching(
+                frame.message, at - guarantees.settled_ns, at + guarantees.carried_ns
             )
-            for client in dict.fromkeys([wish.client for wish in wishes]):
+            for client in dict.fromkeys([interest.client for interest in interests]):
                 self.required += 1
-                if (client, frame.id) not in self._got:
-                    self.object_to(client, f"did not get {named(frame)} of {publication.client}")
+                if (client, frame.id) not in self._delivered:
+                    self.report_violation(
+                        client, f"did not get {describe_message(frame)} of {publication.client}"
+                    )

@@ -7,28 +7,31 @@ client took back, or replaced, may still come for as long as `grace_ns`.
 from __future__ import annotations
 
 from penstock.kernel.instant import Instant
-from penstock.sim.checkers.base import Checker, named
+from penstock.sim.checkers.base import Checker, describe_message
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 
 
-class Exact(Checker):
+class OnlyMatching(Checker):
     """No false delivery."""
 
     name = "exact"
 
     def on_deliver(self, client: str, frame: TransportFrame, *, now: Instant) -> None:
         """An application gets something."""
-        watch = self.watch
-        if watch.terms.garbles:
+        runner = self.runner
+        if runner.guarantees.corrupts_frames:
             return
-        known = watch.published.get(frame.id) if isinstance(frame, Data) else None
+        known = runner.published.get(frame.id) if isinstance(frame, Data) else None
         if known is None or known.frame != frame:
-            self.object_to(client, f"got what nobody published: {frame}")
+            self.report_violation(client, f"got what nobody published: {frame}")
             return
         message = known.frame.message
-        if not watch.wishes.may_get(client, message, since=now - watch.terms.grace_ns):
-            self.object_to(
+        if not runner.interests.may_receive(
+            client, message, since=now - runner.guarantees.grace_ns
+        ):
+            self.report_violation(
                 client,
-                f"got {named(known.frame)} and asks for {list(watch.wishes.of(client).values())}",
+                f"got {describe_message(known.frame)} and asks for"
+                f" {list(runner.interests.predicates_of(client).values())}",
             )

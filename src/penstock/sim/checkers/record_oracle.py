@@ -10,31 +10,51 @@ from collections.abc import Iterator, Mapping
 
 from penstock.content.message import Message
 from penstock.content.tags import Encoder, is_exactly_encodable
-from penstock.sim.checkers.endpoint_history import Asked, Came, Life, Told
+from penstock.sim.checkers.endpoint_history import (
+    EndpointHistory,
+    MessageArrival,
+    Reported,
+    SubscriptionHistory,
+)
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.serial import SEQ_BITS
 
 
-def by_record(
-    life: Life, asked: Asked, came: Came, published: Mapping[MessageId, Data]
-) -> Iterator[Told]:
+def reported_by_record(
+    history: EndpointHistory,
+    subscription: SubscriptionHistory,
+    arrival: MessageArrival,
+    published: Mapping[MessageId, Data],
+) -> Iterator[Reported]:
     """What the record of a message tells of the numbers since the highest that came."""
-    encoder = life.machine._encoder
-    frame, heard, track = came.frame, came.heard, asked.tracks[came.heard]
-    back = min(frame.record.count, asked.ordering.record_used, came.number - track.top - 1)
-    for i in range(back):
-        number = came.number - 1 - i
-        if number in heard.numbers:
+    encoder = history.machine._encoder
+    frame, image, stream_state = (
+        arrival.frame,
+        arrival.image,
+        subscription.stream_states[arrival.image],
+    )
+    count = min(
+        frame.record.count,
+        subscription.ordering.record_used,
+        arrival.extended_seq - stream_state.highest_received - 1,
+    )
+    for i in range(count):
+        extended_seq = arrival.extended_seq - 1 - i
+        if extended_seq in image.received:
             continue
-        name = MessageId(frame.pub, frame.epoch, number & (1 << SEQ_BITS) - 1)
-        if _is_told(frame, i, asked, published[name].message, encoder):
-            yield Told(asked, heard, number, life.machine.counters["missing_overflow"])
+        message_id = MessageId(frame.pub, frame.epoch, extended_seq & (1 << SEQ_BITS) - 1)
+        if _is_certain_match(frame, i, subscription, published[message_id].message, encoder):
+            yield Reported(
+                subscription, image, extended_seq, history.machine.counters["missing_overflow"]
+            )
 
 
-def _is_told(frame: Data, i: int, asked: Asked, message: Message, encoder: Encoder) -> bool:
+def _is_certain_match(
+    frame: Data, i: int, subscription: SubscriptionHistory, message: Message, encoder: Encoder
+) -> bool:
     """Whether entry i cannot but say that the message is for this subscription."""
-    packed, bloom = frame.record.packed(i), asked.ordering.bloom
-    matching = [f for f in asked.predicate.filters if f.matches(message)]
+    packed, bloom = frame.record.packed(i), subscription.ordering.bloom
+    matching = [f for f in subscription.predicate.filters if f.matches(message)]
     if frame.has_bloom_entries:
         # Sets of another size tell nothing.
         return bool(matching) and len(packed) == (bloom or encoder.params).m + 7 >> 3

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from penstock.sim.checkers.endpoint_history import Life
-from penstock.sim.checkers.naive_receiver import Heard
+from penstock.sim.checkers.endpoint_history import EndpointHistory
+from penstock.sim.checkers.naive_receiver import NaiveImage
 from penstock.transport.order.missing import LOST
 from penstock.transport.recovery.cache import RepairCache
 from penstock.transport.recovery.recovery import Recovery
@@ -30,42 +30,42 @@ from penstock.wire.frames.track_reply import TrackReply
 from penstock.wire.frames.track_request import TrackRequest
 
 # What an endpoint with recovery takes, besides messages.
-TAKEN: Final = (Digest, RangeRequest, Repair, Request, TrackRequest, TrackReply)
+RECOVERY_FRAMES: Final = (Digest, RangeRequest, Repair, Request, TrackRequest, TrackReply)
 
 
-def hear(life: Life, repair: Repair) -> tuple[Heard, int] | None:
+def receive_repair(history: EndpointHistory, repair: Repair) -> tuple[NaiveImage, int] | None:
     """The naive twin takes it, and says of whom it is; None if it is not to be taken."""
-    recovery, original = life.machine.recovery, repair.original
+    recovery, original = history.machine.recovery, repair.original
     assert recovery is not None
     if repair.repairer == recovery._identity.endpoint_id or repair.to not in (
         None,
         recovery._identity.endpoint_id,
     ):
         return None
-    life.touched[original.pub] = None
-    life.delays[original.pub] = delays(life, original.pub)
-    heard = life.publishers.all.get(original.pub)
-    if heard is None or heard.epoch != original.epoch:
-        life.counted["repair_unwanted"] += 1
+    history.touched_publishers[original.pub] = None
+    history.delays_before[original.pub] = delays(history, original.pub)
+    image = history.receiver.images.get(original.pub)
+    if image is None or image.epoch != original.epoch:
+        history.expected_counters["repair_unwanted"] += 1
         return None
-    number = heard.number(original.seq)
-    is_missed = (heard, number) in life.missed(original.pub)
+    extended_seq = image.unwrap(original.seq)
+    is_missing = (image, extended_seq) in history.missing_of(original.pub)
     # What is missing in the numbers of a flow only the endpoint knows.
-    is_missed = is_missed or recovery._flow_gaps.has_gap(
+    is_missing = is_missing or recovery._flow_gaps.has_gap(
         original.pub, original.epoch, original.flows
     )
-    is_past = heard.begun <= number < heard.highest and not heard.is_too_old(number)
-    if not is_missed and not is_past:
-        life.counted["repair_unwanted"] += 1
-    elif not life.is_wanted(original.message):
-        life.counted["repair_unmatched"] += 1
-        heard.passed.add(number)
-    elif number in heard.numbers:
-        life.counted["duplicate"] += 1
+    is_past = image.first <= extended_seq < image.highest and not image.is_too_old(extended_seq)
+    if not is_missing and not is_past:
+        history.expected_counters["repair_unwanted"] += 1
+    elif not history.has_interest(original.message):
+        history.expected_counters["repair_unmatched"] += 1
+        image.irrelevant.add(extended_seq)
+    elif extended_seq in image.received:
+        history.expected_counters["duplicate"] += 1
     else:
-        life.counted["repaired"] += 1
-        heard.add(number)
-        return heard, number
+        history.expected_counters["repaired"] += 1
+        image.add(extended_seq)
+        return image, extended_seq
     return None
 
 
@@ -74,9 +74,9 @@ def as_repaired(frame: Data) -> Data:
     return replace(frame, record=EMPTY_RECORD, echo=None, has_bloom_entries=False)
 
 
-def delays(life: Life, pub: int) -> dict[Any, tuple[Any, ...]]:
+def delays(history: EndpointHistory, publisher: int) -> dict[Any, tuple[Any, ...]]:
     """All that is known of how a publisher's delays vary."""
-    arrivals = life.machine._images.get(pub)
+    arrivals = history.machine._images.get(publisher)
     if arrivals is None:
         return {}
     return {
@@ -85,12 +85,12 @@ def delays(life: Life, pub: int) -> dict[Any, tuple[Any, ...]]:
     }
 
 
-def objections(life: Life) -> Iterator[tuple[str, str]]:
+def violations(history: EndpointHistory) -> Iterator[tuple[str, str]]:
     """To what can be seen of an endpoint's recovery between events: a check, and what is wrong."""
-    recovery = life.machine.recovery
+    recovery = history.machine.recovery
     if recovery is None:
         return
-    for what in _about_losses(life, recovery):
+    for what in _loss_violations(history, recovery):
         yield "losses", what
     settings = recovery._settings
     requester, repairer = recovery._requester, recovery._repairer
@@ -99,22 +99,24 @@ def objections(life: Life) -> Iterator[tuple[str, str]]:
         (len(requester.timers), len(requester), "timers to ask"),
         (len(repairer), settings.answers_max, "about to be answered"),
         (len(repairer.timers), len(repairer), "timers to answer"),
-        *_kept(recovery.cache, "of others"),
-        *_kept(recovery.publication_cache, "of its own"),
+        *_cache_sizes(recovery.cache, "of others"),
+        *_cache_sizes(recovery.publication_cache, "of its own"),
     ]
-    for size, most, what in sizes:
-        if size > most:
-            yield "bounds", f"{size} {what}, not {most}"
+    for size, size_max, what in sizes:
+        if size > size_max:
+            yield "bounds", f"{size} {what}, not {size_max}"
     if len(requester.timers) != len(requester):
         yield "bounds", f"{len(requester.timers)} timers for {len(requester)} wanted"
 
 
-def _about_losses(life: Life, recovery: Recovery) -> Iterator[str]:
+def _loss_violations(history: EndpointHistory, recovery: Recovery) -> Iterator[str]:
     lost: dict[MessageId, None] = {}
-    for arrivals in life.machine._images.values():
+    for arrivals in history.machine._images.values():
         for stream in arrivals.streams.values():
-            numbers = [number for number, m in stream.missing.items() if m.state is LOST]
-            lost.update(dict.fromkeys(map(stream._message_id, numbers)))
+            lost_seqs = [
+                extended_seq for extended_seq, m in stream.missing.items() if m.state is LOST
+            ]
+            lost.update(dict.fromkeys(map(stream._message_id, lost_seqs)))
     for id_ in lost:
         if id_ not in recovery._requester:
             yield f"{id_} is lost, and nobody asks for it"
@@ -122,12 +124,12 @@ def _about_losses(life: Life, recovery: Recovery) -> Iterator[str]:
         yield f"asks for {len(recovery._requester)} messages, and {len(lost)} are lost"
 
 
-def _kept(caches: RepairCache, whose: str) -> Iterator[tuple[int, int, str]]:
+def _cache_sizes(caches: RepairCache, owner: str) -> Iterator[tuple[int, int, str]]:
     settings = caches._settings
-    yield caches.size_bytes, settings.bytes_max, f"bytes kept {whose}"
-    yield caches.publishers, settings.publishers_max, f"publishers kept {whose}"
+    yield caches.size_bytes, settings.bytes_max, f"bytes kept {owner}"
+    yield caches.publishers, settings.publishers_max, f"publishers kept {owner}"
     own_bytes = sum(cache.size_bytes for cache in caches._by_publisher.values())
-    yield abs(own_bytes - caches.size_bytes), 0, f"bytes kept {whose} and not counted"
-    for pub, cache in caches._by_publisher.items():
-        yield cache.limit, settings.k_max, f"messages to be kept {whose} of {pub}"
-        yield len(cache.entries), cache.limit, f"messages kept {whose} of {pub}"
+    yield abs(own_bytes - caches.size_bytes), 0, f"bytes kept {owner} and not counted"
+    for publisher, cache in caches._by_publisher.items():
+        yield cache.limit, settings.k_max, f"messages to be kept {owner} of {publisher}"
+        yield len(cache.entries), cache.limit, f"messages kept {owner} of {publisher}"

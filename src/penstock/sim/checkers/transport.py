@@ -26,8 +26,14 @@ from penstock.kernel.instant import Instant, to_seconds
 from penstock.sim.checkers import endpoint_bounds, record_oracle, repairs
 from penstock.sim.checkers.base import Violation
 from penstock.sim.checkers.checker_runner import VIOLATIONS_MAX, CheckFailed
-from penstock.sim.checkers.endpoint_history import Asked, Came, Life, Told, Track
-from penstock.sim.checkers.naive_receiver import Heard
+from penstock.sim.checkers.endpoint_history import (
+    EndpointHistory,
+    MessageArrival,
+    Reported,
+    StreamState,
+    SubscriptionHistory,
+)
+from penstock.sim.checkers.naive_receiver import NaiveImage
 from penstock.sim.host import Host
 from penstock.sim.world import World
 from penstock.trace.fates import RECEIVED, TRANSITIONS, MissingState, ReceiverFate
@@ -39,10 +45,10 @@ from penstock.wire.frames.repair import Repair
 
 # A clock that drifts may show the next nanosecond but one.
 _SLACK_NS: Final = 2
-_COMES: Final = RECEIVED | {ReceiverFate.DROPPED_LATE}
+_ARRIVED_FATES: Final = RECEIVED | {ReceiverFate.DROPPED_LATE}
 
 
-class TransportCheck:
+class TransportChecker:
     """Tell it of everything that happens at endpoints, then ask for the `verdict`.
 
     `steps` are the global times at which each host's clock is set; with `garbles`
@@ -54,32 +60,32 @@ class TransportCheck:
         world: World[Any],
         *,
         publishers_max: int,
-        steps: Mapping[str, Sequence[Instant]],
-        garbles: bool,
+        clock_steps: Mapping[str, Sequence[Instant]],
+        corrupts_frames: bool,
     ) -> None:
         self.violations: Final[list[Violation]] = []
         self.published: Final[dict[MessageId, Data]] = {}
         self._world: Final = world
         self._publishers_max: Final = publishers_max
-        self._steps: Final = steps
-        self._garbles: Final = garbles
-        self._lives: Final[dict[str, Life]] = {}
+        self._clock_steps: Final = clock_steps
+        self._corrupts_frames: Final = corrupts_frames
+        self._histories: Final[dict[str, EndpointHistory]] = {}
 
-    def verdict(self) -> None:
+    def raise_if_violated(self) -> None:
         """Raises if there was anything to object to."""
         if self.violations:
             raise CheckFailed("\n".join(map(str, self.violations)))
 
-    def _object(self, check: str, place: str, what: str) -> None:
+    def _report(self, check: str, place: str, what: str) -> None:
         if sum(violation.checker == check for violation in self.violations) < VIOLATIONS_MAX:
             self.violations.append(Violation(self._world.now, check, place, what))
 
-    def _life(self, name: str) -> Life:
+    def _history(self, name: str) -> EndpointHistory:
         machine = self._world.host(name).machine
-        life = self._lives.get(name)
-        if life is None or life.machine is not machine:
-            life = self._lives[name] = Life(name, machine, self._publishers_max)
-        return life
+        history = self._histories.get(name)
+        if history is None or history.machine is not machine:
+            history = self._histories[name] = EndpointHistory(name, machine, self._publishers_max)
+        return history
 
     # What applications do.
 
@@ -88,310 +94,391 @@ class TransportCheck:
         self.published[frame.id] = frame
 
     def subscribe(
-        self, name: str, number: int, predicate: Predicate, ordering: OrderingSettings
+        self, name: str, subscription_id: int, predicate: Predicate, ordering: OrderingSettings
     ) -> None:
         """An application asked for something."""
-        self._life(name).asked[number] = Asked.begin(number, predicate, ordering)
+        self._history(name).subscriptions[subscription_id] = SubscriptionHistory.create(
+            subscription_id, predicate, ordering
+        )
 
-    def volunteer(self, name: str, predicate: Predicate) -> None:
+    def open_cache(self, name: str, predicate: Predicate) -> None:
         """It keeps messages for others."""
-        self._life(name).offers.append(predicate)
+        self._history(name).cached_predicates.append(predicate)
 
-    def adjust(
-        self, name: str, number: int, ordering: OrderingSettings, *, local_ns: Instant
+    def reconfigure(
+        self, name: str, subscription_id: int, ordering: OrderingSettings, *, local_ns: Instant
     ) -> None:
         """It wants it ordered in another way; what that hands over or ends is still to be told."""
-        self._life(name).asked[number].adjust(ordering, local_ns)
+        self._history(name).subscriptions[subscription_id].reconfigure(ordering, local_ns)
 
-    def adjusted(self, name: str, number: int) -> None:
+    def reconfigured(self, name: str, subscription_id: int) -> None:
         """All of that was told."""
-        life = self._life(name)
-        asked = life.asked[number]
-        if not asked.is_ordered:
+        history = self._history(name)
+        subscription = history.subscriptions[subscription_id]
+        if not subscription.is_ordered:
             # What is missing may still come; what came has nothing to wait for.
-            for what in asked.unheard():
-                self._object("receipts", name, f"subscription {number} orders no more: {what}")
-        self._look_at(life)
+            for what in subscription.undelivered():
+                self._report(
+                    "receipts", name, f"subscription {subscription_id} orders no more: {what}"
+                )
+        self._inspect_endpoint(history)
 
-    def unsubscribed(self, name: str, number: int) -> None:
+    def unsubscribed(self, name: str, subscription_id: int) -> None:
         """It had enough, and what was held was handed over."""
-        life = self._life(name)
-        for what in life.asked.pop(number).unfinished():
+        history = self._history(name)
+        for what in history.subscriptions.pop(subscription_id).unresolved():
             check = "receipts" if what.startswith("no receipt") else "fates"
-            self._object(check, name, f"subscription {number} is over: {what}")
-        self._look_at(life)
+            self._report(check, name, f"subscription {subscription_id} is over: {what}")
+        self._inspect_endpoint(history)
 
     # What the network hands over.
 
-    def arrived(self, name: str, frame: Any) -> None:
+    def on_arrived(self, name: str, frame: Any) -> None:
         """The endpoint hears it next."""
-        life = self._life(name)
-        self._settle(life)
+        history = self._history(name)
+        self._check_settled(history)
         # As soon as it has dealt with it.
-        self._world.events.schedule(self._world.now, self._settle, life)
+        self._world.events.schedule(self._world.now, self._check_settled, history)
         if type(frame) is not Data:
-            self._arrived_other(life, frame)
+            self._on_other_frame(history, frame)
             return
-        hearing = life.publishers.hear(frame, life.missed(frame.pub))
-        for heard in hearing.ended:
-            life.ended[heard.pub, heard.epoch] = heard
-        life.touched[frame.pub] = None
-        if hearing.refusal is not None:
-            life.counted[hearing.refusal] += 1
+        reception = history.receiver.receive(frame, history.missing_of(frame.pub))
+        for image in reception.closed:
+            history.closed_images[image.pub, image.epoch] = image
+        history.touched_publishers[frame.pub] = None
+        if reception.refusal is not None:
+            history.expected_counters[reception.refusal] += 1
             return
-        if not life.is_wanted(frame.message):
-            life.counted["unmatched"] += 1
-        self._expect_all(life, frame, hearing.heard, hearing.number)
+        if not history.has_interest(frame.message):
+            history.expected_counters["unmatched"] += 1
+        self._expect_all(history, frame, reception.image, reception.extended_seq)
 
-    def _arrived_other(self, life: Life, frame: Any) -> None:
-        if life.machine.recovery is None or type(frame) not in repairs.TAKEN:
-            life.counted["not_data"] += 1
+    def _on_other_frame(self, history: EndpointHistory, frame: Any) -> None:
+        if history.machine.recovery is None or type(frame) not in repairs.RECOVERY_FRAMES:
+            history.expected_counters["not_data"] += 1
         elif type(frame) is Digest:
-            life.touched[frame.pub] = None
+            history.touched_publishers[frame.pub] = None
         elif type(frame) is Repair:
-            taken = repairs.hear(life, frame)
-            if taken is not None:
-                self._expect_all(life, frame.original, *taken, is_repair=True)
+            received = repairs.receive_repair(history, frame)
+            if received is not None:
+                self._expect_all(history, frame.original, *received, is_repair=True)
 
     def _expect_all(
-        self, life: Life, frame: Data, heard: Heard, number: int, *, is_repair: bool = False
+        self,
+        history: EndpointHistory,
+        frame: Data,
+        image: NaiveImage,
+        extended_seq: int,
+        *,
+        is_repair: bool = False,
     ) -> None:
         """Every subscription that wants it gets it."""
-        now, local_ns = self._world.now, self._world.host(life.name).now
-        for asked in life.asked.values():
-            if asked.predicate.matches(frame.message):
-                since = asked.waiting_since(heard, now)
-                came = Came(frame, heard, number, now, local_ns, since, is_repair)
-                self._expect(life, asked, came)
+        now, local_ns = self._world.now, self._world.host(history.name).now
+        for subscription in history.subscriptions.values():
+            if subscription.predicate.matches(frame.message):
+                since = subscription.waiting_since(image, now)
+                arrival = MessageArrival(
+                    frame, image, extended_seq, now, local_ns, since, is_repair
+                )
+                self._expect(history, subscription, arrival)
 
-    def _expect(self, life: Life, asked: Asked, came: Came) -> None:
-        track = asked.tracks.get(came.heard)
-        if track is None and asked.is_ordered and not came.is_repair:
-            track = asked.tracks[came.heard] = Track(came.number - 1)
-        if track is not None:
-            if track.is_over(came.number):
-                life.counted["after_end"] += 1
+    def _expect(
+        self, history: EndpointHistory, subscription: SubscriptionHistory, arrival: MessageArrival
+    ) -> None:
+        stream_state = subscription.stream_states.get(arrival.image)
+        if stream_state is None and subscription.is_ordered and not arrival.is_repair:
+            stream_state = subscription.stream_states[arrival.image] = StreamState(
+                arrival.extended_seq - 1
+            )
+        if stream_state is not None:
+            if stream_state.is_resolved(arrival.extended_seq):
+                history.expected_counters["after_end"] += 1
                 return
-            if asked.is_ordered and not came.is_repair and not self._garbles:
-                life.told += record_oracle.by_record(life, asked, came, self.published)
-            track.top = max(track.top, came.number)
-        asked.expect(came)
+            if subscription.is_ordered and not arrival.is_repair and not self._corrupts_frames:
+                history.reported += record_oracle.reported_by_record(
+                    history, subscription, arrival, self.published
+                )
+            stream_state.highest_received = max(stream_state.highest_received, arrival.extended_seq)
+        subscription.expect(arrival)
 
     # What the endpoint tells.
 
-    def fact(self, host: Host[Any, Any], item: object) -> None:
+    def on_fact(self, host: Host[Any, Any], item: object) -> None:
         """A receipt, an absence, or how many never came of which nothing else is known."""
-        life = self._life(host.name)
+        history = self._history(host.name)
         assert isinstance(item, Delivery | Absence | Unseen), f"{host.name} delivers {item!r}"
-        asked = life.asked.get(item.subscription)
-        if asked is None:
-            self._object("receipts", host.name, f"subscription {item.subscription} is over: {item}")
+        subscription = history.subscriptions.get(item.subscription)
+        if subscription is None:
+            self._report("receipts", host.name, f"subscription {item.subscription} is over: {item}")
         elif isinstance(item, Delivery):
-            self._on_receipt(host, asked, item)
+            self._on_delivery(host, subscription, item)
         elif isinstance(item, Absence):
-            self._on_absence(life, asked, item)
+            self._on_missing(history, subscription, item)
 
-    def _on_receipt(self, host: Host[Any, Any], asked: Asked, receipt: Delivery) -> None:
-        frame = receipt.frame
-        came = asked.take(frame.id)
-        text = f"subscription {asked.number} gets {frame.id} as {receipt.fate}"
-        if not asked.predicate.matches(frame.message):
-            self._object("exact", host.name, f"{text}, which {asked.predicate} does not match")
-        if came is None:
-            self._object("once", host.name, f"{text}, which came before or never")
-            return
-        if not self._garbles and not self._is_published(came):
-            self._object("exact", host.name, f"{text}, which nobody published")
-        if receipt.frame != came.frame or receipt.arrived_ns != came.local_ns:
-            self._object("once", host.name, f"{text}, which is not what came at {came.at} ns")
-        key = (came.heard, came.number)
-        if key in asked.receipts:
-            self._object("once", host.name, f"{text} for the second time")
-        asked.receipts.add(key)
-        end = asked.ends.get(key)
-        if end not in {None, receipt.fate}:
-            self._object("fates", host.name, f"{text}, which was missing and ended as {end}")
-        self._judge_wait(host, asked, came, receipt, text)
-        self._judge_order(host.name, asked, came, receipt, text)
-
-    def _is_published(self, came: Came) -> bool:
-        published = self.published.get(came.frame.id)
-        if came.is_repair and published is not None:
-            published = repairs.as_repaired(published)
-        return published == came.frame
-
-    def _judge_wait(
-        self, host: Host[Any, Any], asked: Asked, came: Came, receipt: Delivery, text: str
+    def _on_delivery(
+        self, host: Host[Any, Any], subscription: SubscriptionHistory, delivery: Delivery
     ) -> None:
-        if receipt.resolved_ns != host.now:
-            self._object(
-                "patience", host.name, f"{text} at {host.now}, and says {receipt.resolved_ns}"
+        frame = delivery.frame
+        arrival = subscription.pop(frame.id)
+        text = f"subscription {subscription.subscription_id} gets {frame.id} as {delivery.fate}"
+        if not subscription.predicate.matches(frame.message):
+            self._report(
+                "exact", host.name, f"{text}, which {subscription.predicate} does not match"
             )
-        if receipt.resolved_ns > self._latest_ns(asked, came) and not self._was_set(
-            host.name, came.since
-        ):
-            waited_ns = receipt.resolved_ns - receipt.arrived_ns
-            self._object("patience", host.name, f"{text} after {to_seconds(waited_ns):.6f} s")
+        if arrival is None:
+            self._report("once", host.name, f"{text}, which came before or never")
+            return
+        if not self._corrupts_frames and not self._is_published(arrival):
+            self._report("exact", host.name, f"{text}, which nobody published")
+        if delivery.frame != arrival.frame or delivery.arrived_ns != arrival.local_ns:
+            self._report("once", host.name, f"{text}, which is not what came at {arrival.at} ns")
+        key = (arrival.image, arrival.extended_seq)
+        if key in subscription.delivered:
+            self._report("once", host.name, f"{text} for the second time")
+        subscription.delivered.add(key)
+        fate = subscription.fates.get(key)
+        if fate not in {None, delivery.fate}:
+            self._report("fates", host.name, f"{text}, which was missing and ended as {fate}")
+        self._check_wait(host, subscription, arrival, delivery, text)
+        self._check_order(host.name, subscription, arrival, delivery, text)
 
-    def _latest_ns(self, asked: Asked, came: Came) -> Instant:
+    def _is_published(self, arrival: MessageArrival) -> bool:
+        published = self.published.get(arrival.frame.id)
+        if arrival.is_repair and published is not None:
+            published = repairs.as_repaired(published)
+        return published == arrival.frame
+
+    def _check_wait(
+        self,
+        host: Host[Any, Any],
+        subscription: SubscriptionHistory,
+        arrival: MessageArrival,
+        delivery: Delivery,
+        text: str,
+    ) -> None:
+        if delivery.resolved_ns != host.now:
+            self._report(
+                "patience", host.name, f"{text} at {host.now}, and says {delivery.resolved_ns}"
+            )
+        if delivery.resolved_ns > self._latest_ns(
+            subscription, arrival
+        ) and not self._clock_was_stepped(host.name, arrival.since):
+            waited_ns = delivery.resolved_ns - delivery.arrived_ns
+            self._report("patience", host.name, f"{text} after {to_seconds(waited_ns):.6f} s")
+
+    def _latest_ns(self, subscription: SubscriptionHistory, arrival: MessageArrival) -> Instant:
         """When, by its own clock, a subscription must have a message."""
-        latest_ns = came.local_ns
-        if asked.is_ordered:
-            latest_ns += asked.ordering.max_delay_ns
-        if asked.adjusted_ns is not None:
+        latest_ns = arrival.local_ns
+        if subscription.is_ordered:
+            latest_ns += subscription.ordering.max_delay_ns
+        if subscription.reconfigured_ns is not None:
             # It may have allowed more before.
-            latest_ns = max(latest_ns, asked.adjusted_ns)
+            latest_ns = max(latest_ns, subscription.reconfigured_ns)
         return latest_ns + _SLACK_NS
 
-    def _was_set(self, name: str, since: Instant) -> bool:
-        return any(since <= at <= self._world.now for at in self._steps.get(name, ()))
+    def _clock_was_stepped(self, name: str, since: Instant) -> bool:
+        return any(since <= at <= self._world.now for at in self._clock_steps.get(name, ()))
 
-    def _judge_order(
-        self, name: str, asked: Asked, came: Came, receipt: Delivery, text: str
-    ) -> None:
-        track = asked.tracks.get(came.heard)
-        if came.is_repair:
-            self._judge_repair(name, asked, track, came, receipt, text)
-            return
-        if not asked.is_ordered:
-            was_missing = (came.heard, came.number) in asked.ends
-            if receipt.fate is not ReceiverFate.DELIVERED and not was_missing:
-                self._object("order", name, f"{text}, and nothing is to be ordered")
-            if track is not None:
-                track.handed = max(
-                    came.number, came.number if track.handed is None else track.handed
-                )
-            return
-        assert track is not None
-        is_late = track.handed is not None and came.number < track.handed
-        if is_late != (receipt.fate is not ReceiverFate.DELIVERED):
-            self._object("order", name, f"{text}, after {track.handed}")
-        if (receipt.fate is ReceiverFate.DROPPED_LATE) != (
-            is_late and asked.ordering.late == "drop"
-        ):
-            self._object("order", name, f"{text}, and is to {asked.ordering.late} what is late")
-        if receipt.fate is ReceiverFate.DELIVERED:
-            track.handed = came.number
-
-    def _judge_repair(
+    def _check_order(
         self,
         name: str,
-        asked: Asked,
-        track: Track | None,
-        came: Came,
-        receipt: Delivery,
+        subscription: SubscriptionHistory,
+        arrival: MessageArrival,
+        delivery: Delivery,
+        text: str,
+    ) -> None:
+        stream_state = subscription.stream_states.get(arrival.image)
+        if arrival.is_repair:
+            self._check_repair(name, subscription, stream_state, arrival, delivery, text)
+            return
+        if not subscription.is_ordered:
+            was_missing = (arrival.image, arrival.extended_seq) in subscription.fates
+            if delivery.fate is not ReceiverFate.DELIVERED and not was_missing:
+                self._report("order", name, f"{text}, and nothing is to be ordered")
+            if stream_state is not None:
+                stream_state.highest_delivered = max(
+                    arrival.extended_seq,
+                    arrival.extended_seq
+                    if stream_state.highest_delivered is None
+                    else stream_state.highest_delivered,
+                )
+            return
+        assert stream_state is not None
+        is_late = (
+            stream_state.highest_delivered is not None
+            and arrival.extended_seq < stream_state.highest_delivered
+        )
+        if is_late != (delivery.fate is not ReceiverFate.DELIVERED):
+            self._report("order", name, f"{text}, after {stream_state.highest_delivered}")
+        if (delivery.fate is ReceiverFate.DROPPED_LATE) != (
+            is_late and subscription.ordering.late == "drop"
+        ):
+            self._report(
+                "order", name, f"{text}, and is to {subscription.ordering.late} what is late"
+            )
+        if delivery.fate is ReceiverFate.DELIVERED:
+            stream_state.highest_delivered = arrival.extended_seq
+
+    def _check_repair(
+        self,
+        name: str,
+        subscription: SubscriptionHistory,
+        stream_state: StreamState | None,
+        arrival: MessageArrival,
+        delivery: Delivery,
         text: str,
     ) -> None:
         """It may come late, and is called what it is all the same."""
-        is_late = track is not None and track.handed is not None and came.number < track.handed
+        is_late = (
+            stream_state is not None
+            and stream_state.highest_delivered is not None
+            and arrival.extended_seq < stream_state.highest_delivered
+        )
         # Who does not order calls nothing late that it did not miss.
-        is_judged = asked.is_ordered or (came.heard, came.number) in asked.ends
-        drops = is_late and is_judged and asked.ordering.late == "drop"
-        if receipt.fate is not (ReceiverFate.DROPPED_LATE if drops else ReceiverFate.REPAIRED):
-            self._object("order", name, f"{text}, which others had kept")
-        if track is not None and not is_late:
-            track.handed = came.number
+        is_judged = (
+            subscription.is_ordered or (arrival.image, arrival.extended_seq) in subscription.fates
+        )
+        drops = is_late and is_judged and subscription.ordering.late == "drop"
+        if delivery.fate is not (ReceiverFate.DROPPED_LATE if drops else ReceiverFate.REPAIRED):
+            self._report("order", name, f"{text}, which others had kept")
+        if stream_state is not None and not is_late:
+            stream_state.highest_delivered = arrival.extended_seq
 
-    def _on_absence(self, life: Life, asked: Asked, absence: Absence) -> None:
-        text = f"subscription {asked.number} lacked {absence.id}: {absence.resolution}"
-        heard = life.heard(absence.id)
-        track = None if heard is None else asked.tracks.get(heard)
-        if heard is None or track is None:
-            self._object("fates", life.name, f"{text}, of which nothing came")
+    def _on_missing(
+        self, history: EndpointHistory, subscription: SubscriptionHistory, missing: Absence
+    ) -> None:
+        text = (
+            f"subscription {subscription.subscription_id} lacked {missing.id}: {missing.resolution}"
+        )
+        image = history.image_of(missing.id)
+        stream_state = None if image is None else subscription.stream_states.get(image)
+        if image is None or stream_state is None:
+            self._report("fates", history.name, f"{text}, of which nothing came")
             return
-        number = heard.number(absence.id.seq)
-        if (heard, number) in asked.ends:
-            self._object("fates", life.name, f"{text}, for the second time")
-        asked.ends[heard, number] = absence.resolution
-        track.missing.discard(number)
-        if absence.resolution is ReceiverFate.GIVEN_UP:
-            track.give_up(number, asked.ordering.missing_max)
+        extended_seq = image.unwrap(missing.id.seq)
+        if (image, extended_seq) in subscription.fates:
+            self._report("fates", history.name, f"{text}, for the second time")
+        subscription.fates[image, extended_seq] = missing.resolution
+        stream_state.missing.discard(extended_seq)
+        if missing.resolution is ReceiverFate.GIVEN_UP:
+            stream_state.give_up(extended_seq, subscription.ordering.missing_max)
         # What a record shows to be for us may turn out not to be.
-        allowed = TRANSITIONS[absence.state]
-        if absence.resolution not in allowed:
-            self._object("fates", life.name, f"{text}, from {absence.state}")
-        if (absence.lost_ns is not None) != (absence.state is MissingState.LOST):
-            self._object("fates", life.name, f"{text}, {absence.state}, lost at {absence.lost_ns}")
-        came = number in heard.numbers or number in heard.passed
-        if came != (absence.resolution is not ReceiverFate.GIVEN_UP):
-            self._object("fates", life.name, f"{text}, {'which' if came else 'and never'} came")
-        waits = absence.id in asked.waiting
-        if (absence.resolution in _COMES) != waits:
-            self._object("fates", life.name, f"{text}, and there {'is' if waits else 'is no'} one")
+        allowed = TRANSITIONS[missing.state]
+        if missing.resolution not in allowed:
+            self._report("fates", history.name, f"{text}, from {missing.state}")
+        if (missing.lost_ns is not None) != (missing.state is MissingState.LOST):
+            self._report(
+                "fates", history.name, f"{text}, {missing.state}, lost at {missing.lost_ns}"
+            )
+        has_arrived = extended_seq in image.received or extended_seq in image.irrelevant
+        if has_arrived != (missing.resolution is not ReceiverFate.GIVEN_UP):
+            self._report(
+                "fates", history.name, f"{text}, {'which' if has_arrived else 'and never'} came"
+            )
+        is_pending = missing.id in subscription.pending
+        if (missing.resolution in _ARRIVED_FATES) != is_pending:
+            self._report(
+                "fates", history.name, f"{text}, and there {'is' if is_pending else 'is no'} one"
+            )
 
     # What can be looked at.
 
-    def look(self) -> None:
+    def inspect(self) -> None:
         """At everything, between events."""
-        for name, life in self._lives.items():
-            if self._world.host(name).is_up and life is self._life(name):
-                life.touched.update(dict.fromkeys(life.publishers.all))
-                self._settle(life)
-                self._look_at(life)
+        for name, history in self._histories.items():
+            if self._world.host(name).is_up and history is self._history(name):
+                history.touched_publishers.update(dict.fromkeys(history.receiver.images))
+                self._check_settled(history)
+                self._inspect_endpoint(history)
 
-    def _settle(self, life: Life) -> None:
+    def _check_settled(self, history: EndpointHistory) -> None:
         """The endpoint has dealt with what came."""
-        if life is not self._lives[life.name]:
+        if history is not self._histories[history.name]:
             return
-        for heard in life.ended.values():
-            for asked in life.asked.values():
-                for what in asked.unfinished(heard):
+        for image in history.closed_images.values():
+            for subscription in history.subscriptions.values():
+                for what in subscription.unresolved(image):
                     check = "receipts" if what.startswith("no receipt") else "fates"
-                    self._object(check, life.name, f"{heard.pub} began anew: {what}")
-                asked.tracks.pop(heard, None)
-        life.ended.clear()
-        for pub in life.touched:
-            self._compare_missing(life, pub)
-        life.touched.clear()
-        for hint in life.told:
-            self._judge_told(life, hint)
-        life.told.clear()
-        for pub, before in life.delays.items():
-            after = repairs.delays(life, pub)
+                    self._report(check, history.name, f"{image.pub} began anew: {what}")
+                subscription.stream_states.pop(image, None)
+        history.closed_images.clear()
+        for publisher in history.touched_publishers:
+            self._compare_missing(history, publisher)
+        history.touched_publishers.clear()
+        for reported in history.reported:
+            self._check_reported(history, reported)
+        history.reported.clear()
+        for publisher, before in history.delays_before.items():
+            after = repairs.delays(history, publisher)
             if any(after.get(settings, known) != known for settings, known in before.items()):
-                self._object("delays", life.name, f"a repair told of the delays of {pub}")
-        life.delays.clear()
+                self._report("delays", history.name, f"a repair told of the delays of {publisher}")
+        history.delays_before.clear()
 
-    def _compare_missing(self, life: Life, pub: int) -> None:
-        heard, arrivals = life.publishers.all.get(pub), life.machine._images.get(pub)
-        if heard is None or arrivals is None:
+    def _compare_missing(self, history: EndpointHistory, publisher: int) -> None:
+        image, arrivals = (
+            history.receiver.images.get(publisher),
+            history.machine._images.get(publisher),
+        )
+        if image is None or arrivals is None:
             return
-        for number, stream in arrivals.streams.items():
-            track = life.asked[number].tracks.get(heard) if number in life.asked else None
-            if track is None:
-                self._object("fates", life.name, f"subscription {number} orders {pub} in vain")
+        for subscription_id, stream in arrivals.streams.items():
+            stream_state = (
+                history.subscriptions[subscription_id].stream_states.get(image)
+                if subscription_id in history.subscriptions
+                else None
+            )
+            if stream_state is None:
+                self._report(
+                    "fates",
+                    history.name,
+                    f"subscription {subscription_id} orders {publisher} in vain",
+                )
                 continue
-            for gone in sorted(track.missing - stream.missing.keys()):
-                self._object("fates", life.name, f"subscription {number} forgot {gone} of {pub}")
-            track.missing = set(stream.missing)
-            for again in sorted(track.missing):
-                if again in heard.numbers:
-                    self._object("fates", life.name, f"{again} of {pub} came, and is missing")
+            for forgotten in sorted(stream_state.missing - stream.missing.keys()):
+                self._report(
+                    "fates",
+                    history.name,
+                    f"subscription {subscription_id} forgot {forgotten} of {publisher}",
+                )
+            stream_state.missing = set(stream.missing)
+            for extended_seq in sorted(stream_state.missing):
+                if extended_seq in image.received:
+                    self._report(
+                        "fates", history.name, f"{extended_seq} of {publisher} came, and is missing"
+                    )
                 # What a repair showed not to be for us may be told of again.
-                ends = life.asked[number].ends
-                if again in heard.passed and ends.get((heard, again)) is MissingState.IRRELEVANT:
-                    del ends[heard, again]
-                if (heard, again) in ends:
-                    self._object("fates", life.name, f"{again} of {pub} is missing again")
+                fates = history.subscriptions[subscription_id].fates
+                if (
+                    extended_seq in image.irrelevant
+                    and fates.get((image, extended_seq)) is MissingState.IRRELEVANT
+                ):
+                    del fates[image, extended_seq]
+                if (image, extended_seq) in fates:
+                    self._report(
+                        "fates", history.name, f"{extended_seq} of {publisher} is missing again"
+                    )
 
-    def _judge_told(self, life: Life, hint: Told) -> None:
-        track = hint.asked.tracks.get(hint.heard)
+    def _check_reported(self, history: EndpointHistory, reported: Reported) -> None:
+        stream_state = reported.subscription.stream_states.get(reported.image)
         if (
-            track is not None
-            and hint.number not in track.missing
-            and (hint.heard, hint.number) not in hint.asked.ends
-            and life.machine.counters["missing_overflow"] == hint.overflows
+            stream_state is not None
+            and reported.extended_seq not in stream_state.missing
+            and (reported.image, reported.extended_seq) not in reported.subscription.fates
+            and history.machine.counters["missing_overflow"] == reported.overflows
         ):
-            what = f"subscription {hint.asked.number} does not miss {hint.number}"
-            self._object("fates", life.name, f"{what} of {hint.heard.pub}, which it was told of")
+            number = reported.subscription.subscription_id
+            what = f"subscription {number} does not miss {reported.extended_seq}"
+            self._report(
+                "fates", history.name, f"{what} of {reported.image.pub}, which it was told of"
+            )
 
-    def _look_at(self, life: Life) -> None:
-        host = self._world.host(life.name)
-        for check, what in endpoint_bounds.objections(life):
-            self._object(check, life.name, what)
-        for asked in life.asked.values():
-            for row in asked.waiting.values():
-                for came in row:
-                    is_over = host.now > self._latest_ns(asked, came)
-                    if is_over and not self._was_set(life.name, came.since):
-                        self._object("patience", life.name, f"{came.frame.id} waits too long")
+    def _inspect_endpoint(self, history: EndpointHistory) -> None:
+        host = self._world.host(history.name)
+        for check, what in endpoint_bounds.violations(history):
+            self._report(check, history.name, what)
+        for subscription in history.subscriptions.values():
+            for row in subscription.pending.values():
+                for arrival in row:
+                    is_overdue = host.now > self._latest_ns(subscription, arrival)
+                    if is_overdue and not self._clock_was_stepped(history.name, arrival.since):
+                        self._report("patience", history.name, f"{arrival.frame.id} waits too long")

@@ -18,9 +18,9 @@ class FlowSamples:
     def __init__(self, names: Mapping[int, str]) -> None:
         self._names: Final = names
         # The last message of each flow, at the sample before.
-        self._seqs: Final[dict[tuple[str, int], int]] = {}
+        self._last_seqs: Final[dict[tuple[str, int], int]] = {}
 
-    def of(
+    def sample(
         self, host: Host[Any, Any], interval_ns: Duration, *, now: Instant
     ) -> Iterator[FlowSample]:
         """One for each flow; none where nothing is controlled."""
@@ -28,10 +28,10 @@ class FlowSamples:
         if not isinstance(endpoint, Endpoint) or endpoint.congestion is None:
             return
         for flow in endpoint.congestion.sample():
-            before = self._seqs.get((host.name, flow.id), 0)
-            self._seqs[host.name, flow.id] = flow.seq
+            previous_seq = self._last_seqs.get((host.name, flow.id), 0)
+            self._last_seqs[host.name, flow.id] = flow.seq
             # A number may be given to a new flow, which begins anew.
-            sent_mps = max(0, flow.seq - before) * SECOND / interval_ns
+            sent_mps = max(0, flow.seq - previous_seq) * SECOND / interval_ns
             limited_by = None
             if flow.limited_by is not None:
                 limited_by = self._names.get(flow.limited_by, str(flow.limited_by))
@@ -40,7 +40,7 @@ class FlowSamples:
             )
 
 
-def waiting_at(host: Host[Any, Any]) -> Sequence[QueuedMessage]:
+def queued_at(host: Host[Any, Any]) -> Sequence[QueuedMessage]:
     """Messages that have not left."""
     endpoint = host.machine
     if not isinstance(endpoint, Endpoint) or endpoint.congestion is None:

@@ -11,7 +11,7 @@ from penstock.trace.records import LinkSample, QueueSample
 
 
 @dataclass(frozen=True, slots=True)
-class _Counts:
+class _LinkCounters:
     """A link's counters, since the start."""
 
     sent_bytes: int = 0
@@ -23,39 +23,39 @@ class _Counts:
     # As it was when these were counted.
     rate_bps: int | None = None
 
-    def all(self) -> tuple[int, ...]:
+    def totals(self) -> tuple[int, ...]:
         return (
             self.sent_bytes, self.sent_packets,
             self.queue_full, self.loss, self.down, self.corrupt,
         )  # fmt: skip
 
 
-_NOTHING: Final = _Counts()
+_NO_COUNTERS: Final = _LinkCounters()
 
 
 class LinkSamples:
     """Of one network."""
 
     def __init__(self) -> None:
-        self._before: Final[dict[str, _Counts]] = {}
+        self._previous: Final[dict[str, _LinkCounters]] = {}
 
-    def of(
+    def sample(
         self, link: Link[Any], interval_ns: Duration, *, now: Instant
     ) -> tuple[LinkSample, QueueSample]:
         """What it carried since the sample before, and what waits."""
         sample = link.sample()
         # What waits has not been sent yet.
-        counts = _Counts(
+        counts = _LinkCounters(
             link.sent_bytes - sample.queue_bytes,
             link.sent_frames - sample.queue_frames,
             **link.dropped,
             rate_bps=link.rate_bps,
         )
-        before = self._before.get(link.name, _NOTHING)
+        previous = self._previous.get(link.name, _NO_COUNTERS)
         # Who changes a rate does so between two samples, or together with the first of them.
-        capacity_bps = before.rate_bps or link.rate_bps
-        self._before[link.name] = counts
-        since = [a - b for a, b in zip(counts.all(), before.all(), strict=True)]
+        capacity_bps = previous.rate_bps or link.rate_bps
+        self._previous[link.name] = counts
+        since = [a - b for a, b in zip(counts.totals(), previous.totals(), strict=True)]
         return (
             LinkSample(now, link.name, interval_ns, capacity_bps, *since),
             QueueSample(now, link.name, sample.queue_frames, sample.queue_bytes, None),

@@ -24,60 +24,60 @@ class Sampler:
         self,
         recording: Recording,
         endpoints: Mapping[int, str],
-        publisher: Callable[[int], str | None],
+        publisher_name: Callable[[int], str | None],
     ) -> None:
         self._add: Final = recording.add
-        self._wants: Final = recording.wants
-        self._publisher: Final = publisher
+        self._collects: Final = recording.collects
+        self._publisher_name: Final = publisher_name
         self._links: Final = LinkSamples()
         self._tcp: Final = TcpSamples()
         self._flows: Final = FlowSamples(endpoints)
 
-    def connection(self, connection: TcpConnection) -> None:
+    def add_connection(self, connection: TcpConnection) -> None:
         """One more to be looked at."""
-        self._tcp.watch(connection)
+        self._tcp.add(connection)
 
-    def begin(self, world: World[Any], interval_ns: Duration) -> None:
+    def start(self, world: World[Any], interval_ns: Duration) -> None:
         """From now on, unless nothing of it is wanted."""
         samples = (LinkSample, QueueSample, CacheSample, FlowSample, TcpSample)
-        if any(self._wants(sample) for sample in samples):
-            self._again(world, interval_ns)
+        if any(self._collects(sample) for sample in samples):
+            self._schedule_next(world, interval_ns)
 
-    def _again(self, world: World[Any], interval_ns: Duration) -> None:
+    def _schedule_next(self, world: World[Any], interval_ns: Duration) -> None:
         world.events.schedule(world.events.now + interval_ns, self._sample, world, interval_ns)
 
     def _sample(self, world: World[Any], interval_ns: Duration) -> None:
-        if self._wants(LinkSample) or self._wants(QueueSample):
+        if self._collects(LinkSample) or self._collects(QueueSample):
             self._sample_links(world, interval_ns)
-        if self._wants(CacheSample):
+        if self._collects(CacheSample):
             for host in world.hosts.values():
-                for held in self._caches(host, world.now):
-                    self._add(held)
-        if self._wants(TcpSample):
-            for sample in self._tcp.take(now=world.now):
+                for cache_sample in self._sample_caches(host, world.now):
+                    self._add(cache_sample)
+        if self._collects(TcpSample):
+            for sample in self._tcp.sample(now=world.now):
                 self._add(sample)
-        if self._wants(FlowSample):
+        if self._collects(FlowSample):
             for host in world.hosts.values():
-                for row in self._flows.of(host, interval_ns, now=world.now):
+                for row in self._flows.sample(host, interval_ns, now=world.now):
                     self._add(row)
-        self._again(world, interval_ns)
+        self._schedule_next(world, interval_ns)
 
     def _sample_links(self, world: World[Any], interval_ns: Duration) -> None:
         for link in world.links.values():
             # Access links have no queue and no loss: nothing to be seen.
             if link.rate_bps is not None:
-                carried, queued = self._links.of(link, interval_ns, now=world.now)
-                if self._wants(LinkSample):
+                carried, queued = self._links.sample(link, interval_ns, now=world.now)
+                if self._collects(LinkSample):
                     self._add(carried)
-                if self._wants(QueueSample):
+                if self._collects(QueueSample):
                     self._add(queued)
 
-    def _caches(self, host: Host[Any, Any], now: Instant) -> Iterator[CacheSample]:
+    def _sample_caches(self, host: Host[Any, Any], now: Instant) -> Iterator[CacheSample]:
         endpoint = host.machine
         if not isinstance(endpoint, Endpoint) or endpoint.recovery is None:
             return
         recovery = endpoint.recovery
-        for held in (*recovery.cache.sample(), *recovery.publication_cache.sample()):
-            publisher = self._publisher(held.publisher)
+        for status in (*recovery.cache.sample(), *recovery.publication_cache.sample()):
+            publisher = self._publisher_name(status.publisher)
             if publisher is not None:
-                yield CacheSample(now, host.name, publisher, *held[1:])
+                yield CacheSample(now, host.name, publisher, *status[1:])

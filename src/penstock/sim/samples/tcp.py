@@ -15,17 +15,17 @@ class TcpSamples:
 
     def __init__(self) -> None:
         # What each had done at the sample before.
-        self._before: Final[dict[TcpConnection, TcpCounts]] = {}
+        self._previous: Final[dict[TcpConnection, TcpCounts]] = {}
 
-    def watch(self, connection: TcpConnection) -> None:
+    def add(self, connection: TcpConnection) -> None:
         """One more."""
-        self._before[connection] = TcpCounts()
+        self._previous[connection] = TcpCounts()
 
-    def take(self, *, now: Instant) -> Iterator[TcpSample]:
+    def sample(self, *, now: Instant) -> Iterator[TcpSample]:
         """One for each connection."""
-        for connection, before in self._before.items():
+        for connection, previous in self._previous.items():
             counts, sender = connection.counts(), connection.sender
-            self._before[connection] = counts
-            since = TcpCounts(*[a - b for a, b in zip(counts, before, strict=True)])
+            self._previous[connection] = counts
+            since = TcpCounts(*[a - b for a, b in zip(counts, previous, strict=True)])
             link, window = connection.link_name, sender.window.size
             yield TcpSample(now, connection.name, link, *since, window, sender.srtt_ns)

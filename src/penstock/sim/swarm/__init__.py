@@ -3,7 +3,7 @@
 `python -m penstock.sim.swarm SEED` runs one seed; see docs/swarm.md.
 """
 
-from penstock.sim.swarm.options import Options, draw_clean, draw_options
+from penstock.sim.swarm.options import Options, draw_clean_options, draw_options
 from penstock.sim.swarm.run import Report, SwarmFailed, run_swarm
 
-__all__ = ["Options", "Report", "SwarmFailed", "draw_clean", "draw_options", "run_swarm"]
+__all__ = ["Options", "Report", "SwarmFailed", "draw_clean_options", "draw_options", "run_swarm"]

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Iterable, Mapping
 
-from penstock.sim.swarm import SwarmFailed, draw_clean, draw_options, run_swarm
+from penstock.sim.swarm import SwarmFailed, draw_clean_options, draw_options, run_swarm
 from penstock.sim.swarm.endpoints import run_endpoints
 from penstock.sim.swarm.event_log import Log
 
@@ -39,7 +39,9 @@ def main() -> int:
 
 
 def _of_brokers(seed: int, log: Log | None, *, is_clean: bool) -> str:
-    report = run_swarm(seed, options=(draw_clean if is_clean else draw_options)(seed), log=log)
+    report = run_swarm(
+        seed, options=(draw_clean_options if is_clean else draw_options)(seed), log=log
+    )
     return (
         f"options:\n{report.options}\nfaults:\n{_lines(report.faults)}\n"
         f"bounds:\n  {report.bounds}\n"
@@ -52,10 +54,10 @@ def _of_endpoints(seed: int, log: Log | None) -> str:
     report = run_endpoints(seed, log=log)
     return (
         f"options:\n{report.options}\nfaults:\n{_lines(report.faults)}\n"
-        f"well: {report.published} messages published, {report.arrived} arrived;"
+        f"well: {report.published} messages published, {report.arrived_frames} arrived;"
         f" facts {report.facts_hash}\n"
-        f"receipts: {_counts(report.receipts)}\n"
-        f"missing numbers: {_counts(report.absences)}\n"
+        f"receipts: {_counts(report.deliveries)}\n"
+        f"missing numbers: {_counts(report.missing)}\n"
         f"counted: {_counts(report.counters)}"
     )
 

@@ -47,30 +47,36 @@ class Bounds:
     carried_ns: Duration
 
 
-def derive(options: Options, topology: Topology, faults: Sequence[Fault]) -> Bounds:
+def derive_bounds(options: Options, topology: Topology, faults: Sequence[Fault]) -> Bounds:
     """The bounds of one run."""
-    s = options.settings
+    settings = options.settings
     busy_ns = _hop_ns(options, queue_bytes=3 * options.link.queue_bytes_max, is_busy=True)
     quiet_ns = _hop_ns(options, queue_bytes=_QUIET_BYTES, is_busy=False)
     brokers = topology.diameter + 1
-    back_ns = set_back_ns(faults)
+    clock_set_back_ns = set_back_ns(faults)
 
     def stretched(*periods: Duration) -> Duration:
         return int(sum(periods) / (1 - options.drift_ppm_max / 1e6)) + 1
 
     is_orderly = options.is_clean and options.workers <= 1
-    forgotten_ns = stretched(s.expire_ns, s.compare_ns) + back_ns
-    booted_ns = options.stagger_ns + stretched(2 * s.hello_ns, s.coalesce_ns)
+    forgotten_ns = stretched(settings.expire_ns, settings.compare_ns) + clock_set_back_ns
+    booted_ns = options.stagger_ns + stretched(2 * settings.hello_ns, settings.coalesce_ns)
     booted_ns += (6 + brokers) * quiet_ns
     converged_ns = (
-        stretched(s.dead_ns, s.hello_ns, s.refresh_ns, s.refresh_ns, s.coalesce_ns)
-        + stretched(s.compare_ns, s.compare_ns)
+        stretched(
+            settings.dead_ns,
+            settings.hello_ns,
+            settings.refresh_ns,
+            settings.refresh_ns,
+            settings.coalesce_ns,
+        )
+        + stretched(settings.compare_ns, settings.compare_ns)
         + forgotten_ns
         + 2 * busy_ns
         + (6 + 2 * brokers) * quiet_ns
     )
     carried_ns = (brokers + 2) * quiet_ns
-    orderly_ns = stretched(s.coalesce_ns) + carried_ns
+    orderly_ns = stretched(settings.coalesce_ns) + carried_ns
     return Bounds(
         hop_ns=busy_ns,
         grace_ns=2 * quiet_ns if is_orderly else forgotten_ns + 2 * busy_ns,
@@ -90,7 +96,7 @@ def set_back_ns(faults: Sequence[Fault]) -> Duration:
     return max(total.values(), default=0)
 
 
-def doubling(faults: Sequence[Fault]) -> frozenset[str]:
+def duplicating_links(faults: Sequence[Fault]) -> frozenset[str]:
     """The links on which frames may arrive twice."""
     pairs = [(f.one, f.other) for f in faults if isinstance(f, Duplication)]
     return frozenset(f"{a}-{b}" for one, other in pairs for a, b in ((one, other), (other, one)))

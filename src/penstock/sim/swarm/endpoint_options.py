@@ -61,7 +61,7 @@ class EndpointOptions:
     # How the first client gets back what it lost, the second, and so on round.
     recoveries: tuple[RecoverySettings | None, ...] = (None,)
     # The chance that a client keeps messages for others besides, if it may.
-    keeps: float = 0
+    cache_chance: float = 0
 
     def __str__(self) -> str:
         own = [f"  {f.name} = {getattr(self, f.name)!r}" for f in fields(self)[1:]]
@@ -73,7 +73,7 @@ class EndpointOptions:
         return self.network.seed
 
 
-def draw_endpoints(seed: int) -> EndpointOptions:
+def draw_endpoint_options(seed: int) -> EndpointOptions:
     """A run with faults, loss and churn, each more or less."""
     rng = Seeds(seed).rng("swarm", "endpoints")
     drawn = draw_options(seed)
@@ -87,10 +87,10 @@ def draw_endpoints(seed: int) -> EndpointOptions:
         stagger_ns=min(drawn.stagger_ns, 100 * MILLISECOND),
         messages_per_s=rng.choice((50, 200, 400)),
         changes_per_s=rng.choice((0, 5, 20)),
-        ghosts=0,
+        stale_brokers=0,
         safety_ns=rng.randint(800, 1_500) * MILLISECOND,
         settings=PERIODS,
-        cramped=False,
+        is_undersized=False,
     )
     record = RecordSettings(
         size=rng.choice((0, 1, 5, 10, 10, 30)),
@@ -105,7 +105,7 @@ def draw_endpoints(seed: int) -> EndpointOptions:
             rng.choice(FILTERS).format(rng.randrange(10)) for _ in range(rng.randint(1, 3))
         )
         + ("a = 3", "true")[: rng.randint(0, 2)],
-        orderings=tuple(_ordering(rng) for _ in range(rng.randint(2, 5))),
+        orderings=tuple(_draw_ordering(rng) for _ in range(rng.randint(2, 5))),
         burst_max=rng.choice((1, 5, 30)),
         burst_gap_ns=rng.choice((0, 100_000, MILLISECOND, 5 * MILLISECOND)),
         calm_ns=rng.choice((0, 0, 300)) * MILLISECOND,
@@ -146,11 +146,11 @@ def _with_recovery(options: EndpointOptions) -> EndpointOptions:
         ),
         calm_ns=rng.choice((0, 300, 1_000)) * MILLISECOND,
         recoveries=recoveries,
-        keeps=rng.choice((0, 0, 0.5)),
+        cache_chance=rng.choice((0, 0, 0.5)),
     )
 
 
-def _ordering(rng: Random) -> OrderingSettings:
+def _draw_ordering(rng: Random) -> OrderingSettings:
     return replace(
         ORDERINGS[rng.choice(list(ORDERINGS))],
         max_delay_ns=rng.choice((LATCH_MAX_NS, LATCH_MAX_NS, 100 * MILLISECOND, MILLISECOND, 0)),

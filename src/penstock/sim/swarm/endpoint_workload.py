@@ -16,7 +16,7 @@ from penstock.kernel.instant import SECOND, Instant
 from penstock.kernel.seeds import Seeds
 from penstock.sim.publish_schedule import Constant, departures
 from penstock.sim.swarm.endpoint_options import EndpointOptions
-from penstock.sim.swarm.workload import publication
+from penstock.sim.swarm.workload import draw_publication
 
 # Subscriptions of one client at once.
 SUBSCRIPTIONS_MAX: Final = 6
@@ -32,10 +32,10 @@ class Action:
     client: str
     verb: Verb
     # Which of its subscriptions, counted round; which interest and which ordering of the run's.
-    which: int = 0
+    subscription_index: int = 0
     interest: int = 0
     ordering: int = 0
-    is_told: bool = False
+    is_announced: bool = False
     values: tuple[tuple[str, Value], ...] = ()
 
 
@@ -55,13 +55,13 @@ def draw_actions(options: EndpointOptions, *, stop: Instant) -> list[Action]:
     return sorted(actions, key=lambda action: action.at)
 
 
-def joining(options: EndpointOptions, client: str, life: int) -> list[Action]:
+def initial_actions(options: EndpointOptions, client: str, start: int) -> list[Action]:
     """What an application asks for whenever its host starts."""
-    rng = Seeds(options.seed).rng("swarm", "endpoints", "joining", client, str(life))
-    wishes = [_wish(rng, options, client, 0) for _ in range(rng.randint(1, 3))]
-    if rng.random() >= options.keeps:
-        return wishes
-    return [replace(_wish(rng, options, client, 0), verb="volunteer"), *wishes]
+    rng = Seeds(options.seed).rng("swarm", "endpoints", "joining", client, str(start))
+    subscriptions = [_subscribe_action(rng, options, client, 0) for _ in range(rng.randint(1, 3))]
+    if rng.random() >= options.cache_chance:
+        return subscriptions
+    return [replace(_subscribe_action(rng, options, client, 0), verb="volunteer"), *subscriptions]
 
 
 def _burst(
@@ -69,12 +69,12 @@ def _burst(
 ) -> Iterator[Action]:
     for _ in range(rng.randint(1, options.burst_max)):
         if at < stop:
-            values = publication(rng, client, at).values
+            values = draw_publication(rng, client, at).values
             yield Action(at=at, client=client, verb="publish", values=values)
         at += options.burst_gap_ns
 
 
-def _wish(rng: Random, options: EndpointOptions, client: str, at: Instant) -> Action:
+def _subscribe_action(rng: Random, options: EndpointOptions, client: str, at: Instant) -> Action:
     return Action(
         at=at,
         client=client,
@@ -87,25 +87,33 @@ def _wish(rng: Random, options: EndpointOptions, client: str, at: Instant) -> Ac
 def _change(
     rng: Random, options: EndpointOptions, client: str, at: Instant, stop: Instant
 ) -> Iterator[Action]:
-    kind, which = rng.random(), rng.randrange(SUBSCRIPTIONS_MAX)
+    kind, subscription_index = rng.random(), rng.randrange(SUBSCRIPTIONS_MAX)
     ordering = rng.randrange(len(options.orderings))
     if kind < 0.35:
-        yield _wish(rng, options, client, at)
+        yield _subscribe_action(rng, options, client, at)
     elif kind < 0.6:
-        yield Action(at=at, client=client, verb="adjust", which=which, ordering=ordering)
+        yield Action(
+            at=at,
+            client=client,
+            verb="adjust",
+            subscription_index=subscription_index,
+            ordering=ordering,
+        )
     elif kind < 0.9:
-        yield Action(at=at, client=client, verb="unsubscribe", which=which)
+        yield Action(
+            at=at, client=client, verb="unsubscribe", subscription_index=subscription_index
+        )
     else:
         # At times back so soon that what it said last overtakes, or is overtaken.
-        back = min(stop, at + 1 + int(rng.expovariate(rng.choice((4, 1_000))) * SECOND))
-        is_told = rng.random() < options.network.told
-        yield from _at_once(rng, client, at)
-        yield Action(at=at, client=client, verb="leave", is_told=is_told)
-        yield Action(at=back, client=client, verb="return")
-        yield from _at_once(rng, client, back)
+        returns_at = min(stop, at + 1 + int(rng.expovariate(rng.choice((4, 1_000))) * SECOND))
+        is_announced = rng.random() < options.network.leave_announced_chance
+        yield from _publish_at_once(rng, client, at)
+        yield Action(at=at, client=client, verb="leave", is_announced=is_announced)
+        yield Action(at=returns_at, client=client, verb="return")
+        yield from _publish_at_once(rng, client, returns_at)
 
 
-def _at_once(rng: Random, client: str, at: Instant) -> Iterator[Action]:
+def _publish_at_once(rng: Random, client: str, at: Instant) -> Iterator[Action]:
     for _ in range(rng.randint(1, 4)):
-        values = publication(rng, client, at).values
+        values = draw_publication(rng, client, at).values
         yield Action(at=at, client=client, verb="publish", values=values)

@@ -23,21 +23,26 @@ from penstock.content.syntax import parse
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant, to_seconds
 from penstock.kernel.machine import Deliver
 from penstock.kernel.seeds import Seeds
-from penstock.sim.checkers.checker_runner import LOOK_EVERY_NS, CheckFailed
-from penstock.sim.checkers.transport import TransportCheck
+from penstock.sim.checkers.checker_runner import INSPECT_INTERVAL_NS, CheckFailed
+from penstock.sim.checkers.transport import TransportChecker
 from penstock.sim.faults import ClockStep, Crash, Fault, draw_faults
 from penstock.sim.host import Host, Outlets
-from penstock.sim.swarm.endpoint_options import EndpointOptions, draw_endpoints
-from penstock.sim.swarm.endpoint_workload import SUBSCRIPTIONS_MAX, Action, draw_actions, joining
-from penstock.sim.swarm.event_log import Log, Story
-from penstock.sim.swarm.network_builder import Chance, build
+from penstock.sim.swarm.endpoint_options import EndpointOptions, draw_endpoint_options
+from penstock.sim.swarm.endpoint_workload import (
+    SUBSCRIPTIONS_MAX,
+    Action,
+    draw_actions,
+    initial_actions,
+)
+from penstock.sim.swarm.event_log import EventLog, Log
+from penstock.sim.swarm.network_builder import SwitchableLoss, build_network
 from penstock.sim.swarm.run import SwarmFailed
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Delivery, Unseen
 from penstock.transport.settings import EndpointSettings
 
 # How long things go on after everybody has had enough.
-_REST_NS: Final = 100 * MILLISECOND
+_DRAIN_NS: Final = 100 * MILLISECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +55,9 @@ class EndpointReport:
     facts_hash: str
     published: int
     # Frames that the network handed over; receipts by fate; absences by resolution.
-    arrived: int
-    receipts: dict[str, int]
-    absences: dict[str, int]
+    arrived_frames: int
+    deliveries: dict[str, int]
+    missing: dict[str, int]
     # What all endpoints counted.
     counters: dict[str, int]
 
@@ -62,20 +67,20 @@ class EndpointSwarm:
 
     def __init__(self, options: EndpointOptions, log: Log | None = None) -> None:
         self.options: Final = options
-        self.arrived = 0
-        self.receipts: Final[Counter[str]] = Counter()
-        self.absences: Final[Counter[str]] = Counter()
+        self.arrived_frames = 0
+        self.deliveries: Final[Counter[str]] = Counter()
+        self.missing: Final[Counter[str]] = Counter()
         self.counters: Final[Counter[str]] = Counter()
         self.facts_hash: Final = sha256()
         self._log: Final = log
         self._is_lossy = True
         # The machine of each application's present life, and how many it had.
         self._machines: Final[dict[str, Endpoint[Any]]] = {}
-        self._lives: Final[Counter[str]] = Counter()
+        self._starts: Final[Counter[str]] = Counter()
         self._subscriptions: Final[dict[str, list[int]]] = {}
         self._away: Final[dict[str, bool]] = {}
         self._seeds: Final = Seeds(options.seed).child("swarm", "endpoints")
-        self.network: Final = build(
+        self.network: Final = build_network(
             replace(options.network, clients=0),
             self._seeds,
             Outlets(deliver=self._deliver),
@@ -84,33 +89,33 @@ class EndpointSwarm:
         self._add_endpoints()
         self.stop: Final[Instant] = options.network.safety_ns
         self.faults: Final = self._draw_faults()
-        steps: dict[str, list[Instant]] = {}
+        clock_steps: dict[str, list[Instant]] = {}
         for fault in self.faults:
             if isinstance(fault, ClockStep):
-                steps.setdefault(fault.host, []).append(fault.at)
-        self.check: Final = TransportCheck(
+                clock_steps.setdefault(fault.host, []).append(fault.at)
+        self.checker: Final = TransportChecker(
             self.network.world,
             publishers_max=options.settings.publishers_max,
-            steps=steps,
-            garbles=options.network.garbles,
+            clock_steps=clock_steps,
+            corrupts_frames=options.network.corrupts_frames,
         )
         if log is not None:
-            self.network.world.observe(Story(log))
+            self.network.world.observe(EventLog(log))
 
     def _add_endpoints(self) -> None:
         options, world = self.options.network, self.network.world
         homes, clocks = self._seeds.rng("homes"), self._seeds.rng("client clocks")
         access = options.access
         if access.loss is not None:
-            access = replace(access, loss=Chance(access.loss, lambda: self._is_lossy))
+            access = replace(access, loss=SwitchableLoss(access.loss, lambda: self._is_lossy))
         for number in range(1, options.clients + 1):
             name = f"c{number}"
             host = self.network.add_endpoint(
                 name,
                 homes.choice(self.network.topology.nodes),
-                pub=number,
+                publisher=number,
                 settings=self._settings(number),
-                arrived=self._arrived,
+                on_arrived=self._on_arrived,
                 access=access,
             )
             host.clock.step(clocks.randint(-options.offset_ns_max, options.offset_ns_max), at=0)
@@ -146,29 +151,29 @@ class EndpointSwarm:
         world = self.network.world
         for fault in self.faults:
             fault.apply(world)
-            if isinstance(fault, Crash) and fault.host in self.network.homes:
+            if isinstance(fault, Crash) and fault.host in self.network.home_brokers:
                 world.events.schedule(fault.stop, self._join, fault.host)
         for action in draw_actions(self.options, stop=self.stop):
             world.events.schedule(action.at, self._act, action)
-        self._look()
+        self._inspect()
         world.run(self.stop)
         self._is_lossy = False
-        self._say("faults and losses stop")
+        self._log_event("faults and losses stop")
         world.run(world.now + self.options.calm_ns)
-        self._say("everybody has enough")
-        for name in self.network.homes:
+        self._log_event("everybody has enough")
+        for name in self.network.home_brokers:
             for _ in list(self._subscriptions[name]):
                 self._unsubscribe(name, 0)
-        world.run(world.now + _REST_NS)
-        self.check.look()
+        world.run(world.now + _DRAIN_NS)
+        self.checker.inspect()
         for host in world.hosts.values():
             if isinstance(host.machine, Endpoint):
                 self.counters.update(host.machine.counters)
 
-    def _look(self) -> None:
-        self.check.look()
+    def _inspect(self) -> None:
+        self.checker.inspect()
         events = self.network.world.events
-        events.schedule(events.now + LOOK_EVERY_NS, self._look)
+        events.schedule(events.now + INSPECT_INTERVAL_NS, self._inspect)
 
     # What applications do.
 
@@ -181,10 +186,10 @@ class EndpointSwarm:
         if before is not None:
             self.counters.update(before.counters)
         self._machines[name], self._subscriptions[name] = host.machine, []
-        self._lives[name] += 1
-        self._say(f"{name} starts for the {self._lives[name]}. time")
-        for action in joining(self.options, name, self._lives[name]):
-            (self._volunteer if action.verb == "volunteer" else self._subscribe)(action)
+        self._starts[name] += 1
+        self._log_event(f"{name} starts for the {self._starts[name]}. time")
+        for action in initial_actions(self.options, name, self._starts[name]):
+            (self._open_cache if action.verb == "volunteer" else self._subscribe)(action)
 
     def _act(self, action: Action) -> None:
         name = action.client
@@ -202,102 +207,104 @@ class EndpointSwarm:
         elif action.verb == "subscribe":
             self._subscribe(action)
         elif self._subscriptions[name]:
-            (self._adjust if action.verb == "adjust" else self._end)(action)
+            (self._reconfigure if action.verb == "adjust" else self._on_unsubscribe)(action)
 
     def _publish(self, action: Action, endpoint: Endpoint[Any], now: Instant) -> None:
         payload = bytes(self.options.network.payload_bytes)
         frame = endpoint.publish(Message(dict(action.values), payload), now=now)
-        self._say(f"{action.client} publishes {frame.id} {dict(action.values)}")
-        self.check.publish(frame)
+        self._log_event(f"{action.client} publishes {frame.id} {dict(action.values)}")
+        self.checker.publish(frame)
 
     def _subscribe(self, action: Action) -> None:
-        name, numbers = action.client, self._subscriptions[action.client]
-        if len(numbers) >= SUBSCRIPTIONS_MAX:
+        name, subscription_ids = action.client, self._subscriptions[action.client]
+        if len(subscription_ids) >= SUBSCRIPTIONS_MAX:
             return
         interest = self.options.interests[action.interest]
         ordering = self.options.orderings[action.ordering]
         predicate = parse(interest)
 
-        def ask(endpoint: Endpoint[Any], now: Instant) -> None:
-            number = endpoint.subscribe(predicate, ordering=ordering, now=now)
-            self._say(f"{name} subscribes {number} to {interest}, ordering {action.ordering}")
-            numbers.append(number)
-            self.check.subscribe(name, number, predicate, ordering)
+        def subscribe(endpoint: Endpoint[Any], now: Instant) -> None:
+            subscription_id = endpoint.subscribe(predicate, ordering=ordering, now=now)
+            self._log_event(
+                f"{name} subscribes {subscription_id} to {interest}, ordering {action.ordering}"
+            )
+            subscription_ids.append(subscription_id)
+            self.checker.subscribe(name, subscription_id, predicate, ordering)
 
-        self.network.world.host(name).call(ask)
+        self.network.world.host(name).call(subscribe)
 
-    def _volunteer(self, action: Action) -> None:
+    def _open_cache(self, action: Action) -> None:
         host = self.network.world.host(action.client)
         recovery = host.machine.recovery
         if recovery is None or not recovery._settings.volunteers:
             return
         interest = self.options.interests[action.interest]
         predicate = parse(interest)
-        self._say(f"{action.client} keeps {interest} for others")
+        self._log_event(f"{action.client} keeps {interest} for others")
         host.call(lambda endpoint, now: endpoint.open_cache(predicate, now=now))
-        self.check.volunteer(action.client, predicate)
+        self.checker.open_cache(action.client, predicate)
 
-    def _adjust(self, action: Action) -> None:
-        name, numbers = action.client, self._subscriptions[action.client]
-        number = numbers[action.which % len(numbers)]
+    def _reconfigure(self, action: Action) -> None:
+        name, subscription_ids = action.client, self._subscriptions[action.client]
+        subscription_id = subscription_ids[action.subscription_index % len(subscription_ids)]
         ordering = self.options.orderings[action.ordering]
-        self._say(f"{name} adjusts {number} to ordering {action.ordering}")
+        self._log_event(f"{name} adjusts {subscription_id} to ordering {action.ordering}")
 
         def change(endpoint: Endpoint[Any], now: Instant) -> None:
-            endpoint.reconfigure(number, ordering, now=now)
-            self.check.adjust(name, number, ordering, local_ns=now)
+            endpoint.reconfigure(subscription_id, ordering, now=now)
+            self.checker.reconfigure(name, subscription_id, ordering, local_ns=now)
 
         self.network.world.host(name).call(change)
-        self.check.adjusted(name, number)
+        self.checker.reconfigured(name, subscription_id)
 
-    def _end(self, action: Action) -> None:
-        self._unsubscribe(action.client, action.which)
+    def _on_unsubscribe(self, action: Action) -> None:
+        self._unsubscribe(action.client, action.subscription_index)
 
-    def _unsubscribe(self, name: str, which: int) -> None:
-        numbers = self._subscriptions[name]
-        number = numbers.pop(which % len(numbers))
-        self._say(f"{name} unsubscribes {number}")
+    def _unsubscribe(self, name: str, index: int) -> None:
+        subscription_ids = self._subscriptions[name]
+        subscription_id = subscription_ids.pop(index % len(subscription_ids))
+        self._log_event(f"{name} unsubscribes {subscription_id}")
         self.network.world.host(name).call(
-            lambda endpoint, now: endpoint.unsubscribe(number, now=now)
+            lambda endpoint, now: endpoint.unsubscribe(subscription_id, now=now)
         )
-        self.check.unsubscribed(name, number)
+        self.checker.unsubscribed(name, subscription_id)
 
     def _leave(self, action: Action, host: Host[Any, Any]) -> None:
         name = action.client
-        self._say(f"{name} leaves")
+        self._log_event(f"{name} leaves")
         self._away[name] = True
         host.crash()
-        if action.is_told:
-            self.network.world.host(self.network.homes[name]).call(
+        if action.is_announced:
+            self.network.world.host(self.network.home_brokers[name]).call(
                 lambda broker, now: broker.disconnect_client(name, now=now)
             )
 
     # What comes to them.
 
-    def _arrived(self, name: str, frame: Any) -> None:
-        self.arrived += 1
-        self._say(f"{name} hears {getattr(frame, 'id', frame)}")
-        self.check.arrived(name, frame)
+    def _on_arrived(self, name: str, frame: Any) -> None:
+        self.arrived_frames += 1
+        self._log_event(f"{name} hears {getattr(frame, 'id', frame)}")
+        self.checker.on_arrived(name, frame)
 
     def _deliver(self, host: Host[Any, Any], output: Deliver) -> None:
         fact: Any = output.item
         row: tuple[Any, ...]
         if isinstance(fact, Delivery):
-            self.receipts[str(fact.fate)] += 1
+            self.deliveries[str(fact.fate)] += 1
             row = (*fact.frame.id, fact.arrived_ns, fact.resolved_ns, fact.latch_ns, str(fact.fate))
         elif isinstance(fact, Unseen):
-            self.absences["unseen"] += fact.messages
+            self.missing["unseen"] += fact.messages
             row = (fact.pub, fact.epoch, fact.messages, fact.detected_ns, fact.ended_ns)
         else:
             assert isinstance(fact, Absence)
-            self.absences[str(fact.resolution)] += 1
+            self.missing[str(fact.resolution)] += 1
             row = (*fact.id, fact.detected_ns, fact.lost_ns, fact.ended_ns, str(fact.resolution))
         text = f"{host.name} subscription {fact.subscription} {row}"
         self.facts_hash.update(f"{self.network.world.now} {text}\n".encode())
-        self._say(text)
-        self.check.fact(host, fact)
+        self._log_event(text)
+        self.checker.on_fact(host, fact)
 
-    def _say(self, text: str) -> None:
+    def _log_event(self, text: str) -> None:
         if self._log is not None:
             self._log(f"{to_seconds(self.network.world.now):.6f} s {text}")
 
@@ -306,21 +313,21 @@ def run_endpoints(
     seed: int, *, options: EndpointOptions | None = None, log: Log | None = None
 ) -> EndpointReport:
     """Runs one seed, with options drawn from it unless they are given; raises if it fails."""
-    options = options or draw_endpoints(seed)
+    options = options or draw_endpoint_options(seed)
     swarm = EndpointSwarm(options, log)
     try:
         swarm.run()
-        swarm.check.verdict()
+        swarm.checker.raise_if_violated()
     except Exception as error:
         raise SwarmFailed(_failure(swarm, error)) from error
     return EndpointReport(
         options=options,
         faults=tuple(swarm.faults),
         facts_hash=swarm.facts_hash.hexdigest(),
-        published=len(swarm.check.published),
-        arrived=swarm.arrived,
-        receipts=dict(sorted(swarm.receipts.items())),
-        absences=dict(sorted(swarm.absences.items())),
+        published=len(swarm.checker.published),
+        arrived_frames=swarm.arrived_frames,
+        deliveries=dict(sorted(swarm.deliveries.items())),
+        missing=dict(sorted(swarm.missing.items())),
         counters=dict(swarm.counters),
     )
 
@@ -330,7 +337,7 @@ def _failure(swarm: EndpointSwarm, error: Exception) -> str:
     what = str(error) if isinstance(error, CheckFailed) else f"{type(error).__name__}: {error}"
     faults = "\n".join(f"  {fault}" for fault in swarm.faults) or "  none"
     options = swarm.options
-    is_drawn = options == draw_endpoints(options.seed)
+    is_drawn = options == draw_endpoint_options(options.seed)
     replay = (
         f"python -m penstock.sim.swarm {options.seed} --endpoints --verbose"
         if is_drawn

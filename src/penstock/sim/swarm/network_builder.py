@@ -15,17 +15,17 @@ from penstock.overlay.broker import Broker
 from penstock.sim.broker_network import BrokerNetwork
 from penstock.sim.host import Outlets, Workers, exponential
 from penstock.sim.link_spec import LinkSpec
-from penstock.sim.loss import IsLost, Loss
+from penstock.sim.loss import IsLost, LossModel
 from penstock.sim.swarm.options import Options
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import OverlayFrame, TrafficClass
 from penstock.wire.frames.lsa import Lsa, Neighbour
 
 
-class Chance:
+class SwitchableLoss:
     """A loss model that can be switched off for good."""
 
-    def __init__(self, loss: Loss, is_on: Callable[[], bool]) -> None:
+    def __init__(self, loss: LossModel, is_on: Callable[[], bool]) -> None:
         self._loss: Final = loss
         self._is_on: Final = is_on
 
@@ -35,7 +35,7 @@ class Chance:
         return lambda: is_on() and is_lost()
 
 
-def build(
+def build_network(
     options: Options, seeds: Seeds, outlets: Outlets, is_lossy: Callable[[], bool]
 ) -> BrokerNetwork:
     """Brokers, clients and links; loss lasts as long as `is_lossy` says."""
@@ -44,41 +44,45 @@ def build(
     if options.workers:
         workers = Workers(
             count=options.workers,
-            time=exponential(options.service_ns),
+            service_time=exponential(options.service_ns),
             queue_frames_max=options.queue_frames_max,
         )
     network = BrokerNetwork(
         seeds.child("world"),
         topology,
-        _switched(options.link, is_lossy),
+        _with_switchable_loss(options.link, is_lossy),
         workers=workers,
         settings=options.settings,
         codec=options.codec,
         outlets=outlets,
-        tells=True,
+        records_decisions=True,
     )
-    for number in range(1, options.clients + 1):
-        home = rng.choice(topology.nodes)
-        network.add_client(f"c{number}", home, _switched(options.access, is_lossy))
+    for client_number in range(1, options.clients + 1):
+        home_broker = rng.choice(topology.nodes)
+        network.add_client(
+            f"c{client_number}", home_broker, _with_switchable_loss(options.access, is_lossy)
+        )
     _set_clocks(options, network, seeds.rng("clocks"))
     return network
 
 
-def haunt(network: BrokerNetwork, seeds: Seeds, count: int, *, stop: Instant) -> None:
+def inject_stale_adverts(
+    network: BrokerNetwork, seeds: Seeds, count: int, *, stop: Instant
+) -> None:
     """Some brokers hear, before `stop`, of others that are gone for good, and pass it on."""
     rng, neighbours = seeds.rng("ghosts"), network.topology.neighbours()
-    for number in range(count):
+    for index in range(count):
         name = rng.choice(network.topology.nodes)
-        for frame in _ghost(100 + number, rng):
+        for frame in _stale_frames(100 + index, rng):
             network.world.call_at(
                 rng.randint(SECOND, stop),
                 name,
-                partial(_hear, frame=frame, via=rng.choice(neighbours[name])),
+                partial(_receive, frame=frame, via=rng.choice(neighbours[name])),
             )
 
 
-def _switched(spec: LinkSpec, is_lossy: Callable[[], bool]) -> LinkSpec:
-    return spec if spec.loss is None else replace(spec, loss=Chance(spec.loss, is_lossy))
+def _with_switchable_loss(spec: LinkSpec, is_lossy: Callable[[], bool]) -> LinkSpec:
+    return spec if spec.loss is None else replace(spec, loss=SwitchableLoss(spec.loss, is_lossy))
 
 
 def _set_clocks(options: Options, network: BrokerNetwork, rng: Random) -> None:
@@ -90,7 +94,7 @@ def _set_clocks(options: Options, network: BrokerNetwork, rng: Random) -> None:
         network.world.events.schedule(rng.randint(0, options.stagger_ns), host.restart)
 
 
-def _ghost(origin: int, rng: Random) -> list[OverlayFrame]:
+def _stale_frames(origin: int, rng: Random) -> list[OverlayFrame]:
     """What is left of a broker that is gone for good."""
     bloom_bytes = BloomParams().m // 8
     advert = Adv(
@@ -104,5 +108,5 @@ def _ghost(origin: int, rng: Random) -> list[OverlayFrame]:
     return [Lsa(origin=origin, seq=rng.randrange(100), neighbours=(Neighbour(1, 1),)), advert]
 
 
-def _hear(broker: Broker, now: Instant, *, frame: OverlayFrame, via: str) -> None:
+def _receive(broker: Broker, now: Instant, *, frame: OverlayFrame, via: str) -> None:
     broker.receive(frame, via=via, now=now)

@@ -13,9 +13,9 @@ from typing import Final
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration
 from penstock.kernel.seeds import Seeds
 from penstock.overlay.settings import OverlaySettings
-from penstock.sim.faults import KINDS
+from penstock.sim.faults import FAULT_KINDS
 from penstock.sim.link_spec import LinkSpec
-from penstock.sim.loss import Bernoulli, GilbertElliott, Loss
+from penstock.sim.loss import Bernoulli, GilbertElliott, LossModel
 from penstock.sim.topology import Topology, line, mesh, scale_free, star, tree
 
 # Short periods: a swarm run must see several of each within seconds.
@@ -57,14 +57,14 @@ class Options:
     messages_per_s: float
     payload_bytes: int
     # How many brokers that are gone for good the others still believe in.
-    ghosts: int
+    stale_brokers: int
     # The chance that a broker is told when a client leaves.
-    told: float
+    leave_announced_chance: float
     safety_ns: Duration
     probes: int
     settings: OverlaySettings
     # Whether a table is too small for what there is: then not all can be served.
-    cramped: bool
+    is_undersized: bool
     # Whether nothing is lost, nothing fails and no queue runs over, by design of the rest.
     is_clean: bool = False
 
@@ -72,7 +72,7 @@ class Options:
         return "\n".join(f"  {f.name} = {getattr(self, f.name)!r}" for f in fields(self))
 
     @property
-    def garbles(self) -> bool:
+    def corrupts_frames(self) -> bool:
         """Whether frames may arrive as others than were sent: a flipped bit that can be read."""
         return self.codec and self.faults > 0 and "corruption" in self.fault_kinds
 
@@ -90,8 +90,8 @@ class Options:
             case "scale_free" if size > 3:
                 return scale_free(size, seeds, edges_per_node=rng.randint(1, 2))
             case _:
-                most = size * (size - 1) // 2
-                return mesh(size, rng.randint(size - 1, min(most, size + 4)), seeds)
+                edges_max = size * (size - 1) // 2
+                return mesh(size, rng.randint(size - 1, min(edges_max, size + 4)), seeds)
 
 
 def draw_options(seed: int) -> Options:
@@ -100,7 +100,7 @@ def draw_options(seed: int) -> Options:
     # Small ones more often: they find as much, sooner.
     brokers = rng.randint(2, rng.choice((6, 6, 12)))
     clients = rng.randint(2, rng.choice((8, 8, 16)))
-    settings, cramped = _bounds(rng, brokers, clients)
+    settings, is_undersized = _bounds(rng, brokers, clients)
     is_lossy = rng.random() < 0.6
     return Options(
         seed=seed,
@@ -117,20 +117,20 @@ def draw_options(seed: int) -> Options:
         offset_ns_max=rng.choice((0, 0, SECOND, 3_600 * SECOND)),
         drift_ppm_max=rng.choice((0, 100, 100, 20_000)),
         faults=rng.choice((0, 2, 4, 8, 12)),
-        fault_kinds=tuple(kind for kind in KINDS if rng.random() < 0.6) or KINDS,
+        fault_kinds=tuple(kind for kind in FAULT_KINDS if rng.random() < 0.6) or FAULT_KINDS,
         changes_per_s=rng.choice((0, 5, 20, 60)),
         messages_per_s=rng.choice((10, 30, 30, 100, 300)),
         payload_bytes=rng.choice((0, 0, 0, 900)),
-        ghosts=rng.choice((0, 0, 1, 2)),
-        told=rng.choice((0, 0.5, 1)),
+        stale_brokers=rng.choice((0, 0, 1, 2)),
+        leave_announced_chance=rng.choice((0, 0.5, 1)),
         safety_ns=rng.randint(2_000, 3_000) * MILLISECOND,
         probes=10,
         settings=settings,
-        cramped=cramped,
+        is_undersized=is_undersized,
     )
 
 
-def draw_clean(seed: int) -> Options:
+def draw_clean_options(seed: int) -> Options:
     """A run without loss, faults or overload, in which everything is promised all the time."""
     rng = Seeds(seed).rng("swarm", "clean")
     options = draw_options(seed)
@@ -151,15 +151,15 @@ def draw_clean(seed: int) -> Options:
         faults=0,
         messages_per_s=30,
         payload_bytes=0,
-        ghosts=0,
+        stale_brokers=0,
         safety_ns=3 * SECOND,
         settings=settings,
-        cramped=False,
+        is_undersized=False,
         is_clean=True,
     )
 
 
-def _link(rng: Random, loss: Loss | None) -> LinkSpec:
+def _link(rng: Random, loss: LossModel | None) -> LinkSpec:
     delay_ns = rng.choice((0, rng.randint(1, 30))) * MILLISECOND
     return LinkSpec(
         rate_bps=rng.choice((None, 2_000_000, 10_000_000, 100_000_000)),
@@ -170,12 +170,12 @@ def _link(rng: Random, loss: Loss | None) -> LinkSpec:
     )
 
 
-def _access(rng: Random, loss: Loss | None) -> LinkSpec:
+def _access(rng: Random, loss: LossModel | None) -> LinkSpec:
     delay_ns = rng.choice((0, rng.randint(1, 10))) * MILLISECOND
     return LinkSpec(delay_ns=delay_ns, jitter_ns=int(delay_ns * rng.choice((0, 0.5))), loss=loss)
 
 
-def _loss(rng: Random) -> Loss:
+def _loss(rng: Random) -> LossModel:
     chance = rng.choice((0.01, 0.05, 0.2))
     if rng.random() < 0.5:
         return Bernoulli(chance)
@@ -188,7 +188,7 @@ def _bounds(rng: Random, brokers: int, clients: int) -> tuple[OverlaySettings, b
     if kind < 0.6:
         return PERIODS, False
     origin_filters = rng.choice((2, 4, 8))
-    enough = replace(
+    sufficient = replace(
         PERIODS,
         links_max=brokers,
         origins_max=brokers,
@@ -199,11 +199,11 @@ def _bounds(rng: Random, brokers: int, clients: int) -> tuple[OverlaySettings, b
         seen_max=64,
     )
     if kind < 0.9:
-        return enough, False
+        return sufficient, False
     match rng.randrange(3):
         case 0:
-            return replace(enough, origins_max=max(1, brokers - 1)), True
+            return replace(sufficient, origins_max=max(1, brokers - 1)), True
         case 1:
-            return replace(enough, filters_max=2), True
+            return replace(sufficient, filters_max=2), True
         case _:
-            return replace(enough, clients_max=1), True
+            return replace(sufficient, clients_max=1), True

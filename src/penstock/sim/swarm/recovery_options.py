@@ -11,7 +11,7 @@ from penstock.kernel.instant import MILLISECOND
 from penstock.transport.recovery.cache import CacheSettings
 from penstock.transport.recovery.settings import DEFAULT, LITERAL, RecoverySettings
 
-_USUAL: Final = (None,) * 6
+_NO_SCOPE: Final = (None,) * 6
 
 
 def draw_recoveries(rng: Random) -> tuple[RecoverySettings | None, ...]:
@@ -22,28 +22,28 @@ def draw_recoveries(rng: Random) -> tuple[RecoverySettings | None, ...]:
     if rng.random() < 0.6:
         return (None,)
     requests_as: OneOf["class", "message"] = "class" if rng.random() < 0.7 else "message"
-    drawn = [_recovery(rng) for _ in range(rng.randint(1, 3))]
+    drawn = [_draw_recovery(rng) for _ in range(rng.randint(1, 3))]
     recoveries = [replace(recovery, requests_as=requests_as) for recovery in drawn]
     return (*recoveries, None) if rng.random() < 0.15 else tuple(recoveries)
 
 
-def _recovery(rng: Random) -> RecoverySettings:
+def _draw_recovery(rng: Random) -> RecoverySettings:
     """Mostly as usual, but so close that something comes of it before the run is over."""
     is_literal = rng.random() < 0.25
-    usual = LITERAL if is_literal else DEFAULT
+    base = LITERAL if is_literal else DEFAULT
     settings = replace(
-        usual,
-        cache=_cache(rng, usual.cache),
+        base,
+        cache=_draw_cache(rng, base.cache),
         volunteers=rng.random() < 0.8,
         distance_ns=rng.choice((5, 20)) * MILLISECOND,
         group_min=rng.choice((2, 1_000)),
         reply=rng.choice(("auto", "auto", "publish", "unicast")),
-        scope=rng.choice((*_USUAL, "here")),
-        give_up_ns=rng.choice((usual.give_up_ns, 300 * MILLISECOND)),
-        requests_mps=rng.choice((usual.requests_mps, 10.0)),
-        repairs_mps=rng.choice((usual.repairs_mps, 10.0)),
-        wanted_max=rng.choice((*[usual.wanted_max] * 6, 2)),
-        answers_max=rng.choice((*[usual.answers_max] * 6, 1)),
+        scope=rng.choice((*_NO_SCOPE, "here")),
+        give_up_ns=rng.choice((base.give_up_ns, 300 * MILLISECOND)),
+        requests_mps=rng.choice((base.requests_mps, 10.0)),
+        repairs_mps=rng.choice((base.repairs_mps, 10.0)),
+        wanted_max=rng.choice((*[base.wanted_max] * 6, 2)),
+        answers_max=rng.choice((*[base.answers_max] * 6, 1)),
     )
     if is_literal:
         return settings
@@ -56,11 +56,11 @@ def _recovery(rng: Random) -> RecoverySettings:
     )
 
 
-def _cache(rng: Random, usual: CacheSettings) -> CacheSettings:
+def _draw_cache(rng: Random, base: CacheSettings) -> CacheSettings:
     """Room for more than is needed, now and then for hardly anything."""
     return replace(
-        usual,
+        base,
         k_min=rng.choice((1, 5, 50, 50)),
-        bytes_max=rng.choice((*[usual.bytes_max] * 6, 2_000, 100)),
-        publishers_max=rng.choice((*[usual.publishers_max] * 6, 1)),
+        bytes_max=rng.choice((*[base.bytes_max] * 6, 2_000, 100)),
+        publishers_max=rng.choice((*[base.publishers_max] * 6, 1)),
     )

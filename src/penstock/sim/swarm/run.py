@@ -26,16 +26,16 @@ from penstock.kernel.seeds import Seeds
 from penstock.overlay.client import OverlayClient
 from penstock.overlay.facts import RoutingDecision
 from penstock.sim.checkers import ALL
-from penstock.sim.checkers.base import Checker, Terms
-from penstock.sim.checkers.checker_runner import CheckFailed, Watch
+from penstock.sim.checkers.base import Checker, Guarantees
+from penstock.sim.checkers.checker_runner import CheckerRunner, CheckFailed
 from penstock.sim.faults import Fault, draw_faults
 from penstock.sim.host import Host, Outlets
 from penstock.sim.recorder import Recorder
-from penstock.sim.swarm.bounds import Bounds, derive, doubling
-from penstock.sim.swarm.event_log import Log, Story
-from penstock.sim.swarm.network_builder import build, haunt
-from penstock.sim.swarm.options import SUBSCRIPTIONS_MAX, Options, draw_clean, draw_options
-from penstock.sim.swarm.workload import Action, draw_actions, publication
+from penstock.sim.swarm.bounds import Bounds, derive_bounds, duplicating_links
+from penstock.sim.swarm.event_log import EventLog, Log
+from penstock.sim.swarm.network_builder import build_network, inject_stale_adverts
+from penstock.sim.swarm.options import SUBSCRIPTIONS_MAX, Options, draw_clean_options, draw_options
+from penstock.sim.swarm.workload import Action, draw_actions, draw_publication
 from penstock.trace.records import Run
 from penstock.tracefile.retention import Recording
 from penstock.wire.frames.data import Data
@@ -75,7 +75,7 @@ class Swarm:
         log: Log | None = None,
     ) -> None:
         self.options: Final = options
-        self.watch: Final = Watch(checkers)
+        self.runner: Final = CheckerRunner(checkers)
         self.delivered = 0
         self._log: Final = log
         self._is_lossy = True
@@ -84,26 +84,26 @@ class Swarm:
         self._seeds: Final = Seeds(options.seed).child("swarm")
         self._away: Final[dict[str, bool]] = {}
         outlets = Outlets(deliver=self._deliver, record=self._record)
-        self.network: Final = build(options, self._seeds, outlets, lambda: self._is_lossy)
-        for name in self.network.homes:
-            self._recorder.publisher(name, int(name[1:]))
+        self.network: Final = build_network(options, self._seeds, outlets, lambda: self._is_lossy)
+        for name in self.network.home_brokers:
+            self._recorder.add_publisher(name, int(name[1:]))
             self._seqs[name] = 0
         self.stop: Final[Instant] = options.safety_ns
         self.faults: Final = self._draw_faults()
-        self.bounds: Final = derive(options, self.network.topology, self.faults)
+        self.bounds: Final = derive_bounds(options, self.network.topology, self.faults)
         if log is not None:
-            self.network.world.observe(Story(log))
-        self._recorder.watch(self.network, sample_every_ns=_SAMPLE_NS)
-        self.watch.begin(
+            self.network.world.observe(EventLog(log))
+        self._recorder.attach(self.network, sample_every_ns=_SAMPLE_NS)
+        self.runner.begin(
             self.network,
-            Terms(
+            Guarantees(
                 settings=options.settings,
                 hop_ns=self.bounds.hop_ns,
                 grace_ns=self.bounds.grace_ns,
                 settled_ns=self.bounds.settled_ns,
                 carried_ns=self.bounds.carried_ns,
-                garbles=options.garbles,
-                doubling=doubling(self.faults),
+                corrupts_frames=options.corrupts_frames,
+                duplicating_links=duplicating_links(self.faults),
             ),
         )
 
@@ -129,27 +129,27 @@ class Swarm:
             fault.apply(world)
         for action in draw_actions(self.options, stop=self.stop):
             world.events.schedule(action.at, self._act, action)
-        haunt(self.network, self._seeds, self.options.ghosts, stop=self.stop)
+        inject_stale_adverts(self.network, self._seeds, self.options.stale_brokers, stop=self.stop)
         if self.options.is_clean:
-            world.events.schedule(self._booted(), self.watch.calm)
+            world.events.schedule(self._boot_time(), self.runner.calm)
         world.run(self.stop)
         self._end_faults()
         is_clean = self.options.is_clean
         world.run(world.now + (self.bounds.settled_ns if is_clean else self.bounds.converged_ns))
-        if not self.options.cramped and not is_clean:
-            self.watch.calm()
-        self._say("calm")
+        if not self.options.is_undersized and not is_clean:
+            self.runner.calm()
+        self._log_event("calm")
         self._probe()
-        self.watch.finish()
+        self.runner.finish()
 
-    def _booted(self) -> Instant:
+    def _boot_time(self) -> Instant:
         """When the first brokers know one another; the first wishes are settled by themselves."""
         return max(self.bounds.booted_ns, self.bounds.settled_ns)
 
     def _end_faults(self) -> None:
         self._is_lossy = False
-        self._say("faults and losses stop")
-        if self.options.garbles:
+        self._log_event("faults and losses stop")
+        if self.options.corrupts_frames:
             # What a flipped bit made them believe under a number that is right, no
             # protocol puts right: links that carry it must be sealed. See docs/swarm.md.
             for name in self.network.topology.nodes:
@@ -160,13 +160,15 @@ class Swarm:
     def _probe(self) -> None:
         world, rng = self.network.world, self._seeds.rng("probes")
         for client in self._seqs:
-            filters = [f for p in self.watch.wishes.of(client).values() for f in p.filters]
+            filters = [
+                f for p in self.runner.interests.predicates_of(client).values() for f in p.filters
+            ]
             if filters:
-                self._recorder.subscriber(client, Predicate(filters))
+                self._recorder.add_subscriber(client, Predicate(filters))
         clients = list(self._seqs)
         for i in range(self.options.probes):
             at = world.now + i * _PROBE_GAP_NS
-            world.events.schedule(at, self._act, publication(rng, rng.choice(clients), at))
+            world.events.schedule(at, self._act, draw_publication(rng, rng.choice(clients), at))
         world.run(world.now + self.options.probes * _PROBE_GAP_NS + self.bounds.carried_ns)
 
     # What applications do.
@@ -178,12 +180,12 @@ class Swarm:
         elif not host.is_up:
             return
         elif action.verb == "publish":
-            self._say(f"{action}")
+            self._log_event(f"{action}")
             host.call(lambda client, now: self._publish(action, client, now))
         elif action.verb == "leave":
             self._leave(action, host)
         else:
-            self._ask(action)
+            self._change_subscription(action)
 
     def _publish(self, action: Action, client: OverlayClient, now: Instant) -> None:
         name = action.client
@@ -199,60 +201,64 @@ class Swarm:
             message=Message(dict(action.values), bytes(self.options.payload_bytes)),
         )
         self._seqs[name] += 1
-        self._recorder.published(frame)
-        self.watch.publish(name, frame)
+        self._recorder.on_published(frame)
+        self.runner.publish(name, frame)
         client.publish(frame, now=now)
 
-    def _ask(self, action: Action) -> None:
-        name, number, wishes = action.client, action.number, self.watch.wishes
-        held, now = wishes.of(name), self.network.world.now
+    def _change_subscription(self, action: Action) -> None:
+        name, subscription_id, interests = (
+            action.client,
+            action.subscription_id,
+            self.runner.interests,
+        )
+        active, now = interests.predicates_of(name), self.network.world.now
         if action.verb == "unsubscribe":
-            if number in held:
-                self._say(f"{action}")
-                wishes.unsubscribe(name, number, now=now)
-                self.network.unsubscribe(name, number=number)
-        elif number in held or len(held) < SUBSCRIPTIONS_MAX:
-            self._say(f"{action}")
+            if subscription_id in active:
+                self._log_event(f"{action}")
+                interests.unsubscribe(name, subscription_id, now=now)
+                self.network.unsubscribe(name, subscription_id=subscription_id)
+        elif subscription_id in active or len(active) < SUBSCRIPTIONS_MAX:
+            self._log_event(f"{action}")
             predicate = parse(action.predicate)
-            wishes.subscribe(name, number, predicate, now=now)
-            self.network.subscribe(name, predicate, number=number)
+            interests.subscribe(name, subscription_id, predicate, now=now)
+            self.network.subscribe(name, predicate, subscription_id=subscription_id)
 
     def _leave(self, action: Action, host: Host[Any, OverlayClient]) -> None:
-        self._say(f"{action}")
+        self._log_event(f"{action}")
         self._away[action.client] = True
-        self.watch.wishes.pause(action.client, now=self.network.world.now)
+        self.runner.interests.pause(action.client, now=self.network.world.now)
         host.crash()
-        if action.is_told:
-            self.network.world.host(self.network.homes[action.client]).call(
+        if action.is_announced:
+            self.network.world.host(self.network.home_brokers[action.client]).call(
                 lambda broker, now: broker.disconnect_client(action.client, now=now)
             )
 
     def _return(self, action: Action, host: Host[Any, OverlayClient]) -> None:
         if self._away.pop(action.client, False):
-            self._say(f"{action}")
+            self._log_event(f"{action}")
             host.restart()
-            self.watch.wishes.renew(action.client, now=self.network.world.now)
+            self.runner.interests.resume(action.client, now=self.network.world.now)
 
     # What machines put out.
 
     def _deliver(self, host: Host[Any, Any], output: Deliver) -> None:
         self.delivered += 1
-        self._say(f"{host.name} gets {getattr(output.item, 'id', output.item)}")
-        self.watch.deliver(host, output)
+        self._log_event(f"{host.name} gets {getattr(output.item, 'id', output.item)}")
+        self.runner.deliver(host, output)
         if self._is_known(output.item):
             self._recorder.outlets.deliver(host, output)
 
     def _record(self, host: Host[Any, Any], output: Record) -> None:
-        self.watch.record(host, output)
+        self.runner.record(host, output)
         assert isinstance(output.row, RoutingDecision)
         if self._is_known(output.row.frame):
             self._recorder.outlets.record(host, output)
 
     def _is_known(self, frame: object) -> bool:
         """What a flipped bit made of a message has no place in the trace."""
-        return isinstance(frame, Data) and frame.id in self.watch.published
+        return isinstance(frame, Data) and frame.id in self.runner.published
 
-    def _say(self, text: str) -> None:
+    def _log_event(self, text: str) -> None:
         if self._log is not None:
             self._log(f"{to_seconds(self.network.world.now):.6f} s {text}")
 
@@ -266,12 +272,12 @@ def run_swarm(
 ) -> Report:
     """Runs one seed, with options drawn from it unless they are given; raises if it fails."""
     options = options or draw_options(seed)
-    made = [make() for make in checkers]
+    checker_instances = [make() for make in checkers]
     with Recording(f"swarm-{seed}", keep=None) as recording:
-        swarm = Swarm(options, recording, made, log)
+        swarm = Swarm(options, recording, checker_instances, log)
         try:
             swarm.run()
-            swarm.watch.verdict()
+            swarm.runner.raise_if_violated()
         except Exception as error:
             raise SwarmFailed(failure(swarm, error)) from error
         done = recording.finish(
@@ -290,9 +296,9 @@ def run_swarm(
         faults=tuple(swarm.faults),
         bounds=swarm.bounds,
         trace_hash=done.trace_hash,
-        published=len(swarm.watch.published),
+        published=len(swarm.runner.published),
         delivered=swarm.delivered,
-        required=sum(getattr(checker, "required", 0) for checker in made),
+        required=sum(getattr(checker, "required", 0) for checker in checker_instances),
     )
 
 
@@ -303,15 +309,15 @@ def failure(swarm: Swarm, error: Exception) -> str:
     return (
         f"{what}\n\noptions:\n{swarm.options}\nfaults:\n{faults}\n"
         f"bounds:\n  {swarm.bounds}\n"
-        f"replay: {replay(swarm.options)}"
+        f"replay: {replay_command(swarm.options)}"
     )
 
 
-def replay(options: Options) -> str:
+def replay_command(options: Options) -> str:
     """How to run it again."""
     seed = options.seed
     if options == draw_options(seed):
         return f"python -m penstock.sim.swarm {seed} --verbose"
-    if options == draw_clean(seed):
+    if options == draw_clean_options(seed):
         return f"python -m penstock.sim.swarm {seed} --clean --verbose"
     return f"run_swarm({seed}, options={options!r}, log=print)"

@@ -35,7 +35,7 @@ FILTERS: Final = (
     "true",
 )
 # More than a client may have at once: numbers that were given up are not forgotten at once.
-NUMBERS: Final = 6
+SUBSCRIPTION_IDS_MAX: Final = 6
 
 Verb = Literal["subscribe", "unsubscribe", "leave", "return", "publish"]
 
@@ -47,16 +47,16 @@ class Action:
     at: Instant
     client: str
     verb: Verb
-    number: int = 0
+    subscription_id: int = 0
     predicate: str = ""
-    is_told: bool = False
+    is_announced: bool = False
     values: tuple[tuple[str, Value], ...] = ()
 
     def __str__(self) -> str:
         what = {
-            "subscribe": f" {self.number}: {self.predicate}",
-            "unsubscribe": f" {self.number}",
-            "leave": " and says so" if self.is_told else " silently",
+            "subscribe": f" {self.subscription_id}: {self.predicate}",
+            "unsubscribe": f" {self.subscription_id}",
+            "leave": " and says so" if self.is_announced else " silently",
             "return": "",
             "publish": f" {dict(self.values)}",
         }[self.verb]
@@ -67,18 +67,18 @@ def draw_actions(options: Options, *, stop: Instant) -> list[Action]:
     """What happens up to `stop`, in order; whoever left is back by then."""
     seeds = Seeds(options.seed).child("swarm", "workload")
     clients = [f"c{i}" for i in range(1, options.clients + 1)]
-    actions = [*_first(seeds.rng("first"), clients, options.stagger_ns)]
+    actions = [*_initial_subscriptions(seeds.rng("first"), clients, options.stagger_ns)]
     rng = seeds.rng("changes")
     changes = departures(Constant(options.changes_per_s), start=SECOND, stop=stop, rng=rng)
     for at in changes:
-        actions += _change(rng, rng.choice(clients), at, stop, options.told)
+        actions += _change(rng, rng.choice(clients), at, stop, options.leave_announced_chance)
     rng = seeds.rng("messages")
     for at in departures(Constant(options.messages_per_s), start=0, stop=stop, rng=rng):
-        actions.append(publication(rng, rng.choice(clients), at))
+        actions.append(draw_publication(rng, rng.choice(clients), at))
     return sorted(actions, key=lambda action: action.at)
 
 
-def publication(rng: Random, client: str, at: Instant) -> Action:
+def draw_publication(rng: Random, client: str, at: Instant) -> Action:
     """A message that some filters match and others do not."""
     values: list[tuple[str, Value]] = [
         (name, rng.randrange(10)) for name in ("a", "b") if rng.random() < 0.8
@@ -88,26 +88,32 @@ def publication(rng: Random, client: str, at: Instant) -> Action:
     return Action(at=at, client=client, verb="publish", values=tuple(values))
 
 
-def _first(rng: Random, clients: list[str], start: Instant) -> Iterator[Action]:
+def _initial_subscriptions(rng: Random, clients: list[str], start: Instant) -> Iterator[Action]:
     for client in clients:
-        for number in range(rng.randrange(4)):
+        for subscription_id in range(rng.randrange(4)):
             at = start + rng.randrange(100) * MILLISECOND
-            yield _subscription(rng, client, at, number)
+            yield _subscription(rng, client, at, subscription_id)
 
 
-def _subscription(rng: Random, client: str, at: Instant, number: int) -> Action:
+def _subscription(rng: Random, client: str, at: Instant, subscription_id: int) -> Action:
     predicate = rng.choice(FILTERS).format(rng.randrange(10))
-    return Action(at=at, client=client, verb="subscribe", number=number, predicate=predicate)
+    return Action(
+        at=at, client=client, verb="subscribe", subscription_id=subscription_id, predicate=predicate
+    )
 
 
-def _change(rng: Random, client: str, at: Instant, stop: Instant, told: float) -> Iterator[Action]:
-    number = rng.randrange(NUMBERS)
+def _change(
+    rng: Random, client: str, at: Instant, stop: Instant, leave_announced_chance: float
+) -> Iterator[Action]:
+    subscription_id = rng.randrange(SUBSCRIPTION_IDS_MAX)
     kind = rng.random()
     if kind < 0.55:
-        yield _subscription(rng, client, at, number)
+        yield _subscription(rng, client, at, subscription_id)
     elif kind < 0.85:
-        yield Action(at=at, client=client, verb="unsubscribe", number=number)
+        yield Action(at=at, client=client, verb="unsubscribe", subscription_id=subscription_id)
     else:
-        yield Action(at=at, client=client, verb="leave", is_told=rng.random() < told)
-        back = min(stop, at + 1 + int(rng.expovariate(2) * SECOND))
-        yield Action(at=back, client=client, verb="return")
+        yield Action(
+            at=at, client=client, verb="leave", is_announced=rng.random() < leave_announced_chance
+        )
+        returns_at = min(stop, at + 1 + int(rng.expovariate(2) * SECOND))
+        yield Action(at=returns_at, client=client, verb="return")

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from penstock.kernel.instant import MICROSECOND, Duration, Instant
-from penstock.trace.fates import Life, ReceiverFate
+from penstock.trace.fates import MissingOutcome, ReceiverFate
 from penstock.transport.facts import Absence, DetectedBy, Loss
 from penstock.transport.order.missing import (
     LOST,
@@ -309,7 +309,7 @@ class GapTracker(ABC):
         self._resolve(missing, fate, now)
 
     def _resolve(
-        self, missing: MissingEntry, fate: Life, now: Instant, *, is_repair: bool = False
+        self, missing: MissingEntry, fate: MissingOutcome, now: Instant, *, is_repair: bool = False
     ) -> None:
         del self.missing[missing.extended_seq]
         unblock(self._blocking, missing)
