@@ -1,5 +1,5 @@
-"""The best-effort broker network of §3.2: brokers, clients, and what a transport sees of both.
+"""The best-effort broker network of §3.2: brokers, and their clients.
 
-Knows what frames mean, not how they are written or carried; what it carries is
-opaque but for the message or the bits it is routed by.
+Knows what frames mean, not how they are encoded or transmitted. Carried frames are opaque except
+for the message or the Bloom set that they are routed by.
 """

@@ -1,13 +1,13 @@
-"""The best-effort broker of §3.2: hands each frame to the part it concerns, and keeps the time.
+"""The best-effort broker of §3.2: dispatches frames by type and runs the timers.
 
-    HELLO              greeting, neighbours   who is there
-    LSA  ADV  SUMMARY  knowledge              how to reach whom, who wants what
-    SUB  UNSUB         clients                what our own clients want, exactly
-    PUB  PACKET        delivery               messages on their way
+    HELLO              sessions/    which neighbours and clients are alive
+    LSA  ADV  SUMMARY  routing/     paths to other brokers, and their interests
+    SUB  UNSUB         sessions/    exact predicates of the broker's own clients
+    PUB  PACKET        forwarding/  messages in transit
 
-A broker starts empty and learns only from frames. Its number is its name in the
-network, from 1. Its epoch is new whenever it starts, and what it says is numbered
-from there, so that its neighbours hear it over its former self.
+A broker starts empty and learns only from frames. Its id, from 1, is unique in the network. Each
+start has a new epoch, and the sequence numbers of its announcements start from the epoch, so that
+neighbours prefer them to announcements of an earlier run.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.summary import Summary
 from penstock.wire.frames.unsub import Unsub
 
-# What a timer is for, and of which port or class.
+# (purpose, port or traffic class)
 _Timer: TypeAlias = tuple[str, str | int]
 _Handler: TypeAlias = Callable[[Any, Port, Instant], None]
 
-# Leaves 65,536 numbers for what is said in one epoch before the next epoch's begin; a
-# broker that says more is put right by what its neighbours remember.
+# Leaves 65,536 sequence numbers for the announcements of one epoch. A broker that needs more is
+# corrected by its neighbours, which report its latest number in their summaries.
 _EPOCH_SEQ_BITS: Final = 16
 
 
 class Broker:
     """One broker; `counters` may be read at any time.
 
-    One that `tells` puts out a `Record` of a `Decision` for all it does with messages.
+    With `records_decisions` it outputs a `Record` of a `RoutingDecision` for each handled message.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Broker:
             Sub: self._on_sub,
             Unsub: self._on_unsub,
             Pub: self._forwarder.on_pub,
-            # On their way when the link went down.
+            # Frames that were in flight when the link went down.
             **dict.fromkeys(self._neighbour_handlers, self._on_unknown_sender),
         }
         self._timer_handlers: dict[str, Callable[[Any, Instant], None]] = {
@@ -122,10 +122,10 @@ class Broker:
             "compare": self._on_sync_timer,
         }
 
-    # A machine ------------------------------------------------------------------------------
+    # Machine interface ----------------------------------------------------------------------
 
     def receive(self, frame: OverlayFrame, *, via: Port, now: Instant) -> None:
-        """Takes a frame; what is wrong with it is counted, and changes nothing."""
+        """Handles one frame; an invalid frame is counted and changes nothing."""
         if not self._is_started:
             self._start(now)
         link = self._neighbours.links.get(via)
@@ -142,26 +142,27 @@ class Broker:
                 raise PeerError(f"{type(frame).__name__} has no business on {via}")
             handle(frame, via, now)
         except (PeerError, UsageError):
-            # What we may not build, others may not make us build.
+            # A UsageError means that the frame asks for a value that we may not construct
+            # ourselves.
             self.counters[Count.MALFORMED] += 1
 
     def wake(self, *, now: Instant) -> None:
-        """Runs everything that is due."""
+        """Runs all timers that are due."""
         for kind, key in self._timers.due(now):
             self._timer_handlers[kind](key, now)
 
     def next_wakeup(self) -> Instant | None:
-        """When `wake` must next be called; None before the first input."""
+        """The time of the next `wake` call; None before the first input."""
         return self._timers.next_wakeup()
 
     def poll(self) -> Send[OverlayFrame] | Record | None:
-        """The next frame to send, or thing to tell, which comes before the frame it is about."""
+        """The next frame to send or decision to record; a decision precedes its frame."""
         return self._out.poll()
 
-    # Verbs ----------------------------------------------------------------------------------
+    # Commands of the driver -----------------------------------------------------------------
 
     def link_up(self, port: Port, cost: int, *, now: Instant) -> None:
-        """There is a link to another broker, or it has another cost from now on."""
+        """Adds a link to another broker, or changes the cost of an existing one."""
         self.disconnect_client(port, now=now)
         is_new = port not in self._neighbours
         if self._neighbours.add(port, cost):
@@ -170,22 +171,22 @@ class Broker:
             self._hello_protocol.send(port)
 
     def link_down(self, port: Port, *, now: Instant) -> None:
-        """The link is known to be gone: no need to wait for silence."""
+        """Removes a link that is known to be down, without waiting for the dead timer."""
         self._start(now)
         self._timers.cancel(("dead", port))
         if self._neighbours.remove(port):
             self._routing.announce_links()
 
     def disconnect_client(self, port: Port, *, now: Instant) -> None:
-        """The client on this port has disconnected."""
+        """Ends the session of the client on this port."""
         self._start(now)
         self._clients.disconnect(port)
         self._schedule_adverts(now)
 
-    # Looking in -----------------------------------------------------------------------------
+    # Inspection -----------------------------------------------------------------------------
 
     def sizes(self) -> dict[str, int]:
-        """How many entries each table has; `Settings` says how many it may have."""
+        """The number of entries of each table; `OverlaySettings` has the bounds."""
         data, request = self._routing.adverts
         return {
             "links": len(self._neighbours),
@@ -200,22 +201,22 @@ class Broker:
 
     @property
     def links(self) -> dict[Port, bool]:
-        """The links by port: whether each works, both ways."""
+        """Whether each link is up in both directions, by port."""
         return {port: link.is_up for port, link in self._neighbours.links.items()}
 
     @property
     def reachable(self) -> list[int]:
-        """The other brokers that can be reached, lowest first."""
+        """The other brokers that can be reached, in ascending order."""
         return sorted(self._routing.ports())
 
     def advertised(self, traffic: TrafficClass = TrafficClass.DATA) -> tuple[int, ...]:
-        """The Bloom sets that this broker has told the network."""
+        """The Bloom sets that this broker advertises."""
         return self._routing.adverts[traffic].own.filters
 
     def advertised_by(
         self, origin: int, traffic: TrafficClass = TrafficClass.DATA
     ) -> tuple[int, ...]:
-        """The Bloom sets that another broker is known to want."""
+        """The Bloom sets that another broker advertises."""
         return self._routing.adverts[traffic].filters(origin)
 
     # Neighbours and clients -----------------------------------------------------------------
@@ -245,7 +246,7 @@ class Broker:
         self._schedule_adverts(now)
 
     def _schedule_adverts(self, now: Instant) -> None:
-        """What has changed is told soon, together with what else changes until then."""
+        """Starts the batch timers of changed interests, so that one advert covers many changes."""
         for traffic, interest in enumerate(self._clients.interests):
             if interest.changed and ("coalesce", traffic) not in self._timers:
                 self._timers.set(("coalesce", traffic), now + self._settings.coalesce_ns)
@@ -257,7 +258,8 @@ class Broker:
             self._is_started = True
             self._timers.set(("hello", ""), now + self._settings.hello_ns)
             self._timers.set(("refresh", ""), now + self._settings.refresh_ns)
-            # Half a period off: a summary and a refresh that cross would be taken for a loss.
+            # Offset by half a period: a summary that crosses a refresh would look like a missed
+            # update.
             self._timers.set(("compare", ""), now + self._settings.compare_ns // 2)
 
     def _on_hello_timer(self, _: str, now: Instant) -> None:
@@ -271,8 +273,8 @@ class Broker:
     def _on_batch_timer(self, traffic: int, now: Instant) -> None:  # noqa: ARG002
         filters = self._clients.interests[traffic].to_advertise()
         if len(filters) > self._settings.origin_filters_max:
-            # Others have no room for them all. The empty set attracts everything:
-            # more than is wanted arrives, and nothing is missed.
+            # Other brokers have no room for all of them. The empty Bloom set matches every message,
+            # so this broker receives more than it needs but misses nothing.
             self.counters[Count.OWN_FILTERS_OVERFLOW] += 1
             filters = [0]
         self._routing.announce_filters(TrafficClass(traffic), filters)

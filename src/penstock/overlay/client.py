@@ -1,9 +1,9 @@
-"""A client of one broker: the overlay as a transport sees it.
+"""The client of one broker: the overlay as a transport sees it.
 
-Says HELLO every second; the broker answers, and tells by `heard` whether it
-still knows the client. Everything wanted is said again when it does not, when
-its epoch is another, when it was silent for long, and now and then anyway; what is
-new is said three times, a second apart. A lost SUB is so made good.
+A client sends HELLO every second; the broker replies, and its `heard` flag says whether it still
+has the client's session. The client resends all its SUBs when the broker has forgotten it, has
+restarted or was silent, and every 30 s regardless. A new SUB is sent three times, one second apart,
+so that a single loss does not matter.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _REPEATS: Final = 2
 
 
 class OverlayClient:
-    """Implements `Network` over `port`, which leads to a broker; `epoch` is new at every start."""
+    """Implements `Network` over `port`, which leads to a broker; each start needs a new `epoch`."""
 
     def __init__(
         self, port: Port, epoch: int, *, network: int = 0, settings: OverlaySettings = DEFAULTS
@@ -44,26 +44,26 @@ class OverlayClient:
         self._is_linked = False
         self._broker: tuple[int, int] | None = None
         self._subs: dict[int, Sub] = {}
-        # Those that are new, and how often they are to be said again.
+        # Repeats left, by id of each new subscription.
         self._repeats_left: dict[int, int] = {}
         self._timers: Timers[str] = Timers()
         self._out: deque[Send[OverlayFrame] | Deliver] = deque()
-        # How often the broker has said HELLO: whoever publishes may look whether it still does.
+        # HELLOs received from the broker; lets a publisher check whether the broker is still alive.
         self.hellos_received = 0
-        # What was refused (`malformed`), or published while there was no link (`no_link`).
+        # Frames refused (`malformed`), and frames published while the link was down (`no_link`).
         self.counters: dict[str, int] = {"malformed": 0, "no_link": 0}
 
     @property
     def is_connected(self) -> bool:
-        """Whether a broker is heard."""
+        """Whether the broker was heard within `dead_ns`."""
         return self._broker is not None
 
-    # What the transport does ----------------------------------------------------------------
+    # Commands of the transport --------------------------------------------------------------
 
     def publish(
         self, frame: TransportFrame, *, traffic: TrafficClass = TrafficClass.DATA, now: Instant
     ) -> None:
-        """Sends it at once, or never: the network is best-effort from here on."""
+        """Sends `frame` at once, or drops it if the link is down: the network is best-effort."""
         del now
         if self._is_linked:
             self._send(Pub(traffic=traffic, carried=CarriedFrame(frame)))
@@ -78,7 +78,7 @@ class OverlayClient:
         traffic: TrafficClass = TrafficClass.DATA,
         now: Instant,
     ) -> None:
-        """Asks now if a broker is heard, and whenever one has to be told again."""
+        """Adds a subscription; sends its SUB now, if connected, and with every resend."""
         del now
         subscriptions_max = self._settings.client_subscriptions_max
         if subscription not in self._subs and len(self._subs) >= subscriptions_max:
@@ -92,23 +92,23 @@ class OverlayClient:
             self._send(sub)
 
     def unsubscribe(self, subscription: int, *, now: Instant) -> None:
-        """Takes it back; a number that is not in use is no error."""
+        """Removes a subscription; an unknown id is no error."""
         del now
         self._repeats_left.pop(subscription, None)
         if self._subs.pop(subscription, None) is not None and self.is_connected:
             self._send(Unsub(subscription=subscription))
 
-    # What the driver does -------------------------------------------------------------------
+    # Commands of the driver -----------------------------------------------------------------
 
     def link_up(self, *, now: Instant) -> None:
-        """There is a way to the broker."""
+        """Starts sending HELLO: the link to the broker is up."""
         if not self._is_linked:
             self._is_linked = True
             self._timers.set(_REFRESH, now + self._settings.refresh_ns)
             self._send_hello(now)
 
     def link_down(self, *, now: Instant) -> None:
-        """There is none."""
+        """Stops all timers: the link to the broker is down."""
         del now
         self._is_linked = False
         self._broker = None
@@ -116,7 +116,7 @@ class OverlayClient:
             self._timers.cancel(timer)
 
     def receive(self, frame: OverlayFrame, *, via: Port, now: Instant) -> None:
-        """Takes what the broker says."""
+        """Handles one frame of the broker."""
         if via == self._port and isinstance(frame, Notify):
             self._out.append(Deliver(frame.carried.frame))
         elif (
@@ -130,7 +130,7 @@ class OverlayClient:
             self.counters["malformed"] += 1
 
     def wake(self, *, now: Instant) -> None:
-        """Runs everything that is due."""
+        """Runs all timers that are due."""
         for timer in self._timers.due(now):
             if timer == _HELLO:
                 self._send_hello(now)
@@ -141,11 +141,11 @@ class OverlayClient:
                 self._send_all_subscriptions()
 
     def next_wakeup(self) -> Instant | None:
-        """When `wake` must next be called."""
+        """The time of the next `wake` call."""
         return self._timers.next_wakeup()
 
     def poll(self) -> Send[OverlayFrame] | Deliver | None:
-        """The next frame to send, or to hand up."""
+        """The next frame to send, or to deliver to the transport."""
         return self._out.popleft() if self._out else None
 
     def _on_hello(self, hello: Hello, now: Instant) -> None:

@@ -1,17 +1,17 @@
-"""What a broker counts: what it did, and every drop under its reason."""
+"""The counters of a broker: its actions, and each drop under its reason."""
 
 from enum import StrEnum
 from typing import TypeAlias
 
 
 class Count(StrEnum):
-    """The names of all counters; `docs/overlay.md` says what to make of them."""
+    """The names of all counters; `docs/overlay.md` explains them."""
 
     PUBLISHED = "published"
     FORWARDED = "forwarded"
     DELIVERED = "delivered"
 
-    # A message or a copy of one ended here.
+    # A message, or a copy of one, was not passed on.
     FILTERED = "filtered"
     NO_MATCH = "no_match"
     NO_ROUTE = "no_route"
@@ -37,5 +37,5 @@ Counters: TypeAlias = dict[str, int]
 
 
 def new_counters() -> Counters:
-    """All counters at zero, in the order in which they are listed."""
+    """All counters at zero, in declaration order."""
     return {count.value: 0 for count in Count}

@@ -1,7 +1,7 @@
-"""What a broker tells of the messages it handles, one fact for each thing it does with one.
+"""Facts that a broker records about the messages it handles, one for each action.
 
-The words are those of `trace.fates`, spelled out: this room does not know that
-one. Whoever keeps the trace knows the time and the names.
+The literals are those of `trace.fates`, repeated because this package does not import the trace.
+The driver adds the time and the name of the broker.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ RoutingDropReason: TypeAlias = Literal["ttl", "no_route", "duplicate"]
 
 @dataclass(frozen=True, slots=True)
 class RoutingDecision:
-    """`packet_id` is None while a message has none: before it leaves its first broker.
+    """One action of a broker; `packet_id` is None until a message leaves its first broker.
 
-    `frame` is what the client published; `towards` the neighbour or client that
-    gets a copy; `reason` why a copy, or a part of its destinations, was dropped.
+    `frame` is the published frame; `towards` is the neighbour or client that gets a copy; `reason`
+    says why a copy, or some of its destinations, was dropped.
     """
 
     action: RoutingAction

@@ -1,4 +1,7 @@
-"""What waits to be polled. A driver empties it after every input, so it needs no bound."""
+"""The outputs of a broker, in FIFO order.
+
+The driver empties the queue after every input, so it needs no bound.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from penstock.wire.frames.base import OverlayFrame
 
 
 class OutputQueue:
-    """First in, first out."""
+    """FIFO queue of frames to send and decisions to record."""
 
     __slots__ = ("_outputs",)
 
@@ -19,18 +22,18 @@ class OutputQueue:
         self._outputs: deque[Send[OverlayFrame] | Record] = deque()
 
     def send(self, port: Port, frame: OverlayFrame) -> None:
-        """To one port."""
+        """Queues a frame for one port."""
         self._outputs.append(Send(port, frame))
 
     def flood(self, ports: Iterable[Port], frames: Sequence[OverlayFrame]) -> None:
-        """All frames to each port."""
+        """Queues all frames for each port."""
         for port in ports:
             self._outputs.extend([Send(port, frame) for frame in frames])
 
     def record(self, decision: RoutingDecision) -> None:
-        """To whoever keeps the trace."""
+        """Queues a decision for the trace."""
         self._outputs.append(Record(decision))
 
     def poll(self) -> Send[OverlayFrame] | Record | None:
-        """The next one."""
+        """Removes and returns the next output; None if the queue is empty."""
         return self._outputs.popleft() if self._outputs else None

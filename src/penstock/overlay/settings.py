@@ -1,4 +1,4 @@
-"""The overlay's periods and bounds, in one value that every broker of a network shares."""
+"""Periods and bounds of the overlay, shared by all brokers of a network."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,17 +10,17 @@ from penstock.wire.limits import NEIGHBOURS_MAX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverlaySettings:
-    """Periods from §3.2 unless a line says otherwise; bounds are ours."""
+    """Periods are those of §3.2 unless a comment says otherwise; the bounds are our own."""
 
     hello_ns: Duration = SECOND
     dead_ns: Duration = 3 * SECOND
     refresh_ns: Duration = 30 * SECOND
     expire_ns: Duration = 90 * SECOND
     coalesce_ns: Duration = 50 * MILLISECOND
-    # Ours: neighbours compare what they know this often, so that a lost LSA or ADV is
-    # noticed without waiting for the next one. What has expired goes at the same time.
+    # Not in §3.2: neighbours exchange summaries at this interval, so that a lost LSA or ADV is
+    # noticed before the next one. Expired entries are removed at the same time.
     compare_ns: Duration = 5 * SECOND
-    # Ours: a client that says nothing for so long is gone.
+    # Not in §3.2: a client that is silent for this long is disconnected.
     client_dead_ns: Duration = 30 * SECOND
 
     links_max: int = NEIGHBOURS_MAX

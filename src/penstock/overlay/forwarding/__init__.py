@@ -1,1 +1,1 @@
-"""How a broker passes messages on: to which brokers, over which links, and once."""
+"""Message forwarding in a broker: destinations, next hops and duplicate suppression."""

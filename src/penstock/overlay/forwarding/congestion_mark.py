@@ -1,8 +1,8 @@
-"""The congestion mark: a bit that says that a message stood in a queue that was too full.
+"""The congestion mark: a bit which says that a message passed through an overfull queue.
 
-Whoever drives a broker knows the queues, and marks what it puts in one. From then on the
-mark goes with the packet, through brokers that know of marks and through others, and the
-last one hands it over with the message. Only DATA can bear it to an endpoint.
+The driver of a broker knows the queues and sets the mark when it enqueues a frame. Every broker
+relays the mark, also one that sets none, and the last broker copies it into the delivered message.
+Only DATA can carry it to an endpoint.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock.wire.frames.packet import Packet
 
 
 def mark_congestion(frame: OverlayFrame) -> OverlayFrame:
-    """The frame with a mark, as large as it was; itself if it can have none, or has one."""
+    """The frame with the mark set, of the same size; the frame itself if it has one or cannot."""
     if type(frame) is Packet:
         return frame if frame.congestion_experienced else frame.with_congestion_mark()
     if type(frame) is Notify:
@@ -27,7 +27,7 @@ def mark_congestion(frame: OverlayFrame) -> OverlayFrame:
 
 
 def mark_carried_frame(carried: CarriedFrame) -> CarriedFrame:
-    """What is handed to clients, with a mark."""
+    """The carried frame with the mark set if it is DATA, otherwise itself."""
     frame = carried.frame
     if type(frame) is not Data or frame.congestion_experienced:
         return carried

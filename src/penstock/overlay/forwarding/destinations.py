@@ -1,4 +1,4 @@
-"""Who gets which copy: destinations grouped by next hop, and lists cut to what a packet holds."""
+"""Groups the destinations of a packet by next hop, and splits lists that do not fit one packet."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -8,20 +8,20 @@ from penstock.wire.codec.carried_frame import size_carried_frame
 from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.limits import DATAGRAM_BYTES_MAX, FRAME_BYTES_MAX
 
-# What a PACKET takes beside its destinations and what it carries; see codec/packet.
+# Bytes of a PACKET besides the destinations and the carried frame; see codec/packet.
 _HEAD_BYTES: Final = 15
 _BASE_BYTES: Final = 4
 _BROKER_BYTES: Final = 4
 _LIST_MAX: Final = 127
 _BITMAP_BYTES_MAX: Final = 127
-# So many destinations, wherever they are, fit beside the largest frame there is.
+# This number of destinations, whatever their ids, fits beside the largest possible frame.
 DESTINATIONS_ALWAYS_FIT: Final = (
     DATAGRAM_BYTES_MAX - FRAME_BYTES_MAX - _HEAD_BYTES
 ) // _BROKER_BYTES
 
 
 def common_port(destinations: Sequence[int], ports: Mapping[int, Port]) -> Port | None:
-    """The port that all destinations lie behind, as is the rule far from the first broker."""
+    """The port that leads to all destinations, or None; most relays need only one port."""
     port = ports.get(destinations[0])
     for broker in destinations:
         if ports.get(broker) != port:
@@ -32,7 +32,7 @@ def common_port(destinations: Sequence[int], ports: Mapping[int, Port]) -> Port 
 def group_by_port(
     destinations: Iterable[int], ports: Mapping[int, Port]
 ) -> tuple[dict[Port, list[int]], int]:
-    """The destinations behind each port, in their order, and how many cannot be reached."""
+    """The destinations behind each port, in order, and the number of unreachable ones."""
     groups: dict[Port, list[int]] = {}
     unreachable = 0
     for broker in destinations:
@@ -47,9 +47,9 @@ def group_by_port(
 
 
 def split_to_fit(destinations: Sequence[int], carried: CarriedFrame) -> Iterator[tuple[int, ...]]:
-    """The sorted destinations, in as few lists as will fit a packet that carries `parcel`.
+    """Splits the sorted destinations into as few lists as fit packets that carry `carried`.
 
-    Whatever relays strike off, a list only gets shorter: it need never be cut again.
+    Relays only remove destinations, so a list never has to be split again.
     """
     if len(destinations) <= DESTINATIONS_ALWAYS_FIT:
         yield tuple(destinations)

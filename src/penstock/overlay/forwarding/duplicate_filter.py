@@ -1,7 +1,7 @@
-"""Which packets came by lately, and for whom.
+"""Recently forwarded packets with their destinations.
 
-A set of destinations is kept with each id: while routes change, two copies may
-reach a broker by different ways, each for others, and neither is a duplicate.
+Destinations are stored with each id because, while routes change, two copies with different
+destinations may reach a broker by different paths, and neither is a duplicate.
 """
 
 from collections import OrderedDict
@@ -10,20 +10,20 @@ from penstock.wire.frames.packet import PacketId
 
 
 class DuplicateFilter:
-    """The last so many packet ids, least recently used first to go."""
+    """The last `packets_max` packet ids; the least recently used is evicted first."""
 
     __slots__ = ("_destinations", "packets_max")
 
     def __init__(self, packets_max: int) -> None:
         self.packets_max = packets_max
-        # Not a plain dictionary, which looks for its first among all that were there before it.
+        # A plain dict would scan past all deleted entries to find its first one.
         self._destinations: OrderedDict[PacketId, tuple[int, ...]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._destinations)
 
     def unseen(self, packet_id: PacketId, destinations: tuple[int, ...]) -> tuple[int, ...]:
-        """Those of the destinations for which this packet did not come by before."""
+        """The destinations for which this packet was not seen before."""
         known = self._destinations.get(packet_id)
         if known is None:
             if len(self._destinations) >= self.packets_max:

@@ -1,8 +1,8 @@
-"""Messages on their way: destinations found once, copies made where routes part.
+"""Forwards messages: destinations are computed once, copies are made where routes diverge.
 
-At the first broker a message is encoded, and the brokers that want it become
-its destinations. From there each copy carries those that lie behind one next
-hop. At its destination the exact predicates decide who gets it.
+The first broker encodes a message and determines its destination brokers. From there each copy
+carries the destinations behind one next hop. The destination broker matches exact predicates to
+find the clients.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from penstock.wire.frames.pub import Pub
 
 _COUNTER_MASK: Final = 2**32 - 1
 
-# Naming and hashing a member of an enum takes longer than counting: done once, not per message.
+# Accessing and hashing an enum member costs more than counting, so it is done once.
 _DATA: Final = TrafficClass.DATA
 _PUBLISHED: Final = Count.PUBLISHED.value
 _FORWARDED: Final = Count.FORWARDED.value
@@ -39,7 +39,7 @@ _NO_MATCH: Final = Count.NO_MATCH.value
 
 
 class Forwarder:
-    """One broker's part in carrying messages; `me` and `epoch` name the packets it makes."""
+    """The forwarding part of one broker; its packets are identified by `broker_id` and `epoch`."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Forwarder:
         self._records_decisions = records_decisions
 
     def on_pub(self, pub: Pub, via: Port, now: Instant) -> None:  # noqa: ARG002
-        """A client publishes: its message is encoded here and nowhere else."""
+        """Forwards a message of a client; it is encoded here and at no other broker."""
         counters = self._counters
         carried, traffic = pub.carried, pub.traffic
         if traffic is _DATA:
@@ -78,7 +78,7 @@ class Forwarder:
             local_ports = self._clients.matching(message)
         else:
             bits = self._routing_key.request_bits(carried.frame)
-            # A request asks others.
+            # A request is for other endpoints, so it does not return to the requester.
             local_ports = [port for port in self._clients.serving_requests(bits) if port != via]
         counters[_PUBLISHED] += 1
         if self._records_decisions:
@@ -91,7 +91,7 @@ class Forwarder:
             return
         self._notify(local_ports, carried)
         groups, unreachable = group_by_port(origins, self._routing.ports())
-        # One id for all: copies, and parts of one list, differ in their destinations.
+        # All copies and list parts share one id; they differ in their destinations.
         packet_id = self._next_id() if groups else None
         if unreachable:
             self._drop("no_route", unreachable, packet_id, carried)
@@ -105,7 +105,7 @@ class Forwarder:
                 )
 
     def on_packet(self, packet: Packet, via: Port, now: Instant) -> None:  # noqa: ARG002
-        """A copy arrives: for our clients, for brokers behind us, or both."""
+        """Handles a copy for our clients, for brokers behind us, or both."""
         carried = packet.carried
         destinations = self.duplicate_filter.unseen(packet.id, packet.destinations)
         if not destinations or packet.id.origin == self._broker_id:
@@ -170,7 +170,7 @@ class Forwarder:
         packet_id: PacketId | None,
         carried: CarriedFrame,
     ) -> None:
-        """Counters and decisions have one word for each reason."""
+        """Counts and records a drop; counters and decisions use the same names of reasons."""
         self._counters[reason] += count
         if self._records_decisions:
             self._record("dropped", packet_id, carried, None, reason)

@@ -1,7 +1,7 @@
-"""By what a transport frame finds its way: its message, or its bits.
+"""The routing key of a transport frame: its message or its Bloom set.
 
-The one place where the overlay looks into what it carries. A network whose
-frames say it otherwise gives its broker another `Address`.
+The only place where the overlay inspects a carried frame. A network with other transport frames
+gives its brokers another `RoutingKey`.
 """
 
 from penstock.content.message import Message
@@ -11,7 +11,7 @@ from penstock.wire.frames.base import TransportFrame
 
 
 class RoutingKey:
-    """Frames of class DATA have a `message`; those of class REQUEST `bloom`, or a message."""
+    """Frames of class DATA have a `message`; those of class REQUEST have `bloom`, or a message."""
 
     __slots__ = ("encoder",)
 
@@ -19,17 +19,17 @@ class RoutingKey:
         self.encoder = encoder
 
     def message(self, frame: TransportFrame) -> Message:
-        """What the exact predicates of class DATA are asked about."""
+        """The message that exact predicates of class DATA are matched against."""
         message = getattr(frame, "message", None)
         if not isinstance(message, Message):
             raise PeerError(f"{type(frame).__name__} has no message to be routed by")
         return message
 
     def request_bits(self, frame: TransportFrame) -> int:
-        """The Bloom set of the message that a request asks for.
+        """The Bloom set of the requested message.
 
-        [R7] The set itself is the address: to encode it once more would fill
-        the filter and flood the network.
+        [R7] The set is itself the routing key: encoding it again would saturate the filter and
+        flood the network.
         """
         bloom = getattr(frame, "bloom", None)
         if bloom is None:

@@ -1,1 +1,1 @@
-"""What a broker knows of the network: links, paths, and what other brokers subscribe to."""
+"""Routing state of a broker: links, shortest paths, and the interests of other brokers."""

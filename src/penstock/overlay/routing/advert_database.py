@@ -1,10 +1,10 @@
-"""What the other brokers want of one class, and which of them want a message.
+"""The adverts of other brokers for one traffic class, searched for the brokers that want a message.
 
-1. A full advert newer than what is known replaces it, once all its parts are here.
-2. A delta holds only on top of the advert numbered just before it. A later one
-   shows that something was missed: it is left alone, and a full advert asked for.
-3. Only what was taken is passed on. So a broker that missed something passes on
-   the full advert that it gets, and those behind it are well again too.
+1. A full advert that is newer than the stored one replaces it once all its parts have arrived.
+2. A delta applies only to the advert with the preceding sequence number. A later delta shows that
+   an update was missed: it is not applied, and a full advert is requested.
+3. Only accepted adverts are flooded. So a broker that missed an update passes on the full advert
+   that it receives, and the brokers behind it recover too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from penstock.wire.serial import SEQ_BITS, after, newer
 
 @dataclass(slots=True)
 class Advert:
-    """What one origin wants, as of `seq`; sorted."""
+    """The filters of one origin as of `seq`, sorted."""
 
     seq: int
     filters: tuple[int, ...]
@@ -34,7 +34,7 @@ class Advert:
 
 @dataclass(slots=True)
 class PartialAdvert:
-    """A full advert of which some parts are still on their way."""
+    """A full advert of which some parts have not arrived."""
 
     seq: int
     part_count: int
@@ -43,7 +43,7 @@ class PartialAdvert:
 
 
 class AdvertDatabase:
-    """The adverts of one class by origin. Ours, `own`, is not searched: we match exactly."""
+    """Adverts by origin. Our own, `own`, is not searched: local clients are matched exactly."""
 
     def __init__(
         self,
@@ -69,36 +69,36 @@ class AdvertDatabase:
 
     @property
     def filter_count(self) -> int:
-        """How many filters there are in all."""
+        """The number of filters of all origins."""
         return len(self._interest_table)
 
     def seqs(self) -> dict[int, int]:
-        """The number of each broker's latest, ours included, be it forgotten."""
+        """The latest sequence number of each origin, ours and tombstones included."""
         return {**self._tombstones.seqs(), **self.current()}
 
     def current(self) -> dict[int, int]:
-        """The same without those of which only the number is left."""
+        """The latest sequence number of each origin whose advert is stored, ours included."""
         known = {origin: advert.seq for origin, advert in self._adverts.items()}
         return {self.own.origin: self.own.seq, **known}
 
     def frames(self, origin: int) -> list[Adv]:
-        """What to send someone who lacks what we know of `origin`."""
+        """The full advert of `origin`, for a neighbour that lacks it."""
         if origin == self.own.origin:
             return self.own.full()
         advert = self._adverts[origin]
         return self.own.full_advert(origin, advert.seq, advert.filters)
 
     def filters(self, origin: int) -> tuple[int, ...]:
-        """What another broker is known to want."""
+        """The filters of another broker; empty if it is unknown."""
         advert = self._adverts.get(origin)
         return () if advert is None else advert.filters
 
     def brokers_wanting(self, bits: int) -> list[int]:
-        """The other brokers that want a message with these bits, lowest first."""
+        """The other brokers that want a message with these bits, in ascending order."""
         return self._interest_table.brokers_wanting(bits)
 
     def accept(self, adv: Adv, *, now: Instant) -> list[Adv]:
-        """Takes another broker's word; the frames to pass on, none if it was no news."""
+        """Applies an advert of another broker; returns the frames to flood, none if it is old."""
         self._check(adv)
         known = self._adverts.get(adv.origin)
         if known is not None and not newer(adv.seq, known.seq, SEQ_BITS):
@@ -116,7 +116,7 @@ class AdvertDatabase:
         return frames if frames and self._install(adv, blooms, now) else []
 
     def has_missed(self, adv: Adv) -> bool:
-        """Whether this is a delta on top of something that never came here."""
+        """Whether `adv` is a delta to an advert that never arrived."""
         known = self._adverts.get(adv.origin)
         if adv.full:
             return False
@@ -125,7 +125,7 @@ class AdvertDatabase:
         )
 
     def expire(self, *, now: Instant) -> None:
-        """Forgets whoever was not heard of for too long."""
+        """Removes the adverts that were not refreshed in time, and leaves tombstones."""
         self._tombstones.expire(now=now)
         for origin in [o for o, advert in self._adverts.items() if advert.expires <= now]:
             self._tombstones.add(origin, self._adverts[origin].seq, now=now)
@@ -142,7 +142,7 @@ class AdvertDatabase:
             raise PeerError(f"a filter has more than {self._m} bits")
 
     def _assemble(self, adv: Adv, now: Instant) -> list[Adv]:
-        """All parts of a full advert, when this was the last one missing."""
+        """All parts of a full advert if this was the last one, otherwise none."""
         if adv.parts == 1:
             return [adv]
         partial = self._partial_adverts.get(adv.origin)
@@ -160,7 +160,7 @@ class AdvertDatabase:
         return [partial.received[part] for part in range(partial.part_count)]
 
     def _install(self, adv: Adv, blooms: set[int], now: Instant) -> bool:
-        """Puts in place what an origin wants now, if there is room for it."""
+        """Stores the filters of an origin; False if there is no room for them."""
         self._partial_adverts.pop(adv.origin, None)
         if len(blooms) > self._settings.origin_filters_max:
             raise PeerError(f"broker {adv.origin} wants {len(blooms)} filters, which is too many")
@@ -180,7 +180,7 @@ class AdvertDatabase:
         return True
 
     def _make_room(self) -> bool:
-        """Whether there is place for one more, at the cost of one who cannot be reached."""
+        """Makes room for one more advert by evicting an unreachable origin, if there is one."""
         if len(self._adverts) < self._settings.origins_max - 1:
             return True
         self._counters[Count.ADVERTS_OVERFLOW] += 1

@@ -1,8 +1,7 @@
-"""Our own advert of one class: from the filters we want to the frames that say so.
+"""Our own advert of one traffic class: filters in, ADV frames out.
 
-Changes go out as deltas while that is shorter, else all is said anew. A refresh
-is an empty delta: it costs a few bytes, and whoever missed something notices
-by its number.
+A change goes out as a delta if that is shorter than the full advert. A refresh is an empty delta:
+it costs a few bytes, and a broker that missed an update notices by the sequence number.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from penstock.wire.serial import SEQ_BITS, after, newer
 
 
 class Advertiser:
-    """What `origin`, this broker, has told the network; `filters` are sorted Bloom sets."""
+    """The filters that `origin`, this broker, has advertised; `filters` are sorted Bloom sets."""
 
     def __init__(self, origin: int, seq: int, traffic: TrafficClass, bloom_bytes: int) -> None:
         self.origin = origin
@@ -28,7 +27,7 @@ class Advertiser:
         self.bloom_bytes = bloom_bytes
 
     def update(self, filters: Sequence[int]) -> list[Adv]:
-        """Frames that take the network from what it was told to `filters`; none if that is it."""
+        """The frames that change the advert to `filters`; none if it is unchanged."""
         current, advertised = set(filters), set(self.filters)
         added, removed = sorted(current - advertised), sorted(advertised - current)
         self.filters = tuple(sorted(current))
@@ -39,29 +38,29 @@ class Advertiser:
             return self.full()
         chunk_max = filters_per_frame(self.bloom_bytes)
         if len(added) + len(removed) <= chunk_max:
-            # In one, so that those whose table is just large enough have room for it.
+            # One frame, so that a table that is nearly full never has to hold old and new filters.
             return [self._delta(added, removed)]
-        # What is added goes first, so that nothing wanted is ever without its filter.
+        # Additions first, so that no message that clients want is ever without a filter.
         deltas = [self._delta(added=part) for part in _chunks(added, chunk_max)]
         return deltas + [self._delta(removed=part) for part in _chunks(removed, chunk_max)]
 
     def refresh(self) -> list[Adv]:
-        """Says that nothing has changed."""
+        """An empty delta: the advert is unchanged."""
         return [self._delta()]
 
     def overtake(self, seq: int) -> list[Adv]:
-        """Everything, past `seq`, which others believe to be our latest: we restarted."""
+        """The full advert, numbered after `seq`, which other brokers hold from our earlier run."""
         if not newer(seq, self.seq, SEQ_BITS):
             return []
         self.seq = after(seq, SEQ_BITS)
         return self.full()
 
     def full(self) -> list[Adv]:
-        """Everything, under the latest number."""
+        """The full advert with the latest sequence number."""
         return self.full_advert(self.origin, self.seq, self.filters)
 
     def full_advert(self, origin: int, seq: int, filters: Sequence[int]) -> list[Adv]:
-        """What any origin wants, sorted, as a full advert in as many parts as it takes."""
+        """The filters of any origin, sorted, as a full advert in as many parts as needed."""
         chunks = _chunks(filters, filters_per_frame(self.bloom_bytes)) or [()]
         return [
             Adv(
@@ -91,7 +90,7 @@ class Advertiser:
 
 
 def filters_per_frame(bloom_bytes: int) -> int:
-    """How many filters an ADV has room for."""
+    """The number of filters that fit one ADV."""
     empty = Adv(origin=0, seq=0, traffic=TrafficClass.DATA, full=True, bloom_bytes=bloom_bytes)
     room_bytes = DATAGRAM_BYTES_MAX - BODY_OFFSET - codec.size(empty)
     return min(ADVERT_FILTERS_MAX, room_bytes // bloom_bytes)

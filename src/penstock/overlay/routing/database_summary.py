@@ -1,7 +1,7 @@
-"""Comparing what two neighbours know, by numbers alone.
+"""Compares the databases of two neighbours by sequence numbers.
 
-A summary is also a question: whoever gets one sends what the sender lacks. So
-a broker that missed a change asks with a summary of one origin.
+A summary is also a request: its receiver sends what the sender lacks. A broker that missed an
+update therefore sends a summary of that one origin.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _ORIGIN_MAX: Final = 2**32 - 1
 
 
 def summarise(database: Database, seqs: Mapping[int, int]) -> Iterator[Summary]:
-    """All that is known, in as many summaries as it takes; together they speak for everyone."""
+    """Summarises a database in as many frames as needed; together they cover all origins."""
     origins = sorted(seqs)
     first = 0
     for start in range(0, max(1, len(origins)), SUMMARY_ROWS_MAX):
@@ -27,13 +27,13 @@ def summarise(database: Database, seqs: Mapping[int, int]) -> Iterator[Summary]:
 
 
 def request_origin(database: Database, origin: int, seq: int | None) -> Summary:
-    """Asks for all there is of one origin, of which we know `seq` or nothing."""
+    """Requests the latest state of one origin, of which we have `seq` or nothing."""
     rows = () if seq is None else (SummaryRow(origin, seq),)
     return Summary(database=database, first=origin, last=origin, rows=rows)
 
 
 def missing_at_peer(summary: Summary, seqs: Mapping[int, int]) -> list[int]:
-    """The origins of which the sender of a summary knows nothing, or less than we do."""
+    """The origins of which the sender of a summary has nothing, or an older state than ours."""
     theirs = {row.origin: row.seq for row in summary.rows}
     return [
         origin

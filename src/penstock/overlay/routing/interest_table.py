@@ -1,7 +1,7 @@
-"""Which brokers want a message: every filter once, with all who advertise it.
+"""Maps each advertised filter to the brokers that advertise it.
 
-Brokers far apart often want the same, and a search takes time for each filter:
-those that several advertise are searched once. Knows nothing of adverts.
+Distant brokers often advertise the same filter, and search time grows with the number of filters,
+so a shared filter is searched once. Does not know adverts or their sequence numbers.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ _CACHED_MATCHES_MAX: Final = 4_096
 
 
 class InterestTable:
-    """Bloom sets of `m` bits by who wants them."""
+    """Bloom sets of `m` bits, with the origins that advertise each."""
 
     def __init__(self, m: int) -> None:
         self._table: FilterTable[int] = FilterTable(m)
         self._origins: dict[int, list[int]] = {}
         self._count = 0
-        # Messages that repeat are the rule, and searching costs five times what forwarding does.
+        # Most messages repeat earlier ones, and a search costs five times as much as forwarding.
         self._cached_matches: dict[int, list[int]] = {}
 
     def __len__(self) -> int:
         return self._count
 
     def replace(self, origin: int, before: tuple[int, ...], after: tuple[int, ...]) -> None:
-        """What `origin` wants instead of what it wanted."""
+        """Replaces the filters of `origin`."""
         self._cached_matches.clear()
         unchanged = set(before).intersection(after)
         for bloom in before:
@@ -38,7 +38,7 @@ class InterestTable:
                 self._add(origin, bloom)
 
     def brokers_wanting(self, bits: int) -> list[int]:
-        """The brokers that want a message with these bits, lowest first."""
+        """The brokers that want a message with these bits, in ascending order."""
         origins = self._cached_matches.get(bits)
         if origins is None:
             if len(self._cached_matches) >= _CACHED_MATCHES_MAX:

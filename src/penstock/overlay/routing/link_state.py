@@ -1,7 +1,7 @@
-"""The link-state database: who says to have which links.
+"""The link-state database: the latest LSA of each broker.
 
-Knows neither neighbours nor frames other than LSA: told what is new, it says
-whether that is worth passing on, and who is to be reached through whom.
+Decides whether an LSA is new and computes next hops. Does not know neighbours, ports or other
+frames.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.wire.serial import SEQ_BITS, after, newer
 
 
 class LinkStateDatabase:
-    """Every broker's latest LSA, our own among them."""
+    """The latest LSA of every broker, including our own."""
 
     def __init__(
         self, broker_id: int, seq: int, settings: OverlaySettings, counters: Counters
@@ -34,38 +34,38 @@ class LinkStateDatabase:
 
     @property
     def hops(self) -> dict[int, int]:
-        """The neighbour through which to reach each broker that can be reached."""
+        """The next hop to each reachable broker."""
         if self._hops is None:
             self._hops = next_hops(self._broker_id, self._lsas)
         return self._hops
 
     def seqs(self) -> dict[int, int]:
-        """The number of each broker's latest, be it forgotten."""
+        """The latest sequence number of each broker, tombstones included."""
         return {**self._tombstones.seqs(), **self.current()}
 
     def current(self) -> dict[int, int]:
-        """The same without those of which only the number is left."""
+        """The latest sequence number of each broker whose LSA is stored."""
         return {origin: lsa.seq for origin, lsa in self._lsas.items()}
 
     def frames(self, origin: int) -> list[Lsa]:
-        """What to send someone who lacks what we know of `origin`."""
+        """The LSA of `origin`, for a neighbour that lacks it."""
         return [self._lsas[origin]]
 
     def announce(self, neighbours: tuple[Neighbour, ...]) -> Lsa:
-        """Our own links, under the next number."""
+        """Our own LSA with these links and the next sequence number."""
         return self._renew(self._lsas[self._broker_id].seq, neighbours)
 
     def refresh(self) -> Lsa:
-        """The same links under the next number."""
+        """Our own LSA with the same links and the next sequence number."""
         return self.announce(self._lsas[self._broker_id].neighbours)
 
     def overtake(self, seq: int) -> list[Lsa]:
-        """Our own links past `seq`, which others believe to be our latest: we restarted."""
+        """Our own LSA with a number after `seq`, which other brokers hold from our earlier run."""
         own = self._lsas[self._broker_id]
         return [] if not newer(seq, own.seq, SEQ_BITS) else [self._renew(seq, own.neighbours)]
 
     def accept(self, lsa: Lsa, *, now: Instant) -> bool:
-        """Takes another broker's word; whether it was news."""
+        """Stores the LSA of another broker; returns whether it was new."""
         known = self._lsas.get(lsa.origin)
         if known is None:
             if not self._tombstones.allows(lsa.origin, lsa.seq) or not self._make_room():
@@ -80,7 +80,7 @@ class LinkStateDatabase:
         return True
 
     def expire(self, *, now: Instant) -> None:
-        """Forgets whoever was not heard of for too long."""
+        """Removes the LSAs that were not refreshed in time, and leaves tombstones."""
         self._tombstones.expire(now=now)
         for origin in [origin for origin, expires in self._expires.items() if expires <= now]:
             self._tombstones.add(origin, self._lsas[origin].seq, now=now)
@@ -94,7 +94,7 @@ class LinkStateDatabase:
         return lsa
 
     def _make_room(self) -> bool:
-        """Whether there is place for one more, at the cost of one who cannot be reached."""
+        """Makes room for one more LSA by evicting an unreachable broker; False if there is none."""
         if len(self._lsas) < self._settings.origins_max:
             return True
         self._counters[Count.LINKS_OVERFLOW] += 1

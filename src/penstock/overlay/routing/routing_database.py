@@ -1,9 +1,8 @@
-"""What brokers tell one another until all know the same: links and adverts.
+"""The replicated routing state of a broker: links and adverts.
 
-News is flooded: passed to every neighbour but the one it came from, once.
-Neighbours compare what they have when their link comes up and now and then, so
-that whatever was lost on the way is found. Our own numbers are looked for in
-what others say: if they are ahead, it was a former self that counted them.
+Updates are flooded to every neighbour except the one they came from, once. Neighbours exchange
+summaries when their link comes up and every few seconds, so that lost updates are found. A broker
+that sees a higher sequence number under its own id overtakes it: its earlier run used that number.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from penstock.wire.frames.base import OverlayFrame, TrafficClass
 from penstock.wire.frames.lsa import Lsa
 from penstock.wire.frames.summary import Database, Summary
 
-# By class.
+# Indexed by traffic class.
 _ADVERT_DATABASES: Final = (Database.DATA_ADVERTS, Database.REQUEST_ADVERTS)
 
 
 class RoutingDatabase:
-    """The databases of one broker, kept in step with those of its neighbours."""
+    """The databases of one broker, synchronised with those of its neighbours."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class RoutingDatabase:
         self._hops: dict[int, int] | None = None
 
     def ports(self) -> dict[int, Port]:
-        """The port that leads to each broker that can be reached."""
+        """The port that leads to each reachable broker."""
         hops = self.links.hops
         if self._ports is None or hops is not self._hops:
             neighbour_ports = self._neighbours.best_ports()
@@ -74,17 +73,17 @@ class RoutingDatabase:
             }
         return self._ports
 
-    # Heard from neighbours ------------------------------------------------------------------
+    # Updates from neighbours ----------------------------------------------------------------
 
     def on_lsa(self, lsa: Lsa, via: Port, now: Instant) -> None:
-        """Another broker's links."""
+        """Handles the links of another broker."""
         if lsa.origin == self._broker_id:
             self._flood(self.links.overtake(lsa.seq))
         elif self.links.accept(lsa, now=now):
             self._flood([lsa], except_port=via)
 
     def on_adv(self, adv: Adv, via: Port, now: Instant) -> None:
-        """What another broker wants; if it tells us that we missed something, we ask for it."""
+        """Handles the advert of another broker; if it shows that we missed one, requests it."""
         adverts = self.adverts[adv.traffic]
         if adv.origin == self._broker_id:
             self._flood(adverts.own.overtake(adv.seq))
@@ -99,7 +98,7 @@ class RoutingDatabase:
             )
 
     def on_summary(self, summary: Summary, via: Port, now: Instant) -> None:  # noqa: ARG002
-        """What a neighbour knows; we send what it lacks."""
+        """Sends a neighbour the updates that its summary lacks."""
         if summary.database is Database.LINKS:
             self._send_missing(summary, self.links, self.links, via)
         else:
@@ -119,31 +118,31 @@ class RoutingDatabase:
         for origin in missing_at_peer(summary, database.current()):
             self._out.flood([via], database.frames(origin))
 
-    # Told to neighbours ---------------------------------------------------------------------
+    # Updates to neighbours ------------------------------------------------------------------
 
     def summarise_to(self, port: Port) -> None:
-        """Tells a neighbour what we know."""
+        """Sends summaries of all databases to a neighbour."""
         self._out.flood([port], list(summarise(Database.LINKS, self.links.seqs())))
         for database, adverts in zip(_ADVERT_DATABASES, self.adverts, strict=True):
             self._out.flood([port], list(summarise(database, adverts.seqs())))
 
     def announce_links(self) -> None:
-        """Our neighbours are others now."""
+        """Floods our new set of links."""
         self._ports = None
         self._flood([self.links.announce(self._neighbours.lsa_neighbours())])
 
     def announce_filters(self, traffic: TrafficClass, filters: Sequence[int]) -> None:
-        """Our clients want these now."""
+        """Floods the new filters of our clients."""
         self._flood(self.adverts[traffic].own.update(filters))
 
     def refresh(self) -> None:
-        """We are still there, and nothing has changed."""
+        """Floods our unchanged links and adverts under new numbers, so that they do not expire."""
         self._flood([self.links.refresh()])
         for adverts in self.adverts:
             self._flood(adverts.own.refresh())
 
     def expire(self, *, now: Instant) -> None:
-        """Forgets those of whom nothing was heard for too long."""
+        """Removes the entries that were not refreshed in time."""
         self.links.expire(now=now)
         for adverts in self.adverts:
             adverts.expire(now=now)

@@ -1,8 +1,8 @@
-"""Shortest paths over what brokers say of their links.
+"""Shortest paths over the link-state database.
 
-Of equally short paths the one with the lowest next broker is taken, at every
-broker. Paths from one broker then form a tree: two that meet share all that
-lies before, so a message crosses each link once at most.
+Of equally short paths every broker takes the one with the lowest next hop. The paths from one
+broker then form a tree: two paths that meet share everything before that point, so a message
+crosses each link at most once.
 """
 
 from collections.abc import Mapping
@@ -12,17 +12,17 @@ from penstock.wire.frames.lsa import Lsa
 
 
 def next_hops(broker_id: int, database: Mapping[int, Lsa]) -> dict[int, int]:
-    """For every broker that can be reached from `me`, the neighbour to send to.
+    """The next hop from `broker_id` to every reachable broker.
 
-    A link counts when both ends name it: what only one believes in does not
-    carry anything. It counts at least 1, so that every hop leads nearer.
+    A link counts only if both ends announce it. Its cost is at least 1, so that every hop reduces
+    the distance.
     """
     edges = {
         origin: {neighbour.broker: max(1, neighbour.cost) for neighbour in lsa.neighbours}
         for origin, lsa in database.items()
     }
     hops: dict[int, int] = {}
-    # (distance, next hop, broker): the order of the heap is the order of preference.
+    # (distance, next hop, broker): heap order is the order of preference.
     heap: list[tuple[int, int, int]] = [(0, broker_id, broker_id)]
     while heap:
         distance, hop, broker = heappop(heap)

@@ -1,10 +1,9 @@
-"""The numbers of what was forgotten, so that it is not learned again.
+"""Sequence numbers of removed origins, so that old state is not learned again.
 
-Brokers do not forget at the same instant: one whose neighbour still knows a
-broker that is gone would get it back, keep it for a whole period, and give it back
-in turn, for ever. So the number stays when the rest goes. Summaries name it:
-then nobody sends what is no newer, and a broker that comes back after all, with
-numbers that are lower, hears that it must overtake itself.
+Brokers do not expire an origin at the same instant. Without tombstones, a broker would get a dead
+origin back from a neighbour that still has it, keep it for another period and return it in turn,
+for ever. Summaries include tombstones: neighbours then send nothing that is no newer, and a broker
+that restarts with lower numbers learns that it must overtake its earlier ones.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from penstock.kernel.instant import Instant
 from penstock.overlay.settings import OverlaySettings
 from penstock.wire.serial import SEQ_BITS, newer
 
-# Longer than what others know can outlast us, even if it reaches some of them late.
+# Longer than other brokers can hold the state, even if it reached some of them late.
 _EXPIRY_PERIODS: Final = 3
 
 
 class Tombstones:
-    """The latest number of each origin forgotten; when there are too many the oldest goes."""
+    """The last sequence number of each removed origin; when full, the oldest is evicted."""
 
     def __init__(self, settings: OverlaySettings) -> None:
         self._settings = settings
@@ -30,27 +29,27 @@ class Tombstones:
         return len(self._last_seqs)
 
     def add(self, origin: int, seq: int, *, now: Instant) -> None:
-        """Forgets an origin that was known up to `seq`."""
+        """Adds the tombstone of an origin whose latest state was `seq`."""
         self._last_seqs.pop(origin, None)
         if len(self._last_seqs) >= self._settings.origins_max:
             del self._last_seqs[next(iter(self._last_seqs))]
         self._last_seqs[origin] = (seq, now + _EXPIRY_PERIODS * self._settings.expire_ns)
 
     def allows(self, origin: int, seq: int) -> bool:
-        """Whether this is news of an origin that is not known."""
+        """Whether state `seq` of an unknown origin is newer than its tombstone."""
         tombstone = self._last_seqs.get(origin)
         return tombstone is None or newer(seq, tombstone[0], SEQ_BITS)
 
     def remove(self, origin: int) -> None:
-        """The origin is known again."""
+        """Removes the tombstone of an origin that is known again."""
         self._last_seqs.pop(origin, None)
 
     def seqs(self) -> dict[int, int]:
-        """The numbers."""
+        """The last sequence number of each origin."""
         return {origin: seq for origin, (seq, _) in self._last_seqs.items()}
 
     def expire(self, *, now: Instant) -> None:
-        """Forgets for good what was forgotten long ago."""
+        """Removes the tombstones that are too old to matter."""
         for origin in [
             origin for origin, (_, expires) in self._last_seqs.items() if expires <= now
         ]:

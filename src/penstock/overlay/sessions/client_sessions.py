@@ -1,9 +1,8 @@
-"""Clients and exactly what they want.
+"""Client sessions and the exact predicates of their subscriptions.
 
-A session lasts while its client speaks; subscriptions that it does not repeat
-are forgotten, so that a lost SUB or UNSUB does no lasting harm. Filters are
-counted, because many clients want the same: adverts change only when the first
-asks for a filter or the last has enough of it.
+A session lasts while its client sends frames. Subscriptions that are not repeated expire, so that a
+lost SUB or UNSUB does no lasting harm. Filters are reference-counted because many clients share
+them: adverts change only with the first and the last subscription to a filter.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from penstock.wire.frames.sub import Sub
 
 @dataclass(slots=True)
 class ClientSubscription:
-    """One SUB, and when it was last repeated."""
+    """One SUB, and the time it was last repeated."""
 
     traffic: TrafficClass
     predicate: Predicate
@@ -35,7 +34,7 @@ class ClientSubscription:
 
 @dataclass(slots=True)
 class ClientSession:
-    """One client; its epoch is known once it has said HELLO."""
+    """One client; its epoch is None until it sends HELLO."""
 
     last_heard: Instant
     epoch: int | None = None
@@ -43,7 +42,7 @@ class ClientSession:
 
 
 class InterestSet:
-    """All filters of one class, with how many subscriptions have each."""
+    """All filters of one traffic class, with the number of subscriptions that contain each."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._counts: dict[Filter, int] = {}
@@ -51,7 +50,7 @@ class InterestSet:
         self.changed = False
 
     def add(self, predicate: Predicate) -> None:
-        """One more subscription."""
+        """Adds the filters of a subscription."""
         for f in predicate.filters:
             count = self._counts.get(f, 0)
             self._counts[f] = count + 1
@@ -60,7 +59,7 @@ class InterestSet:
                 self.changed = True
 
     def remove(self, predicate: Predicate) -> None:
-        """One less."""
+        """Removes the filters of a subscription."""
         for f in predicate.filters:
             self._counts[f] -= 1
             if not self._counts[f]:
@@ -69,13 +68,13 @@ class InterestSet:
                 self.changed = True
 
     def to_advertise(self) -> list[int]:
-        """The Bloom sets that attract all that is wanted; filters others cover are left out."""
+        """The Bloom sets to advertise; filters that another one covers are left out."""
         self.changed = False
         return sorted(set(self._minimal_cover.filters().values()))
 
 
 class ClientSessions:
-    """Sessions by port."""
+    """Client sessions by port."""
 
     def __init__(self, encoder: Encoder, settings: OverlaySettings, counters: Counters) -> None:
         self._encoder = encoder
@@ -93,7 +92,7 @@ class ClientSessions:
         return port in self._sessions
 
     def on_hello(self, port: Port, epoch: int, *, now: Instant) -> bool:
-        """A client speaks; whether we know all it told us before, or it must tell us again."""
+        """Renews a session; False if it is new or restarted: the client must resend its SUBs."""
         session = self._sessions.get(port)
         if session is not None and session.epoch is not None and session.epoch != epoch:
             self.disconnect(port)
@@ -105,7 +104,7 @@ class ClientSessions:
         return is_known
 
     def subscribe(self, port: Port, sub: Sub, *, now: Instant) -> None:
-        """Enters or repeats a subscription; a number that is known gets the new predicate."""
+        """Adds or renews a subscription; a known id with another predicate is replaced."""
         session = self._session(port, now)
         if session is None:
             return
@@ -129,7 +128,7 @@ class ClientSessions:
                 self._request_filters.add((port, sub.subscription, f), self._encoder.filter_bits(f))
 
     def unsubscribe(self, port: Port, subscription: int, *, now: Instant) -> None:
-        """Takes a subscription back; one that is not known is no error: UNSUB may be repeated."""
+        """Removes a subscription; an unknown id is no error, because UNSUB may be repeated."""
         session = self._sessions.get(port)
         if session is not None:
             session.last_heard = now
@@ -137,14 +136,14 @@ class ClientSessions:
                 self._drop(port, session, subscription)
 
     def disconnect(self, port: Port) -> None:
-        """Forgets a client and all it wanted."""
+        """Removes a client and its subscriptions."""
         session = self._sessions.pop(port, None)
         if session is not None:
             for subscription in list(session.subscriptions):
                 self._drop(port, session, subscription)
 
     def expire(self, *, now: Instant) -> None:
-        """Forgets clients that fell silent, and what others did not repeat."""
+        """Removes silent clients, and subscriptions that were not repeated in time."""
         heard_before = now - self._settings.client_dead_ns
         renewed_before = now - self._settings.expire_ns
         for port, session in list(self._sessions.items()):
@@ -156,11 +155,11 @@ class ClientSessions:
                     self._drop(port, session, subscription_id)
 
     def matching(self, message: Message) -> list[Port]:
-        """The clients whose exact predicates the message matches, each once."""
+        """The clients with a predicate that the message matches, each once."""
         return list(dict.fromkeys([port for port, _ in self._index.match(message)]))
 
     def serving_requests(self, bits: int) -> list[Port]:
-        """The clients that may answer a request with these bits, each once. [R7]"""
+        """The clients that may repair the message with these bits, each once. [R7]"""
         return list(dict.fromkeys([port for port, _, _ in self._request_filters.matching(bits)]))
 
     def _session(self, port: Port, now: Instant) -> ClientSession | None:

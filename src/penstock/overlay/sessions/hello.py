@@ -1,4 +1,7 @@
-"""HELLO: who we are, said to neighbours and clients, and what they say of themselves."""
+"""The HELLO exchange with neighbours and clients.
+
+The broker decides when to send, and when a silent neighbour is dead.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from penstock.wire.frames.hello import CLIENT, Hello
 
 
 class HelloProtocol:
-    """Says HELLO for one broker; to a client it is an answer, and `heard` means `known`."""
+    """Sends HELLO for one broker; in a reply to a client `heard` means: session known."""
 
     def __init__(
         self,
@@ -33,35 +36,36 @@ class HelloProtocol:
         self._out = out
 
     def send(self, port: Port) -> None:
-        """To one neighbour."""
+        """Sends HELLO to one neighbour."""
         self._out.send(
             port, self._hello_heard if self._neighbours.is_heard(port) else self._hello_unheard
         )
 
     def send_all(self) -> None:
-        """To every neighbour."""
+        """Sends HELLO to every neighbour."""
         for port in self._neighbours.ports():
             self.send(port)
 
     def on_neighbour(self, hello: Hello, via: Port) -> LinkChange | None:
-        """What a neighbour's word changes; None if it is not of our network, or has our name."""
+        """Handles a neighbour's HELLO; None if it is of another network or has our own id."""
         if hello.network != self._hello_unheard.network:
             self._counters[Count.FOREIGN] += 1
             return None
         if hello.broker == self._hello_unheard.broker:
-            # Somebody's mistake, or our own frame come back: whoever runs us should hear of it.
+            # A configuration mistake, or our own frame returned: the operator should see it.
             self._counters[Count.OWN_NUMBER] += 1
             return None
         if hello.broker == CLIENT:
             raise PeerError(f"{hello.broker} is not the number of a neighbour")
         change = self._neighbours.on_hello(via, hello)
         if change.gained or not hello.heard:
-            # It may wait for this; who is answered so, and knew it, does not answer again.
+            # The neighbour may be waiting for this reply. One that already hears us does not reply
+            # in turn.
             self.send(via)
         return change
 
     def on_client(self, hello: Hello, via: Port, *, now: Instant) -> None:
-        """A client is there: it is told whether we know what it wants."""
+        """Replies to a client, saying whether its session is known."""
         if hello.network != self._hello_unheard.network:
             self._counters[Count.FOREIGN] += 1
         elif hello.broker != CLIENT:

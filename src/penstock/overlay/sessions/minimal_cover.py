@@ -1,9 +1,8 @@
-"""The filters that no other covers, kept up as filters come and go.
+"""The filters that no other filter covers, updated incrementally.
 
-Whatever covers a filter has no bit that the filter lacks. So two integers tell
-for most pairs that neither covers the other, and few are compared exactly; a
-change costs one pass over integers, where `covering.minimal`, the twin of this,
-would look at all filters anew.
+A filter that covers another has a subset of its Bloom bits. Comparing two integers therefore
+excludes most pairs, and few are compared exactly. A change costs one pass over integers, while the
+naive twin, `covering.minimal`, compares all filters again.
 """
 
 from penstock.content.covering import covers
@@ -12,7 +11,7 @@ from penstock.content.tags import Encoder
 
 
 class MinimalCover:
-    """Every filter added is shown, or hidden behind one shown that covers it exactly. [C9]"""
+    """Every filter is either minimal or covered exactly by a minimal one. [C9]"""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -21,11 +20,11 @@ class MinimalCover:
         self._covered: dict[Filter, list[Filter]] = {}
 
     def filters(self) -> dict[Filter, int]:
-        """The filters that no other covers, with their Bloom sets."""
+        """The minimal filters with their Bloom sets."""
         return self._minimal
 
     def add(self, f: Filter) -> None:
-        """One more filter, which must not be there yet."""
+        """Adds a filter, which must not be present."""
         bits = self._encoder.filter_bits(f)
         covered = []
         for other, other_bits in self._minimal.items():
@@ -43,7 +42,7 @@ class MinimalCover:
             self._set_cover(other, cover=f)
 
     def remove(self, f: Filter) -> None:
-        """One less; what was hidden behind it alone comes forward."""
+        """Removes a filter; filters that only it covered become minimal."""
         cover = self._covered_by.pop(f, None)
         if cover is not None:
             self._covered[cover].remove(f)

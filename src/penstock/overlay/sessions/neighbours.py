@@ -1,7 +1,7 @@
-"""Links to other brokers: which of them work, both ways.
+"""Links to other brokers, and whether each works in both directions.
 
-A link is up when each end says that it hears the other. Whose turn it is to
-say so, and when silence has lasted too long, is the broker's business.
+A link is up when each end reports that it hears the other. When to send HELLO, and how long a
+silence may last, is decided by the broker.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from penstock.wire.frames.lsa import Neighbour
 
 
 class Link:
-    """One link; `broker` is who was heard on it, None for nobody yet."""
+    """One link; `broker` is the neighbour heard on it, None while there is none."""
 
     __slots__ = ("broker", "cost", "epoch", "is_up")
 
@@ -27,18 +27,18 @@ class Link:
 
 
 class LinkChange(NamedTuple):
-    """What one HELLO did to a link. A neighbour that restarted is lost and gained at once."""
+    """The effect of one HELLO on a link. A neighbour that restarted is both lost and gained."""
 
     lost: bool
     gained: bool
 
 
 class Neighbours:
-    """The links by port, in the order in which they were added."""
+    """Links by port, in insertion order."""
 
     def __init__(self, links_max: int) -> None:
         self._links_max = links_max
-        # Open to the broker, which looks a port up for every frame.
+        # Public because the broker looks up a port for every frame.
         self.links: dict[Port, Link] = {}
 
     def __contains__(self, port: Port) -> bool:
@@ -48,7 +48,7 @@ class Neighbours:
         return len(self.links)
 
     def add(self, port: Port, cost: int) -> bool:
-        """Puts a link under watch, or gives it another cost; whether that one is up."""
+        """Adds a link or changes its cost; returns whether an existing link is up."""
         Neighbour(0, cost)  # checks the cost
         link = self.links.get(port)
         if link is not None:
@@ -60,12 +60,12 @@ class Neighbours:
         return False
 
     def remove(self, port: Port) -> bool:
-        """Takes a link away; whether it was up."""
+        """Removes a link; returns whether it was up."""
         link = self.links.pop(port, None)
         return link is not None and link.is_up
 
     def on_hello(self, port: Port, hello: Hello) -> LinkChange:
-        """Takes a neighbour's word."""
+        """Updates the link on which a neighbour sent HELLO."""
         link = self.links[port]
         is_new = (link.broker, link.epoch) != (hello.broker, hello.epoch)
         was_up = link.is_up
@@ -76,27 +76,27 @@ class Neighbours:
         )
 
     def on_dead(self, port: Port) -> bool:
-        """Nobody is heard there any more; whether the link was up."""
+        """Marks a link as silent; returns whether it was up."""
         link = self.links[port]
         was_up = link.is_up
         link.broker, link.is_up = None, False
         return was_up
 
     def is_heard(self, port: Port) -> bool:
-        """Whether somebody is heard there, be it up or not."""
+        """Whether a neighbour is heard on this port, even if the link is not up."""
         link = self.links.get(port)
         return link is not None and link.broker is not None
 
     def ports(self) -> list[Port]:
-        """Every link."""
+        """The ports of all links."""
         return list(self.links)
 
     def up_ports(self) -> list[Port]:
-        """The links that work."""
+        """The ports of the links that are up."""
         return [port for port, link in self.links.items() if link.is_up]
 
     def best_ports(self) -> dict[int, Port]:
-        """The best port to each neighbour: of several the cheapest, then the first by name."""
+        """The port to each neighbour: the cheapest, of equally cheap ones the first by name."""
         best: dict[int, tuple[int, Port]] = {}
         for port, link in self.links.items():
             if link.is_up and link.broker is not None:
@@ -105,7 +105,7 @@ class Neighbours:
         return {broker: port for broker, (_, port) in best.items()}
 
     def lsa_neighbours(self) -> tuple[Neighbour, ...]:
-        """The neighbours as an LSA names them."""
+        """The neighbours as listed in an LSA."""
         return tuple(
             [
                 Neighbour(broker, self.links[port].cost)
