@@ -1,1 +1,1 @@
-"""The ground everything stands on: time, timers, seeds, machines, errors."""
+"""Primitives that every other package uses: time, timers, seeds, machines, bounds and errors."""

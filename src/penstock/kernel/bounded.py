@@ -1,10 +1,9 @@
-"""Dictionaries with a bound, of which the oldest entry goes when a new one needs its place.
+"""Bounded dictionaries that evict their oldest entry to make room for a new one.
 
-Know nothing of time: an entry is old by the order of insertion, or of use, not by age.
+They know nothing of time: age is the order of insertion, or of use.
 
-Reading by `get`, `[]` or `in` never changes the order, and costs what it costs in an
-`OrderedDict`. (A plain dictionary would search for its first entry among all that were
-deleted before it.)
+Reading by `get`, `[]` or `in` never changes the order, and costs the same as in an `OrderedDict`.
+(A plain dict would scan past all deleted entries to find its first one.)
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from typing import Final, TypeVar
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
-# Past our own `__setitem__`; looking it up by `super()` would take as long as the rest.
+# Bypasses our own `__setitem__`; a lookup by `super()` would cost as much as the rest.
 _set_item: Final = OrderedDict.__setitem__
 
 
 class BoundedDict(OrderedDict[Key, Value]):
-    """At most `max_entries`; room is made before a new entry goes in.
+    """At most `max_entries` entries; the oldest is evicted before a new one is inserted.
 
-    With `recent`, setting an entry that is there makes it the youngest, as `use` always
-    does; without, it keeps its place. `on_evict` gets what had to go: not what was deleted.
+    With `recent`, setting an existing entry makes it the youngest, as `use` always does; without,
+    it keeps its place. `on_evict` is called for evicted entries, not for deleted ones.
     """
 
     __slots__ = ("_on_evict", "_recent", "evicted", "max_entries")
@@ -42,7 +41,7 @@ class BoundedDict(OrderedDict[Key, Value]):
         self.max_entries = max_entries
         self._recent: Final = recent
         self._on_evict: Final = on_evict
-        # How many had to go.
+        # The number of evictions so far.
         self.evicted = 0
 
     def __setitem__(self, key: Key, value: Value) -> None:
@@ -53,14 +52,14 @@ class BoundedDict(OrderedDict[Key, Value]):
             self.move_to_end(key)
 
     def use(self, key: Key) -> Value | None:
-        """What `get` returns; and if it is there it is the youngest now."""
+        """Returns what `get` returns, and makes the entry the youngest if it exists."""
         value = self.get(key)
         if value is not None or key in self:
             self.move_to_end(key)
         return value
 
     def evict(self) -> tuple[Key, Value]:
-        """The oldest goes."""
+        """Removes and returns the oldest entry."""
         oldest = self.popitem(False)
         self.evicted += 1
         if self._on_evict is not None:
@@ -68,13 +67,13 @@ class BoundedDict(OrderedDict[Key, Value]):
         return oldest
 
     def make_room(self, key: Key) -> tuple[Key, Value] | None:
-        """What has to go if `key` is to be set; for those who must know before it is."""
+        """Evicts the entry that setting `key` would evict, for callers that need it beforehand."""
         if len(self) < self.max_entries or key in self:
             return None
         return self.evict()
 
     def resize(self, max_entries: int) -> None:
-        """Another bound, from now on."""
+        """Changes the bound, evicting what exceeds it."""
         assert max_entries >= 1, max_entries
         self.max_entries = max_entries
         while len(self) > max_entries:
@@ -82,9 +81,9 @@ class BoundedDict(OrderedDict[Key, Value]):
 
 
 class BoundedBytesDict(BoundedDict[Key, Value]):
-    """At most `max_bytes` too, by what `size_of` says when an entry is set or `measure`d.
+    """At most `max_bytes` too, as `size_of` measures an entry when it is set or `measure`d.
 
-    Apart from `BoundedDict`, whose deletions it would make slower.
+    A separate class, because it would slow down the deletions of `BoundedDict`.
     """
 
     __slots__ = ("_size_of", "_sizes", "max_bytes", "size_bytes")
@@ -106,7 +105,7 @@ class BoundedBytesDict(BoundedDict[Key, Value]):
         self.size_bytes = 0
 
     def fits(self, value: Value) -> bool:
-        """Whether there can be room for it at all; what does not fit is the caller's to refuse."""
+        """Whether the value is no larger than `max_bytes`; the caller must refuse one that is."""
         return self._size_of(value) <= self.max_bytes
 
     def __setitem__(self, key: Key, value: Value) -> None:
@@ -117,7 +116,7 @@ class BoundedBytesDict(BoundedDict[Key, Value]):
         self._note(key, size_bytes)
 
     def measure(self, key: Key) -> None:
-        """The entry has grown or shrunk: others go for it, itself never does."""
+        """Updates the size of a changed entry; evicts others for it, never the entry itself."""
         size_bytes = self._size_of(self[key])
         self._make_room_of(key, size_bytes)
         self._note(key, size_bytes)
@@ -127,25 +126,25 @@ class BoundedBytesDict(BoundedDict[Key, Value]):
         self._forget(key)
 
     def pop(self, key: Key, *default: Value) -> Value:  # type: ignore[override]
-        """As that of any dictionary."""
+        """As for any dictionary."""
         value = super().pop(key, *default)
         self._forget(key)
         return value
 
     def popitem(self, last: bool = True) -> tuple[Key, Value]:
-        """As that of any `OrderedDict`."""
+        """As for any `OrderedDict`."""
         item = super().popitem(last)
         self._forget(item[0])
         return item
 
     def clear(self) -> None:
-        """As that of any dictionary."""
+        """As for any dictionary."""
         super().clear()
         self._sizes.clear()
         self.size_bytes = 0
 
     def _make_room_of(self, key: Key, size_bytes: int) -> None:
-        """Evicts the oldest others until this one may have that size."""
+        """Evicts the oldest other entries until `key` may have that size."""
         others_bytes = self.size_bytes - self._sizes.get(key, 0)
         while others_bytes + size_bytes > self.max_bytes:
             oldest = next((each for each in self if each != key), None)
@@ -160,5 +159,5 @@ class BoundedBytesDict(BoundedDict[Key, Value]):
         self._sizes[key] = size_bytes
 
     def _forget(self, key: Key) -> None:
-        # Once, even where the base class deletes by way of `__delitem__`.
+        # Subtracts once, even where the base class deletes through `__delitem__`.
         self.size_bytes -= self._sizes.pop(key, 0)

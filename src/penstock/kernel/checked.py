@@ -1,7 +1,7 @@
-"""Settings whose values are of the types that they say.
+"""Type checks for settings.
 
-They come from people: a word where a number belongs must be told at once and by name,
-not by whatever fails on it first.
+Settings come from users: a word where a number belongs must be reported at once and by name, not by
+the first operation that fails on it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from penstock.kernel.errors import UsageError
 
-# By how a field is annotated: what its value must be, in Python's words and in ours.
+# By annotation: the accepted types, and their description in error messages.
 _KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "bool": ((bool,), "True or False"),
     "bool | None": ((bool, type(None)), "True, False or None"),
@@ -26,21 +26,21 @@ _KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
 }
 
 
-# Beyond this a whole number is none that can be reckoned with.
+# Larger integers are not usable as floats.
 _INTEGER_MAX: Final = 10**300
 
 
 def check_types(settings: Any, *nested: type) -> None:
-    """Refuses, of a dataclass, what is of another type and what cannot be reckoned with.
+    """Raises UsageError for dataclass fields with the wrong type or a value that is not finite.
 
-    `nested` are classes of which it has values too. Annotations of other kinds are not
-    looked at; modules that use this have `from __future__ import annotations`.
+    `nested` lists classes that fields may have as type. Other annotations are not checked; modules
+    that use this need `from __future__ import annotations`.
     """
     named = {kind.__name__: ((kind,), f"a {kind.__name__}") for kind in nested}
     for each in fields(settings):
         kinds, words = _KINDS.get(str(each.type)) or named.get(str(each.type)) or ((), "")
         value = getattr(settings, each.name)
-        # Not isinstance: True would be a number.
+        # Not isinstance: True would count as a number.
         if kinds and (type(value) not in kinds or _is_not_finite(value)):
             raise UsageError(f"{each.name} is {words}, not {value!r}")
         if "float" in str(each.type) and isinstance(value, int) and abs(value) > _INTEGER_MAX:

@@ -1,14 +1,13 @@
-"""Who is to blame, in three parts.
+"""Errors by responsibility.
 
-`assert` is for our own bugs. What another machine sent wrong is a `PeerError`:
-it is counted and dropped, never allowed to stop a node. What the caller asked
-wrong is a `UsageError`, whose text says what to do next. Nobody is to blame for
-an `UnreachableError`: trying again later may help.
+`assert` is for our own bugs. A `PeerError` is invalid input from another machine: it is counted and
+dropped, and never stops a node. A `UsageError` is a mistake of the caller; its text says what to do
+next. An `UnreachableError` is nobody's mistake: a retry may help.
 """
 
 
 class PenstockError(Exception):
-    """Anything this package raises on purpose; the text is one line for a person."""
+    """Any error that this package raises on purpose; the text is one line for a person."""
 
 
 class PeerError(PenstockError):
@@ -16,8 +15,8 @@ class PeerError(PenstockError):
 
 
 class UsageError(PenstockError, ValueError):
-    """The caller asked for something that cannot be; the text says what to write instead."""
+    """The caller requested something impossible; the text says what to write instead."""
 
 
 class UnreachableError(PenstockError, ConnectionError):
-    """Nobody answers; a `ConnectionError`, for programs that try again on those already."""
+    """No response; a `ConnectionError`, for programs that already retry on those."""

@@ -1,8 +1,7 @@
 """Time inside the program: whole nanoseconds, never floats.
 
-An `Instant` is a point on one host's monotonic clock, a `Duration` the
-difference of two. Integers keep simulation exact and replayable; stamps on the
-wire are microseconds (see `wire`).
+An `Instant` is a point on one host's monotonic clock, a `Duration` the difference of two. Integers
+keep simulation exact and replayable; timestamps on the wire are microseconds (see `wire`).
 """
 
 from typing import Final, TypeAlias
@@ -26,12 +25,12 @@ def seconds(amount: float) -> Duration:
 
 
 def to_seconds(duration: Duration) -> float:
-    """For people and plots; arithmetic stays in nanoseconds."""
+    """Seconds as a float, for people and plots; arithmetic stays in nanoseconds."""
     return duration / SECOND
 
 
 def earliest(*times: Instant | None) -> Instant | None:
-    """The first of several wake-ups, of which None is never."""
+    """The earliest of several wake-ups; None means never."""
     first = None
     for at in times:
         if at is not None and (first is None or at < first):

@@ -1,8 +1,7 @@
-"""The one shape of every protocol participant.
+"""The interface of every protocol participant.
 
-A machine knows no socket, clock, thread or disk. A driver (the simulator or an
-asyncio pump) hands it frames and the time, drains what it wants done with
-`poll`, and wakes it at the instant it asked for.
+A machine knows no socket, clock, thread or disk. A driver (the simulator or an asyncio pump) passes
+it frames and the time, drains its outputs with `poll`, and wakes it at the instant it requests.
 """
 
 from typing import Generic, Protocol, TypeAlias, TypeVar
@@ -11,14 +10,14 @@ import msgspec
 
 from penstock.kernel.instant import Instant
 
-# The name of a link or neighbour as one machine knows it.
+# The name of a link or neighbour, local to one machine.
 Port: TypeAlias = str
 
 Frame = TypeVar("Frame")
 FrameIn = TypeVar("FrameIn")
 
 
-# Structs, because one is made for every frame sent: a frozen dataclass takes five times as long.
+# Structs, because one is created for every frame sent: a frozen dataclass takes five times as long.
 class Send(msgspec.Struct, Generic[Frame], frozen=True, gc=False):
     """Put `frame` on the wire towards `port`."""
 
@@ -33,7 +32,7 @@ class Deliver(msgspec.Struct, frozen=True, gc=False):
 
 
 class Append(msgspec.Struct, frozen=True, gc=False):
-    """Write `entry` durably at `position` of `log`; answered by `appended(upto=...)`."""
+    """Write `entry` durably at `position` of `log`; acknowledged by `appended(upto=...)`."""
 
     log: str
     position: int
@@ -50,16 +49,16 @@ Output: TypeAlias = Send[Frame] | Deliver | Append | Record
 
 
 class Machine(Protocol[FrameIn]):
-    """What every driver can drive; machines add their own typed verbs."""
+    """The interface that drivers use; machines add their own typed commands."""
 
     def receive(self, frame: FrameIn, *, via: Port, now: Instant) -> None:
-        """Takes a frame that arrived by `via`."""
+        """Handles a frame that arrived by `via`."""
 
     def wake(self, *, now: Instant) -> None:
-        """Runs everything that is due."""
+        """Runs all timers that are due."""
 
     def next_wakeup(self) -> Instant | None:
-        """When `wake` must next be called; None for never."""
+        """The time of the next `wake` call; None for never."""
 
     def poll(self) -> "Output[FrameIn] | None":
-        """The next thing to do for this machine; None when there is nothing left."""
+        """The next output of this machine; None when there is none left."""

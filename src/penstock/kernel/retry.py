@@ -1,6 +1,6 @@
-"""Trying again: how long to wait, and a queue of what is to be tried.
+"""Retries with exponential backoff: the wait times, and a queue of pending attempts.
 
-Knows nothing of what is tried, nor whether it worked: whoever does says so by `discard`.
+Does not know what is tried or whether it succeeded: the caller reports success by `discard`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from penstock.kernel.timers import Timers
 
 Key = TypeVar("Key", bound=Hashable)
 
-# What could not be sent for want of tokens is tried again then: it was no attempt.
+# Delay of an entry that was due but found no token; it does not count as an attempt.
 POSTPONED_NS: Final[Duration] = 50 * MILLISECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """Twice as long after each attempt, so often, and never longer than `max_ns`."""
+    """Doubles the wait after each attempt, `doublings_max` times, up to `max_ns`."""
 
     first_ns: Duration
     max_ns: Duration | None = None
@@ -33,10 +33,9 @@ class Backoff:
         assert self.max_ns is None or self.max_ns >= self.first_ns, self
 
     def wait_ns(self, attempts: int, *, least_ns: Duration = 0) -> Duration:
-        """After an attempt that so many came before.
+        """The wait after an attempt that `attempts` earlier ones preceded.
 
-        `least_ns` is where to begin instead of `first_ns` if it is longer, such as a
-        round trip.
+        `least_ns`, such as a round trip, replaces `first_ns` if it is longer.
         """
         assert attempts >= 0, attempts
         begin_ns = max(self.first_ns, least_ns)
@@ -45,7 +44,7 @@ class Backoff:
 
 
 class SharedLimit:
-    """So many entries, of several queues together."""
+    """A bound on the total entries of several queues."""
 
     __slots__ = ("left",)
 
@@ -55,7 +54,7 @@ class SharedLimit:
 
 
 class RetryQueue(Generic[Key]):
-    """What is to be tried until it is discarded, at most `attempts_max` times."""
+    """Keys to try until they are discarded, at most `attempts_max` times each."""
 
     __slots__ = (
         "_attempts",
@@ -78,7 +77,7 @@ class RetryQueue(Generic[Key]):
         self._limit: Final = limit
         self._attempts: Final[dict[Key, int]] = {}
         self._timers: Final[Timers[Key]] = Timers()
-        # How many were tried in vain, or for how many there was no room.
+        # Entries that ran out of attempts, or for which there was no room.
         self.given_up = 0
 
     def __len__(self) -> int:
@@ -88,13 +87,13 @@ class RetryQueue(Generic[Key]):
         return key in self._attempts
 
     def attempts(self, key: Key) -> int:
-        """How often it was tried."""
+        """The number of attempts so far."""
         return self._attempts[key]
 
     def add(self, keys: Sequence[Key], at: Instant, *, skipped: int = 0) -> None:
-        """To be tried then, unless they are to be already; if they are too many the oldest go.
+        """Schedules keys that are not queued yet; if there are too many, the oldest are given up.
 
-        `skipped` more were not even listed, and are given up too.
+        `skipped` is the number of further keys that the caller left out; they count as given up.
         """
         assert skipped >= 0, skipped
         self.given_up += skipped + max(0, len(keys) - self._max_entries)
@@ -113,18 +112,18 @@ class RetryQueue(Generic[Key]):
             self.given_up += 1
 
     def discard(self, key: Key) -> None:
-        """It worked, or is not wanted any more; discarding what is not there is no error."""
+        """Removes a key that succeeded or is no longer needed; an unknown key is no error."""
         if self._attempts.pop(key, None) is not None:
             self._limit.left += 1
             self._timers.cancel(key)
 
     def clear(self) -> None:
-        """Nothing is wanted any more."""
+        """Removes all keys."""
         for key in list(self._attempts):
             self.discard(key)
 
     def due(self, now: Instant, *, least_ns: Duration = 0) -> Iterator[Key]:
-        """What is to be tried now; each counts as an attempt. What was in vain is given up."""
+        """Yields the keys to try now and counts an attempt for each; gives up exhausted ones."""
         for key in self._timers.due(now):
             attempts = self._attempts[key]
             if attempts >= self._attempts_max:
@@ -136,12 +135,12 @@ class RetryQueue(Generic[Key]):
             yield key
 
     def postpone(self, keys: Iterable[Key], at: Instant) -> None:
-        """They were due and could not be tried: that was no attempt."""
+        """Reschedules keys that were due but could not be tried; takes back the counted attempt."""
         for key in keys:
             assert self._attempts[key] > 0, f"{key} was not due"
             self._attempts[key] -= 1
             self._timers.set(key, at)
 
     def next_wakeup(self) -> Instant | None:
-        """When the next one is due."""
+        """The time at which the next key is due."""
         return self._timers.next_wakeup()

@@ -1,7 +1,7 @@
-"""Chance as an argument: a tree of named seeds.
+"""Randomness as an argument: a tree of named seeds.
 
-A generator depends only on the root seed and its own path of names, so a new
-component, or one more draw in an old one, shifts nobody else's numbers.
+A generator depends only on the root seed and its own path of names, so a new component, or one more
+draw in an old one, changes no other component's numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Seeds:
         return Seeds(self.root, self.path + names)
 
     def derived_seed(self, *names: str) -> int:
-        """64 bits that belong to this path alone."""
+        """The 64-bit seed of this path."""
         digest = blake2b(str(self.root).encode(), digest_size=8)
         for name in self.path + names:
             encoded = name.encode()

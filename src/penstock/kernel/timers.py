@@ -1,8 +1,8 @@
-"""Many named deadlines, one next wake-up.
+"""Timers by key, with one next wake-up.
 
-Setting a timer again moves it; cancelled entries stay in the heap until they
-surface or outnumber the live ones, so every operation is O(log n) amortised
-and memory stays within about twice the number of live timers.
+Setting a timer again moves it; cancelled entries stay in the heap until they surface or outnumber
+the live ones, so every operation is O(log n) amortised and memory stays within about twice the
+number of live timers.
 """
 
 from collections.abc import Hashable, Iterator
@@ -24,7 +24,8 @@ class Timers(Generic[Key]):
 
     def __init__(self) -> None:
         self._heap: list[tuple[Instant, int, Key]] = []
-        # The entry that counts, the very one that is in the heap; all others there are stale.
+        # The current entry of each key, the same object as in the heap; other heap entries are
+        # stale.
         self._live: dict[Key, tuple[Instant, int, Key]] = {}
         self._serial = 0
 
@@ -42,12 +43,12 @@ class Timers(Generic[Key]):
         self._shed_stale()
 
     def cancel(self, key: Key) -> None:
-        """Disarms `key`; cancelling what is not armed is no error."""
+        """Disarms `key`; cancelling an unarmed key is no error."""
         if self._live.pop(key, None) is not None:
             self._shed_stale()
 
     def deadline(self, key: Key) -> Instant | None:
-        """When `key` will fire, if it is armed."""
+        """The deadline of `key`; None if it is not armed."""
         armed = self._live.get(key)
         return None if armed is None else armed[0]
 
@@ -72,7 +73,7 @@ class Timers(Generic[Key]):
             yield key
 
     def _shed_stale(self) -> None:
-        """Makes the heap anew when most of it is stale."""
+        """Rebuilds the heap when most of it is stale."""
         if len(self._heap) > _REBUILD_MIN and len(self._heap) > 2 * len(self._live):
             self._heap = list(self._live.values())
             heapify(self._heap)

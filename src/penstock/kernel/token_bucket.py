@@ -1,10 +1,10 @@
-"""A token bucket: so many tokens a second, up to a depth.
+"""A token bucket: earns tokens at a rate, up to a depth.
 
 Knows no clock, and not what a token stands for: a message, a request or a byte.
 
-Tokens are recomputed from the last change, never accumulated, so that asking more often
-changes nothing: only taking, depositing and another rate do. A clock that is set back
-loses what was earned since the last change, and need not catch up to earn again.
+Tokens are recomputed from the last change, never accumulated, so that reading more often changes
+nothing: only taking, depositing and a new rate do. When the clock is set back, the tokens earned
+since the last change are lost, but earning resumes at once.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ class TokenBucket:
     def __init__(
         self, rate_per_s: float, *, depth: float, tokens: float, now: Instant | None = None
     ) -> None:
-        """Only a bucket that is full may leave out since when it fills."""
+        """`now` is when filling starts; only a full bucket may leave it out."""
         assert 0 < rate_per_s < inf, rate_per_s
         assert depth >= 1, depth
         assert tokens <= depth if now is not None else tokens == depth, (tokens, depth, now)
         self.rate_per_s = rate_per_s
         self.depth = depth
-        # What there was at the last change; and when there is one, unless that is to be computed.
+        # Tokens at the last change, and the time of the next whole token, None if not computed yet.
         self._tokens = tokens
         self._at: Instant = 0 if now is None else now
         self._ready_at: Instant | None = None
 
     def available(self, now: Instant) -> float:
-        """How many there are; negative if some are owed."""
+        """The number of tokens; negative in debt."""
         tokens = self._tokens
         if now > self._at:
             tokens += (now - self._at) * self.rate_per_s / SECOND
@@ -44,8 +44,8 @@ class TokenBucket:
         return tokens
 
     def take(self, now: Instant, amount: float = 1) -> None:
-        """Takes them even if they are not there: what lacks is owed."""
-        # `available` without the call: every message does this for each of its flows.
+        """Takes tokens even if there are too few: the rest is a debt."""
+        # Inlines `available`: this runs for each flow of every message.
         tokens = self._tokens
         if now > self._at:
             tokens += (now - self._at) * self.rate_per_s / SECOND
@@ -55,7 +55,7 @@ class TokenBucket:
         self._ready_at = None
 
     def try_take(self, now: Instant, amount: float = 1) -> bool:
-        """Takes them if they are all there; a refusal changes nothing."""
+        """Takes tokens if there are enough; a refusal changes nothing."""
         tokens = self._tokens
         if now > self._at:
             tokens += (now - self._at) * self.rate_per_s / SECOND
@@ -70,10 +70,9 @@ class TokenBucket:
         return True
 
     def deposit(self, amount: float) -> None:
-        """Adds tokens; what is beyond the depth is lost.
+        """Adds tokens; those beyond the depth are lost.
 
-        It does not matter when: earning and depositing both only add, and are cut at the
-        same depth.
+        The time does not matter: earning and depositing both only add, up to the same depth.
         """
         assert amount >= 0, amount
         tokens = self._tokens + amount
@@ -81,10 +80,10 @@ class TokenBucket:
         self._ready_at = None
 
     def ready_at(self, now: Instant) -> Instant:
-        """When there is one token; if there is one already, some instant that is not after `now`.
+        """The time at which there is a token; if there is one now, some instant not after `now`.
 
-        Rounding may leave a billionth of it lacking then: who waits until it is ready
-        calls `take`, not `try_take`.
+        Rounding may leave a billionth of a token missing then: a caller that waits for this instant
+        uses `take`, not `try_take`.
         """
         ready_at = self._ready_at
         if ready_at is None or now < self._at:
@@ -97,7 +96,7 @@ class TokenBucket:
         return ready_at
 
     def set_rate(self, rate_per_s: float, now: Instant, *, depth: float) -> None:
-        """Earns so much from now on; what is beyond the new depth is lost."""
+        """Changes the rate and the depth from now on; tokens beyond the new depth are lost."""
         assert 0 < rate_per_s < inf, rate_per_s
         assert depth >= 1, depth
         tokens = self.available(now)

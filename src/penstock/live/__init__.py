@@ -1,4 +1,4 @@
-"""The same machines on real sockets: a broker, a client and the pump that drives them.
+"""The machines on real sockets: a broker, a client, and the pump that drives them.
 
-Imports nothing: `penstock.connect` and the commands name the modules they need.
+Imports nothing: `penstock.connect` and the commands import the modules they need.
 """

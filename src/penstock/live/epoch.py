@@ -1,8 +1,7 @@
-"""Epochs by the clock on the wall: a node that starts again is newer than it was.
+"""Epochs from the wall clock, so that a restarted node has a newer epoch than before.
 
-Seconds in 16 bits go round in eighteen hours; what others remember of a node
-lasts minutes. Two processes that start under one name within one second, or
-after the clock was set back, are not told apart.
+Seconds in 16 bits wrap after eighteen hours; peers remember a node for minutes. Two processes that
+start under one id within the same second, or after the clock was set back, cannot be told apart.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ _last_s = 0
 
 
 def new_epoch() -> int:
-    """Newer than any that this process had before, and than those of processes before it."""
+    """An epoch newer than any earlier one of this process and of processes before it."""
     global _last_s  # noqa: PLW0603
     _last_s = max(_last_s + 1, int(time.time()))
     return _last_s & _MASK
 
 
 def epoch_now() -> int:
-    """For one whose name is new with it: nobody has heard of it before."""
+    """The epoch of a node with a new random id, of which no peer can know an older epoch."""
     return int(time.time()) & _MASK

@@ -1,8 +1,7 @@
-"""What all nodes of one network have agreed on.
+"""The configuration that all nodes of one network share.
 
-Nodes that have not agreed would misread one another's summaries without noticing.
-So a number that stands for the whole agreement goes into every HELLO, and
-nobody listens to nodes with another one.
+Nodes with different configurations would misread each other's summaries without noticing. So every
+HELLO carries a fingerprint of the configuration, and nodes ignore those with another one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from penstock.overlay.settings import DEFAULTS, OverlaySettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """The network's name salts its encoding; `overlay` has the periods and bounds of brokers."""
+    """The name salts the encoding of filters; `overlay` has the periods and bounds of brokers."""
 
     name: str = "penstock"
     schema: Schema = field(default_factory=Schema)
@@ -29,17 +28,17 @@ class Agreement:
     overlay: OverlaySettings = DEFAULTS
 
     def __post_init__(self) -> None:
-        self.encoder()  # refuses what cannot be
+        self.encoder()  # raises UsageError if the values do not fit together
 
     @property
     def network(self) -> int:
-        """Stands for all that decides what an encoding means."""
+        """A fingerprint of everything that determines the encoding."""
         terms = (self.name, self.schema, self.bloom.m, self.bloom.k)
         encoded = msgspec.json.encode(terms, order="sorted")
         return int.from_bytes(blake2b(encoded, digest_size=4).digest(), "big")
 
     def encoder(self) -> Encoder:
-        """A new one; it remembers much, so each node should have one and keep it."""
+        """A new encoder; it has large caches, so a node should create only one."""
         return Encoder(self.name.encode(), self.schema, params=self.bloom)
 
 

@@ -1,7 +1,7 @@
 """A broker on a UDP socket.
 
-Clients need no introduction: whoever says HELLO is one, until it falls silent.
-Neighbours are named at both ends; a broker that nobody named is not listened to.
+Any host that sends HELLO is a client, until it falls silent. Neighbours must be configured at both
+ends; frames of other brokers are ignored.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ _LINK_COST: Final = 1
 
 
 class RunningBroker:
-    """One that runs; `serve` makes it."""
+    """A broker that runs in this process; created by `serve`."""
 
     def __init__(self, sock: socket.socket, pump: Pump[Broker]) -> None:
         self._family: Final = sock.family
         self._pump: Final = pump
-        # Where others find it; the port is the real one where any was asked for.
+        # The address for clients and neighbours; has the real port if port 0 was requested.
         self.address: Final = address.port_of(sock.getsockname())
 
     @property
     def machine(self) -> Broker:
-        """To look into."""
+        """The broker itself, for inspection."""
         return self._pump.machine
 
     @property
     def neighbours(self) -> Mapping[str, bool]:
-        """By address, whether each answers and hears us."""
+        """Whether the link to each neighbour is up in both directions, by address."""
         return self.machine.links
 
     @property
     def counters(self) -> Mapping[str, Mapping[str, int]]:
-        """Of the broker (`docs/overlay.md`) and of its socket (`docs/live.md`)."""
+        """Counters of the broker (`docs/overlay.md`) and of its socket (`docs/live.md`)."""
         return {"broker": dict(self.machine.counters), "socket": dict(self._pump.counters)}
 
     async def add_neighbour(self, where: str) -> None:
-        """There is a link to the broker at this address, which must name this one too."""
+        """Adds a link to the broker at this address, which must add this one too."""
         _, sockaddr = await address.resolve(address.parse(where), family=self._family)
         port = address.port_of(sockaddr)
         if port == self.address:
@@ -54,7 +54,7 @@ class RunningBroker:
         self._pump.call(lambda broker, now: broker.link_up(port, _LINK_COST, now=now))
 
     async def wait(self) -> None:
-        """Until it ends; raises what it died of."""
+        """Waits until the broker has stopped; raises the error that stopped it."""
         await self._pump.wait()
 
 
@@ -67,10 +67,10 @@ async def serve(
     agreement: Agreement = DEFAULT_NETWORK,
     mark_above: float | None = None,
 ) -> AsyncIterator[RunningBroker]:
-    """Runs a broker at `listen`, where port 0 stands for any that is free.
+    """Runs a broker at `listen`, where port 0 stands for any free port.
 
-    What leaves while more than a share `mark_above` of its send queue is taken bears the
-    congestion mark, for endpoints with congestion control; without, nothing does.
+    Frames that are sent while more than the share `mark_above` of the send queue is in use carry
+    the congestion mark, for endpoints with congestion control; None disables marking.
     """
     if mark_above is not None and not 0 <= mark_above <= 1:
         raise UsageError(f"mark_above is a share of the send queue, 0 to 1, not {mark_above}")

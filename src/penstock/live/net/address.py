@@ -1,7 +1,7 @@
-"""Where a node is: the text that people write, and the ports that machines know.
+"""Network addresses: the text that users write, and the ports that machines use.
 
-A machine's port is the text of a socket address, so nothing has to be kept about
-who was heard: an address gives a port and a port its address.
+A machine's port is the text of a socket address, so no table of peers is needed: each can be
+computed from the other.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Sockaddr: TypeAlias = tuple[str, int] | tuple[str, int, int, int]
 
 _SCHEME: Final = "udp://"
 _PORT_MAX: Final = 65_535
-# More than a broker has clients and neighbours; beyond it the text is made anew each time.
+# More than the clients and neighbours of a broker; beyond it the text is recomputed each time.
 _CACHED_MAX: Final = 8_192
 
 
 class HostPort(NamedTuple):
-    """A host by name or number, and a UDP port."""
+    """A host name or IP address, and a UDP port."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class HostPort(NamedTuple):
 
 
 def parse(text: str, *, port_min: int = 1) -> HostPort:
-    """From `udp://HOST:PORT` or `HOST:PORT`; an IPv6 host stands in brackets."""
+    """Parses `udp://HOST:PORT` or `HOST:PORT`; an IPv6 host is written in brackets."""
     if not isinstance(text, str):
         raise UsageError(f"an address is text such as udp://127.0.0.1:7400, not {text!r}")
     host, colon, port = text.removeprefix(_SCHEME).rpartition(":")
@@ -51,10 +51,10 @@ def parse(text: str, *, port_min: int = 1) -> HostPort:
 
 
 async def resolve(address: HostPort, *, family: int = socket.AF_UNSPEC) -> tuple[int, Sockaddr]:
-    """The family and socket address of a host that may be known by name only."""
+    """The address family and socket address of a host, looked up by name if necessary."""
     host, port = address
     try:
-        # Numbers need nobody's help, and so no thread.
+        # An IP address needs no lookup, and so no thread.
         found = socket.getaddrinfo(
             host, port, family, socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST
         )
@@ -71,7 +71,7 @@ async def resolve(address: HostPort, *, family: int = socket.AF_UNSPEC) -> tuple
 
 @lru_cache(maxsize=_CACHED_MAX)
 def port_of(address: Sockaddr) -> Port:
-    """What machines call this address."""
+    """The port by which machines know this address."""
     if len(address) == 4 and address[3]:
         return _join(f"{address[0]}%{address[3]}", address[1])
     return _join(address[0], address[1])
@@ -79,7 +79,7 @@ def port_of(address: Sockaddr) -> Port:
 
 @lru_cache(maxsize=_CACHED_MAX)
 def sockaddr_of(port: Port) -> Sockaddr:
-    """The address that `port_of` made this port from."""
+    """The address of a port that `port_of` returned."""
     host, _, port_number = port.rpartition(":")
     if not host.startswith("["):
         return host, int(port_number)

@@ -1,8 +1,7 @@
 """Frames over one UDP socket.
 
-Nothing that a peer sends, and nothing that the socket refuses, raises: it is
-counted, for the network is best-effort. The names are those of `trace.fates`.
-Knows no protocol and no time.
+Neither invalid datagrams nor socket errors raise: they are counted, because the network is
+best-effort. The counters are named as in `trace.fates`. Knows neither protocols nor time.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from penstock.wire.codec.overlay import OVERLAY
 from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.limits import DATAGRAM_BYTES_MAX
 
-# Then others of the same loop have their turn.
+# Bounds one read, so that other tasks of the event loop get their turn.
 _RECEIVE_BATCH_MAX: Final = 64
-# What arrives while Python is busy waits here; the system may allow less.
+# Buffers datagrams while Python is busy; the system may grant less.
 _BUFFER_BYTES: Final = 4 << 20
 _QUEUE_FULL_ERRNOS: Final = frozenset({EAGAIN, ENOBUFS})
 
 
 class DatagramSocket:
-    """Owns `sock`. Ports are addresses: see `live.address`.
+    """Owns `sock`; ports are addresses, see `live.net.address`.
 
-    With `mark_above` what is sent while more than this share of the send queue is taken
-    bears a mark.
+    Frames sent while more than the share `mark_above` of the send queue is in use get the
+    congestion mark.
     """
 
     def __init__(self, sock: socket.socket, *, mark_above: float | None = None) -> None:
@@ -46,11 +45,11 @@ class DatagramSocket:
             self.counters["marked"] = 0
 
     def fileno(self) -> int:
-        """To be waited for."""
+        """The file descriptor to poll."""
         return self._socket.fileno()
 
     def send(self, frame: OverlayFrame, port: Port) -> None:
-        """Now or never."""
+        """Sends a frame at once; if the socket refuses it, the frame is dropped and counted."""
         if self._backlog is not None and self._backlog.is_above_threshold:
             marked = mark_congestion(frame)
             self.counters["marked"] += marked is not frame
@@ -63,16 +62,16 @@ class DatagramSocket:
             self.counters["sent"] += 1
 
     def receive(self) -> Iterator[tuple[OverlayFrame, Port]]:
-        """What has arrived and can be read, up to a bound."""
+        """Reads and decodes the datagrams that have arrived, at most 64."""
         counters, recvfrom, decode = self.counters, self._socket.recvfrom, OVERLAY.decode
         for _ in range(_RECEIVE_BATCH_MAX):
             try:
-                # One byte more than any frame has shows that there was more.
+                # One byte more than the largest frame, so that an oversized datagram is noticed.
                 data, address = recvfrom(DATAGRAM_BYTES_MAX + 1)
             except BlockingIOError:
                 return
             except OSError:
-                # What was sent before found nobody there.
+                # The ICMP error of an earlier send: no socket at that address.
                 counters["down"] += 1
                 continue
             counters["received"] += 1
@@ -84,5 +83,5 @@ class DatagramSocket:
             yield frame, port_of(address)
 
     def close(self) -> None:
-        """What has arrived is not read any more."""
+        """Closes the socket; unread datagrams are lost."""
         self._socket.close()

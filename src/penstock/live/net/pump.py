@@ -1,8 +1,8 @@
-"""One machine on one socket: receive, drain, re-arm one timer.
+"""Drives one machine on one socket: receive, drain outputs, re-arm one timer.
 
-The socket is read in a callback that empties it, up to a bound: asyncio's own
-datagram transports take six times as long per packet. An error of the machine is
-our own, and ends the pump. Knows no protocol; time is the host's monotonic clock.
+The socket is read in a callback that empties it, up to a bound: asyncio's own datagram transports
+take six times as long per packet. An exception of the machine is a bug and ends the pump. Knows no
+protocol; time is the host's monotonic clock.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def _ignore(_item: object) -> None:
 
 
 class Pump(Generic[M]):
-    """Owns `sock`; `deliver` and `record` take what the machine puts out besides frames.
+    """Owns `sock`; `deliver` and `record` receive the machine's other outputs.
 
-    `after` is called whenever the machine may have changed, and at the end; `error`
-    is what the machine died of, if it did.
+    `on_change` is called whenever the machine may have changed, and when the pump closes; `error`
+    is the exception that ended the machine, if any.
     """
 
     def __init__(
@@ -55,16 +55,16 @@ class Pump(Generic[M]):
         self._armed_for: Instant = 0
         self._loop: Final = asyncio.get_running_loop()
         self._loop.add_reader(self._datagrams, self._run_step, self._receive)
-        # The machine may have something to say already; whoever is told is not ready yet.
+        # The machine may already have output, but its receivers are not ready yet.
         self._loop.call_soon(self._run_step, self._drain)
 
     @property
     def counters(self) -> dict[str, int]:
-        """Of the socket."""
+        """The counters of the socket."""
         return self._datagrams.counters
 
     def call(self, verb: Callable[[M, Instant], T]) -> T:
-        """Says something to the machine that is no frame; what it raises is the caller's."""
+        """Runs a command of the machine and drains its output; raises what the command raises."""
         if self.is_closed:
             raise UsageError("this node is closed: open another") from self.error
         try:
@@ -73,7 +73,7 @@ class Pump(Generic[M]):
             self._run_step(self._drain)
 
     def close(self, error: Exception | None = None) -> None:
-        """Ends it, once; what waits in the socket is not read any more."""
+        """Stops the pump; datagrams that were not read are lost. Closing twice is no error."""
         if self.is_closed:
             return
         self.is_closed, self.error = True, error
@@ -85,13 +85,13 @@ class Pump(Generic[M]):
         self._on_change()
 
     async def wait(self) -> None:
-        """Until it is closed; raises what the machine died of."""
+        """Waits until the pump is closed; raises the exception that ended the machine, if any."""
         await self._ended.wait()
         if self.error is not None:
             raise self.error
 
     def _run_step(self, step: Callable[[], object]) -> None:
-        """One turn."""
+        """Runs one step, re-arms the timer and reports the change; an exception closes the pump."""
         if self.is_closed:
             return
         try:
@@ -119,7 +119,7 @@ class Pump(Generic[M]):
                 self._record(output.row)
 
     def _arm(self) -> None:
-        """One live timer: one that rings too early looks again, so only moving up costs."""
+        """Keeps one timer; one that fires too early is re-armed, so only earlier deadlines cost."""
         wakeup = self.machine.next_wakeup()
         if wakeup is None:
             return

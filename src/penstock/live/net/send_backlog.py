@@ -1,7 +1,7 @@
-"""How full a socket's send queue is: what was sent and has not left this machine.
+"""Fill level of a socket's send queue: bytes sent that have not left this host.
 
-The kernel counts a datagram, with what it takes to keep it, until the device has it. What waits
-in other machines' queues nobody can see from here.
+The kernel counts each datagram, with its overhead, until the network device has taken it. Queues of
+other hosts cannot be observed from here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _INT: Final = struct.Struct("i")
 
 
 class SendBacklog:
-    """Of one UDP socket, of which no more than a share `above` should be taken; Linux only."""
+    """The send queue of one UDP socket, compared with the share `threshold`; Linux only."""
 
     def __init__(self, sock: socket.socket, threshold: float) -> None:
         if sys.platform != "linux":
@@ -28,12 +28,12 @@ class SendBacklog:
 
     @property
     def is_above_threshold(self) -> bool:
-        """Whether more of it is taken than should be."""
+        """Whether the fill level exceeds the threshold."""
         return self.fill > self._threshold
 
     @property
     def fill(self) -> float:
-        """Of the queue, from 0 to about 1."""
+        """The used share of the queue, from 0 to about 1."""
         from fcntl import ioctl
         from termios import TIOCOUTQ
 

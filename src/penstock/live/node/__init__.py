@@ -1,1 +1,1 @@
-"""An application's node: publish, subscribe, and what it is told of its broker."""
+"""An application's node: publishing, subscribing, and the state of its broker."""

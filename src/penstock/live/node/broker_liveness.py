@@ -1,7 +1,7 @@
-"""Whether a node's broker answers, and how much left while it did not.
+"""Whether a node's broker is alive, and how many messages were published while it was silent.
 
-Nobody confirms a publication, but the broker says HELLO every second. When it has
-not for a while, all that left since it last did went to nobody, as far as we know.
+Publications are not acknowledged, but the broker sends HELLO every second. Once it has been silent
+for too long, the messages published since its last HELLO must be assumed lost.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from penstock.overlay.client import OverlayClient
 
 
 class BrokerLiveness:
-    """`look` after every turn of the client; `heard` and `silent` are for those who wait."""
+    """Call `update` after every client step; `connected` and `disconnected` can be awaited."""
 
     def __init__(self, client: OverlayClient) -> None:
         self.published = 0
@@ -21,20 +21,20 @@ class BrokerLiveness:
         self.disconnected: Final = asyncio.Event()
         self._is_silent = True
         self._client: Final = client
-        # The last answer, how much had left by then, and what earlier silences cost.
+        # The last HELLO, the messages published until then, and the losses of earlier silences.
         self._hellos_received = 0
         self._published_at_last_hello = 0
         self._published_while_silent = 0
 
     @property
     def published_while_silent(self) -> int:
-        """Messages that left between the last answer before a silence and the first after it."""
+        """Messages published between the last HELLO before a silence and the first one after it."""
         return self._published_while_silent + (
             self.published - self._published_at_last_hello if self._is_silent else 0
         )
 
     def update(self) -> None:
-        """What the client has heard, or not heard for too long."""
+        """Updates the events from the state of the client."""
         if not self._client.is_connected:
             self._is_silent = True
             self.connected.clear()
@@ -48,6 +48,6 @@ class BrokerLiveness:
             self.disconnected.clear()
 
     def close(self) -> None:
-        """Nobody need wait any more."""
+        """Sets both events, so that no task waits any longer."""
         self.connected.set()
         self.disconnected.set()

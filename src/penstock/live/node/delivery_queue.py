@@ -1,7 +1,7 @@
 """A bounded queue between the pump, which cannot wait, and an application, which may be slow.
 
-What finds the queue full is dropped, and counted as `overflow`: memory never grows
-with what an application leaves lying.
+Items that do not fit are dropped and counted as `overflow`, so memory does not grow with a slow
+application.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 
 
 class DeliveryQueue(Generic[Item]):
-    """An asynchronous iterator; when it is closed, what is queued still comes, then the end."""
+    """An asynchronous iterator; after `close` it still returns the queued items, then ends."""
 
     def __init__(self, items_max: int) -> None:
         if items_max < 1:
@@ -32,7 +32,7 @@ class DeliveryQueue(Generic[Item]):
         return len(self._items)
 
     def put(self, item: Item) -> bool:
-        """Whether there was room for it."""
+        """Appends an item; returns whether there was room for it."""
         if self.is_closed:
             return False
         if len(self._items) >= self._items_max:
@@ -43,7 +43,7 @@ class DeliveryQueue(Generic[Item]):
         return True
 
     def close(self, error: BaseException | None = None) -> None:
-        """Nothing more will come; with an error, whoever waits for more is told."""
+        """Ends the queue; with an error, the iterator raises it after the queued items."""
         if not self.is_closed:
             self.is_closed, self._error = True, error
             self._changed.set()

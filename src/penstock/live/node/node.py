@@ -1,11 +1,11 @@
-"""An application's node: `penstock.connect`.
+"""An application's node, created by `penstock.connect`.
 
     endpoint   order and loss, end to end       penstock.transport.endpoint
     client     one broker's publish/subscribe   penstock.overlay.client
     pump       one socket                       penstock.live.net.pump
 
-The network is best-effort: a publication leaves at once, a subscription is told to
-the broker at once, and neither is acknowledged.
+The network is best-effort: publications and subscriptions are sent to the broker at once, and
+neither is acknowledged.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ from penstock.wire.frames.sub import Sub
 TIMEOUT_S: Final = 5.0
 LINGER_S: Final = 5.0
 _PUBLISHER_BITS: Final = 64
-# A publisher that never waits lets the rest of its program run after so many messages.
+# A publisher that never waits yields to the event loop after this number of messages.
 _PUBLISHED_PER_TURN: Final = 64
 
 
 class Node:
-    """Publishes and subscribes through one broker; `connect` makes it."""
+    """Publishes and subscribes through one broker; created by `connect`."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Node:
         self._client: Final = client
         self._broker_address: Final = broker_address
         self._timeout_s: Final = timeout_s
-        # The subscriptions that have begun, by the endpoint's numbers.
+        # Active subscriptions by the endpoint's ids.
         self._active: Final = active
         self._liveness: Final = BrokerLiveness(client)
         self._backpressure: Final = SendBackpressure(endpoint)
@@ -88,12 +88,12 @@ class Node:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the broker was heard within the last seconds."""
+        """Whether the broker was heard within the last few seconds."""
         return self._client.is_connected and not self._pump.is_closed
 
     @property
     def counters(self) -> Mapping[str, Mapping[str, int]]:
-        """Of the node, the transport, the broker's client and the socket; see `docs/live.md`."""
+        """Counters of node, transport, overlay client and socket; see `docs/live.md`."""
         liveness = self._liveness
         congestion = self._pump.machine.congestion
         refused = {} if congestion is None else congestion.refusals
@@ -102,12 +102,12 @@ class Node:
                 "published": liveness.published,
                 "unanswered": liveness.published_while_silent,
             },
-            # Those that nothing was counted under yet can be asked for, too: they are 0.
+            # `Counter` returns 0 for names that have not been counted yet.
             "transport": Counter(self._pump.machine.counters),
             "client": Counter(self._client.counters),
             "socket": dict(self._pump.counters),
             "queue": {"waiting": self._pump.machine.queued_messages},
-            # By the receivers' numbers.
+            # By receiver id.
             "refused": {
                 f"{receiver:016x}": sum(reasons.values()) for receiver, reasons in refused.items()
             },
@@ -115,23 +115,23 @@ class Node:
 
     @property
     def flows(self) -> Sequence[FlowState]:
-        """Which of this node's messages are slowed down now, to how much, and how many wait."""
+        """The rate-limited flows of this node: their rates, and how many messages are queued."""
         congestion = self._pump.machine.congestion
         return () if congestion is None else tuple(congestion.sample())
 
     async def publish(
         self, attributes: Mapping[str, Value], payload: bytes = b""
     ) -> MessageId | None:
-        """Sends a message to whoever wants it; returns its name.
+        """Publishes a message to all interested subscribers; returns its id.
 
-        With congestion control it may have to wait for its turn: then it has no name yet,
-        and None is returned. If too many wait already, this does, too, unless the
-        settings say what is dropped instead.
+        With congestion control the message may have to be queued: it has no id yet, and None is
+        returned. If the queue is full, this call waits, unless the settings choose a drop policy
+        instead.
         """
         message = Message(attributes, payload)
         for name, value in message.attributes.items():
             if not is_finite(value):
-                # Filters cannot name it, nor can the JSON that commands read and write.
+                # Neither filters nor the JSON of the commands can represent the value.
                 raise UsageError(f"attribute {name!r} is {value}: leave it out, or say it in words")
         id_ = await self._submit(message) if self._backpressure.is_used else self._publish(message)
         self._liveness.published += 1
@@ -159,14 +159,13 @@ class Node:
         queue_max: int = QUEUE_MAX,
         weight: float = 1.0,
     ) -> Subscription:
-        """What matches, each publisher's messages in order as far as `max_delay` seconds allow.
+        """Subscribes; each publisher's messages come in order as far as `max_delay` (s) allows.
 
-        Of the messages that were overtaken and do come, a share of
-        `violation_probability` may come too late: they are handed over all the same,
-        or not (`late="drop"`). `order=False` hands over what arrives as it arrives.
-        Where congestion control cannot let all through, each filter gets as much for its `weight`.
-        `ordering` sets all there is to set; what else is given overrules it. The
-        subscription begins when it is entered, with `async with`.
+        Of the messages that were overtaken but do arrive, a share of `violation_probability` may
+        arrive too late: they are delivered all the same, or not (`late="drop"`). `order=False`
+        delivers messages as they arrive. When congestion control cannot admit all messages, filters
+        share the rate by `weight`. `ordering` sets all ordering options; the other arguments
+        override it. The subscription starts when it is entered with `async with`.
         """
         predicate = _predicate_of(interest)
         check_type(OrderingSettings, ordering=ordering)
@@ -190,23 +189,23 @@ class Node:
         )
 
     def volunteer(self, interest: str | Predicate) -> Volunteer:
-        """Keeps what matches for others that lose it; nothing of it is handed over here.
+        """Caches matching messages to repair the losses of others; delivers none of them here.
 
-        Needs `connect(…, recovery=RecoverySettings())`, whose `cache` says how much is kept.
-        The offer begins when it is entered, with `async with`.
+        Needs `connect(…, recovery=RecoverySettings())`, whose `cache` bounds the cache. The cache
+        is active from `async with` on.
         """
         return Volunteer(_predicate_of(interest), pump=self._pump, ready=self.ready)
 
     async def wait_heard(self) -> None:
-        """Until the broker is heard, however long that takes."""
+        """Waits until the broker is heard, without a timeout."""
         await self._liveness.connected.wait()
 
     async def wait_silent(self) -> None:
-        """Until the broker has not been heard for some seconds."""
+        """Waits until the broker has been silent for a few seconds."""
         await self._liveness.disconnected.wait()
 
     async def ready(self) -> None:
-        """Until the broker is heard, but no longer than `connect` was told to wait."""
+        """Waits until the broker is heard, at most the `timeout` of `connect`."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 await self.wait_heard()
@@ -218,9 +217,9 @@ class Node:
             ) from None
 
     async def drain(self, timeout: float | None = None) -> int:
-        """Until all messages that wait for their turn have left; returns how many still wait.
+        """Waits until the send queue is empty; returns the number of messages still queued.
 
-        Without congestion control none ever does.
+        Without congestion control no message is ever queued.
         """
         timeout_s = None if timeout is None else seconds_of("timeout", timeout)
         try:
@@ -233,25 +232,25 @@ class Node:
     def close(self) -> None:
         """Ends all subscriptions and the node; closing twice is no error.
 
-        Messages that wait for their turn are lost, and counted as dropped: see `drain`.
+        Queued messages are lost and counted as dropped: see `drain`.
         """
         for subscription in list(self._active.values()):
             subscription.end()
         self._pump.close()
 
     def link_up(self) -> None:
-        """There is a socket: says HELLO, and goes on doing so."""
+        """Starts the HELLO exchange: the socket is open."""
 
         def begin(endpoint: Endpoint[OverlayFrame], now: Instant) -> None:
             self._client.link_up(now=now)
-            # Takes what the client wants sent.
+            # Lets the endpoint send the client's frames.
             endpoint.wake(now=now)
 
         self._pump.call(begin)
 
     def _on_fact(self, fact: Delivery | Absence | Unseen | DroppedAtSource) -> None:
         if isinstance(fact, DroppedAtSource):
-            # It is counted, and nobody else can be told: it had no name.
+            # It is already counted, and it has no id that could be reported.
             return
         subscription = self._active.get(fact.subscription)
         if subscription is not None:
@@ -259,7 +258,7 @@ class Node:
 
     def _on_change(self) -> None:
         if self._pump.is_closed:
-            # Whoever waits learns of it, and of what the machine died of.
+            # Waiting tasks resume and get the machine's error, if any.
             self._liveness.close()
             self._backpressure.close()
             for subscription in list(self._active.values()):
@@ -270,13 +269,13 @@ class Node:
 
 
 class _LossRouter:
-    """Tells each loss to the subscription that it concerns."""
+    """Passes each loss to the subscription that it concerns."""
 
     def __init__(self, active: Mapping[int, Subscription]) -> None:
         self._active: Final = active
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:  # noqa: ARG002
-        """As a `LossListener` does."""
+        """Implements `LossListener`."""
         subscription = self._active.get(loss.subscription)
         if subscription is not None:
             subscription.take_loss(loss)
@@ -294,20 +293,20 @@ async def connect(
     timeout: float = TIMEOUT_S,
     linger: float = LINGER_S,
 ) -> AsyncIterator[Node]:
-    """A node of the broker at `where`, such as "udp://127.0.0.1:7400".
+    """Opens a node that uses the broker at `where`, such as "udp://127.0.0.1:7400".
 
-    Waits up to `timeout` seconds for the broker, and raises `UnreachableError` if it
-    does not answer. `publisher` is the number that
-    others know this node's messages by, drawn at random unless it is given;
-    `record` says what each message tells of those before it. With `recovery`, such as
-    `RecoverySettings()`, what was lost is asked for, and others are given what they lost.
-    With `congestion`, such as `CongestionSettings()`, publishers send no more than the slowest
-    way to a receiver bears of what that receiver wants; both sides must have it. What then
-    still waits at the end of the block has `linger` seconds to leave.
+    Waits up to `timeout` seconds for the broker, and raises `UnreachableError` if it does not
+    respond. `publisher` is the id under which others know this node's messages, random unless
+    given; `record` configures what each message says about those before it.
+
+    With `recovery`, such as `RecoverySettings()`, the node requests lost messages and repairs the
+    losses of others. With `congestion`, such as `CongestionSettings()`, a publisher sends no more
+    than the slowest path to a receiver sustains of what that receiver subscribes to; both sides
+    must enable it. Messages still queued at the end of the block have `linger` seconds to leave.
     """
     target = address.parse(where)
     timeout_s, linger_s = seconds_of("timeout", timeout), seconds_of("linger", linger)
-    # What is wrong with these is to be said before there is a socket to close.
+    # Report invalid arguments before there is a socket to close.
     check_type(Agreement, agreement=agreement)
     encoder, settings = agreement.encoder(), _settings_of(record, recovery, congestion)
     if publisher is None:
@@ -346,7 +345,7 @@ async def connect(
 def _predicate_of(interest: str | Predicate) -> Predicate:
     predicate = parse(interest) if isinstance(interest, str) else interest
     check_type(Predicate, interest=predicate)
-    # Refuses here what no datagram could carry.
+    # Raises UsageError for predicates that do not fit a datagram.
     size_of(Sub(subscription=0, traffic=TrafficClass.DATA, predicate=predicate))
     return predicate
 
@@ -368,7 +367,7 @@ def _settings_of(
 
 
 async def _socket_to(target: address.HostPort) -> socket.socket:
-    """Connected, so that the system tells when nobody is there, and keeps strangers out."""
+    """A connected socket, so that the system reports ICMP errors and filters out other senders."""
     family, sockaddr = await address.resolve(target)
     sock = socket.socket(family, socket.SOCK_DGRAM)
     try:

@@ -1,4 +1,4 @@
-"""An offer to keep messages for others, as an application sees it: what is kept and answered."""
+"""A cache that repairs other subscribers' losses, as an application sees it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.live.node.subscription import NodePump
 
 
 class Volunteer:
-    """Made by `Node.volunteer`; lasts from `async with` to its end."""
+    """Created by `Node.volunteer`; active from `async with` to its end."""
 
     def __init__(
         self, predicate: Predicate, *, pump: NodePump, ready: Callable[[], Awaitable[None]]
@@ -25,9 +25,9 @@ class Volunteer:
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """What the node keeps for others now, of how many publishers, and what it answered.
+        """The messages cached now, their publishers, and the repairs sent.
 
-        All offers of a node share what it keeps, and so do its subscriptions.
+        All caches and subscriptions of a node share one store, so these numbers are the node's.
         """
         endpoint = self._pump.machine
         assert endpoint.recovery is not None, "a node without recovery makes no offers"
@@ -58,11 +58,11 @@ class Volunteer:
         self.end()
 
     async def wait(self) -> None:
-        """Until the node is closed; raises what it died of."""
+        """Waits until the node is closed; raises the error that closed it."""
         await self._pump.wait()
 
     def end(self) -> None:
-        """Takes it back; ending twice is no error."""
+        """Closes the cache; ending twice is no error."""
         cache_id, self._cache_id = self._cache_id, None
         if cache_id is not None and not self._pump.is_closed:
             self._pump.call(lambda endpoint, now: endpoint.close_cache(cache_id, now=now))

@@ -1,4 +1,4 @@
-"""What waits at a publisher whom congestion control slows down, as its application sees it."""
+"""Lets an application wait for the send queue of congestion control."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from penstock.wire.frames.data import Data, MessageId
 
 
 class SendBackpressure:
-    """Of one node."""
+    """The send queue of one node, as events."""
 
     def __init__(self, endpoint: Endpoint[OverlayFrame]) -> None:
         self._endpoint: Final = endpoint
-        # Nothing waits, or so little that there is room.
+        # Set while the queue is empty, or has room for more.
         self._has_room: Final = asyncio.Event()
         self._is_empty: Final = asyncio.Event()
         self._has_room.set()
@@ -29,11 +29,11 @@ class SendBackpressure:
 
     @property
     def is_used(self) -> bool:
-        """Whether there is congestion control."""
+        """Whether congestion control is enabled."""
         return self._endpoint.congestion is not None
 
     async def wait_for_room(self, message: Message) -> None:
-        """Until there is room for a message, if whoever publishes is to wait for it."""
+        """Waits until the queue has room for a message, unless the settings drop instead."""
         congestion = self._endpoint.congestion
         if congestion is None or congestion.drops_when_full:
             return
@@ -44,30 +44,30 @@ class SendBackpressure:
             raise UsageError("this node is closed: open another")
 
     async def wait_empty(self) -> None:
-        """Until everything has left, or the node is closed."""
+        """Waits until the queue is empty or the node is closed."""
         while not self._is_closed and self._endpoint.queued_messages:
             self._is_empty.clear()
             await self._is_empty.wait()
 
     def id_of(self, message: Message) -> MessageId | None:
-        """Of one that was offered last; None if it has not left."""
+        """The id of the message submitted last; None if it is still queued."""
         last_sent, self._last_sent = self._last_sent, None
         return last_sent.id if last_sent is not None and last_sent.message is message else None
 
     def on_record(self, row: object) -> None:
-        """What the endpoint records."""
+        """Notes the latest message that the endpoint has sent."""
         if type(row) is Sent:
             self._last_sent = row.frame
 
     def update(self) -> None:
-        """There may be room."""
+        """Resumes waiting tasks if there is room."""
         if not self._has_room.is_set() and not self._endpoint.send_queue_is_full:
             self._has_room.set()
         if not self._is_empty.is_set() and not self._endpoint.queued_messages:
             self._is_empty.set()
 
     def close(self) -> None:
-        """Nobody waits any longer; what has not left is lost."""
+        """Resumes all waiting tasks and counts the queued messages as dropped."""
         if not self._is_closed:
             self._endpoint.counters["dropped_at_source"] += self._endpoint.queued_messages
         self._is_closed = True

@@ -1,4 +1,4 @@
-"""One subscription as an application sees it: messages with their fates, and what is missing."""
+"""One subscription as an application sees it: messages with their fates, and missing messages."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from penstock.wire.frames.base import OverlayFrame
 
 NodePump: TypeAlias = Pump[Endpoint[OverlayFrame]]
 
-# What an application may leave lying: messages, and likewise losses and absences.
+# The default bound of each queue: messages, losses and absences.
 QUEUE_MAX: Final = 4_096
 
 
 class Received(msgspec.Struct, frozen=True, gc=False):
-    """A message that the application gets; `number` is the `seq` of its publisher's `epoch`."""
+    """A delivered message; `number` is its `seq` in its publisher's `epoch`."""
 
     attributes: Mapping[str, Value]
     payload: bytes
@@ -37,14 +37,14 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     epoch: int
     number: int
     fate: ReceiverFate
-    # How long it was held back for those before it.
+    # Time in the reorder buffer, waiting for earlier messages.
     waited_ns: Duration
 
 
 class Subscription:
-    """Made by `Node.subscribe`; lasts from `async with` to its end.
+    """Created by `Node.subscribe`; active from `async with` to its end.
 
-    Iterate over it for messages. When it has ended, those that are queued still come.
+    Iterate over it for messages. After the end, the iterator still returns the queued ones.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class Subscription:
     ) -> None:
         self._predicate: Final = predicate
         self._ordering = ordering
-        # What order returns to after it was turned off.
+        # The latch to restore when ordering is turned on again.
         self._previous_latch = ordering.latch or previous_latch
         self._weight: Final = weight
         self._queue_max: Final = queue_max
         self._pump: Final = pump
-        # Those of the node that have begun, by the endpoint's numbers.
+        # Active subscriptions of the node by the endpoint's ids.
         self._active: Final = active
         self._ready: Final = ready
         self._is_entered = False
@@ -81,12 +81,12 @@ class Subscription:
 
     @property
     def ordering(self) -> OrderingSettings:
-        """What it is set to."""
+        """The current ordering settings."""
         return self._ordering
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """Messages by fate, numbers lost and missing, and what overfull queues dropped."""
+        """Messages by fate, messages lost and missing, and items that full queues dropped."""
         return {
             **self._counts,
             "overflow": self._messages.overflow,
@@ -97,34 +97,34 @@ class Subscription:
 
     @property
     def losses(self) -> DeliveryQueue[Loss]:
-        """From the first look on, every number that is declared lost, as soon as it is.
+        """Every message that is declared lost, at once; starts with the first access.
 
-        If it comes after all, it is told again, as `is_retracted`; not if it is repaired, for
-        then it was lost.
+        A lost message that arrives after all is reported again, with `is_retracted`. A repaired one
+        is not, because it was lost.
         """
         if self._losses is None:
-            self._losses = self._new_stream()
+            self._losses = self._new_queue()
         return self._losses
 
     @property
     def missing(self) -> DeliveryQueue[Absence]:
-        """From the first look on, the whole life of every number that was missing, as it ends.
+        """The history of every missing message, when it is resolved; starts with the first access.
 
-        Those that never came end, and are told, seconds after they were declared lost.
+        A message that never arrives is resolved some seconds after it was declared lost.
         """
         if self._missing is None:
-            self._missing = self._new_stream()
+            self._missing = self._new_queue()
         return self._missing
 
     @property
     def unseen(self) -> DeliveryQueue[Unseen]:
-        """From the first look on, losses of which only the count is known, and whose they were.
+        """Losses of which only the count and the publisher are known; starts with the first access.
 
-        Where a publisher numbers what we want (`RecoverySettings.tracks`), and holes in its
-        numbers could not be filled. What comes all the same, later, is not taken back.
+        They occur where a publisher numbers a tracked flow (`RecoverySettings.tracks`) and gaps in
+        its numbers could not be filled. A later arrival does not retract them.
         """
         if self._unseen is None:
-            self._unseen = self._new_stream()
+            self._unseen = self._new_queue()
         return self._unseen
 
     def adjust(
@@ -135,7 +135,7 @@ class Subscription:
         violation_probability: float | None = None,
         late: Late | None = None,
     ) -> None:
-        """Changes what is given, from now on."""
+        """Changes the given options from now on."""
         subscription_id = self._subscription_id
         if subscription_id not in self._active:
             raise UsageError("adjust a subscription inside its 'async with'")
@@ -155,7 +155,7 @@ class Subscription:
 
     def __aiter__(self) -> DeliveryQueue[Received]:
         if self._subscription_id is None:
-            # Nobody was asked for anything: to wait for it would be to wait for ever.
+            # Without `async with` no SUB was sent, so the loop would wait for ever.
             raise UsageError(
                 "this subscription has not begun: write"
                 " 'async with node.subscribe(…) as messages:' around the loop"
@@ -179,7 +179,7 @@ class Subscription:
         self.end()
 
     def end(self, error: BaseException | None = None) -> None:
-        """Takes what is still held, and nothing after it; ending twice is no error."""
+        """Ends the subscription and its queues; ending twice is no error."""
         subscription_id = self._subscription_id
         if subscription_id in self._active:
             if not self._pump.is_closed:
@@ -187,14 +187,14 @@ class Subscription:
                     lambda endpoint, now: endpoint.unsubscribe(subscription_id, now=now)
                 )
             self._active.pop(subscription_id, None)
-        for stream in (self._messages, self._losses, self._missing, self._unseen):
-            if stream is not None:
-                stream.close(error)
+        for queue in (self._messages, self._losses, self._missing, self._unseen):
+            if queue is not None:
+                queue.close(error)
 
-    # The pump cannot wait: what finds no room is dropped, and counted.
+    # The pump cannot wait: items that do not fit a queue are dropped and counted.
 
     def take(self, fact: Delivery | Absence | Unseen) -> None:
-        """What the endpoint hands over."""
+        """Queues a fact of the endpoint."""
         if type(fact) is Absence:
             self._on_absence(fact)
         elif type(fact) is Unseen:
@@ -206,7 +206,7 @@ class Subscription:
             self._on_delivery(fact)
 
     def take_loss(self, loss: Loss) -> None:
-        """What the endpoint tells as it happens."""
+        """Queues a loss, which the endpoint reports when it is declared."""
         self._counts["retracted" if loss.is_retracted else "lost"] += 1
         if self._losses is not None:
             self._losses.put(loss)
@@ -231,21 +231,21 @@ class Subscription:
                 waited_ns=delivery.resolved_ns - delivery.arrived_ns,
             )
         ):
-            # The application never gets it: it is an overflow, and nothing else.
+            # The application never gets the message, so it counts as overflow only.
             return
         self._counts[fate] += 1
 
-    def _new_stream(self) -> DeliveryQueue[Any]:
-        """Ended at once if the subscription has."""
-        stream: DeliveryQueue[Any] = DeliveryQueue(self._queue_max)
+    def _new_queue(self) -> DeliveryQueue[Any]:
+        """A new queue, already closed if the subscription has ended."""
+        queue: DeliveryQueue[Any] = DeliveryQueue(self._queue_max)
         if self._messages.is_closed:
-            stream.close()
-        return stream
+            queue.close()
+        return queue
 
     def _begin(self, endpoint: Endpoint[OverlayFrame], now: Instant) -> None:
         subscription_id = endpoint.subscribe(
             self._predicate, ordering=self._ordering, weight=self._weight, now=now
         )
-        # Before anything can be handed over.
+        # Set before any message can be delivered.
         self._subscription_id = subscription_id
         self._active[subscription_id] = self

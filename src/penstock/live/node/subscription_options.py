@@ -1,4 +1,4 @@
-"""From what an application says about order to what the transport is set to."""
+"""Converts an application's ordering options into transport settings."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def ordering_of(
     late: Late | None = None,
     previous_latch: Latch | None = None,
 ) -> OrderingSettings:
-    """`before`, but for what is given; `max_delay` is in seconds.
+    """`base` with the given options replaced; `max_delay` is in seconds.
 
-    `usual` is the latch that order returns to when it is turned on again. Without
-    order nothing waits and nothing is late, so what is said of either is a mistake.
+    `previous_latch` is restored when ordering is turned on again. Without ordering nothing waits
+    and nothing is late, so options about either are refused.
     """
     latch = base.latch
     if order is not None and order != (latch is not None):
@@ -42,7 +42,7 @@ def ordering_of(
 
 
 def finite_number(name: str, value: object) -> float:
-    """The value itself, if it can be reckoned with: text, multiplied, only grows longer."""
+    """The value as a float; refuses text, booleans, infinities and NaN."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise UsageError(f"{name} is a finite number, not {value!r}")
     try:
@@ -55,7 +55,7 @@ def finite_number(name: str, value: object) -> float:
 
 
 def seconds_of(name: str, value: object) -> float:
-    """A stretch of time, as an application says it."""
+    """A duration in seconds, given by an application; 0 or more."""
     found_s = finite_number(name, value)
     if found_s < 0:
         raise UsageError(f"{name} is a number of seconds, 0 or more, not {found_s:g}")
