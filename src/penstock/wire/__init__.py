@@ -1,9 +1,8 @@
-"""What machines say to one another, and how it is written.
+"""Frames between machines and their wire format.
 
-`frames` says what there is to say, `codec` how each frame looks in bytes. A
-simulator needs only the first and `size_of`; a socket needs all three
-functions. Knows no socket, no clock and no protocol: what a frame means is the
-business of whoever receives it.
+`frames` defines the frames, `codec` their bytes. A simulator needs only the first and `size_of`; a
+socket needs all three functions. Knows no socket, no clock and no protocol: the receiver interprets
+a frame.
 """
 
 from typing import Final, TypeAlias

@@ -1,8 +1,7 @@
-"""Bounds on everything that is written, so that a frame fits one datagram.
+"""Bounds on all fields, so that a frame fits one datagram.
 
-An Ethernet packet leaves 1472 bytes to UDP over IPv4. A transport frame takes
-at most 1400 of them, an overlay frame that carries one 44 more, and 28 are left
-for a link that seals what it sends.
+An Ethernet packet leaves 1472 bytes to UDP over IPv4. A transport frame takes at most 1400 of them,
+an overlay frame that carries one 44 more, and 28 are left for links that encrypt.
 """
 
 from typing import Final
@@ -12,14 +11,14 @@ DATAGRAM_BYTES_MAX: Final = 1_444
 
 FLOWS_MAX: Final = 16
 FLOW_ID_BITS: Final = 15
-# Flows with these numbers are slowed down; those below are tracked, so that losses are seen.
+# Flow ids from here on are rate-controlled; those below are tracked for loss detection.
 FIRST_CONTROLLED_FLOW: Final = 1 << 14
-# In RECALL: no flow, but the numbers of messages.
+# In RECALL: the numbers are those of messages, not of a flow.
 ALL_MESSAGES: Final = (1 << FLOW_ID_BITS) - 1
-# The most that stands in a REPAIR before its flows: `to` is there, and the original's header.
+# The most bytes of a REPAIR before its flows: with `to`, and the original's header.
 REPAIR_HEAD_BYTES: Final = 61
-# Attributes and payload. A message must fit a REPAIR, which has no record to cut, with all the
-# flows that it may come to match: 8 bytes each, and 2 to say where its payload begins.
+# Attributes and payload. A message must fit a REPAIR, which has no record to truncate, with all
+# flows that it may come to match: 8 bytes each, and 2 for the length of the attributes.
 MESSAGE_BYTES_MAX: Final = FRAME_BYTES_MAX - REPAIR_HEAD_BYTES - 8 * FLOWS_MAX - 2
 RECORD_ENTRIES_MAX: Final = 255
 ENTRY_BYTES_MAX: Final = 255

@@ -1,7 +1,7 @@
-"""From the program's units to the wire's, and back.
+"""Conversion between the program's units and those of the wire.
 
-Whoever builds a frame passes every time and rate through here first, so that a
-run with the codec in the path equals one without. Knows nothing of frames.
+The builder of a frame quantises every time and rate here first, so that a run with the codec in the
+path equals one without. Knows nothing of frames.
 """
 
 from bisect import bisect_left
@@ -19,33 +19,33 @@ HOLD_BITS: Final = 16
 STAMP_BYTES: Final = STAMP_BITS // 8
 DELTA_BYTES: Final = DELTA_BITS // 8
 RATE_MAX_MPS: Final = 65_504.0
-# A half-precision number is finite and has no minus sign just when its first byte is below this.
+# A half-precision number is finite and has no sign just when its first byte is below this.
 RATE_FIRST_BYTE_END: Final = 0x7C
 
 _DELTA_NS: Final = 100 * MICROSECOND
 _HALF: Final = Struct(">e")
 
-# Twelve codes to the octave from 100 µs up: neighbours differ by 6 %, the last is 249 s.
+# Twelve codes per octave from 100 µs: neighbouring codes differ by 6 %, the last is 249 s.
 ROUND_TRIP_CODES_US: Final = tuple(round(100 * 2 ** (code / 12)) for code in range(256))
 
 
 def stamp_us(now: Instant, bits: int = STAMP_BITS) -> int:
-    """The whole microseconds of `now`; wraps, after nine years in 48 bits."""
+    """`now` in whole microseconds; wraps, after nine years in 48 bits."""
     return now // MICROSECOND & (1 << bits) - 1
 
 
 def delta_100us(duration: Duration, bits: int = DELTA_BITS) -> int:
-    """The nearest tenth of a millisecond; what is below zero or too long goes to the edge."""
+    """The duration in units of 100 µs, rounded to nearest and clamped to the field."""
     return min(max((duration + _DELTA_NS // 2) // _DELTA_NS, 0), (1 << bits) - 1)
 
 
 def hold_100us(duration: Duration) -> int:
-    """How long an echo was held back, in the two bytes it has."""
+    """The hold time of an echo, in two bytes."""
     return delta_100us(duration, HOLD_BITS)
 
 
 def delta_ns(delta_100us: int) -> Duration:
-    """The duration that a delta or a hold stands for."""
+    """The duration of a delta or a hold time."""
     return delta_100us * _DELTA_NS
 
 
@@ -57,7 +57,7 @@ def encode_round_trip(duration: Duration) -> int:
 
 
 def decode_round_trip_ns(code: int) -> Duration:
-    """The round-trip time that a code stands for."""
+    """The round-trip time of a code."""
     return ROUND_TRIP_CODES_US[code] * MICROSECOND
 
 
@@ -72,7 +72,7 @@ def quantise_float16(value: float) -> float:
 
 
 def quantise_rate(rate_mps: float) -> float:
-    """The nearest rate, in messages per second, that two bytes can say; 65 504 is the highest."""
+    """The nearest rate, in messages per second, that fits two bytes; at most 65 504."""
     if not rate_mps >= 0:
         raise UsageError(f"a rate is zero or more messages per second, not {rate_mps}")
     return quantise_float16(min(rate_mps, RATE_MAX_MPS) + 0.0)

@@ -1,5 +1,5 @@
-"""How it is written: one file per file of `frames`, with a picture of its bytes.
+"""The encoding of frames: one file per file of `frames`, with a picture of its bytes.
 
-Numbers are big-endian. Every frame has exactly one spelling: whatever decodes
-encodes to the same bytes again, and everything else is a `PeerError`.
+Integers are big-endian. Every frame has exactly one encoding: bytes that decode encode to the same
+bytes again, and all others are a `PeerError`.
 """

@@ -4,13 +4,13 @@
     | version | type | subscriber | pub | epoch | count |
     +---------+------+------------+-----+-------+-------+
       1         1      8            8     2       1
-    count x  +---+---------+----------+------+
-             | M | flow_id | flow_seq | came |
-             +---+---------+----------+------+
+    count x  +---+---------+----------+----------+
+             | M | flow_id | flow_seq | received |
+             +---+---------+----------+----------+
                1b  15b       4          4
 
-Bit i of `came`, from the lowest, stands for number flow_seq - 1 - i. M says that the network
-had marked a message.
+Bit i of `received`, from the lowest, stands for number flow_seq - 1 - i. M is set if a message had
+the congestion mark.
 """
 
 from struct import Struct
@@ -26,18 +26,18 @@ _FLOW: Final = Struct(">HII")
 
 
 def size(frame: Ack) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return _HEAD.size + _FLOW.size * len(frame.flows)
 
 
 def write(frame: Ack) -> bytes:
-    """The body."""
+    """Encodes the body."""
     head = _HEAD.pack(frame.subscriber, frame.pub, frame.epoch, len(frame.flows))
     return head + b"".join(map(_write_flow, frame.flows))
 
 
 def read(data: bytes) -> Ack:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     subscriber, pub, epoch, count = reader.unpack(_HEAD)
     flows = tuple([_read_flow(reader) for _ in range(count)])

@@ -23,12 +23,12 @@ _HEAD: Final = Struct(">IIBBHHBBB")
 
 
 def size(frame: Adv) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return _HEAD.size + frame.bloom_bytes * (len(frame.added) + len(frame.removed))
 
 
 def write(frame: Adv) -> bytes:
-    """The body."""
+    """Encodes the body."""
     bloom_bytes = frame.bloom_bytes
     head = _HEAD.pack(
         frame.origin,
@@ -46,7 +46,7 @@ def write(frame: Adv) -> bytes:
 
 
 def read(data: bytes) -> Adv:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     origin, seq, traffic, full, part, parts, bloom_bytes, added, removed = reader.unpack(_HEAD)
     frame = Adv(

@@ -1,8 +1,7 @@
-"""A message's attributes as one MessagePack map from names to values.
+"""The attributes of a message as one MessagePack map from names to values.
 
-The map is read and type-checked in C. What that cannot check is looked for in
-the bytes first, so that names and strings are measured only when some could be
-at fault.
+The map is decoded and type-checked in C. The bytes are first searched for lengths that this cannot
+check, so that names and strings are measured only if one could be too long.
 """
 
 from collections.abc import Mapping
@@ -20,30 +19,30 @@ from penstock.content.value import Value
 from penstock.kernel.errors import PeerError
 
 _Int = Annotated[int, msgspec.Meta(le=INT_MAX)]
-# Bounding names here would cost as much as all the rest: keys with bounds are not cached.
+# Bounds on names would double the cost here: msgspec does not cache keys with bounds.
 _Attributes = Annotated[
     dict[str, bool | _Int | float | str], msgspec.Meta(max_length=ATTRIBUTES_MAX)
 ]
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(_Attributes).decode
 
-# MessagePack's markers of strings of 32 bytes and more; the shorter ones are no longer than names.
+# MessagePack's markers of strings of 32 bytes and more; shorter ones are within all bounds.
 _STR8: Final = 0xD9
 _STR16: Final = 0xDA
 
 
 def write_attributes(attributes: Mapping[str, Value]) -> bytes:
-    """The map, in the order in which the message has it."""
+    """Encodes the map in the message's own order."""
     return _encode(attributes)
 
 
 def read_attributes(data: bytes) -> dict[str, Value]:
-    """The attributes, checked: a message may be built of them without another look."""
+    """Decodes and validates attributes, so that a message can be built without further checks."""
     try:
         attributes: dict[str, Value] = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PeerError(f"attributes: {error}") from None
-    # Also finds repeated names: the map that is left is shorter.
+    # Also detects repeated names: the decoded map is shorter.
     if _encode(attributes) != data:
         raise PeerError("attributes: not in their shortest form, or a name twice")
     if _STR8 in data or _STR16 in data or "" in attributes:

@@ -1,12 +1,12 @@
-"""From frames to bytes and back, through a table of codecs.
+"""Encodes and decodes frames through a table of codecs.
 
     +---------+--------+----------------
     | version |  type  | body ...
     +---------+--------+----------------
       1         1
 
-A codec writes and reads bodies; the table knows the two bytes before them, the
-bounds, and whose fault an error is. A new frame is one row.
+A codec encodes and decodes bodies; the table handles the two bytes before them, the bounds, and the
+kind of error. A new frame is one more row.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ F = TypeVar("F")
 
 
 class Codec(Protocol):
-    """What a codec module offers for its frame."""
+    """The interface of a codec module."""
 
     def write(self, frame: Any, /) -> bytes:
-        """The body."""
+        """Encodes the body."""
 
     def read(self, data: bytes, /) -> Any:
-        """The frame, from all its bytes, of which the body starts at `BODY`."""
+        """Decodes a whole frame, whose body starts at `BODY_OFFSET`."""
 
     def size(self, frame: Any, /) -> int:
-        """Bytes of the body."""
+        """The size of the body in bytes."""
 
 
 class CodecRow(NamedTuple):
-    """One kind of frame."""
+    """One type of frame."""
 
     type_code: int
     name: str
@@ -47,7 +47,7 @@ class CodecRow(NamedTuple):
 
 
 class CodecTable(Generic[F]):
-    """The codecs of some family of frames."""
+    """The codecs of one family of frames."""
 
     __slots__ = ("_readers", "_sizers", "_writers", "rows")
 
@@ -62,7 +62,7 @@ class CodecTable(Generic[F]):
         assert len(self._writers) == len(self._readers) == len(self.rows), "a row is repeated"
 
     def encode(self, frame: F) -> bytes:
-        """The bytes of a frame; `UsageError` when it is larger than its kind may be."""
+        """The bytes of a frame; raises `UsageError` if it exceeds the bound of its type."""
         prefix, write, bytes_max, row = self._writers[type(frame)]
         data = prefix + write(frame)
         if len(data) > bytes_max:
@@ -70,7 +70,7 @@ class CodecTable(Generic[F]):
         return data
 
     def size_of(self, frame: F) -> int:
-        """What `len(encode(frame))` would be."""
+        """The length that `encode` would return."""
         size, bytes_max, row = self._sizers[type(frame)]
         size_bytes = BODY_OFFSET + size(frame)
         if size_bytes > bytes_max:
@@ -78,7 +78,7 @@ class CodecTable(Generic[F]):
         return size_bytes
 
     def decode(self, data: bytes) -> F:
-        """The frame in `data`, all of it; `PeerError` for anything else."""
+        """The frame in `data`, all of it; raises `PeerError` if it is not valid."""
         if len(data) < BODY_OFFSET:
             raise PeerError(f"a frame has {BODY_OFFSET} bytes at least, this one {len(data)}")
         if data[0] != VERSION:
@@ -94,7 +94,7 @@ class CodecTable(Generic[F]):
         except struct_error:
             raise PeerError(f"{row.name}: the frame ends in the middle of a field") from None
         except (PeerError, UsageError) as error:
-            # What we may not build, others may not send: those rules are in `frames`.
+            # The rules are in `frames`: a frame that we may not build is not accepted either.
             raise PeerError(f"{row.name}: {error}") from None
 
 

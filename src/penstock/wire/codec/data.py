@@ -1,7 +1,7 @@
 """DATA on the wire.
 
     +---------+------+-------+--------+-------+-----+---------+------------+
-    | version | type | flags | pub    | epoch | seq | send_ts | prev_delta |
+    | version | type | flags | pub    | epoch | seq | send_ts | since_prev |
     +---------+------+-------+--------+-------+-----+---------+------------+
       1         1      1       8        2       4     6         3
     +--------+-------+----------+--------+------+
@@ -15,15 +15,15 @@
     +----------+---------+------+
       8          4         2
     the record:
-    +--------------+------------------+-------------------+-----------------+
-    | nrec x bytes | nrec x departure | nrec x first byte | nrec x the rest |
-    +--------------+------------------+-------------------+-----------------+
-      1 each         3 each             0 or 1 each         bytes - 1 each
+    +--------------+--------------------+-------------------+-----------------+
+    | nrec x bytes | nrec x sent_before | nrec x first byte | nrec x the rest |
+    +--------------+--------------------+-------------------+-----------------+
+      1 each         3 each               0 or 1 each         bytes - 1 each
     the message, see message.py
 
-Stamps are in microseconds, deltas, departures and holds in 100 µs, rates
-(lambda, quota) half-precision messages per second; the lowest bit of `flags`
-says ECHO, the next LITERAL, the third MARKED, the others are zero.
+Timestamps are in microseconds; since_prev, sent_before and hold in 100 µs; rates (lambda, quota)
+are half-precision messages per second. The lowest bit of `flags` is ECHO, the next BLOOM_ENTRIES,
+the third CONGESTION_EXPERIENCED; the others are zero.
 """
 
 from struct import Struct
@@ -51,7 +51,7 @@ BLOOM_ENTRIES: Final = 2
 CONGESTION_EXPERIENCED: Final = 4
 _UNKNOWN_FLAGS: Final = ~(ECHO | BLOOM_ENTRIES | CONGESTION_EXPERIENCED)
 
-# Six bytes are read as 2 + 4, three as 1 + 2: `struct` has no such widths.
+# `struct` has no 6-byte and 3-byte integers: they are read as 2 + 4 and 1 + 2 bytes.
 _HEADER: Final = Struct(">BQHIHIBHeBBBB")
 _SEND_RATE_OFFSET: Final = 26
 _ECHO: Final = Struct(">QIH")
@@ -59,7 +59,7 @@ _HEADER_END: Final = BODY_OFFSET + _HEADER.size
 
 
 def size(frame: Data) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     frame.check()
     total = _HEADER.size + len(frame.record.data)
     if frame.flows:
@@ -70,7 +70,7 @@ def size(frame: Data) -> int:
 
 
 def write(frame: Data) -> bytes:
-    """The body."""
+    """Encodes the body."""
     frame.check()
     flows, echo, record = frame.flows, frame.echo, frame.record
     send_ts_us, since_previous_100us = frame.send_ts_us, frame.since_previous_100us
@@ -97,7 +97,7 @@ def write(frame: Data) -> bytes:
 
 
 def read(data: bytes) -> Data:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     (
         flags,
         pub,
@@ -149,7 +149,7 @@ def read(data: bytes) -> Data:
 
 
 def read_record(data: bytes, position: int, count: int) -> tuple[PublicationRecord, int]:
-    """A record of so many entries from `position` on, and where it ends."""
+    """Decodes a record of `count` entries at `position`; returns it and its end."""
     end = position + 4 * count + sum(data[position : position + count])
     if end > len(data):
         raise PeerError("the frame ends in its record")
@@ -157,7 +157,7 @@ def read_record(data: bytes, position: int, count: int) -> tuple[PublicationReco
 
 
 def check_message(message: Message) -> int:
-    """Refuses what is too large for a frame; returns its bytes."""
+    """Refuses a message that is too large for a frame; returns its size in bytes."""
     message_bytes = size_message(message)
     excess_bytes = message_bytes - LENGTH_BYTES - MESSAGE_BYTES_MAX
     if excess_bytes > 0:
@@ -169,10 +169,10 @@ def check_message(message: Message) -> int:
 
 
 def fit(frame: Data, message_bytes: int | None = None) -> Data:
-    """The frame with its record cut, oldest entry first, until it is small enough.
+    """The frame with its record truncated, oldest entry first, until it fits.
 
-    What is left without any record must be small enough for a REPAIR. `message_bytes` is
-    what `check_message` said, if it was asked before.
+    Without its record the frame must fit a REPAIR. `message_bytes` is the result of
+    `check_message`, if the caller has it.
     """
     frame.check()
     if message_bytes is None:

@@ -1,22 +1,22 @@
 """DIGEST on the wire.
 
-    +---------+------+-------+-----+-------+--------+-----+--------+-------+------+
-    | version | type | flags | pub | epoch | number | seq | nflows | bytes | nrec |
-    +---------+------+-------+-----+-------+--------+-----+--------+-------+------+
-      1         1      1       8     2       4        4     1        1       1
-    +---------+----------+     +----+
-    | send_ts | departed | TO: | to |
-    +---------+----------+     +----+
-      6         3                8
+    +---------+------+-------+-----+-------+------------+-----+--------+-------+------+
+    | version | type | flags | pub | epoch | digest_seq | seq | nflows | bytes | nrec |
+    +---------+------+-------+-----+-------+------------+-----+--------+-------+------+
+      1         1      1       8     2       4            4     1        1       1
+    +---------+-------------+     +----+
+    | send_ts | sent_before | TO: | to |
+    +---------+-------------+     +----+
+      6         3                   8
     +-------------------------------+-------+--------------------------------+
     | nflows x (flow_id 2, last 4)  | base  | record of nrec entries, see    |
     |                               |       | data.py                        |
     +-------------------------------+-------+--------------------------------+
                                       bytes
 
-The lowest bit of `flags` says TO, the next REPEATS, the third ASKED; the others are
-zero. The stamp is in microseconds, departures are in 100 µs. How base and entries are packed: see
-record.py. They are not looked into here.
+The lowest bit of `flags` is TO, the next COVERS_PREVIOUS, the third REPLY; the others are zero. The
+timestamp is in microseconds, sent_before in 100 µs. Base and entries are packed as in record.py,
+and not unpacked here.
 """
 
 from struct import Struct
@@ -36,14 +36,14 @@ _FLOW: Final = Struct(">HI")
 
 
 def size(frame: Digest) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     to_bytes = 0 if frame.to is None else U64.size
     flows_bytes = _FLOW.size * len(frame.flows)
     return _HEAD_BYTES + to_bytes + flows_bytes + len(frame.base) + len(frame.record.data)
 
 
 def write(frame: Digest) -> bytes:
-    """The body."""
+    """Encodes the body."""
     to, flows, base, record = frame.to, frame.flows, frame.base, frame.record
     head = _HEAD.pack(
         (to is not None) * TO | frame.covers_previous * COVERS_PREVIOUS | frame.is_reply * REPLY,
@@ -69,7 +69,7 @@ def write(frame: Digest) -> bytes:
 
 
 def read(data: bytes) -> Digest:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     flag_bits, pub, epoch, digest_seq, seq, flow_count, base_bytes, count = reader.unpack(_HEAD)
     send_ts_us = reader.read_uint(STAMP_BYTES)

@@ -5,7 +5,7 @@
     +---------+------+----+-----+---------+------+-----------+---------+
       1         1      8    8     4         2      2           6
 
-The stamps are in microseconds, the hold in 100 µs.
+Timestamps are in microseconds, the hold in 100 µs.
 """
 
 from struct import Struct
@@ -19,19 +19,19 @@ _HEAD: Final = Struct(">QQIHH")
 
 
 def size(frame: EchoReply) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     del frame
     return _HEAD.size + STAMP_BYTES
 
 
 def write(frame: EchoReply) -> bytes:
-    """The body."""
+    """Encodes the body."""
     head = _HEAD.pack(frame.to, frame.pub, frame.echo_ts_us, frame.hold_100us, frame.receivers)
     return head + frame.send_ts_us.to_bytes(STAMP_BYTES, "big")
 
 
 def read(data: bytes) -> EchoReply:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     to, pub, echo_ts_us, hold_100us, receivers = reader.unpack(_HEAD)
     send_ts_us = reader.read_uint(STAMP_BYTES)

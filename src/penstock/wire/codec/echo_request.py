@@ -17,13 +17,13 @@ _BODY: Final = Struct(">QQIBB")
 
 
 def size(frame: EchoRequest) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     del frame
     return _BODY.size
 
 
 def write(frame: EchoRequest) -> bytes:
-    """The body."""
+    """Encodes the body."""
     is_measured = frame.round_trip_code is not None
     return _BODY.pack(
         frame.subscriber, frame.pub, frame.send_ts_us, is_measured, frame.round_trip_code or 0
@@ -31,7 +31,7 @@ def write(frame: EchoRequest) -> bytes:
 
 
 def read(data: bytes) -> EchoRequest:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     subscriber, pub, send_ts_us, measured, round_trip_code = reader.unpack(_BODY)
     reader.expect_end()

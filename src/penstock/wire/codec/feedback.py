@@ -9,8 +9,8 @@
              +---+---------+-------+          +-------+ a filter                +
                1b  15b       2                  1       +-----------------------+
 
-The lowest bit of `flags` says that there is an R, the next LOSS, the third LEAVE; the
-others are zero, and so is R where there is none, and flow_id without F.
+The lowest bit of `flags` is HAS_ROUND_TRIP, the next LOSS, the third LEAVE; the others are zero. R
+is zero without HAS_ROUND_TRIP, flow_id is zero without F.
 """
 
 from struct import Struct
@@ -31,17 +31,17 @@ _REQUEST: Final = Struct(">He")
 
 
 def size(frame: Feedback) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return _HEAD.size + sum(map(size_request, frame.requests))
 
 
 def size_request(request: FlowRequest) -> int:
-    """Bytes of one of its requests."""
+    """The size of one request in bytes."""
     return len(_write_request(request))
 
 
 def write(frame: Feedback) -> bytes:
-    """The body."""
+    """Encodes the body."""
     flag_bits = frame.has_loss * LOSS | frame.is_leave * LEAVE
     if frame.round_trip_code is not None:
         flag_bits |= HAS_ROUND_TRIP
@@ -58,7 +58,7 @@ def write(frame: Feedback) -> bytes:
 
 
 def read(data: bytes) -> Feedback:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     flag_bits, subscriber, pub, send_ts_us, feedback_round, round_trip_code, count = reader.unpack(
         _HEAD
@@ -79,7 +79,7 @@ def read(data: bytes) -> Feedback:
 
 
 def optional_round_trip(is_present: int, round_trip_code: int) -> int | None:
-    """A round trip or none."""
+    """The round-trip code, or None if it is absent."""
     if is_present:
         return round_trip_code
     if round_trip_code:

@@ -1,4 +1,4 @@
-"""Exact filters and predicates on the wire; SUB has one, TRACK may, and FEEDBACK will.
+"""Exact filters and predicates on the wire, as in SUB, TRACK and FEEDBACK.
 
     predicate   +-------+           filter   +-------+
                 | count | filters            | count | constraints
@@ -13,13 +13,13 @@
     value       +------+
                 | 0x00 | false
                 | 0x01 | true
-                | 0x02 | float     8 bytes, finite, no whole number of 64 bits
+                | 0x02 | float     8 bytes, finite, not a whole number of 64 bits
                 | 0x03 | string    length 2, bytes
-                | 0x1n | integer   n bytes, two's complement, as few as will do
+                | 0x1n | integer   n bytes, two's complement, as few as possible
                 +------+
 
-Constraints and filters come in their canonical order, so equal predicates are
-written equally; a predicate in any other form is refused.
+Constraints and filters are in canonical order, so equal predicates have equal bytes; a predicate in
+any other form is refused.
 """
 
 from struct import Struct
@@ -32,7 +32,7 @@ from penstock.content.value import Value
 from penstock.kernel.errors import PeerError
 from penstock.wire.codec.reader import U8, U16, Reader
 
-# Numbers that peers know: add, never renumber.
+# Part of the wire format: add, never renumber.
 _CODE_OF: Final = {
     Op.EXISTS: 0x00,
     Op.ABSENT: 0x01,
@@ -62,19 +62,19 @@ _DOUBLE: Final = Struct(">d")
 
 
 def write_predicate(predicate: Predicate) -> bytes:
-    """The bytes of a predicate."""
+    """Encodes a predicate."""
     filters = predicate.filters
     return b"".join([U8.pack(len(filters)), *map(write_filter, filters)])
 
 
 def write_filter(condition: Filter) -> bytes:
-    """The bytes of a filter."""
+    """Encodes a filter."""
     constraints = condition.constraints
     return b"".join([U8.pack(len(constraints)), *map(_write_constraint, constraints)])
 
 
 def read_predicate(reader: Reader) -> Predicate:
-    """The predicate that comes next."""
+    """Decodes the predicate at the reader's position."""
     start = reader.position
     count = _read_count(reader, "filters", FILTERS_MAX)
     predicate = Predicate([_read_filter(reader) for _ in range(count)])
@@ -84,7 +84,7 @@ def read_predicate(reader: Reader) -> Predicate:
 
 
 def read_filter(reader: Reader) -> Filter:
-    """The filter that comes next."""
+    """Decodes the filter at the reader's position."""
     start = reader.position
     condition = _read_filter(reader)
     if write_filter(condition) != reader.data[start : reader.position]:
@@ -130,7 +130,7 @@ def _write_value(value: Value) -> bytes:
         text = value.encode()
         return U8.pack(_STRING) + U16.pack(len(text)) + text
     assert type(value) is int
-    # One bit more than its magnitude, for the sign; -128 takes no more than 127.
+    # One bit more than the magnitude, for the sign; -128 takes no more than 127.
     size_bytes = ((value if value >= 0 else ~value).bit_length() >> 3) + 1
     return U8.pack(_INTEGER | size_bytes) + value.to_bytes(size_bytes, "big", signed=True)
 

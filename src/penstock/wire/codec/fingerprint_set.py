@@ -1,14 +1,14 @@
-"""Sets of fingerprints, so written that what is not there is quickly seen not to be.
+"""Sets of fingerprints, encoded so that a missing member is found quickly.
 
-Of r members of w bits, in order, the low ⌊w/8⌋ bytes stand side by side, each with
-its lowest byte first: a search for two bytes tells that a member is missing. The
-w mod 8 bits above them, which rise from member to member, are one number for all:
+For r sorted members of w bits, the low ⌊w/8⌋ bytes of each are stored side by side, lowest byte
+first: a search for two bytes shows that a member is missing. The w mod 8 high bits, which increase
+from member to member, are one code for all:
 
     h1 ≤ h2 ≤ ... ≤ hr   is   C(h1, 1) + C(h2 + 1, 2) + ... + C(hr + r - 1, r)
 
-its place among all such rows, of which there are C(n + r - 1, r) if n values are
-possible. Ten members of 20 bits take 22 bits and 20 bytes. To add up a row takes
-as many look-ups as it has numbers; to find one again, as many searches.
+This is the rank among all such sequences, of which there are C(n + r - 1, r) for n possible values
+(the combinatorial number system). Ten members of 20 bits take 22 bits and 20 bytes. Encoding takes
+one table lookup per member, decoding one binary search per member.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STRUCT_CODES: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
 class _HighBitsTable(NamedTuple):
-    """Of rising numbers: what each adds to the sum, and how many rows there are."""
+    """For non-decreasing sequences: the addend of each value, and the number of sequences."""
 
     addends: tuple[tuple[int, ...], ...]
     total: int
@@ -35,12 +35,12 @@ class _HighBitsTable(NamedTuple):
 
 
 def high_bits_code_bits(count: int, width_bits: int) -> int:
-    """The bits of the code for so many members."""
+    """The size in bits of the code for `count` members."""
     return _high_bits_table(count, width_bits & 7).code_bits
 
 
 def check_width(fingerprints: Sequence[int], width_bits: int) -> None:
-    """Refuses sorted members that are not of so many bits."""
+    """Refuses sorted members of more than `width_bits` bits."""
     if fingerprints and fingerprints[-1] >> width_bits:
         raise UsageError(f"fingerprint {fingerprints[-1]} has more than {width_bits} bits")
 
@@ -64,7 +64,7 @@ def pack_low_bytes(fingerprints: Sequence[int], width_bits: int) -> bytes:
 
 
 def read_fingerprints(code: int, count: int, lows: bytes, width_bits: int) -> tuple[int, ...]:
-    """So many numbers from their code and their low bytes, of which there must be enough."""
+    """Decodes `count` members from their code and their low bytes, which must be complete."""
     if not count:
         return ()
     low_bytes = width_bits >> 3
@@ -89,7 +89,7 @@ def read_fingerprints(code: int, count: int, lows: bytes, width_bits: int) -> tu
 
 
 def read_high_bits(code: int, count: int, index: int, width_bits: int) -> int:
-    """The high bits of one of so many members, from their code."""
+    """The high bits of the member at `index`, from the code of all `count`."""
     addends, total, _ = _high_bits_table(count, width_bits & 7)
     if code >= total:
         raise PeerError(f"record entry: no {count} fingerprints have the code {code}")

@@ -1,11 +1,11 @@
-"""The flows that a message matches, as DATA and REPAIR have them.
+"""The flows of a message, as in DATA and REPAIR.
 
     +---+---------+-------+----------+      +-----+-------+-------+
     | D | flow_id | quota | flow_seq | if D | CLR | bytes | bloom |
     +---+---------+-------+----------+      +-----+-------+-------+
       1b  15b       2       4                 4     1       bytes
 
-Where there may be a flow or none, as in TRACKED and RECALL:
+An optional flow, as in TRACKED and RECALL:
 
     +---+---------+
     | F | flow_id |    both zero for none
@@ -20,14 +20,14 @@ from penstock.kernel.errors import PeerError
 from penstock.wire.frames.data import FlowAnnouncement, FlowTag
 from penstock.wire.limits import FLOW_ID_BITS
 
-# D or F, as the case may be.
+# D or F in the pictures above.
 _FLAG: Final = 1 << FLOW_ID_BITS
 _FLOW: Final = Struct(">HeI")
 _ANNOUNCEMENT_HEAD: Final = Struct(">IB")
 
 
 def size_flows(flows: tuple[FlowTag, ...]) -> int:
-    """Bytes of all of them."""
+    """The size of all flows in bytes."""
     size_bytes = _FLOW.size * len(flows)
     for flow in flows:
         if flow.announcement is not None:
@@ -36,12 +36,12 @@ def size_flows(flows: tuple[FlowTag, ...]) -> int:
 
 
 def write_flows(flows: tuple[FlowTag, ...]) -> bytes:
-    """All of them, one after another."""
+    """Encodes all flows."""
     return b"".join(map(_write_flow, flows))
 
 
 def read_flows(data: bytes, position: int, count: int) -> tuple[tuple[FlowTag, ...], int]:
-    """So many flows from `position` on, and where they end."""
+    """Decodes `count` flows at `position`; returns them and their end."""
     flows = []
     for _ in range(count):
         flow_id, quota_mps, flow_seq = _FLOW.unpack_from(data, position)
@@ -60,12 +60,12 @@ def read_flows(data: bytes, position: int, count: int) -> tuple[tuple[FlowTag, .
 
 
 def encode_optional_flow(flow_id: int | None) -> int:
-    """Two bytes for a flow or none."""
+    """Encodes a flow or none in two bytes."""
     return 0 if flow_id is None else _FLAG | flow_id
 
 
 def decode_optional_flow(flow_field: int) -> int | None:
-    """The flow that two bytes speak of, or none."""
+    """Decodes a flow or none from two bytes."""
     if flow_field & _FLAG:
         return flow_field & ~_FLAG
     if flow_field:

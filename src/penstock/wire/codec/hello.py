@@ -16,17 +16,17 @@ _BODY: Final = Struct(">IHIB")
 
 
 def size(_frame: Hello) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return _BODY.size
 
 
 def write(frame: Hello) -> bytes:
-    """The body."""
+    """Encodes the body."""
     return _BODY.pack(frame.broker, frame.epoch, frame.network, frame.heard)
 
 
 def read(data: bytes) -> Hello:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     broker, epoch, network, heard = reader.unpack(_BODY)
     reader.expect_end()

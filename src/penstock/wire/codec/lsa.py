@@ -17,18 +17,18 @@ _NEIGHBOUR: Final = Struct(">IH")
 
 
 def size(frame: Lsa) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return _HEAD.size + _NEIGHBOUR.size * len(frame.neighbours)
 
 
 def write(frame: Lsa) -> bytes:
-    """The body."""
+    """Encodes the body."""
     head = _HEAD.pack(frame.origin, frame.seq, len(frame.neighbours))
     return b"".join([head, *(_NEIGHBOUR.pack(n.broker, n.cost) for n in frame.neighbours)])
 
 
 def read(data: bytes) -> Lsa:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     origin, seq, count = reader.unpack(_HEAD)
     neighbours = tuple([Neighbour(*reader.unpack(_NEIGHBOUR)) for _ in range(count)])

@@ -1,4 +1,4 @@
-"""A message at the end of a frame, as DATA and REPAIR have it.
+"""A message at the end of a frame, as in DATA and REPAIR.
 
 +-------+------------+---------------------------+
 | bytes | attributes | payload, up to the end ...|
@@ -18,12 +18,12 @@ LENGTH_BYTES: Final = U16.size
 
 
 def size_message(message: Message) -> int:
-    """Bytes of the message."""
+    """The size of the message in bytes."""
     return LENGTH_BYTES + len(write_attributes(message.attributes)) + len(message.payload)
 
 
 def write_message(message: Message) -> bytes:
-    """The message."""
+    """Encodes the message."""
     attributes = write_attributes(message.attributes)
     if len(attributes) > FRAME_BYTES_MAX:
         raise UsageError(f"{len(attributes)} bytes of attributes do not fit a frame: send fewer")
@@ -31,7 +31,7 @@ def write_message(message: Message) -> bytes:
 
 
 def read_message(data: bytes, position: int) -> Message:
-    """Everything from `position` on."""
+    """Decodes everything from `position` on."""
     (attribute_bytes,) = U16.unpack_from(data, position)
     position += LENGTH_BYTES
     end = position + attribute_bytes

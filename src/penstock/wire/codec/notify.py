@@ -16,15 +16,15 @@ from penstock.wire.frames.notify import Notify
 
 
 def size(frame: Notify) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return size_carried_frame(frame.carried)
 
 
 def write(frame: Notify) -> bytes:
-    """The body."""
+    """Encodes the body."""
     return write_carried_frame(frame.carried)
 
 
 def read(data: bytes) -> Notify:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     return Notify(carried=read_carried_frame(data, BODY_OFFSET))

@@ -1,4 +1,4 @@
-"""The overlay frames, one row each. Their numbers are 0x40 to 0x7F."""
+"""The overlay frames, one row each. Their type codes are 0x40 to 0x7F."""
 
 from typing import Final
 

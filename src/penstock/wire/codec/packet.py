@@ -13,11 +13,10 @@
     | transport frame ...   |
     +-----------------------+
 
-Bit i of the bitmap, counted from the lowest bit of its last byte, stands for
-broker base + i; base is a multiple of 8, and neither end of the bitmap has a
-zero byte. The bitmap is used just when it is shorter than the list. M says that the
-packet is marked: to a broker that knows no marks it is part of a larger ttl, and passes
-unchanged.
+Bit i of the bitmap, counted from the lowest bit of its last byte, stands for broker base + i; base
+is a multiple of 8, and neither end of the bitmap has a zero byte. The bitmap is used just when it
+is shorter than the list. M is the congestion mark: a broker that does not know it reads it as part
+of a larger ttl, and relays it unchanged.
 """
 
 from struct import Struct
@@ -45,15 +44,15 @@ _LISTS: Final = tuple(Struct(f">{count}I") for count in range(_SIZE_MAX + 1))
 
 
 def size(frame: Packet) -> int:
-    """Bytes of the body."""
-    # Asked at every hop: most packets have one destination and a parcel of known size.
+    """The size of the body in bytes."""
+    # Called at every hop; most packets have one destination and a carried frame of known size.
     destinations, carried = frame.destinations, frame.carried
     listed_bytes = 4 if len(destinations) == 1 else size_destinations(destinations)
     return _HEAD_BYTES + listed_bytes + (carried.size_bytes or size_carried_frame(carried))
 
 
 def size_destinations(destinations: tuple[int, ...]) -> int:
-    """Bytes that a sorted set of brokers takes; who has too many sends several packets."""
+    """The bytes of a sorted set of brokers; raises UsageError if it needs several packets."""
     count = len(destinations)
     bitmap_bytes = _bitmap_bytes(destinations)
     if 4 + bitmap_bytes < 4 * count and bitmap_bytes <= _SIZE_MAX:
@@ -64,7 +63,7 @@ def size_destinations(destinations: tuple[int, ...]) -> int:
 
 
 def write(frame: Packet) -> bytes:
-    """The body."""
+    """Encodes the body."""
     destinations = frame.destinations
     origin, epoch, counter = frame.id
     size_bytes = size_destinations(destinations)
@@ -80,7 +79,7 @@ def write(frame: Packet) -> bytes:
 
 
 def read(data: bytes) -> Packet:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     traffic, ttl, origin, epoch, counter, size_field = _HEAD.unpack_from(data, BODY_OFFSET)
     position = BODY_OFFSET + _HEAD.size
     is_bitmap = bool(size_field & _BITMAP)
@@ -104,7 +103,7 @@ def read(data: bytes) -> Packet:
 
 
 def _is_list_shorter(destinations: tuple[int, ...], size_bytes: int) -> bool:
-    """Whether the shorter form is a list, as it is when both take the same."""
+    """Whether the list is the shorter form; it is also used when both are equally long."""
     return size_bytes == 4 * len(destinations)
 
 

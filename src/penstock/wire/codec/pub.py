@@ -17,17 +17,17 @@ from penstock.wire.frames.pub import Pub
 
 
 def size(frame: Pub) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return U8.size + size_carried_frame(frame.carried)
 
 
 def write(frame: Pub) -> bytes:
-    """The body."""
+    """Encodes the body."""
     return U8.pack(frame.traffic) + write_carried_frame(frame.carried)
 
 
 def read(data: bytes) -> Pub:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     traffic = decode_enum(TrafficClass, reader.unpack_one(U8))
     return Pub(traffic=traffic, carried=read_carried_frame(data, reader.position))

@@ -9,8 +9,7 @@
              +-------+-------+
                4       2
 
-Without F the numbers are those of digests, and flow_id is zero. The stamp is in
-microseconds.
+Without F the numbers are those of digests, and flow_id is zero. The timestamp is in microseconds.
 """
 
 from struct import Struct
@@ -26,12 +25,12 @@ _RANGE: Final = Struct(">IH")
 
 
 def size(frame: RangeRequest) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return _HEAD.size + STAMP_BYTES + _RANGE.size * len(frame.ranges)
 
 
 def write(frame: RangeRequest) -> bytes:
-    """The body."""
+    """Encodes the body."""
     flow_field, count = encode_optional_flow(frame.flow_id), len(frame.ranges)
     head = _HEAD.pack(frame.pub, frame.epoch, frame.requester, flow_field, count)
     stamp = frame.send_ts_us.to_bytes(STAMP_BYTES, "big")
@@ -39,7 +38,7 @@ def write(frame: RangeRequest) -> bytes:
 
 
 def read(data: bytes) -> RangeRequest:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     pub, epoch, requester, flow_field, count = reader.unpack(_HEAD)
     send_ts_us = reader.read_uint(STAMP_BYTES)

@@ -1,4 +1,4 @@
-"""A cursor over the bytes of one frame, for codecs that are not in a hurry."""
+"""A cursor over the bytes of one frame, for codecs that need not be fast."""
 
 from enum import IntEnum
 from struct import Struct
@@ -16,7 +16,7 @@ U64: Final = Struct(">Q")
 
 
 class Reader:
-    """Starts at the body; reading past the end is a `PeerError` or `struct.error`."""
+    """Starts at the body; reading past the end raises `PeerError` or `struct.error`."""
 
     __slots__ = ("data", "position")
 
@@ -25,21 +25,21 @@ class Reader:
         self.position = position
 
     def unpack(self, layout: Struct) -> tuple[int, ...]:
-        """The fields of a fixed layout."""
+        """Reads the fields of a fixed layout."""
         fields = layout.unpack_from(self.data, self.position)
         self.position += layout.size
         return fields
 
     def unpack_one(self, layout: Struct) -> int:
-        """The only field of a layout."""
+        """Reads the only field of a layout."""
         return self.unpack(layout)[0]
 
     def read_uint(self, size_bytes: int) -> int:
-        """A number of a width that `struct` has no word for."""
+        """Reads an unsigned integer of any width."""
         return int.from_bytes(self.read_bytes(size_bytes), "big")
 
     def read_bytes(self, size_bytes: int) -> bytes:
-        """So many bytes."""
+        """Reads `size_bytes` bytes."""
         end = self.position + size_bytes
         if end > len(self.data):
             raise PeerError("the frame ends in the middle of a field")
@@ -48,36 +48,36 @@ class Reader:
         return taken
 
     def read_text(self, size_bytes: int) -> str:
-        """So many bytes of UTF-8."""
+        """Reads `size_bytes` bytes of UTF-8."""
         try:
             return self.read_bytes(size_bytes).decode()
         except UnicodeDecodeError:
             raise PeerError("a string is not UTF-8") from None
 
     def expect_end(self) -> None:
-        """Refuses bytes that nobody has read."""
+        """Refuses bytes after the last field."""
         left = len(self.data) - self.position
         if left:
             raise PeerError(f"the frame has ended and there are bytes left: {left}")
 
 
 def decode_flag(name: str, value: int) -> bool:
-    """A byte that says yes or no."""
+    """Decodes a boolean byte."""
     if value > 1:
         raise PeerError(f"{name} must be 0 or 1, not {value}")
     return value == 1
 
 
 def check_flags(value: int, known: int) -> int:
-    """A byte of flags, of which only the known ones may be set."""
+    """Refuses a byte of flags with unknown ones set."""
     if value & ~known:
         raise PeerError(f"flags {value:#04x} are not all known")
     return value
 
 
 def decode_enum(kind: type[E], value: int) -> E:
-    """A byte that names one of several things."""
-    # Calling an enumeration takes ten times as long as looking into it.
+    """Decodes a byte into a member of an enumeration."""
+    # Calling an enum class takes ten times as long as this lookup.
     member = kind._value2member_map_.get(value)
     if member is None:
         raise PeerError(f"{value} names no {kind.__name__}")

@@ -1,4 +1,4 @@
-"""Record entries, packed against the message that carries them.
+"""Record entries, packed relative to the message that carries them.
 
 First a stream of bits, lowest bit of the first byte first, zeros up to a whole byte:
 
@@ -10,24 +10,22 @@ First a stream of bits, lowest bit of the first byte first, zeros up to a whole 
               tag of the      presence 7b             if E, code    tag
               carrier
 
-and then whole bytes, the lowest of each field first:
+then whole bytes, the lowest of each field first:
 
     +- - - - - - - -+- - - - - - - - - - - -+----------------------+
     | numbers, half | presence tags, if not | value tags: the low  |
     | precision     | S: the low bytes      | bytes                |
     +- - - - - - - -+- - - - - - - - - - - -+----------------------+
 
-S says that the presence tags, that is the names, are those of the message that
-carries the entry, and that as many values are told as it has. A bitmap says which
-of the carrier's tags are in the entry. The other tags are a code and low bytes:
-see `members`. The values' part of the head can be read without the rest, and
-their low bytes are the last of all, so that whoever looks for one value, and
-knows its place among the carrier's, need not work out what else there is.
+S means that the entry has the same presence tags, that is names, as its carrier, and as many value
+tags. A bitmap marks the carrier's tags that the entry shares. The other tags are a code and low
+bytes: see `fingerprint_set`. The values' part of the head can be decoded without the rest, and
+their low bytes come last, so that a search for one value, whose index among the carrier's values is
+known, need not decode anything else.
 
-Ten 20-bit fingerprints, none shared, take 23 bytes, five 12; a shared one costs
-no more than its bit in the map. An entry has one spelling with the map and, if
-it shares values, one without, for a publisher who does not want them taken from
-the carrier. Every other is a `PeerError`.
+Ten 20-bit fingerprints, none shared, take 23 bytes, five 12; a shared one costs only its bit in the
+bitmap. An entry has one encoding with the bitmap and, if it shares values, one without, for a
+publisher that packs entries independently of the carrier. All others are a `PeerError`.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ from penstock.wire.codec.fingerprint_set import (
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry
 from penstock.wire.limits import ENTRY_BYTES_MAX, FINGERPRINT_BITS, FINGERPRINT_BITS_MAX
 
-# The flags in the first byte, and the bit where the map of values begins.
+# Flags in the first byte, and the bit offset of the bitmap of values.
 SAME_NAMES: Final = 1
 SHARES_VALUES: Final = 2
 BITMAP_OFFSET: Final = 2
@@ -60,34 +58,34 @@ _COUNT_MAX: Final = (1 << _COUNT_BITS) - 1
 
 
 class EntryValues(NamedTuple):
-    """What an entry says of values."""
+    """The value tags of an entry."""
 
-    # Bit i: that of the carrier's i-th value tag is one.
+    # Bit i: the entry shares the carrier's i-th value tag.
     bitmap: int
-    # The others.
+    # The value tags that are not shared.
     unshared: tuple[int, ...]
-    # Where, in the head, that ends.
+    # The bit offset in the head after the value code.
     stop_bit: int
 
 
-def read_values(data: bytes, places: int, width_bits: int = FINGERPRINT_BITS) -> EntryValues:
-    """The values of an entry that is not empty, whose carrier has so many value tags.
+def read_values(data: bytes, value_count: int, width_bits: int = FINGERPRINT_BITS) -> EntryValues:
+    """The values of a non-empty entry whose carrier has `value_count` value tags.
 
-    What else the entry says is not looked at, so it may yet turn out malformed.
+    The rest of the entry is not decoded, so it may still be malformed.
     """
-    bitmap, count, code, stop_bit = _read_code(data, places, width_bits)
+    bitmap, count, code, stop_bit = _read_code(data, value_count, width_bits)
     start = len(data) - count * (width_bits >> 3)
     return EntryValues(bitmap, read_fingerprints(code, count, data[start:], width_bits), stop_bit)
 
 
 def read_value(
-    data: bytes, places: int, from_end: int, width_bits: int = FINGERPRINT_BITS
+    data: bytes, value_count: int, from_end: int, width_bits: int = FINGERPRINT_BITS
 ) -> int | None:
-    """One of the values that are not shared, counted from the last, which is 1.
+    """One of the values that are not shared; `from_end` 1 is the last.
 
-    None if there are not so many. Still less of the entry is looked at.
+    None if there are fewer. Decodes even less of the entry than `read_values`.
     """
-    _, count, code, _ = _read_code(data, places, width_bits)
+    _, count, code, _ = _read_code(data, value_count, width_bits)
     if from_end > count:
         return None
     low_bytes = width_bits >> 3
@@ -96,17 +94,17 @@ def read_value(
     return read_high_bits(code, count, count - from_end, width_bits) << 8 * low_bytes | low
 
 
-def _read_code(data: bytes, places: int, width_bits: int) -> tuple[int, int, int, int]:
-    """The map of values, how many others there are, their code, and where that ends."""
+def _read_code(data: bytes, value_count: int, width_bits: int) -> tuple[int, int, int, int]:
+    """The bitmap of values, the number of other values, their code, and its end in bits."""
     head = int.from_bytes(data, "little")
     bitmap = 0
     at = BITMAP_OFFSET
     if head & SHARES_VALUES:
-        bitmap = head >> BITMAP_OFFSET & (1 << places) - 1
+        bitmap = head >> BITMAP_OFFSET & (1 << value_count) - 1
         if not bitmap:
             raise PeerError("record entry: a map of nothing")
-        at += places
-    count = places
+        at += value_count
+    count = value_count
     if not head & SAME_NAMES:
         count = head >> at & _COUNT_MAX
         at += 2 * _COUNT_BITS
@@ -122,11 +120,10 @@ def _read_code(data: bytes, places: int, width_bits: int) -> tuple[int, int, int
 
 
 class EntryCodec:
-    """Packs and opens the entries that one message carries.
+    """Packs and unpacks the entries that one message carries.
 
-    `presence`, sorted, and `values` are the fingerprints of its tags. Values have
-    the order in which maps speak of them; one that comes twice has two places,
-    which agree.
+    `presence`, sorted, and `values` are the fingerprints of its tags. Bitmaps index `values` in the
+    given order; a value that occurs twice has two bits, which must be equal.
     """
 
     __slots__ = ("_width_bits", "presence", "value_set", "values")
@@ -145,19 +142,19 @@ class EntryCodec:
         self._width_bits: Final = width_bits
 
     def bitmap_of(self, shared: frozenset[int]) -> int:
-        """The map that says that these values, all of them carried, are in an entry."""
+        """The bitmap that marks these values, all of them carried, as shared."""
         values = self.values
         if len(self.value_set) == len(values):
             return sum([1 << values.index(member) for member in shared])
-        return sum([1 << place for place, member in enumerate(values) if member in shared])
+        return sum([1 << i for i, member in enumerate(values) if member in shared])
 
     def pack(self, entry: FingerprintEntry, *, is_standalone: bool = False) -> bytes:
-        """The bytes for this entry; none, which says nothing, for one too large for the record."""
+        """The bytes of this entry; empty if it is too large for the record."""
         draft = EntryDraft(entry, self._width_bits)
         return draft.pack(self, frozenset() if is_standalone else draft.value_set & self.value_set)
 
     def unpack(self, data: bytes) -> FingerprintEntry | None:
-        """The entry in these bytes, None when it says nothing; `PeerError` for anything else."""
+        """The entry in these bytes, None if empty; raises `PeerError` if they are not valid."""
         if not data:
             return None
         bitmap, unshared, at = read_values(data, len(self.values), self._width_bits)
@@ -186,7 +183,7 @@ class EntryCodec:
         return FingerprintEntry(presence, values, numeric_values)
 
     def numeric_values_of(self, data: bytes) -> tuple[tuple[int, float], ...]:
-        """The numbers in an entry that has the carrier's names; its values are not read."""
+        """The numeric values of an entry with the carrier's names; decodes no value tags."""
         assert data[0] & SAME_NAMES
         _, count, _, at = _read_code(data, len(self.values), self._width_bits)
         tail_at = len(data) - count * (self._width_bits >> 3)
@@ -199,7 +196,7 @@ class EntryCodec:
     def _read_presence(
         self, data: bytes, head: int, at: int, tail_at: int
     ) -> tuple[tuple[int, ...], int, int]:
-        """The presence tags, and where bits and low bytes go on."""
+        """The presence tags, and the offsets at which bits and low bytes continue."""
         counts_at = BITMAP_OFFSET + (len(self.values) if head & SHARES_VALUES else 0)
         count = head >> counts_at + _COUNT_BITS & _COUNT_MAX
         shared: tuple[int, ...] = ()
@@ -222,10 +219,10 @@ class EntryCodec:
 
 
 class EntryDraft:
-    """An entry that is packed against one carrier after another.
+    """An entry to be packed for one carrier after another.
 
-    Those of one stream mostly have the same names, and share the same values or
-    none: the bytes are kept for the next.
+    Consecutive carriers mostly have the same names and share the same values or none, so the bytes
+    are reused.
     """
 
     __slots__ = ("_entry", "_packed", "_packed_key", "_width_bits", "value_set")
@@ -237,14 +234,15 @@ class EntryDraft:
         self._entry: Final = entry
         self._width_bits: Final = width_bits
         self._packed = b""
-        # Of what they depend on: the carrier's names and places, what is shared, and where.
+        # What the bytes depend on: the carrier's names and value count, the shared values, the
+        # bitmap.
         self._packed_key: tuple[tuple[int, ...], int, frozenset[int], int] | None = None
 
     def pack(self, carrier: EntryCodec, shared: frozenset[int]) -> bytes:
-        """The bytes for this carrier; none for what is too large for the record.
+        """The bytes for this carrier; empty if they are too large for the record.
 
-        `shared` is what `members` and what is `carried` have in common, or nothing
-        if all is to be spelt out.
+        `shared` is the intersection of `value_set` and the carrier's values, or empty to pack the
+        entry without reference to them.
         """
         bitmap = carrier.bitmap_of(shared) if shared else 0
         key = (carrier.presence, len(carrier.values), shared, bitmap)
@@ -293,27 +291,27 @@ class EntryDraft:
 
 
 def pack_bloom(entry: BloomEntry) -> bytes:
-    """A literal entry is its set and nothing else, highest bit first."""
+    """A literal entry is its Bloom set and nothing else, highest bit first."""
     return entry.bloom.to_bytes(entry.bloom_bytes, "big")
 
 
 def unpack_bloom(data: bytes) -> BloomEntry | None:
-    """The literal entry in these bytes, None when it says nothing."""
+    """The literal entry in these bytes, None if empty."""
     return BloomEntry(int.from_bytes(data, "big"), len(data)) if data else None
 
 
-def _select(places: tuple[int, ...], bitmap: int) -> tuple[int, ...]:
-    """What is in the places that a map, at the low end of a stream, speaks of."""
-    return tuple([member for place, member in enumerate(places) if bitmap >> place & 1])
+def _select(members: tuple[int, ...], bitmap: int) -> tuple[int, ...]:
+    """The members that the low bits of `bitmap` mark."""
+    return tuple([member for i, member in enumerate(members) if bitmap >> i & 1])
 
 
-# A publisher's messages have few shapes.
+# A publisher's messages have few different sets of names.
 @lru_cache(maxsize=1_024)
 def _write_names(
     names: tuple[int, ...], carrier_names: tuple[int, ...], width_bits: int
 ) -> tuple[int, int, bytes]:
-    """Presence tags that are not all the carrier's: bits for the head, how many, low bytes."""
-    bitmap = sum([1 << place for place, name in enumerate(carrier_names) if name in names])
+    """Presence tags that differ from the carrier's: bits for the head, their count, low bytes."""
+    bitmap = sum([1 << i for i, name in enumerate(carrier_names) if name in names])
     unshared = [name for name in names if name not in carrier_names]
     code = high_bits_code(unshared, width_bits)
     bits = 1 + high_bits_code_bits(len(unshared), width_bits)
@@ -324,8 +322,8 @@ def _write_names(
 
 
 def _write_numeric_values(entry: FingerprintEntry) -> tuple[int, bytes]:
-    place_of = {name: place for place, name in enumerate(entry.presence)}
-    mask = sum([1 << place_of[name] for name, _ in entry.numeric_values])
+    index_of = {name: i for i, name in enumerate(entry.presence)}
+    mask = sum([1 << index_of[name] for name, _ in entry.numeric_values])
     halves = [value for _, value in entry.numeric_values]
     return mask, _halves(len(halves)).pack(*halves)
 
@@ -333,7 +331,7 @@ def _write_numeric_values(entry: FingerprintEntry) -> tuple[int, bytes]:
 def _read_numeric_values(
     presence: tuple[int, ...], mask: int, data: bytes
 ) -> tuple[tuple[int, float], ...]:
-    """The numbers at the end of these bytes."""
+    """The numeric values at the end of these bytes."""
     names = _select(presence, mask)
     start = len(data) - 2 * len(names)
     if not names or start < 0:

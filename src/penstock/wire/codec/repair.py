@@ -6,7 +6,7 @@
       1         1      1       8          8           4         2
     of the original:
     +-----+-------+-----+---------+------------+--------+-------+----------+
-    | pub | epoch | seq | send_ts | prev_delta | lambda | R_max | fb_round |
+    | pub | epoch | seq | send_ts | since_prev | lambda | R_max | fb_round |
     +-----+-------+-----+---------+------------+--------+-------+----------+
       8     2       4     6         3            2        1       1
     +--------+     +----+
@@ -16,8 +16,7 @@
     nflows flows, see flows.py
     the message, see message.py
 
-The lowest bit of `flags` says TO, the others are zero. What the original has in
-common with DATA is written as there.
+The lowest bit of `flags` is TO, the others are zero. Fields of the original are encoded as in DATA.
 """
 
 from struct import Struct
@@ -31,20 +30,20 @@ from penstock.wire.frames.data import Data
 from penstock.wire.frames.repair import Repair
 from penstock.wire.limits import REPAIR_HEAD_BYTES
 
-# Six bytes are read as 2 + 4, three as 1 + 2, as in DATA.
+# 6-byte and 3-byte integers are read as 2 + 4 and 1 + 2 bytes, as in DATA.
 _HEAD: Final = Struct(">BQQIHQHIHIBHeBBB")
 assert BODY_OFFSET + _HEAD.size + U64.size == REPAIR_HEAD_BYTES, "messages are measured by it"
 
 
 def size(frame: Repair) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     original = frame.original
     to_bytes = 0 if frame.to is None else U64.size
     return _HEAD.size + to_bytes + size_flows(original.flows) + size_message(original.message)
 
 
 def write(frame: Repair) -> bytes:
-    """The body."""
+    """Encodes the body."""
     original, to = frame.original, frame.to
     head = _HEAD.pack(
         to is not None,
@@ -69,7 +68,7 @@ def write(frame: Repair) -> bytes:
 
 
 def read(data: bytes) -> Repair:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     (
         is_unicast,
         repairer,

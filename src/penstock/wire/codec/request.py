@@ -4,13 +4,13 @@
     | version | type | flags   | pub | epoch | seq | requester | round |
     +---------+------+---------+-----+-------+-----+-----------+-------+
       1         1      1         8     2       4     8           1
-    +-------+---------+-----+-------+-------+---------+
-    | bytes | send_ts | age | delay | bloom | [first] |
-    +-------+---------+-----+-------+-------+---------+
+    +-------+---------+-----+-------+-------+-----------------------+
+    | bytes | send_ts | age | delay | bloom | [designated repairer] |
+    +-------+---------+-----+-------+-------+-----------------------+
       1       6         3     3       bytes   8
 
-The lowest bit of `flags` says UNICAST, the next that there is a `first`; the others
-are zero. The stamp is in microseconds, age and delay in 100 µs.
+The lowest bit of `flags` is UNICAST, the next DESIGNATED; the others are zero. The timestamp is in
+microseconds, age and delay in 100 µs.
 """
 
 from struct import Struct
@@ -28,13 +28,13 @@ _HEAD_BYTES: Final = _HEAD.size + STAMP_BYTES + 2 * DELTA_BYTES
 
 
 def size(frame: Request) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     designated_bytes = 0 if frame.designated_repairer is None else _ENDPOINT_BYTES
     return _HEAD_BYTES + frame.bloom_bytes + designated_bytes
 
 
 def write(frame: Request) -> bytes:
-    """The body."""
+    """Encodes the body."""
     flag_bits = frame.is_unicast * UNICAST | (frame.designated_repairer is not None) * DESIGNATED
     head = _HEAD.pack(
         flag_bits,
@@ -60,7 +60,7 @@ def write(frame: Request) -> bytes:
 
 
 def read(data: bytes) -> Request:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     flag_bits, pub, epoch, seq, requester, request_round, bloom_bytes = reader.unpack(_HEAD)
     check_flags(flag_bits, UNICAST | DESIGNATED)

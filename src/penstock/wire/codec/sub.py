@@ -18,17 +18,17 @@ _HEAD: Final = Struct(">IB")
 
 
 def size(frame: Sub) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return _HEAD.size + len(write_predicate(frame.predicate))
 
 
 def write(frame: Sub) -> bytes:
-    """The body."""
+    """Encodes the body."""
     return _HEAD.pack(frame.subscription, frame.traffic) + write_predicate(frame.predicate)
 
 
 def read(data: bytes) -> Sub:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     subscription, traffic = reader.unpack(_HEAD)
     predicate = read_predicate(reader)

@@ -17,18 +17,18 @@ _ROW: Final = Struct(">II")
 
 
 def size(frame: Summary) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return _HEAD.size + _ROW.size * len(frame.rows)
 
 
 def write(frame: Summary) -> bytes:
-    """The body."""
+    """Encodes the body."""
     head = _HEAD.pack(frame.database, frame.first, frame.last, len(frame.rows))
     return b"".join([head, *(_ROW.pack(row.origin, row.seq) for row in frame.rows)])
 
 
 def read(data: bytes) -> Summary:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     database, first, last, count = reader.unpack(_HEAD)
     rows = tuple([SummaryRow(*reader.unpack(_ROW)) for _ in range(count)])

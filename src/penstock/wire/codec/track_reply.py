@@ -1,15 +1,15 @@
 """TRACKED on the wire.
 
-    +---------+------+----+-----+-------+-------+---------+------+-------+---------+--------+
-    | version | type | to | pub | epoch | token | echo_ts | hold | known | sharers | nflows |
-    +---------+------+----+-----+-------+-------+---------+------+-------+---------+--------+
-      1         1      8    8     2       2       4         2      1       2         1
+    +---------+------+----+-----+-------+-------+---------+------+-------+-------+--------+
+    | version | type | to | pub | epoch | token | echo_ts | hold | known | group | nflows |
+    +---------+------+----+-----+-------+-------+---------+------+-------+-------+--------+
+      1         1      8    8     2       2       4         2      1       2       1
     +------------------------------+
     | nflows x:                    |
     | F 1b, flow_id 15b, flow_seq 4|    all zero for one that is refused
     +------------------------------+
 
-The echo is in microseconds, the hold in 100 µs.
+The echoed timestamp is in microseconds, the hold in 100 µs; `group` is the group size.
 """
 
 from struct import Struct
@@ -25,12 +25,12 @@ _FLOW: Final = Struct(">HI")
 
 
 def size(frame: TrackReply) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return _HEAD.size + _FLOW.size * len(frame.flows)
 
 
 def write(frame: TrackReply) -> bytes:
-    """The body."""
+    """Encodes the body."""
     head = _HEAD.pack(
         frame.to,
         frame.pub,
@@ -46,7 +46,7 @@ def write(frame: TrackReply) -> bytes:
 
 
 def read(data: bytes) -> TrackReply:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     to, pub, epoch, token, echo_ts_us, hold_100us, token_is_known, group_size, count = (
         reader.unpack(_HEAD)

@@ -5,8 +5,8 @@
     +---------+------+-------+------------+-----+-------+---------+-----------+
       1         1      1       8            8     2       4         see filter.py
 
-The lowest bit of `flags` says DIGEST, the next END, the third that there is a
-predicate; the others are zero. The stamp is in microseconds.
+The lowest bit of `flags` is DIGEST_SUBSCRIPTION, the next END, the third PREDICATE; the others are
+zero. The timestamp is in microseconds.
 """
 
 from struct import Struct
@@ -23,12 +23,12 @@ _HEAD: Final = Struct(">BQQHI")
 
 
 def size(frame: TrackRequest) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return _HEAD.size + len(_write_predicate(frame))
 
 
 def write(frame: TrackRequest) -> bytes:
-    """The body."""
+    """Encodes the body."""
     flag_bits = frame.is_digest_subscription * DIGEST_SUBSCRIPTION | frame.is_end * END
     if frame.predicate is not None:
         flag_bits |= PREDICATE
@@ -37,7 +37,7 @@ def write(frame: TrackRequest) -> bytes:
 
 
 def read(data: bytes) -> TrackRequest:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     flag_bits, subscriber, pub, token, send_ts_us = reader.unpack(_HEAD)
     check_flags(flag_bits, DIGEST_SUBSCRIPTION | END | PREDICATE)

@@ -1,7 +1,4 @@
-"""The transport frames, one row each.
-
-Numbers below 0x40 are transport's.
-"""
+"""The transport frames, one row each. Their type codes are below 0x40."""
 
 from typing import Final
 

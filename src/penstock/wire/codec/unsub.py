@@ -11,17 +11,17 @@ from penstock.wire.frames.unsub import Unsub
 
 
 def size(_frame: Unsub) -> int:
-    """Bytes of the body."""
+    """The size of the body in bytes."""
     return U32.size
 
 
 def write(frame: Unsub) -> bytes:
-    """The body."""
+    """Encodes the body."""
     return U32.pack(frame.subscription)
 
 
 def read(data: bytes) -> Unsub:
-    """The frame, from all its bytes."""
+    """Decodes a whole frame."""
     reader = Reader(data)
     frame = Unsub(subscription=reader.unpack_one(U32))
     reader.expect_end()

@@ -1,4 +1,4 @@
-"""ACK: who limits a flow tells its publisher which of its messages came, one by one."""
+"""ACK: the limiting receiver of a flow acknowledges each of its messages to the publisher."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from penstock.wire.frames.control_routing import endpoint_message
 from penstock.wire.limits import FLOW_ID_BITS, FLOWS_MAX
 from penstock.wire.serial import EPOCH_BITS
 
-# So many numbers before the last one are told of.
+# The number of sequence numbers before the last one that an ACK covers.
 RECEIVED_BITMAP_BITS: Final = 32
 
 
 class FlowAck(msgspec.Struct, frozen=True, gc=False):
-    """The last number of a flow that came; bit i of `came`: number flow_seq − 1 − i did, too."""
+    """The last received number of a flow; bit i of `received_bitmap` is number flow_seq − 1 − i."""
 
     flow_id: int
     flow_seq: int
     received_bitmap: int = 0
-    # Whether one has come, since the last time that this was said, that the network had marked.
+    # Whether a message with the congestion mark has arrived since the last ACK.
     congestion_experienced: bool = False
 
     def __post_init__(self) -> None:
@@ -34,7 +34,7 @@ class FlowAck(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ack(TransportFrame, frozen=True, kw_only=True, gc=False):
-    """Of all the flows that a message was in and this receiver limits."""
+    """Acknowledges all flows of one message that this receiver limits."""
 
     subscriber: int
     pub: int
@@ -50,5 +50,5 @@ class Ack(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     @property
     def message(self) -> Message:
-        """What routes it: the publisher's name."""
+        """The routing message: the publisher's id."""
         return endpoint_message(self.pub)

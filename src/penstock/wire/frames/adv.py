@@ -1,4 +1,4 @@
-"""ADV: the Bloom filters by which packets find a broker, flooded to all."""
+"""ADV: the Bloom filters that attract packets to a broker, flooded to all brokers."""
 
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import (
@@ -14,11 +14,10 @@ from penstock.wire.limits import ADVERT_FILTERS_MAX
 
 
 class Adv(OverlayFrame, frozen=True, kw_only=True, gc=False):
-    """What `origin` wants of one class; `seq` counts per origin and class.
+    """The interests of `origin` in one traffic class; `seq` counts per origin and class.
 
-    A full advert replaces all that was said before and may come in parts, which
-    share its `seq`. A delta holds only if the advert before it is known. Filters
-    are Bloom sets in ascending order.
+    A full advert replaces all earlier ones and may have several parts, which share its `seq`. A
+    delta applies only to the advert before it. Filters are Bloom sets in ascending order.
     """
 
     origin: int

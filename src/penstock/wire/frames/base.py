@@ -1,7 +1,7 @@
-"""The two families of frames, and the checks they share.
+"""The base classes of all frames, and the checks they share.
 
-Transport frames are what endpoints tell one another; overlay frames are what
-brokers and their clients do, and some of them carry a transport frame.
+Endpoints exchange transport frames; brokers and their clients exchange overlay frames, some of
+which carry a transport frame.
 """
 
 from collections.abc import Sequence
@@ -15,50 +15,50 @@ from penstock.kernel.errors import UsageError
 from penstock.wire.limits import BLOOM_BYTES_MAX
 
 
-# Frames hold no cycles, so the collector need not look at them.
+# Frames form no reference cycles, so the garbage collector need not track them.
 class TransportFrame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Anything an endpoint says to another."""
+    """Any frame from one endpoint to another."""
 
 
 class OverlayFrame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Anything said between a broker and its neighbours or clients."""
+    """Any frame between a broker and its neighbours or clients."""
 
 
 class TrafficClass(IntEnum):
-    """What a packet is matched against: subscriptions, or who can answer a request."""
+    """What packets are matched against: subscriptions, or caches that can repair a request."""
 
     DATA = 0
     REQUEST = 1
 
 
 def check_unsigned(bits: int, **fields: int) -> None:
-    """Refuses what does not fit an unsigned field of so many bits."""
+    """Refuses values that do not fit an unsigned field of this width."""
     for name, value in fields.items():
         if value >> bits:
             raise UsageError(f"{name} must be 0 to 2^{bits} - 1, not {value}")
 
 
 def check_type(kind: type, **fields: object) -> None:
-    """Refuses what only looks like a value of this type, as 1 does like True."""
+    """Refuses values of any other type, such as 1 for True."""
     for name, value in fields.items():
         if type(value) is not kind:
             raise UsageError(f"{name} must be a {kind.__name__}, not {value!r}")
 
 
 def check_count(what: str, items: Sequence[object], items_max: int) -> None:
-    """Refuses what no frame has room for."""
+    """Refuses more items than a frame has room for."""
     if len(items) > items_max:
         raise UsageError(f"at most {items_max} {what} fit a frame, not {len(items)}")
 
 
 def check_ascending(what: str, keys: Sequence[Any]) -> None:
-    """Sets travel sorted and without repetition, so that equal ones are written equally."""
+    """Refuses sets that are not sorted and distinct, so that equal sets have equal bytes."""
     if any(map(ge, keys, keys[1:])):
         raise UsageError(f"{what} must be sorted and distinct")
 
 
 def check_blooms(bloom_bytes: int, *blooms: int) -> None:
-    """Bloom sets are integers, as everywhere; the frame says how many bytes each takes."""
+    """Refuses Bloom sets, given as integers, that do not fit `bloom_bytes` each."""
     if not 0 < bloom_bytes <= BLOOM_BYTES_MAX:
         raise UsageError(f"a Bloom set takes 1 to {BLOOM_BYTES_MAX} bytes, not {bloom_bytes}")
     for bloom in blooms:

@@ -1,8 +1,8 @@
 """A transport frame while the overlay carries it.
 
-The simulator hands parcels from broker to broker as they are. Once a codec has
-written or measured one, the parcel remembers: a broker with twenty matching
-clients writes their message once, and a relay writes back the bytes it read.
+The simulator passes carried frames from broker to broker as objects. The codec stores size and
+bytes here: a broker with twenty matching clients encodes their message once, and a relay resends
+the bytes it received.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from penstock.wire.frames.base import TransportFrame
 
 
 class CarriedFrame:
-    """Equal to any parcel of an equal frame; only the codec sets and changes the other two."""
+    """Equal to any carried frame with an equal `frame`; only the codec sets the other fields."""
 
     __slots__ = ("encoded", "frame", "size_bytes")
 

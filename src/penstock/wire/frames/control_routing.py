@@ -1,15 +1,14 @@
-"""By what frames that are no messages find their way through a network that routes messages.
+"""Routes control frames through a network that routes messages.
 
-Each has a message of its own, never written, that says whom it is for; whoever
-wants such frames subscribes to that. Names that begin with `penstock.` are the
-transport's: an application that uses them meets frames that are not its own.
+Each control frame has a routing message, never transmitted, that names its receivers; these
+subscribe to it. Attribute names that begin with `penstock.` are reserved for the transport: an
+application that uses them receives frames that are not its own.
 
-Requests have a class of their own in our overlay, which routes them by their Bloom
-set as it is. For a network without such a class there is the papers' mapping, an
-attribute for each bit; it takes more bits to encode once more [R7]. A well filled set
-has more bits than a message has attributes: such a set is folded, bit i onto bit i
-modulo 61, and so are the filters' sets. A set within another stays within it, folded;
-that more sets do costs traffic, and loses no request.
+Requests have a traffic class of their own in our overlay, which routes them by their Bloom set
+directly. For a network without such a class there is the papers' mapping, one attribute for each
+bit; it takes more bits to encode again [R7]. A dense set has more bits than a message may have
+attributes: it is folded, bit i onto bit i modulo 61, and so are the filters' sets. A subset remains
+a subset when folded; the additional matches cost traffic, but no request is lost.
 """
 
 from collections.abc import Sequence
@@ -27,27 +26,27 @@ TO_ATTRIBUTE: Final = "penstock.to"
 DIGEST_ATTRIBUTE: Final = "penstock.digest"
 REQUEST_ATTRIBUTE: Final = "penstock.request"
 
-# Peers whom one endpoint talks to at a time, and then some.
+# More than the peers that one endpoint communicates with at a time.
 _CACHED_MAX: Final = 4_096
-# A prime: bits that lie a power of two apart do not meet.
+# A prime, so that bits a power of two apart do not collide.
 _FOLDED_BITS: Final = 61
 _SET_BITS_MAX: Final = ATTRIBUTES_MAX - 1
 
 
 @lru_cache(_CACHED_MAX)
 def endpoint_message(endpoint_id: int) -> Message:
-    """For one endpoint alone."""
+    """Routes a frame to one endpoint."""
     return Message({TO_ATTRIBUTE: _endpoint_name(endpoint_id)})
 
 
 @lru_cache(_CACHED_MAX)
 def digest_message(publisher: int) -> Message:
-    """For all who want the digests of one publisher."""
+    """Routes a frame to the subscribers of one publisher's digests."""
     return Message({DIGEST_ATTRIBUTE: _endpoint_name(publisher)})
 
 
 def request_message(bloom: int) -> Message:
-    """For all who may have the message with this Bloom set."""
+    """Routes a request to the endpoints that may have the message with this Bloom set."""
     is_whole = bloom.bit_count() <= _SET_BITS_MAX
     names = _bit_names(bloom if is_whole else _fold(bloom))
     return Message(
@@ -56,19 +55,19 @@ def request_message(bloom: int) -> Message:
 
 
 def endpoint_filter(endpoint_id: int) -> Predicate:
-    """Asks for what is for this endpoint alone."""
+    """Matches the frames for this endpoint."""
     return Predicate([Filter([Constraint(TO_ATTRIBUTE, Op.EQ, _endpoint_name(endpoint_id))])])
 
 
 def digest_filter(publisher: int) -> Predicate:
-    """Asks for the digests of a publisher."""
+    """Matches the digests of a publisher."""
     return Predicate([Filter([Constraint(DIGEST_ATTRIBUTE, Op.EQ, _endpoint_name(publisher))])])
 
 
 def request_filter(filter_bits: Sequence[int]) -> Predicate:
-    """Asks for requests for any message that filters with these Bloom sets may match.
+    """Matches requests for any message that filters with these Bloom sets may match.
 
-    Each set takes two filters: a request may come whole or folded.
+    Each set takes two filters, because a request may be whole or folded.
     """
     whole = [_subset_filter(True, bloom) for bloom in filter_bits]
     return Predicate(
@@ -77,7 +76,7 @@ def request_filter(filter_bits: Sequence[int]) -> Predicate:
 
 
 def _subset_filter(form: int, bloom: int) -> Filter:
-    """Whoever asks for fewer bits than it might gets more, and misses nothing."""
+    """A filter for sets that contain `bloom`; cut to fit, it matches more, never less."""
     names = _bit_names(bloom)[: CONSTRAINTS_MAX - 1]
     return Filter(
         [
@@ -102,6 +101,6 @@ def _endpoint_name(endpoint_id: int) -> str:
 
 
 def _bit_names(bloom: int) -> list[str]:
-    """What the bits of a set are called, lowest first."""
+    """The attribute names of the bits of a set, lowest first."""
     check_unsigned(8 * BLOOM_BYTES_MAX, bloom=bloom)
     return [f"b{bit}" for bit in range(bloom.bit_length()) if bloom >> bit & 1]

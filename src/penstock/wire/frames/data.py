@@ -1,4 +1,4 @@
-"""DATA: one message from its publisher, with what receivers need to order and pace it (§3.0)."""
+"""DATA: one message with the header that receivers need for ordering and rate control (§3.0)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from penstock.wire.serial import EPOCH_BITS, SEQ_BITS
 
 
 class MessageId(NamedTuple):
-    """Names a message in the whole network; `epoch` is new whenever its publisher restarts."""
+    """Identifies a message in the whole network; `epoch` is new whenever its publisher restarts."""
 
     pub: int
     epoch: int
@@ -37,7 +37,7 @@ class MessageId(NamedTuple):
 
 
 class FlowAnnouncement(msgspec.Struct, frozen=True, gc=False):
-    """What lets receivers of a flow suppress their feedback: who limits it, and what it is."""
+    """Lets receivers of a flow suppress feedback: its limiting receiver (CLR) and its Bloom set."""
 
     clr: int
     bloom: int
@@ -49,7 +49,7 @@ class FlowAnnouncement(msgspec.Struct, frozen=True, gc=False):
 
 
 class FlowTag(msgspec.Struct, frozen=True, gc=False):
-    """A flow that the message matches; `detail` on the first such message of a feedback round."""
+    """A flow of the message; `announcement` is on the flow's first message of a feedback round."""
 
     flow_id: int
     quota_mps: float
@@ -57,7 +57,7 @@ class FlowTag(msgspec.Struct, frozen=True, gc=False):
     announcement: FlowAnnouncement | None = None
 
     def __post_init__(self) -> None:
-        # One expression for the usual case: there are several to a message.
+        # One expression for the common case: a message has several flows.
         if self.flow_id >> FLOW_ID_BITS or self.flow_seq >> 32 or not is_rate(self.quota_mps):
             check_unsigned(FLOW_ID_BITS, flow_id=self.flow_id)
             check_unsigned(32, flow_seq=self.flow_seq)
@@ -65,7 +65,7 @@ class FlowTag(msgspec.Struct, frozen=True, gc=False):
 
 
 class Echo(msgspec.Struct, frozen=True, gc=False):
-    """Gives a receiver its own stamp back, and how long it was held, so that it learns its RTT."""
+    """Echoes a receiver's timestamp, with the time it was held, so that it can measure its RTT."""
 
     receiver: int
     echo_ts_us: int
@@ -80,38 +80,38 @@ class Echo(msgspec.Struct, frozen=True, gc=False):
 class Data(TransportFrame, frozen=True, kw_only=True, gc=False):
     """One message and its transport header.
 
-    Alone among the frames it is not checked when it is built, which happens for
-    every message received, but when it is measured or written: see `check`.
+    Unlike other frames it is not validated when built, which happens for every received message,
+    but when it is measured or encoded: see `check`.
     """
 
     pub: int
     epoch: int
     seq: int
-    # When it left, after any waiting for tokens; and how long after the one before it.
+    # Send time, after any wait for tokens, and the time since the previous message was sent.
     send_ts_us: int
     since_previous_100us: int
-    # λ: what the publisher really sends, all flows together.
+    # λ: the publisher's actual send rate over all flows.
     send_rate_mps: float
-    # See quantise.r_max_ns.
+    # See quantise.decode_round_trip_ns.
     max_round_trip_code: int
     feedback_round: int
     message: Message
     flows: tuple[FlowTag, ...] = ()
     echo: Echo | None = None
     record: PublicationRecord = EMPTY_RECORD
-    # Whether record entries are Bloom filters instead of fingerprints.
+    # Whether record entries are Bloom sets instead of fingerprints.
     has_bloom_entries: bool = False
-    # Whether it stood in a queue of the network that was fuller than it should be.
+    # Whether the message passed through an overfull queue of the network.
     congestion_experienced: bool = False
 
     @property
     def id(self) -> MessageId:
-        """What this message is called everywhere."""
+        """The network-wide id of this message."""
         return MessageId(self.pub, self.epoch, self.seq)
 
     def check(self) -> None:
-        """Refuses what the header has no room for."""
-        # One expression for the usual case: every message sent comes by here.
+        """Refuses values that do not fit the header."""
+        # One expression for the common case: this runs for every message sent.
         if (
             self.pub >> 64
             or self.epoch >> EPOCH_BITS
@@ -141,7 +141,7 @@ class Data(TransportFrame, frozen=True, kw_only=True, gc=False):
 
 
 def check_rate(**fields: float) -> None:
-    """Refuses a rate that two bytes cannot say."""
+    """Refuses rates that a half-precision number cannot represent."""
     for name, rate_mps in fields.items():
         if not is_rate(rate_mps):
             raise UsageError(

@@ -1,4 +1,4 @@
-"""DIGEST: what a publisher sent of late, for receivers that hear too little of it (§3.4)."""
+"""DIGEST: a publisher's recent messages, for receivers that get few of them (§3.4)."""
 
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
@@ -16,12 +16,11 @@ from penstock.wire.serial import EPOCH_BITS, SEQ_BITS
 
 
 class Digest(TransportFrame, frozen=True, kw_only=True, gc=False):
-    """Describes message `seq` and those just before it; digests are numbered themselves.
+    """Describes message `seq` and those just before it; digests have their own sequence numbers.
 
-    There is no carrying message: `base` describes message `seq` by itself, and
-    is what the entries of `record` refer to, of which entry i describes message
-    seq - 1 - i and says how long before message `seq` that one left. A digest
-    without a base describes none.
+    There is no carrying message: `base` describes message `seq` by itself, and the entries of
+    `record` refer to it. Entry i describes message seq - 1 - i and says how long before message
+    `seq` that one was sent. A digest without a base describes no message.
     """
 
     pub: int
@@ -29,17 +28,17 @@ class Digest(TransportFrame, frozen=True, kw_only=True, gc=False):
     digest_seq: int
     seq: int
     send_ts_us: int
-    # How long before the digest message `seq` left.
+    # How long before the digest message `seq` was sent.
     sent_before_100us: int
     base: bytes = b""
     record: PublicationRecord = EMPTY_RECORD
     # The last number of each tracked flow, as (flow_id, flow_seq), sorted.
     flows: tuple[tuple[int, int], ...] = ()
-    # The endpoint that it is for; None for all who want this publisher's digests.
+    # The endpoint that it is for; None for all subscribers of this publisher's digests.
     to: int | None = None
-    # Whether it tells all that the digest before it told, so that nobody needs that one.
+    # Whether it includes everything in the previous digest, so that nobody needs that one.
     covers_previous: bool = False
-    # Whether it is about the past, which somebody asked for: its number is not its own.
+    # Whether it replies to a request for past messages; then `digest_seq` is not a new number.
     is_reply: bool = False
 
     def __post_init__(self) -> None:
@@ -60,10 +59,10 @@ class Digest(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     @property
     def count(self) -> int:
-        """How many messages are described."""
+        """The number of messages described."""
         return self.record.count + (self.base != b"")
 
     @property
     def message(self) -> Message:
-        """What routes it: its publisher's name, or its receiver's."""
+        """The routing message: the publisher's or the receiver's id."""
         return digest_message(self.pub) if self.to is None else endpoint_message(self.to)

@@ -1,4 +1,4 @@
-"""ECHO_REP: a publisher's answer to ECHO_REQ."""
+"""ECHO_REP: a publisher's reply to ECHO_REQ."""
 
 from penstock.content.message import Message
 from penstock.wire.frames.base import TransportFrame, check_unsigned
@@ -7,15 +7,15 @@ from penstock.wire.quantise import ECHO_STAMP_BITS, HOLD_BITS, STAMP_BITS
 
 
 class EchoReply(TransportFrame, frozen=True, kw_only=True, gc=False):
-    """Gives it back, with the publisher's own."""
+    """Echoes the subscriber's timestamp, and adds the publisher's own."""
 
     to: int
     pub: int
     send_ts_us: int
-    # The subscriber's own stamp, and how long it was held.
+    # The subscriber's timestamp, and how long it was held.
     echo_ts_us: int
     hold_100us: int
-    # How many have asked of late: so many may have the same to say.
+    # The number of receivers that sent ECHO_REQ recently: as many may send feedback.
     receivers: int = 0
 
     def __post_init__(self) -> None:
@@ -27,5 +27,5 @@ class EchoReply(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     @property
     def message(self) -> Message:
-        """What routes it: the subscriber's name."""
+        """The routing message: the subscriber's id."""
         return endpoint_message(self.to)

@@ -1,4 +1,4 @@
-"""ECHO_REQ: how a receiver that has just joined learns its round trip."""
+"""ECHO_REQ: lets a receiver that has just joined measure its round trip."""
 
 from penstock.content.message import Message
 from penstock.wire.frames.base import TransportFrame, check_unsigned
@@ -7,12 +7,12 @@ from penstock.wire.quantise import ECHO_STAMP_BITS
 
 
 class EchoRequest(TransportFrame, frozen=True, kw_only=True, gc=False):
-    """Asks a publisher to give the stamp back."""
+    """Requests an echo of the timestamp from a publisher."""
 
     subscriber: int
     pub: int
     send_ts_us: int
-    # The round trip, if it was measured before; see quantise.r_max_ns.
+    # The round trip, if it was measured before; see quantise.decode_round_trip_ns.
     round_trip_code: int | None = None
 
     def __post_init__(self) -> None:
@@ -22,5 +22,5 @@ class EchoRequest(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     @property
     def message(self) -> Message:
-        """What routes it: the publisher's name."""
+        """The routing message: the publisher's id."""
         return endpoint_message(self.pub)

@@ -1,4 +1,4 @@
-"""FEEDBACK: a receiver telling a publisher how fast what its filters match may come (§3.5)."""
+"""FEEDBACK: a receiver reports to a publisher the rate it sustains for each filter (§3.5)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.wire.quantise import ECHO_STAMP_BITS
 
 
 class FlowRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One flow, and its rate: named by its number, by its filter or, literally, by a Bloom set."""
+    """A flow, given by its id, its filter or, in literal mode, a Bloom set; and its rate."""
 
     quota_mps: float
     flow_id: int | None = None
@@ -41,17 +41,17 @@ class FlowRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Feedback(TransportFrame, frozen=True, kw_only=True, gc=False):
-    """What a receiver asks for, of all its flows at once."""
+    """The rates that a receiver requests for all its flows."""
 
     subscriber: int
     pub: int
     send_ts_us: int
     feedback_round: int
-    # The round trip, see quantise.r_max_ns; None before it is measured.
+    # The round trip, see quantise.decode_round_trip_ns; None before it is measured.
     round_trip_code: int | None = None
-    # Whether it has lost anything yet.
+    # Whether the receiver has had any loss yet.
     has_loss: bool = False
-    # Whether these flows are not wanted by it any more.
+    # Whether the receiver leaves these flows.
     is_leave: bool = False
     requests: tuple[FlowRequest, ...] = ()
 
@@ -66,5 +66,5 @@ class Feedback(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     @property
     def message(self) -> Message:
-        """What routes it: the publisher's name."""
+        """The routing message: the publisher's id."""
         return endpoint_message(self.pub)

@@ -1,21 +1,21 @@
-"""HELLO: a broker telling a neighbour, or a client its broker, that it is there."""
+"""HELLO: liveness of brokers and clients, sent between neighbours and between client and broker."""
 
 from typing import Final
 
 from penstock.wire.frames.base import OverlayFrame, check_type, check_unsigned
 
-# The number of whoever is no broker.
+# The broker id of clients.
 CLIENT: Final = 0
 
 
 class Hello(OverlayFrame, frozen=True, kw_only=True, gc=False):
-    """`epoch` is new after a restart; `network` names the tag encoding both ends must share."""
+    """`epoch` is new after a restart; `network` identifies the encoding both ends must share."""
 
     # CLIENT for a client.
     broker: int
     epoch: int
     network: int
-    # Whether the sender hears the neighbour too: a link is up when it works both ways.
+    # Whether the sender hears the receiver: a link is up when it works in both directions.
     heard: bool
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""LSA: one broker's links, flooded to all."""
+"""LSA: the links of one broker, flooded to all brokers."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from penstock.wire.limits import NEIGHBOURS_MAX
 
 
 class Neighbour(msgspec.Struct, frozen=True, gc=False):
-    """One end of a link, and what crossing it costs."""
+    """A neighbour, and the cost of the link to it."""
 
     broker: int
     cost: int
@@ -18,7 +18,7 @@ class Neighbour(msgspec.Struct, frozen=True, gc=False):
 
 
 class Lsa(OverlayFrame, frozen=True, kw_only=True, gc=False):
-    """Replaces whatever `origin` said with an older `seq`; neighbours sorted by broker."""
+    """Replaces LSAs of `origin` with an older `seq`; neighbours are sorted by broker."""
 
     origin: int
     seq: int

@@ -1,4 +1,4 @@
-"""PACKET: a transport frame on its way between brokers."""
+"""PACKET: a transport frame in transit between brokers."""
 
 from operator import ge
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from penstock.wire.limits import DESTINATIONS_MAX, TTL_BITS, TTL_DEFAULT
 
 
 class PacketId(NamedTuple):
-    """Given by the first broker; `epoch` is new whenever it restarts. Never a message's id."""
+    """Assigned by the first broker; `epoch` is new whenever it restarts. Not a `MessageId`."""
 
     origin: int
     epoch: int
@@ -26,20 +26,20 @@ class PacketId(NamedTuple):
 
 
 class Packet(OverlayFrame, frozen=True, kw_only=True, gc=False):
-    """One copy, for those of the destinations that lie behind one next hop."""
+    """One copy, for the destinations behind one next hop."""
 
     id: PacketId
     traffic: TrafficClass
     destinations: tuple[int, ...]
     carried: CarriedFrame
     ttl: int = TTL_DEFAULT
-    # Whether it stood in a queue that was fuller than it should be.
+    # Whether the packet passed through an overfull queue.
     congestion_experienced: bool = False
 
     def __post_init__(self) -> None:
         origin, epoch, counter = self.id
         destinations = self.destinations
-        # One expression for the usual case: this runs at every hop.
+        # One expression for the common case: this runs at every hop.
         if (
             origin >> 32
             or epoch >> 16
@@ -53,14 +53,14 @@ class Packet(OverlayFrame, frozen=True, kw_only=True, gc=False):
             self._check_fields()
 
     def relayed(self, destinations: tuple[int, ...]) -> "Packet":
-        """The copy for some of its own destinations, one hop on: nothing that needs checking."""
+        """The copy for some of the destinations after one hop; needs no validation."""
         relayed: Packet = self.__copy__()  # type: ignore[attr-defined]
         force_setattr(relayed, "destinations", destinations)
         force_setattr(relayed, "ttl", self.ttl - 1)
         return relayed
 
     def with_congestion_mark(self) -> "Packet":
-        """The same, marked."""
+        """A copy with the congestion mark."""
         marked: Packet = self.__copy__()  # type: ignore[attr-defined]
         force_setattr(marked, "congestion_experienced", True)
         return marked

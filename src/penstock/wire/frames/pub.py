@@ -5,7 +5,7 @@ from penstock.wire.frames.carried_frame import CarriedFrame
 
 
 class Pub(OverlayFrame, frozen=True, kw_only=True, gc=False):
-    """Asks the broker to route what it carries."""
+    """Requests the broker to route the carried frame."""
 
     traffic: TrafficClass
     carried: CarriedFrame

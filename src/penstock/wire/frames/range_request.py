@@ -1,7 +1,7 @@
-"""RECALL: a receiver asking a publisher itself for what only the publisher can name.
+"""RECALL: a receiver requests messages from the publisher that only the publisher can identify.
 
-Someone else's cache finds a message by its id. A receiver that sees a hole in the
-numbers of a flow, or of the digests, does not know the id.
+Other endpoints' caches find a message by its id. A receiver that sees a gap in the numbers of a
+tracked flow, or of digests, does not know the id.
 """
 
 from itertools import pairwise
@@ -16,16 +16,16 @@ from penstock.wire.serial import EPOCH_BITS
 
 
 class RangeRequest(TransportFrame, frozen=True, kw_only=True, gc=False):
-    """Asks for the messages of a flow, for digests by their numbers, or by what they tell of."""
+    """Requests messages of a flow, digests by number, or digests of a range of messages."""
 
     pub: int
     epoch: int
     requester: int
     send_ts_us: int
-    # None: the numbers are those of digests. EVERY_MESSAGE: they are those of messages, of which
-    # a digest is wanted.
+    # None: ranges of digest numbers. ALL_MESSAGES: ranges of message numbers, of which a digest is
+    # requested.
     flow_id: int | None
-    # As (first, count), ascending and apart; they may touch, for a count is short.
+    # (first, count), ascending and disjoint; they may touch, because a count has only 16 bits.
     ranges: tuple[tuple[int, int], ...]
 
     def __post_init__(self) -> None:
@@ -47,5 +47,5 @@ class RangeRequest(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     @property
     def message(self) -> Message:
-        """What routes it: the publisher's name."""
+        """The routing message: the publisher's id."""
         return endpoint_message(self.pub)

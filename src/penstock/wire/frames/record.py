@@ -1,11 +1,9 @@
-"""The publication record: what the messages just before this one were about.
+"""The publication record: descriptions of the messages just before this one.
 
-Entry i of the record of message n describes message n - 1 - i, so the newest
-comes first and cutting from the end drops the oldest. In a frame the entries
-stay packed: a receiver that misses nothing never opens them. Opened, an entry
-is either the fingerprints of its message's tags or, in literal mode, a Bloom
-filter. How tags become fingerprints is `content`'s business; here they are
-numbers.
+Entry i of the record of message n describes message n - 1 - i, so the newest comes first and
+truncation drops the oldest. In a frame the entries stay packed: a receiver that misses nothing
+never unpacks them. An unpacked entry is either the fingerprints of its message's tags or, in
+literal mode, a Bloom set. `content` defines how tags become fingerprints; here they are integers.
 """
 
 from __future__ import annotations
@@ -28,14 +26,14 @@ from penstock.wire.limits import (
 )
 from penstock.wire.quantise import DELTA_BITS, DELTA_BYTES, is_float16
 
-# What deltas are written in, their first byte being zero.
+# The width in which deltas are packed; their first byte must then be zero.
 _WORD_BYTES: Final = 4
 
 
 class RecordEntry(msgspec.Struct, frozen=True, gc=False):
-    """One packed entry; its message left `departure_delta_100us` before the carrying one.
+    """One packed entry; its message was sent `sent_before_100us` before the carrying one.
 
-    No bytes say nothing of the message but when it left.
+    An entry without bytes describes only the send time.
     """
 
     sent_before_100us: int
@@ -43,12 +41,12 @@ class RecordEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class PublicationRecord(msgspec.Struct, frozen=True, gc=False):
-    """Entries as they travel: all their sizes, all their deltas, all their first bytes, the rest.
+    """Entries in wire layout: all sizes, all deltas, all first bytes, then all remaining bytes.
 
-    Laid out so that its end is found by one sum, whatever the number of entries,
-    and that what the first bytes say can be asked of all entries at once. An entry
-    without bytes has no first one. Build a record with `of` or `joined`; the codec,
-    which has checked the bytes, does without.
+    In this layout one sum finds the end of the record, whatever the number of entries, and the
+    flags in the first bytes can be tested for all entries at once. An entry without bytes has no
+    first byte. Build a record with `of` or `from_columns`; only the codec, which has validated the
+    bytes, uses the constructor.
     """
 
     count: int
@@ -64,7 +62,7 @@ class PublicationRecord(msgspec.Struct, frozen=True, gc=False):
     def from_columns(
         cls, deltas_100us: Sequence[int], packed: Sequence[bytes]
     ) -> PublicationRecord:
-        """The record of entries given as departures and bytes, newest first."""
+        """The record of entries given as two columns, newest first."""
         check_count("record entries", packed, RECORD_ENTRIES_MAX)
         if not packed:
             return EMPTY_RECORD
@@ -116,18 +114,18 @@ class PublicationRecord(msgspec.Struct, frozen=True, gc=False):
         return packed
 
     def sent_before_100us(self, i: int) -> int:
-        """How long before the carrying message entry i's left."""
+        """How long before the carrying message that of entry i was sent."""
         at = self.count + DELTA_BYTES * i
         return int.from_bytes(self.data[at : at + DELTA_BYTES], "big")
 
     @property
     def first_bytes_offset(self) -> int:
-        """Where in `data` the first bytes begin."""
+        """The offset of the first bytes in `data`."""
         return (1 + DELTA_BYTES) * self.count
 
     @property
     def rest_offset(self) -> int:
-        """Where in `data` the other bytes begin."""
+        """The offset of the remaining bytes in `data`."""
         count = self.count
         return (2 + DELTA_BYTES) * count - self.data.count(0, 0, count)
 
@@ -143,7 +141,7 @@ class PublicationRecord(msgspec.Struct, frozen=True, gc=False):
         return data[first : first + 1] + data[start : start + data[i] - 1]
 
     def newest(self, count: int) -> PublicationRecord:
-        """The record cut to so many entries."""
+        """The record truncated to its `count` newest entries."""
         if count >= self.count:
             return self
         data = self.data
@@ -163,7 +161,7 @@ class PublicationRecord(msgspec.Struct, frozen=True, gc=False):
         )
 
     def truncated_to(self, size_bytes: int) -> PublicationRecord:
-        """The record cut, oldest first, to so many bytes."""
+        """The record truncated, oldest entry first, to at most `size_bytes`."""
         used_bytes = count = 0
         for size in self.data[: self.count]:
             used_bytes += 1 + DELTA_BYTES + size
@@ -174,18 +172,19 @@ class PublicationRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class EntrySpans:
-    """Where the bytes of a record's `count` newest entries are, none of which is empty."""
+    """The offsets of a record's `count` newest entries, none of which is empty."""
 
     __slots__ = ("_record", "_sums")
 
     def __init__(self, record: PublicationRecord, count: int) -> None:
         self._record = record
-        # Entry i's bytes but the first begin at sum i, less i: the first ones are elsewhere.
+        # The bytes of entry i after its first start at sums[i] - i: first bytes are stored
+        # elsewhere.
         rest_offset = (2 + DELTA_BYTES) * record.count
         self._sums = list(accumulate(record.data[:count], initial=rest_offset))
 
     def find(self, position: int) -> tuple[int, int]:
-        """Whose byte it is, and how many from there on are the same entry's."""
+        """The entry of a byte, and how many bytes from there on belong to it."""
         sums = self._sums
         i = bisect_right(sums, position) - 1
         while sums[i + 1] - i - 1 <= position:
@@ -199,7 +198,7 @@ class EntrySpans:
         return record.data[first : first + 1] + record.data[sums[i] - i : sums[i + 1] - i - 1]
 
     def with_bit(self, bit: int) -> list[int]:
-        """The entries that have this bit, the lowest of the second byte being the eighth."""
+        """The entries with this bit set; bit 8 is the lowest of the second byte."""
         data, mask = self._record.data, 1 << (bit & 7)
         byte_index = bit >> 3
         assert byte_index, "the first bytes are elsewhere"
@@ -207,7 +206,7 @@ class EntrySpans:
         if min(data[: len(sums)]) > byte_index:
             less = 1 - byte_index
             return [i - less for i, start in enumerate(sums, less) if data[start - i] & mask]
-        # Entries that end before have no such bit, and must not be asked for the next one's.
+        # A shorter entry has no such bit, and the offset would lie in the next entry.
         return [
             i
             for i, start in enumerate(sums)
@@ -224,12 +223,12 @@ EMPTY_RECORD: Final = PublicationRecord(0, b"")
 
 
 class FingerprintEntry(msgspec.Struct, frozen=True, gc=False):
-    """The tags of one message, opened. The carrying message's own tags have this form too.
+    """The tags of one message, unpacked; also used for the carrying message's own tags.
 
-    `presence` and `values` are sorted fingerprints, as `content.tags` gives them.
-    `numbers` pairs the presence fingerprint of an attribute that the publisher
-    chose with its value as a half-precision number. `of` puts in order and
-    checks; the codec, which cannot read what is not in order, does without.
+    `presence` and `values` are sorted fingerprints, as `content.tags` computes them.
+    `numeric_values` pairs the presence fingerprint of an attribute that the publisher chose with
+    its value as a half-precision number. `of` sorts and validates; the codec, which rejects
+    unsorted input, uses the constructor.
     """
 
     presence: tuple[int, ...]
@@ -243,7 +242,7 @@ class FingerprintEntry(msgspec.Struct, frozen=True, gc=False):
         values: Iterable[int],
         numeric_values: Iterable[tuple[int, float]] = (),
     ) -> FingerprintEntry:
-        """An entry of fingerprints in any order; tags that share a fingerprint become one."""
+        """An entry of fingerprints in any order; tags with equal fingerprints become one."""
         entry = cls(
             tuple(sorted(set(presence))), tuple(sorted(set(values))), tuple(sorted(numeric_values))
         )

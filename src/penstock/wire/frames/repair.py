@@ -1,4 +1,4 @@
-"""REPAIR: a message once more, from whoever had kept it, in answer to a REQUEST (§3.4)."""
+"""REPAIR: a retransmitted message from a cache, in reply to a REQUEST (§3.4)."""
 
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
@@ -9,15 +9,15 @@ from penstock.wire.quantise import ECHO_STAMP_BITS, HOLD_BITS
 
 
 class Repair(TransportFrame, frozen=True, kw_only=True, gc=False):
-    """The original as it was sent, but for its record and echo, which are out of date by now."""
+    """The original without its record and echo, which are out of date by now."""
 
     original: Data
     repairer: int
-    # Gives the requester its own stamp back, and how long it was held; others hear whom it is for.
+    # Echoes the requester's timestamp, with the time it was held; other receivers see whose it is.
     requester: int
     echo_ts_us: int
     hold_100us: int
-    # The endpoint that it is for; None for all who want the message.
+    # The endpoint that it is for; None for all subscribers to the message.
     to: int | None = None
 
     def __post_init__(self) -> None:
@@ -33,5 +33,5 @@ class Repair(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     @property
     def message(self) -> Message:
-        """What routes it: the message that it carries, or its receiver."""
+        """The routing message: the original, or the receiver's id."""
         return self.original.message if self.to is None else endpoint_message(self.to)

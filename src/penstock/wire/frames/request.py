@@ -1,4 +1,4 @@
-"""REQUEST: a receiver asking whoever has it for a message that it lost (§3.4)."""
+"""REQUEST: a receiver requests a lost message from any endpoint that has it (§3.4)."""
 
 from penstock.content.message import Message
 from penstock.wire.frames.base import TransportFrame, check_blooms, check_type, check_unsigned
@@ -9,24 +9,24 @@ from penstock.wire.serial import EPOCH_BITS, SEQ_BITS
 
 
 class Request(TransportFrame, frozen=True, kw_only=True, gc=False):
-    """Names the message, and describes it by the Bloom set that the request is routed by."""
+    """Identifies the message; the request is routed by the message's Bloom set."""
 
     pub: int
     epoch: int
     seq: int
     requester: int
     send_ts_us: int
-    # How long before the request the message itself left.
+    # How long before the request the message was sent.
     age_100us: int
-    # How long this requester waits before it asks, on average: others learn how far it is.
+    # The requester's mean delay before a request, from which others estimate its distance.
     delay_100us: int
-    # Which round of asking this is, from 0.
+    # The retry round, from 0.
     round: int
-    # Whether it wants the answer for itself alone.
+    # Whether the reply should go to the requester alone.
     is_unicast: bool
     bloom: int
     bloom_bytes: int
-    # Who is to answer at once, before anyone else would; None for nobody.
+    # The endpoint that should repair at once, before any other; None for no such endpoint.
     designated_repairer: int | None = None
 
     def __post_init__(self) -> None:
@@ -46,10 +46,10 @@ class Request(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     @property
     def id(self) -> MessageId:
-        """Of the message that is asked for."""
+        """The id of the requested message."""
         return MessageId(self.pub, self.epoch, self.seq)
 
     @property
     def message(self) -> Message:
-        """What routes it where requests are no class of their own."""
+        """The routing message, for networks without a traffic class for requests."""
         return request_message(self.bloom)

@@ -1,11 +1,11 @@
-"""SUB: a client asking for messages."""
+"""SUB: a client's subscription."""
 
 from penstock.content.filter import Predicate
 from penstock.wire.frames.base import OverlayFrame, TrafficClass, check_type, check_unsigned
 
 
 class Sub(OverlayFrame, frozen=True, kw_only=True, gc=False):
-    """Asks for what the predicate matches; the client chooses the number."""
+    """Subscribes to messages that match the predicate; the client chooses the id."""
 
     subscription: int
     traffic: TrafficClass

@@ -1,8 +1,8 @@
-"""SUMMARY: what a broker knows, told to a neighbour when their link comes up.
+"""SUMMARY: the sequence numbers in a broker's database, sent to a neighbour.
 
-The neighbour answers with what is missing or older. A summary speaks for a
-range of origins, so that a large network takes several and an origin left out
-of its range is one the sender does not know.
+The neighbour replies with entries that are missing or older. A summary covers a range of origins,
+so that a large network takes several, and an origin of the range that is not listed is unknown to
+the sender.
 """
 
 from enum import IntEnum
@@ -21,7 +21,7 @@ from penstock.wire.limits import SUMMARY_ROWS_MAX
 
 
 class Database(IntEnum):
-    """Which of a broker's tables a summary is about."""
+    """The database that a summary describes."""
 
     LINKS = 0
     DATA_ADVERTS = 1
@@ -29,7 +29,7 @@ class Database(IntEnum):
 
 
 class SummaryRow(msgspec.Struct, frozen=True, gc=False):
-    """The latest number known from one origin."""
+    """The latest sequence number of one origin."""
 
     origin: int
     seq: int
@@ -39,7 +39,7 @@ class SummaryRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Summary(OverlayFrame, frozen=True, kw_only=True, gc=False):
-    """All that is known of the origins `first` to `last`, both included; sorted by origin."""
+    """The known origins from `first` to `last`, both included; sorted by origin."""
 
     database: Database
     first: int

@@ -1,4 +1,4 @@
-"""TRACKED: a publisher's answer to TRACK."""
+"""TRACKED: a publisher's reply to TRACK."""
 
 from penstock.content.limits import FILTERS_MAX
 from penstock.content.message import Message
@@ -11,21 +11,21 @@ from penstock.wire.serial import EPOCH_BITS
 
 
 class TrackReply(TransportFrame, frozen=True, kw_only=True, gc=False):
-    """Says by which flows the publisher numbers what the subscriber asked for with `token`."""
+    """The flows in which the publisher numbers the messages that `token` requested."""
 
     to: int
     pub: int
     epoch: int
     token: int
-    # The subscriber's own stamp, and how long it was held.
+    # The subscriber's timestamp, and how long it was held.
     echo_ts_us: int
     hold_100us: int
-    # Whether the publisher knows what the token stands for; else it must be told.
+    # Whether the publisher knows the token; if not, the subscriber must send the predicate.
     token_is_known: bool = True
-    # How many share the flow of these that most share.
+    # The subscribers of the largest of these flows.
     group_size: int = 0
-    # For each filter, in its order, the flow and the last number that was given so far, as
-    # (flow_id, flow_seq); None if it is refused. Nothing at all where no filter was told.
+    # For each filter, in order, the flow and its last number so far, as (flow_id, flow_seq); None
+    # if it is refused. Empty if TRACK had no predicate.
     flows: tuple[tuple[int, int] | None, ...] = ()
 
     def __post_init__(self) -> None:
@@ -45,5 +45,5 @@ class TrackReply(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     @property
     def message(self) -> Message:
-        """What routes it: the subscriber's name."""
+        """The routing message: the subscriber's id."""
         return endpoint_message(self.to)

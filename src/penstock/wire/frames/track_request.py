@@ -1,7 +1,7 @@
-"""TRACK: a subscriber asking a publisher to number, or to digest, what a record cannot tell.
+"""TRACK: a subscriber requests a publisher to number or digest messages for it.
 
-Of a range, for one, an entry says nothing: such losses are seen only by the
-numbers of a flow that the publisher matches exactly.
+Records cannot describe some filters, such as ranges. Losses of such messages show only as gaps in
+the numbers of a flow that the publisher matches exactly.
 """
 
 from penstock.content.filter import Predicate
@@ -12,17 +12,17 @@ from penstock.wire.quantise import ECHO_STAMP_BITS
 
 
 class TrackRequest(TransportFrame, frozen=True, kw_only=True, gc=False):
-    """Asks for as long as it is repeated; the subscriber chooses the token."""
+    """Valid for as long as it is repeated; the subscriber chooses the token."""
 
     subscriber: int
     pub: int
     token: int
     send_ts_us: int
-    # Whether the subscriber listens to digests.
+    # Whether the subscriber receives digests.
     is_digest_subscription: bool = False
-    # Whether this is the last of it.
+    # Whether this ends the request.
     is_end: bool = False
-    # What is to be numbered apart from all else; None for nothing.
+    # The messages to number as a flow of their own; None for none.
     predicate: Predicate | None = None
 
     def __post_init__(self) -> None:
@@ -33,5 +33,5 @@ class TrackRequest(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     @property
     def message(self) -> Message:
-        """What routes it: the publisher's name."""
+        """The routing message: the publisher's id."""
         return endpoint_message(self.pub)

@@ -1,10 +1,10 @@
-"""UNSUB: a client that has enough."""
+"""UNSUB: a client ends a subscription."""
 
 from penstock.wire.frames.base import OverlayFrame, check_unsigned
 
 
 class Unsub(OverlayFrame, frozen=True, kw_only=True, gc=False):
-    """Takes a subscription back."""
+    """Removes a subscription."""
 
     subscription: int
 
