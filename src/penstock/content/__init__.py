@@ -1,1 +1,1 @@
-"""Messages, interests, and how they are matched, compared and summarised."""
+"""Messages and filters: matching, covering, text forms and Bloom encoding."""

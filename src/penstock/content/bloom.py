@@ -1,9 +1,8 @@
-"""Bloom sets as integers, what to expect of them, and a table to search many at once.
+"""Bloom sets as integers, their false-positive rates, and a table that searches many at once.
 
-A set is an integer of m bits. A filter's set within a message's means that the
-message may match; anything else that it does not. Nothing here knows what a tag
-is: elements come as fingerprints, from which all bits are computed, so that a
-set can be rebuilt from fingerprints alone.
+A set is an integer of m bits. If a filter's set is a subset of a message's, the message may match;
+otherwise it does not. Knows nothing of tags: elements are fingerprints, from which all bits are
+computed, so that a set can be rebuilt from fingerprints alone.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ def _singles(m: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class BloomParams:
-    """The size of a set, `m` bits, and how many of them, `k`, stand for one element."""
+    """The size of a set, `m` bits, and the number of bits per element, `k`."""
 
     m: int = 256
     k: int = 5
-    # How many positions one 64-bit word yields, and the set of each position alone.
+    # Positions that one 64-bit word yields, and the set of each position alone.
     _digits: int = field(init=False, repr=False, compare=False)
     _singles: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
@@ -64,23 +63,23 @@ class BloomParams:
 
     @classmethod
     def for_tags(cls, tags: int) -> BloomParams:
-        """What suits messages of so many tags; ten attributes give twenty."""
+        """Suitable parameters for messages of this many tags; ten attributes have twenty."""
         return cls(256, 5) if tags <= 10 else cls(512, 7)  # [F17]
 
     def fill(self, tags: int) -> float:
-        """The expected share of bits set by so many tags."""
+        """The expected share of bits set by this many tags."""
         return -math.expm1(self.k * tags * math.log1p(-1 / self.m))
 
     def false_positive_rate(self, tags: int) -> float:
-        """How often a message of so many tags seems to hold one more."""
+        """The probability that a message of this many tags seems to contain another one."""
         return float(self.fill(tags) ** self.k)
 
     def bits_of_fingerprint(self, fingerprint: int) -> int:
-        """The `k` distinct bits that stand for one fingerprint.
+        """The `k` distinct bits of one fingerprint.
 
-        Positions are digits, in base m, of a 64-bit word mixed from it; those that
-        repeat are replaced from another word. Double hashing would know only m·m/4
-        patterns: of 256 bits too few to keep the false-positive rate predicted.
+        Positions are the base-m digits of a 64-bit word mixed from the fingerprint; repeated
+        positions are replaced from another word. Double hashing has only m·m/4 patterns: for 256
+        bits too few to reach the predicted false-positive rate.
         """
         m, k, singles = self.m, self.k, self._singles
         bits, state, left = 0, fingerprint, k
@@ -97,16 +96,16 @@ class BloomParams:
             state = (state + _GAMMA) & _WORD_MASK
 
     def bits_of_fingerprints(self, fingerprints: Iterable[int]) -> int:
-        """The set that holds all of them."""
+        """The set of all these fingerprints."""
         bits = 0
         for fingerprint in fingerprints:
             bits |= self.bits_of_fingerprint(fingerprint)
         return bits
 
 
-# A table smaller than this is searched quicker without numpy.
+# Tables smaller than this are searched faster without numpy.
 _SMALL_TABLE: Final = 192
-# One smaller than this is searched quicker whole than word by word.
+# Tables smaller than this are searched faster as a whole than word by word.
 _MEDIUM_TABLE: Final = 1_024
 _ROWS_MIN: Final = 256
 _GONE: Final = object()
@@ -114,10 +113,10 @@ _Words = npt.NDArray[np.uint64]
 
 
 class FilterTable(Generic[Handle]):
-    """Many filters' sets, searched for those within a message's.
+    """The sets of many filters, searched for subsets of a message's set.
 
-    Rows stand in the order in which they were added. A removed row is marked and
-    stays until marks outnumber rows, so adding and removing are O(1) amortised.
+    Rows are in insertion order. A removed row is only marked until marks outnumber rows, so adding
+    and removing are O(1) amortised.
     """
 
     __slots__ = ("_bits", "_columns", "_handles", "_rows", "_scratch", "m")
@@ -136,7 +135,7 @@ class FilterTable(Generic[Handle]):
         return handle in self._bits
 
     def add(self, handle: Handle, bits: int) -> None:
-        """Files a set; a handle that is there already keeps its place and changes its bits."""
+        """Adds a set; an existing handle keeps its row and gets the new bits."""
         assert 0 <= bits < 1 << self.m, "the set does not fit the table"
         row = self._rows.get(handle)
         if row is None:
@@ -149,7 +148,7 @@ class FilterTable(Generic[Handle]):
         self._columns[:, row] = self._words(bits)
 
     def remove(self, handle: Handle) -> None:
-        """Forgets a set; what is not there is a KeyError."""
+        """Removes a set; raises KeyError for an unknown handle."""
         row = self._rows.pop(handle)
         del self._bits[handle]
         self._handles[row] = _GONE
@@ -157,7 +156,7 @@ class FilterTable(Generic[Handle]):
             self._compact()
 
     def matching(self, bits: int) -> list[Handle]:
-        """The handles whose sets lie within `bits`, in the order in which they were added."""
+        """The handles whose sets are subsets of `bits`, in insertion order."""
         if len(self._bits) < _SMALL_TABLE:
             missing = ~bits
             return [handle for handle, own in self._bits.items() if not own & missing]
@@ -168,7 +167,7 @@ class FilterTable(Generic[Handle]):
         return [handle for handle in found if handle is not _GONE]
 
     def _matching_rows(self, bits: int) -> npt.NDArray[np.intp]:
-        """Narrows word by word, beginning with the word where the message has fewest bits."""
+        """Filters row by row, starting with the word in which the message has the fewest bits."""
         words = self._words(bits)
         missing = ~words
         if len(self._handles) <= _MEDIUM_TABLE:

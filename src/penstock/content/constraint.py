@@ -1,10 +1,9 @@
-"""One constraint: a rule about one attribute.
+"""One constraint: a test of one attribute.
 
-A constraint holds of a value or it does not; there is no third answer. Negation
-is another constraint, which holds of the *values of the same kind* that the
-first rejects (`NEGATION`), so that neither holds when the attribute is missing.
-There are no regular expressions: the dearest test looks for one string of at
-most a thousand bytes in another.
+A constraint holds for a value or not; there is no third result. Negation is another constraint,
+which holds for the *values of the same kind* that the first rejects (`NEGATION`), so that neither
+holds when the attribute is missing. There are no regular expressions: the most expensive test
+searches for one string of at most a thousand bytes in another.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ class Op(Enum):
     NOT_SUFFIX = "not suffix"
     NOT_CONTAINS = "not contains"
 
-    # Members are singletons: hashing them by identity spares a Python call in every look-up.
+    # Members are singletons: hashing by identity saves a Python call in every lookup.
     __hash__ = object.__hash__
 
 
-# Looking a member up in its class takes longer than the comparison it is wanted for.
+# An attribute lookup on the enum class costs more than the comparison it is for.
 ABSENT: Final = Op.ABSENT
 
-# A single value, the choices of `in`, or nothing for `exists`.
+# A single value, the choices of `in`, or None for `exists`.
 Operand: TypeAlias = Value | tuple[Value, ...] | None
 
 PRESENCE: Final = frozenset({Op.EXISTS, Op.ABSENT})
@@ -67,7 +66,7 @@ TEXTUAL: Final = frozenset(
     {Op.PREFIX, Op.SUFFIX, Op.CONTAINS, Op.NOT_PREFIX, Op.NOT_SUFFIX, Op.NOT_CONTAINS}
 )
 
-# `in` has no single opposite: not being among several is a conjunction of `!=`.
+# `in` has no single opposite: its negation is a conjunction of `!=`.
 NEGATION: Final = {
     Op.EXISTS: Op.ABSENT,
     Op.EQ: Op.NE,
@@ -80,8 +79,8 @@ NEGATION: Final = {
 NEGATION.update({opposite: op for op, opposite in list(NEGATION.items())})
 
 
-# One test for each operator and, where it matters, each kind of operand: matching calls nothing
-# else, so these are spelt out rather than built from `equal` and `kind_of`.
+# One test per operator and, where it matters, kind of operand: matching calls nothing else, so
+# these are written out rather than built from `equal` and `kind_of`.
 _TESTS: Final[dict[tuple[Op, str], Callable[[Any, Any], bool]]] = {
     (Op.EXISTS, ""): lambda _value, _none: True,
     (Op.ABSENT, ""): lambda _value, _none: False,
@@ -140,7 +139,7 @@ class Constraint:
 
     @property
     def choices(self) -> tuple[Value, ...]:
-        """The only values allowed, for `=` and `in`."""
+        """The allowed values of `=` and `in`."""
         assert self.op in CHOOSING
         return self.operand if isinstance(self.operand, tuple) else (self.operand,)  # type: ignore[return-value]
 
@@ -207,7 +206,7 @@ def _check_single(operand: object) -> Value:
 
 
 def _order_of(operand: Operand) -> tuple[Any, ...]:
-    """Sorts operands of any kind, and tells True from 1."""
+    """A sort key for operands of any kind that distinguishes True from 1."""
     if operand is None:
         return ()
     if isinstance(operand, tuple):

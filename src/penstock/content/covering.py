@@ -1,11 +1,10 @@
-"""Which filters contain which: covering, overlap, and the few that cover all.
+"""Relations between filters: covering, overlap, and minimal sets.
 
-A filter covers another when every message that matches the other matches it
-too. Answers come from comparing extents attribute by attribute, so they are
-sound always, and exact for one constraint per attribute and for conjunctions of
-ranges; no reasoning spans attributes. An unsatisfiable filter is covered only
-by what its encoding keeps (see `implies`), so that this holds of every pair:
-if g covers f, the tags of g are among the tags of f.
+A filter covers another if every message that matches the other matches it too. Results come from
+comparing extents attribute by attribute, so they are always sound, and exact for one constraint per
+attribute and for conjunctions of ranges; no reasoning spans attributes. An unsatisfiable filter is
+covered only by filters whose encoding permits it (see `implies`), so that for every pair: if g
+covers f, the tags of g are among the tags of f.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ Extents: TypeAlias = Mapping[str, Extent]
 def covers(wide: Interest, narrow: Interest) -> bool:
     """Whether every message that matches `narrow` is known to match `wide`.
 
-    A predicate must cover each filter of the other by one of its own: what only
-    two of them cover together is not found.
+    Each filter of `narrow` must be covered by a single filter of `wide`: coverage by two of them
+    together is not found.
     """
     return all(
         any(_covers(extents_of(w), extents_of(n)) for w in _filters(wide)) for n in _filters(narrow)
@@ -44,17 +43,17 @@ def overlaps(left: Interest, right: Interest) -> bool:
 
 
 def minimal(filters: Iterable[Filter]) -> list[Filter]:
-    """The filters that no other covers, in the order given; of equivalents the first.
+    """The filters that no other covers, in the given order; of equivalent ones the first.
 
-    A filter is dropped only while something that covers it is still there, so
-    each one dropped is covered by one that stays.
+    A filter is dropped only while a filter that covers it remains, so each dropped one is covered
+    by one of the result.
     """
     alive = {f: extents_of(f) for f in filters}
     order = list(alive.items())
-    shelves = _Shelves(order)
-    # Backwards, because it is the later of two equivalent filters that goes.
+    cover_index = _CoverIndex(order)
+    # Backwards, so that of two equivalent filters the later one is dropped.
     for narrow, extents in reversed(order):
-        for wide in shelves.candidates(extents):
+        for wide in cover_index.candidates(extents):
             if wide in alive and wide != narrow and _covers(alive[wide], extents):
                 del alive[narrow]
                 break
@@ -64,9 +63,9 @@ def minimal(filters: Iterable[Filter]) -> list[Filter]:
 def implies(narrow: Extent, wide: Extent) -> bool:
     """Whether every value that `narrow` allows is known to be allowed by `wide`.
 
-    A contradictory extent would imply everything. It is encoded as the bare
-    presence of its attribute, so it implies what is encoded in no more than
-    that: otherwise covering would not be kept by encoding.
+    A contradictory extent would imply everything. It is encoded as the bare presence of its
+    attribute, so it implies only extents that are encoded by no more than that: otherwise encoding
+    would not preserve covering.
     """
     if narrow.contradictory:
         return wide.contradictory or wide.encodes_presence_only
@@ -88,14 +87,14 @@ def implies(narrow: Extent, wide: Extent) -> bool:
 
 
 def _implies_constraint(narrow: Extent, constraint: Constraint) -> bool:
-    """One constraint, of those that the interval and the suffix do not settle."""
+    """Whether `narrow` implies a constraint that interval and suffix do not decide."""
     operand: Any = constraint.operand
     match constraint.op:
         case Op.NE:
             return not narrow.holds(operand)
         case Op.CONTAINS:
-            held = (narrow.suffix, narrow.common_prefix(), *narrow.contains)
-            return any(operand in text for text in held)
+            required = (narrow.suffix, narrow.common_prefix(), *narrow.contains)
+            return any(operand in text for text in required)
         case Op.NOT_PREFIX:
             return (
                 not (narrow.interval and narrow.interval.meets(prefixed(operand)))
@@ -141,47 +140,47 @@ def _overlaps(left: Filter, right: Filter) -> bool:
     )
 
 
-class _Shelves:
-    """Filters filed so that those that might cover a given one are found without looking at all.
+class _CoverIndex:
+    """An index of filters that finds the candidates to cover a given one.
 
-    What covers a filter names no attribute that the filter does not. Where it
-    allows only certain values the filter's own are among them, and where it
-    allows an interval the filter's own lies within. So every filter is filed
-    under one of its attributes, by value or by interval, the one asked for least.
+    A filter that covers another names only attributes of that one. If it allows only certain
+    values, they include the other's, and if it allows an interval, the other's lies within. So each
+    filter is stored under one of its attributes, by value or by interval: the one that is looked up
+    least often.
     """
 
     def __init__(self, filters: list[tuple[Filter, Extents]]) -> None:
-        asked = Counter(slot.place for _, extents in filters for slot in _lookup_slots(extents))
-        filed: dict[Hashable, list[tuple[Cut, Cut, Filter]]] = {}
+        lookups = Counter(slot.key for _, extents in filters for slot in _lookup_slots(extents))
+        by_key: dict[Hashable, list[tuple[Cut, Cut, Filter]]] = {}
         for f, extents in filters:
-            choices = [_filed(name, extent) for name, extent in extents.items()]
+            choices = [_storage_slots(name, extent) for name, extent in extents.items()]
             cheapest = min(
                 choices,
-                key=lambda slots: sum(asked[slot.place] for slot in slots),
+                key=lambda slots: sum(lookups[slot.key] for slot in slots),
                 default=[_Slot(None)],
             )
             for slot in cheapest:
-                filed.setdefault(slot.place, []).append((slot.low, slot.high, f))
-        self._shelves = {place: _Shelf(entries) for place, entries in filed.items()}
+                by_key.setdefault(slot.key, []).append((slot.low, slot.high, f))
+        self._lists = {key: _IntervalList(entries) for key, entries in by_key.items()}
 
     def candidates(self, narrow: Extents) -> Iterator[Filter]:
-        """Everything that might cover `narrow`, in a fixed order."""
+        """All filters that may cover `narrow`, in a fixed order."""
         for slot in _lookup_slots(narrow):
-            shelf = self._shelves.get(slot.place)
-            if shelf is not None:
-                yield from shelf.around(slot.low, slot.high)
+            interval_list = self._lists.get(slot.key)
+            if interval_list is not None:
+                yield from interval_list.around(slot.low, slot.high)
 
 
-class _Shelf:
-    """The filters of one place, by where their intervals begin."""
+class _IntervalList:
+    """The filters under one key, sorted by the start of their intervals."""
 
     def __init__(self, entries: list[tuple[Cut, Cut, Filter]]) -> None:
         self._entries = sorted(entries)
-        # How far any interval reaches that begins no later than this one.
+        # The highest end of all intervals that start no later than this one.
         self._reach = list(accumulate((high for _, high, _ in self._entries), max))
 
     def around(self, low: Cut, high: Cut) -> Iterator[Filter]:
-        """Those whose interval holds all between the two cuts."""
+        """The filters whose interval contains everything between the two cuts."""
         index = bisect_right(self._entries, low, key=itemgetter(0))
         while index > 0 and self._reach[index - 1] >= high:
             index -= 1
@@ -190,14 +189,14 @@ class _Shelf:
 
 
 class _Slot(NamedTuple):
-    """A place to file or to look, and the interval to file or to look for there."""
+    """A key of the index, and the interval to store or to look up there."""
 
-    place: Hashable
+    key: Hashable
     low: Cut = BOTTOM
     high: Cut = TOP
 
 
-def _filed(name: str, extent: Extent) -> list[_Slot]:
+def _storage_slots(name: str, extent: Extent) -> list[_Slot]:
     if extent.points:
         return [_Slot(("=", name, key_of(point))) for point in extent.points]
     run = extent.interval
@@ -211,7 +210,7 @@ def _lookup_slots(narrow: Extents) -> Iterator[_Slot]:
     for name, extent in narrow.items():
         yield _Slot(("exists", name))
         if extent.points:
-            # All points must be among the other's, so one will do to find it.
+            # All points must be among the other's, so looking up one is sufficient.
             point = extent.points[0]
             yield _Slot(("=", name, key_of(point)))
             yield _Slot((kind_of(point), name), before(point), after(point))

@@ -1,7 +1,6 @@
-"""Why a message matches a predicate, or does not, in words.
+"""Explains in words why a message matches a predicate or does not.
 
-Decides nothing itself: the verdicts are those of `Constraint.matches`, and only
-the words are made here.
+Decides nothing itself: the verdicts are those of `Constraint.matches`.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class FilterVerdict:
-    """What one filter says of the message; it matched if nothing failed."""
+    """The result of one filter; it matched if nothing failed."""
 
     filter: Filter
     failures: tuple[Failure, ...]
@@ -67,7 +66,7 @@ class Explanation:
 
 
 def explain(predicate: Predicate, message: Message) -> Explanation:
-    """What each filter says of `message`, all failing constraints included."""
+    """The verdict of each filter on `message`, with all failing constraints."""
     return Explanation(tuple(_judge(f, message) for f in predicate.filters))
 
 
@@ -97,7 +96,7 @@ def _judge(filter_: Filter, message: Message) -> FilterVerdict:
 
 
 def _why(constraint: Constraint, value: Value | None) -> str:
-    """Words for a constraint known to fail."""
+    """Explains a constraint that is known to fail."""
     name, op = format_name(constraint.attribute), constraint.op
     if value is None:
         return f"{name} is missing"

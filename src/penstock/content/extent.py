@@ -1,8 +1,8 @@
-"""What one filter says about one attribute, all its constraints taken together.
+"""The combined constraints of one filter on one attribute.
 
-An extent is the common ground of covering and encoding: both read the same
-normal form, so whatever the one takes for wider the other encodes in fewer
-tags. It knows nothing of other attributes, nor of how values are encoded.
+Covering and encoding both work on extents: they use the same normal form, so a wider extent is
+always encoded in fewer tags. An extent knows nothing of other attributes, nor of how values are
+encoded.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _EXTENTS_CACHED_MAX = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The values allowed, in the sharpest form known.
+    """The allowed values, in the most specific form known.
 
-    `points` lists them if they are finitely many. Otherwise every one of them
-    lies in `interval` (None: any kind of value may do), ends with `suffix`,
-    holds each of `contains`, and satisfies all of `constraints`. A
-    contradictory extent allows nothing; what else it says then is void.
+    `points` lists them if they are finitely many. Otherwise each of them lies in `interval` (None:
+    any kind of value is possible), ends with `suffix`, contains each string of `contains`, and
+    satisfies all of `constraints`. A contradictory extent allows nothing, and its other fields are
+    meaningless.
     """
 
     constraints: tuple[Constraint, ...]
@@ -54,17 +54,17 @@ class Extent:
         return all(constraint.holds(value) for constraint in self.constraints)
 
     def operands(self, op: Op) -> list[Any]:
-        """What the constraints with this operator name."""
+        """The operands of the constraints with this operator."""
         return [c.operand for c in self.constraints if c.op is op]
 
     def common_prefix(self) -> str:
-        """What every value starts with, if all are strings."""
+        """The common prefix of all values, if they are strings."""
         interval = self.interval
         return interval.common_prefix() if interval and interval.kind == "string" else ""
 
     @property
     def encodes_presence_only(self) -> bool:
-        """Whether no encoding, under any schema, can say more of it than that it is there."""
+        """Whether no schema can encode more of it than presence."""
         if self.points is not None or self.suffix or self.common_prefix():
             return False
         interval = self.interval
@@ -78,22 +78,21 @@ class Extent:
 
 @lru_cache(maxsize=_EXTENTS_CACHED_MAX)
 def extents_of(interest: Filter) -> Mapping[str, Extent]:
-    """The extent of every attribute that the filter names, by name in order."""
+    """The extent of every attribute that the filter names, sorted by name."""
     groups = interest.by_attribute()
     return MappingProxyType({name: collate(group) for name, group in groups.items()})
 
 
 def collate(constraints: Sequence[Constraint]) -> Extent:
-    """What several constraints on one attribute say together.
+    """Combines several constraints on one attribute.
 
-    1. Absence goes with nothing else.
-    2. `=` and `in` name points; a point stays if every other constraint holds of it.
-    3. Ranges and prefixes are narrowed to one interval. Any constraint on
-       strings makes it an interval of strings; two kinds contradict each other.
-    4. What is excluded at an end of the interval moves the end, until nothing
-       moves. An interval of one value is a point, and goes back to 2.
-    5. The longest suffix must end with all others; what must be contained must
-       not be excluded.
+    1. Absence is compatible with nothing else.
+    2. `=` and `in` give points; a point remains if every other constraint holds for it.
+    3. Ranges and prefixes are intersected to one interval. Any constraint on strings makes it an
+       interval of strings; two kinds contradict each other.
+    4. Values excluded at an end of the interval move that end, until nothing changes. An interval
+       of one value is a point, and continues at 2.
+    5. The longest suffix must end with all others; required substrings must not be excluded.
     """
     own = tuple(constraints)
     void = Extent(own, contradictory=True)
@@ -133,18 +132,18 @@ def _textual(own: tuple[Constraint, ...], interval: Interval) -> Extent:
     extent = Extent(
         own, interval=interval, suffix=suffix, contains=tuple(extent.operands(Op.CONTAINS))
     )
-    held = (extent.common_prefix(), suffix, *extent.contains)
+    required = (extent.common_prefix(), suffix, *extent.contains)
     if (
         not all(suffix.endswith(other) for other in suffixes)
         or any(suffix.endswith(end) for end in extent.operands(Op.NOT_SUFFIX))
-        or any(part in whole for part in extent.operands(Op.NOT_CONTAINS) for whole in held)
+        or any(part in whole for part in extent.operands(Op.NOT_CONTAINS) for whole in required)
     ):
         return Extent(own, contradictory=True)
     return extent
 
 
 def _interval_of(constraint: Constraint) -> Interval | None:
-    """The smallest interval that holds whatever the constraint allows; None for any kind."""
+    """The smallest interval that contains all allowed values; None for any kind."""
     op = constraint.op
     operand: Any = constraint.operand
     match op:
@@ -153,7 +152,7 @@ def _interval_of(constraint: Constraint) -> Interval | None:
         case Op.PREFIX:
             return prefixed(operand)
         case Op.SUFFIX | Op.CONTAINS:
-            # No string of that length or more comes before so many NULs.
+            # No string of that length or more sorts before this many NULs.
             return Interval("string", before("\0" * len(operand)), TOP)
         case Op.NOT_PREFIX | Op.NOT_SUFFIX | Op.NOT_CONTAINS:
             return STRINGS
@@ -170,7 +169,7 @@ def _interval_of(constraint: Constraint) -> Interval | None:
 
 
 def _hole_of(constraint: Constraint) -> Interval | None:
-    """An interval that the constraint excludes, if it excludes one."""
+    """An interval that the constraint excludes, if any."""
     operand: Any = constraint.operand
     match constraint.op:
         case Op.NE:

@@ -1,9 +1,8 @@
-"""Filters and predicates: what a subscriber asks for.
+"""Filters and predicates: the interests of a subscriber.
 
-A filter is a conjunction of constraints, a predicate a disjunction of filters.
-Both are canonical: sorted and free of repetition, so equal texts, whatever the
-order they were written in, give equal objects. The empty filter accepts every
-message; the predicate without filters accepts none.
+A filter is a conjunction of constraints, a predicate a disjunction of filters. Both are canonical:
+sorted and without repetition, so that equal texts, whatever their order, give equal objects. The
+empty filter accepts every message; the predicate without filters accepts none.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Filter:
 
     def matches(self, message: Message) -> bool:
         """Whether every constraint holds."""
-        # Constraint.matches spelt out in a plain loop: this is the twin the index is measured by.
+        # `Constraint.matches` inlined in a plain loop: the index is compared with this naive twin.
         attributes = message.attributes
         for constraint in self.constraints:
             value = attributes.get(constraint.attribute)
@@ -45,7 +44,7 @@ class Filter:
         return True
 
     def by_attribute(self) -> dict[str, list[Constraint]]:
-        """The constraints grouped by the attribute they speak of."""
+        """The constraints grouped by attribute."""
         groups: dict[str, list[Constraint]] = {}
         for constraint in self.constraints:
             groups.setdefault(constraint.attribute, []).append(constraint)

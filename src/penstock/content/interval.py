@@ -1,11 +1,11 @@
-"""Runs of ordered values, whatever their kind and however their ends are written.
+"""Intervals of ordered values of one kind, with open or closed ends.
 
-An end is a *cut*, a place between two values: `(0, v, 0)` lies just below v and
-`(0, v, 1)` just above it, so that open and closed ends compare as tuples do.
-Strings are not dense: just above s comes s + NUL, and the cut between them is
-always written `(0, s + NUL, 0)`. Equal runs of strings so have equal cuts.
+An end is a *cut* between two values: `(0, v, 0)` lies just below v and `(0, v, 1)` just above it,
+so that open and closed ends compare as tuples do. Strings are not dense: the next string after s is
+s + NUL, and the cut between them is always written `(0, s + NUL, 0)`, so that equal intervals of
+strings have equal cuts.
 
-Numbers are taken as dense: between any two there is another.
+Numbers are treated as dense: between any two there is another.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from penstock.content.value import Value, kind_of
 Cut: TypeAlias = tuple[Any, ...]
 Kind: TypeAlias = Literal["number", "string"]
 
-# Beyond every value, the infinities too.
+# Outside all values, including the infinities.
 BOTTOM: Final[Cut] = (-1,)
 TOP: Final[Cut] = (1,)
 
 _LAST_CHARACTER: Final = "\U0010ffff"
-# No valid string holds the code points between these two.
+# No valid string contains the code points between these two.
 _BEFORE_SURROGATES: Final = 0xD7FF
 _AFTER_SURROGATES: Final = 0xE000
 
@@ -59,7 +59,7 @@ class Interval:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the cuts leave nothing between them."""
+        """Whether there is nothing between the cuts."""
         return self.low >= self.high
 
     def holds(self, value: Value) -> bool:
@@ -67,7 +67,7 @@ class Interval:
         return kind_of(value) == self.kind and self.low <= before(value) < self.high
 
     def within(self, other: Interval) -> bool:
-        """Whether all of this lies in the other."""
+        """Whether all of this interval lies in the other."""
         return self.kind == other.kind and other.low <= self.low and self.high <= other.high
 
     def meets(self, other: Interval) -> bool:
@@ -75,11 +75,11 @@ class Interval:
         return self.kind == other.kind and max(self.low, other.low) < min(self.high, other.high)
 
     def narrowed(self, other: Interval) -> Interval:
-        """What this shares with another of its kind."""
+        """The intersection with another interval of the same kind."""
         return Interval(self.kind, max(self.low, other.low), min(self.high, other.high))
 
     def without(self, hole: Interval) -> Interval:
-        """This less the hole where the hole reaches an end; a hole inside changes nothing."""
+        """This interval without a hole at one of its ends; a hole inside changes nothing."""
         low, high = self.low, self.high
         if hole.kind == self.kind:
             if hole.low <= low < hole.high:
@@ -89,20 +89,20 @@ class Interval:
         return Interval(self.kind, low, high)
 
     def points(self) -> tuple[Value, ...] | None:
-        """The values one by one, if they are few enough to name."""
+        """The values one by one, if they are few enough to list."""
         if self.low == BOTTOM or self.high == TOP:
             return None
         low, high = self.low[1], self.high[1]
         if self.kind == "number":
             return (low,) if low == high else None
-        # Only NULs can follow a string without leaving room for others between.
+        # A string followed only by NULs leaves no room for others in between.
         if high.startswith(low) and not high[len(low) :].strip("\0"):
             count = len(high) - len(low)
             return tuple(low + "\0" * i for i in range(count)) if count <= CHOICES_MAX else None
         return None
 
     def common_prefix(self) -> str:
-        """The longest prefix of every string in a run of strings that is not empty."""
+        """The longest common prefix of all strings in a non-empty interval of strings."""
         low = self.low[1]
         high = "" if self.high == TOP else self.high[1]
         length = 0
@@ -125,5 +125,5 @@ def prefixed(prefix: str) -> Interval:
 
 
 def single(value: Value) -> Interval:
-    """A number or string alone."""
+    """The interval of one number or string."""
     return Interval("string" if isinstance(value, str) else "number", before(value), after(value))

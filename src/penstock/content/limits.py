@@ -1,7 +1,7 @@
-"""Bounds on everything a user or a peer can write.
+"""Bounds on all input from users and peers.
 
-They keep every frame within one datagram and every operation linear in sizes
-that are themselves small.
+They keep every frame within one datagram and every operation linear in sizes that are themselves
+small.
 """
 
 from typing import Final

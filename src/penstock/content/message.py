@@ -1,4 +1,4 @@
-"""A message: named attributes that filters see, and a payload that they do not."""
+"""A message: named attributes that filters can test, and a payload that they cannot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.kernel.errors import UsageError
 
 
 class Message:
-    """Immutable by convention: build a new one rather than change it."""
+    """Immutable by convention: build a new one instead of changing it."""
 
     __slots__ = ("_keys", "attributes", "payload")
 
@@ -34,7 +34,7 @@ class Message:
 
     @classmethod
     def trusted(cls, attributes: Mapping[str, Value], payload: bytes = b"") -> Message:
-        """For attributes that were checked already, as the codec does; keeps the mapping."""
+        """A message of attributes that the codec has already validated; keeps the mapping."""
         message = object.__new__(cls)
         message.attributes = attributes
         message.payload = payload

@@ -1,8 +1,8 @@
-"""How the users of a network want attributes encoded: one agreement for all its nodes.
+"""The schema: encoding options of attributes, shared by all nodes of a network.
 
-Without a schema only equality and presence can be told from an encoding. With
-one, ranges of numbers become visible as cells of a dyadic grid, and strings by
-their first or last characters. Every option costs tags, and so bits.
+Without a schema an encoding shows only equality and presence. With one, ranges of numbers show as
+cells of a dyadic grid, and strings by their first or last characters. Every option costs tags, and
+therefore bits.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ LENGTHS: Final = (1, 2, 4, 8)
 LENGTHS_COUNT_MAX: Final = 8
 LENGTH_MAX: Final = 64
 
-# Floats tell all integers apart up to here.
+# Floats represent all integers exactly up to here.
 EXACT_MAX: Final = 2.0**53
 
 
 class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The options of one attribute.
 
-    With a `width`, numbers are told apart by cells `[origin + i·w, origin + (i+1)·w)`
-    for w = width, 2·width, 4·width and so on, `levels` of them. Strings are told
-    apart by prefixes and suffixes of the lengths listed, in code points.
+    With a `width`, numbers are distinguished by cells `[origin + i·w, origin + (i+1)·w)` for w =
+    width, 2·width, 4·width and so on, `levels` of them. Strings are distinguished by prefixes and
+    suffixes of the listed lengths, in code points.
     """
 
     origin: float = 0.0
@@ -57,10 +57,10 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _check_lengths("suffixes", self.suffixes)
 
     def cell(self, number: float, level: int) -> int | None:
-        """Which cell of a level the number lies in; None where floats give out.
+        """The cell of a level that contains the number; None beyond the precision of floats.
 
-        Never decreases as `number` grows, rounding included: this is what makes
-        a cell that holds both ends of a range hold all of it.
+        Never decreases as `number` grows, rounding included, so that a cell that contains both ends
+        of a range contains all of it.
         """
         assert self.width is not None
         value, width = float(number), math.ldexp(self.width, level)
@@ -68,7 +68,8 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if not abs(cells) < EXACT_MAX:
             return None
         index = math.floor(cells)
-        # The quotient may have been rounded across an end: the ends themselves decide.
+        # The quotient may have been rounded across a boundary: compare with the boundaries
+        # themselves.
         if value < self.origin + index * width:
             return index - 1
         return index + 1 if value >= self.origin + (index + 1) * width else index
@@ -107,7 +108,7 @@ def _encoding(name: str, options: object) -> Encoding:
     try:
         return msgspec.convert(options, Encoding)
     except msgspec.ValidationError as error:
-        # "Expected `float`, got `str` - at `$.width`" says too little about where.
+        # msgspec's "Expected `float`, got `str` - at `$.width`" does not name the attribute.
         text, _, path = str(error).partition(" - at `$")
         where = path.strip("`").lstrip(".")
         raise UsageError(

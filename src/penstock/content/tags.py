@@ -1,14 +1,14 @@
-"""Tags: what an encoding can say of a message, and what of a filter.
+"""Tags: the properties of messages and filters that an encoding represents.
 
-A message's attribute gives a tag for its presence, one for its value and, if
-the schema asks for them, its dyadic cells, prefixes and suffixes. A filter gives
-the tags that every value it allows would give (its closure). Hence
+An attribute of a message has a tag for its presence, one for its value and, if the schema requests
+them, tags for its dyadic cells, prefixes and suffixes. A filter has the tags that every value it
+allows would have (its closure). Hence
 
 - a message that matches a filter has all the filter's tags, and
 - a filter covered by another has all the other's tags.
 
-A tag is bytes that no other tag shares; nodes of one network, who share a salt,
-know it by its fingerprint, and a set of them by the Bloom bits of those.
+A tag is a unique byte string. Nodes of one network, which share a salt, represent it by its
+fingerprint, and a set of tags by the Bloom bits of their fingerprints.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _ENCODABLE: Final = ORDERED | {Op.EXISTS, Op.PREFIX, Op.SUFFIX}
 
 
 def presence_tag(name: str) -> bytes:
-    """Says that the attribute is there."""
+    """The tag for the presence of an attribute."""
     return b"?" + _label(name)
 
 
 def value_tags(name: str, value: Value, encoding: Encoding = _PLAIN) -> list[bytes]:
-    """Whatever else is said of an attribute with this value."""
+    """All other tags of an attribute with this value."""
     return _labelled_value_tags(_label(name), value, encoding)
 
 
@@ -58,15 +58,15 @@ def message_tags(message: Message, schema: Schema) -> list[bytes]:
 
 
 def filter_tags(interest: Filter, schema: Schema) -> list[bytes]:
-    """The tags that every message that matches the filter has."""
+    """The tags that every matching message has."""
     presence, values = _split_filter_tags(interest, schema)
     return presence + values
 
 
 def is_exactly_encodable(interest: Filter, schema: Schema) -> bool:
-    """Whether only messages that match have all the filter's tags, collisions aside.
+    """Whether only matching messages have all the filter's tags, collisions aside.
 
-    [F17] Only of such filters may a record of past messages be asked what was lost.
+    [F17] Only for such filters can a record of past messages show what was lost.
     """
     return all(
         _is_exact(extent, schema.attributes.get(name, _PLAIN))
@@ -99,7 +99,7 @@ def _split_filter_tags(interest: Filter, schema: Schema) -> tuple[list[bytes], l
 
 
 def _closure(name: str, extent: Extent, encoding: Encoding) -> list[bytes]:
-    """What is said, beyond presence, of every value that the extent allows."""
+    """The tags, beyond presence, of every value that the extent allows."""
     if extent.points:
         first, *rest = (value_tags(name, point, encoding) for point in extent.points)
         return [tag for tag in first if all(tag in tags for tags in rest)]
@@ -116,7 +116,7 @@ def _closure(name: str, extent: Extent, encoding: Encoding) -> list[bytes]:
 
 
 def _common_cell(interval: Interval, level: int, encoding: Encoding) -> int | None:
-    """The cell that holds all of a bounded interval of numbers, if one does."""
+    """The cell that contains all of a bounded interval of numbers, if any."""
     (_, low, _), (_, high, closed) = interval.low, interval.high
     last = encoding.cell(high, level) if closed else encoding.cell_below(high, level)
     return last if last == encoding.cell(low, level) else None
@@ -142,7 +142,7 @@ def _is_exact(extent: Extent, encoding: Encoding) -> bool:
 
 
 def _is_aligned(interval: Interval, encoding: Encoding) -> bool:
-    """Whether the interval is one whole cell, as floats round."""
+    """Whether the interval is exactly one cell, including rounding."""
     if encoding.width is None or interval.low == BOTTOM or interval.high == TOP:
         return False
     (_, low, low_is_open), (_, high, high_is_closed) = interval.low, interval.high
@@ -164,7 +164,7 @@ def _label(name: str) -> bytes:
 
 
 def _canonical_bytes(value: Value) -> bytes:
-    """Equal values, and only those, give equal bytes; all NaNs count as one."""
+    """Equal values, and only those, have equal bytes; all NaNs are the same."""
     if isinstance(value, str):
         return b"s" + value.encode()
     if isinstance(value, bool):
@@ -186,26 +186,25 @@ def _cell_tag(label: bytes, level: int, cell: int) -> bytes:
 
 
 class Fingerprints(NamedTuple):
-    """Of a message's or filter's tags, sorted; `values` are of all that say more than presence."""
+    """Fingerprints of a message's or filter's tags, sorted; `values` has all but presence tags."""
 
     presence: tuple[int, ...]
     values: tuple[int, ...]
 
 
-# What is kept of an attribute's name: the bits of its presence tag, its fingerprint, its label.
+# Cached per attribute name: the Bloom bits of its presence tag, its fingerprint, its label.
 _Name: TypeAlias = tuple[int, int, bytes]
-# And of one with a value: the bits of all its tags, and their fingerprints, presence first.
+# Cached per name and value: the Bloom bits of all tags, the presence and the value fingerprints.
 _Item: TypeAlias = tuple[int, int, list[int]]
 
 
 class Encoder:
     """Fingerprints and Bloom sets, for one network's salt and schema.
 
-    Attributes with their values are remembered in two generations: when the
-    young one is full it becomes the old, and what is used again returns from
-    there. Memory is so bounded, and what is in use stays. A value that is new
-    still shares its cells, prefixes and suffixes with others: those tags are
-    remembered on their own.
+    Attributes with their values are cached in two generations: when the young one is full it
+    becomes the old one, and entries that are used again return from there. So memory is bounded and
+    active entries stay. A new value still shares its cells, prefixes and suffixes with others, so
+    those tags have a cache of their own.
     """
 
     __slots__ = ("_keyed", "_mask", "_names", "_old", "_shared", "_young", "params", "schema")
@@ -233,12 +232,12 @@ class Encoder:
 
     @property
     def fingerprint_bits(self) -> int:
-        """How long fingerprints are."""
+        """The size of a fingerprint in bits."""
         return self._mask.bit_length()
 
     def fingerprint(self, tag: bytes) -> int:
         """The low bits of the tag's keyed hash."""
-        hashing = self._keyed.copy()  # a third quicker than to take the key in again
+        hashing = self._keyed.copy()  # a third faster than hashing the key again
         hashing.update(tag)
         return int.from_bytes(hashing.digest(), "little") & self._mask
 
@@ -247,7 +246,7 @@ class Encoder:
         return self.params.bits_of_fingerprint(fingerprint)
 
     def bits_of_fingerprints(self, fingerprints: Fingerprints) -> int:
-        """The Bloom set of a message or filter known by its fingerprints alone."""
+        """The Bloom set of a message or filter, from its fingerprints alone."""
         return self.params.bits_of_fingerprints(fingerprints.presence + fingerprints.values)
 
     def message_bits(self, message: Message) -> int:
@@ -255,19 +254,19 @@ class Encoder:
         young = self._young
         bits = 0
         for item in message.keys.items():
-            known = young.get(item) or self._recall(item)
+            known = young.get(item) or self._cached_item(item)
             bits |= known[0]
         return bits
 
     def message_fingerprints(self, message: Message) -> Fingerprints:
         """The fingerprints of a message's tags."""
-        items = [self._recall(item) for item in message.keys.items()]
+        items = [self._cached_item(item) for item in message.keys.items()]
         return _sorted((item[1] for item in items), (tag for item in items for tag in item[2]))
 
     def attribute_fingerprints(self, message: Message) -> list[tuple[int, list[int]]]:
-        """For each attribute, in order, its presence tag's and its value tags', its own first."""
-        known, recall = self._young, self._recall
-        items = [known.get(item) or recall(item) for item in message.keys.items()]
+        """Per attribute, in order: its presence fingerprint, and those of its value, own first."""
+        young, cached_item = self._young, self._cached_item
+        items = [young.get(item) or cached_item(item) for item in message.keys.items()]
         return [(item[1], item[2]) for item in items]
 
     def filter_bits(self, interest: Filter) -> int:
@@ -279,7 +278,7 @@ class Encoder:
         presence, values = _split_filter_tags(interest, self.schema)
         return _sorted(map(self.fingerprint, presence), map(self.fingerprint, values))
 
-    def _recall(self, item: tuple[str, Key]) -> _Item:
+    def _cached_item(self, item: tuple[str, Key]) -> _Item:
         known = self._young.get(item)
         if known is None:
             known = self._old.get(item) or self._encode(*item)

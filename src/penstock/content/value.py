@@ -1,17 +1,16 @@
-"""What an attribute can hold, and when two values are the same.
+"""Attribute values, and when two of them are equal.
 
-There are three kinds: numbers (integers of 64 bits, and floats), booleans and
-strings.
+There are three kinds: numbers (integers of 64 bits, and floats), booleans and strings.
 
-- Numbers compare by mathematical value, exactly: 1 = 1.0, 0.0 = -0.0, and
-  2**53 + 1 differs from the float 2.0**53.
-- `true` and `false` are no numbers: true = 1 is false, and neither is ordered.
-- Strings compare code point by code point, without normalisation: the two
-  spellings of "é" differ, and "Z" < "a".
-- NaN equals nothing, not even itself, and is neither below nor above anything:
-  it satisfies `exists` and every `!=`. A filter cannot name it.
-- Values of different kinds are never equal and never ordered, so of all
-  operators only `!=` and `exists` hold across kinds.
+- Numbers compare by mathematical value, exactly: 1 = 1.0, 0.0 = -0.0, and 2**53 + 1 differs from
+  the float 2.0**53.
+- `true` and `false` are not numbers: true = 1 is false, and neither is ordered.
+- Strings compare code point by code point, without normalisation: the two encodings of "é" differ,
+  and "Z" < "a".
+- NaN equals nothing, not even itself, and is neither below nor above anything: it satisfies
+  `exists` and every `!=`. A filter cannot name it.
+- Values of different kinds are never equal and never ordered, so of all operators only `!=` and
+  `exists` hold across kinds.
 - A missing attribute satisfies nothing but `not exists`.
 """
 
@@ -25,7 +24,7 @@ Value: TypeAlias = int | float | bool | str
 
 
 class _BooleanKey:
-    """Stands for a boolean in dictionaries, where Python takes True and 1 for one key."""
+    """Represents a boolean in dictionaries, where Python treats True and 1 as one key."""
 
     __slots__ = ("name",)
 
@@ -36,13 +35,13 @@ class _BooleanKey:
         return self.name
 
     def __reduce__(self) -> str:
-        return f"{self.name.upper()}_KEY"  # a copy is the same object, as of None
+        return f"{self.name.upper()}_KEY"  # a copy is the same object, as for None
 
 
 TRUE_KEY: Final = _BooleanKey("true")
 FALSE_KEY: Final = _BooleanKey("false")
 
-# What a dictionary may be keyed by so that equal values, and only those, meet.
+# A dictionary key such that equal values, and only those, have equal keys.
 Key: TypeAlias = int | float | str | _BooleanKey
 
 
@@ -54,7 +53,7 @@ def key_of(value: Value) -> Key:
 
 
 def equal(left: Value, right: Value) -> bool:
-    """Equality as the module says it."""
+    """Equality as defined in the module docstring."""
     return left == right and (type(left) is bool) is (type(right) is bool)
 
 
@@ -66,7 +65,7 @@ def kind_of(value: Value) -> str:
 
 
 def check_name(name: object) -> str:
-    """The name itself, if an attribute may be called so."""
+    """Returns the name if it is a valid attribute name; raises UsageError otherwise."""
     if type(name) is not str:
         raise UsageError(f"an attribute's name must be a string, not {type(name).__name__}")
     if not 0 < _utf8_length(name, "an attribute's name") <= NAME_BYTES_MAX:
@@ -77,7 +76,7 @@ def check_name(name: object) -> str:
 
 
 def check_value(value: object) -> Value:
-    """The value itself, if an attribute may hold it."""
+    """Returns the value if an attribute may have it; raises UsageError otherwise."""
     kind = type(value)
     if kind is float or kind is bool:
         return value  # type: ignore[return-value]
@@ -110,9 +109,9 @@ def is_finite(value: Value) -> bool:
 
 
 def shorten(value: object, chars: int = 40) -> str:
-    """A value for an error message, however long it is."""
+    """A value for an error message, shortened."""
     if isinstance(value, int) and value.bit_length() > 1_000:
-        return f"an integer of {value.bit_length()} bits"  # Python refuses to write the longest
+        return f"an integer of {value.bit_length()} bits"  # Python refuses to format the longest
     text = repr(value)
     return text if len(text) <= chars else f"{text[: chars - 1]}…"
 

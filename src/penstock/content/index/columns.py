@@ -1,8 +1,8 @@
-"""What is left to check of each filter, in columns, for thousands of candidates at once.
+"""Column form of the remaining checks of each filter, for thousands of candidates at once.
 
-Every check is an interval test on one entry of a vector `x` that describes the
-message: `low <= x[column] <= high`. Whatever a message lacks is NaN in `x` and
-fails. How the candidates are gone through is in `narrow`.
+Every check is an interval test on one entry of a vector `x` that describes the message: `low <=
+x[column] <= high`. Entries that a message lacks are NaN in `x` and fail. The candidates are
+filtered in `narrow`.
 
 Knows nothing of messages or filters, only of columns, bounds and slots.
 """
@@ -18,7 +18,7 @@ from msgspec import Struct
 from penstock.content.index.narrow import Narrow
 from penstock.content.index.pool import Slots, Spans
 
-# Checks held in columns for each filter; what does not fit is tested one by one.
+# Checks per filter that fit the columns; any others are tested one by one.
 DEPTH: Final = 4
 
 _ALWAYS: Final = 0
@@ -44,7 +44,7 @@ class Columns:
         self._x[_ALWAYS] = 0.0
         self._columns_used = 2
         self._columns_free: list[int] = []
-        # All of a slot's checks lie together: most candidates fail the first and are done.
+        # All checks of a slot are adjacent: most candidates already fail the first.
         self._checks = np.zeros((256, 3 * DEPTH))
         self._unsure = np.zeros(256, np.bool_)
         self._narrow = narrow
@@ -59,7 +59,7 @@ class Columns:
         return self._columns_used - 1
 
     def free_columns(self, columns: Iterable[int]) -> None:
-        """Takes back columns that no check names any more."""
+        """Frees columns that no check uses any more."""
         self._columns_free.extend(columns)
 
     def put(self, slot: int, checks: Sequence[Check], *, unsure: bool) -> None:
@@ -75,13 +75,13 @@ class Columns:
         self._unsure[slot] = unsure
 
     def kill(self, slot: int) -> None:
-        """Makes the checks of this slot fail, until others are put."""
+        """Makes the checks of this slot fail until others are put."""
         self._checks[slot, 0] = _NEVER
 
     def select(
         self, pool: Slots, spans: Spans, columns: list[int], values: list[Any]
     ) -> tuple[Slots, Slots]:
-        """The candidates whose checks all hold for such a message: the sure and the unsure."""
+        """The candidates whose checks all hold for this message: the sure and the unsure ones."""
         where, entries = np.array(columns, np.int32), np.array(values, np.float64)
         runs = np.array(spans, np.int32)
         return self._narrow(pool, runs, self._x, where, entries, self._checks, self._unsure)

@@ -1,7 +1,7 @@
-"""What the columns are told about one attribute of a message.
+"""The column entries of one attribute of a message.
 
-Numbers go as they are. Strings and booleans go as codes, given only to those
-that some check compares with. That the attribute is there is a mark.
+Numbers are entered as they are. Strings and booleans are entered as codes, assigned only to those
+that some check compares with. Presence is a mark.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Entries:
                 del self._codes[key], self._code_uses[key]
 
     def describe(self, key: Key, columns: list[int], values: list[Any]) -> None:
-        """Says in columns what value the message has."""
+        """Appends the columns and entries that describe the message's value."""
         if self._present_checks:
             columns.append(self._present)
             values.append(1.0)

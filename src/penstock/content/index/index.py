@@ -1,18 +1,16 @@
-"""Which of many predicates a message matches.
+"""Finds the predicates that a message matches.
 
-Each filter waits under one of its pieces, its *pivot*: the one that, as things
-stand, the fewest other filters wait under. A message makes candidates of the
-filters whose pivot it satisfies, and what is left of each is checked: one by
-one when there are few, in columns when there are many.
+Each filter is stored under one of its pieces, its *pivot*: the one that currently holds the fewest
+other filters. A message makes candidates of the filters whose pivot it satisfies, and the rest of
+each candidate is checked: one by one when there are few, in columns when there are many.
 
-1. For each attribute of the message, look up the buckets its value falls in.
-2. Few candidates in all: test the remaining constraints of each, in Python.
-3. Many: describe the message once as a vector and narrow the candidates down
-   by interval tests on whole arrays; verify those with a constraint that is no
-   interval test.
+1. For each attribute of the message, look up the buckets of its value.
+2. With few candidates: test the remaining constraints of each, in Python.
+3. With many: describe the message once as a vector and narrow the candidates down by interval tests
+   on whole arrays; verify those with a constraint that is not an interval test.
 
-Nothing is ever rebuilt as a whole: adding and removing touch the buckets of
-one filter, so they cost the same while matching goes on.
+Nothing is ever rebuilt as a whole: adding and removing change the buckets of one filter, so they
+cost the same while matching goes on.
 """
 
 from __future__ import annotations
@@ -41,15 +39,15 @@ from penstock.kernel.errors import UsageError
 
 Id = TypeVar("Id", bound=Hashable)
 
-# With so few filters, trying them all is quicker than looking anything up.
+# Up to this number of filters, trying them all is faster than any lookup.
 SCAN_UPTO: Final = 16
-# From this many candidates on, columns are quicker than a loop: compiled, and in numpy alone.
+# From this number of candidates on, columns are faster than a loop: compiled, and in numpy.
 COMPILED_FROM: Final = 24
 ARRAYS_FROM: Final = 150
 
 Tests: TypeAlias = tuple[Test, ...]
 _is_absent: Final = Constraint("any", Op.ABSENT).test
-# No attribute has an empty name, so this holds of no message.
+# No attribute has an empty name, so this never holds.
 _DEAD: Final[Tests] = (("", Constraint("any", Op.EXISTS).test, None),)
 
 
@@ -68,8 +66,8 @@ class MatchingIndex(Generic[Id]):
         # By slot:
         self._ids: list[Any] = []
         self._filters: list[Filter | None] = []
-        self._paths: list[tuple[int, ...]] = []  # which pieces it waits under
-        self._rests: list[Tests | None] = []  # what being a candidate does not settle; see _rest_of
+        self._paths: list[tuple[int, ...]] = []  # the pieces it is stored under
+        self._rests: list[Tests | None] = []  # what being a candidate does not prove; see _rest_of
         self._unchecked: list[Tests] = []  # what the columns do not decide either
         self._places: list[int] = []
         self._free: list[int] = []
@@ -81,7 +79,7 @@ class MatchingIndex(Generic[Id]):
         return id_ in self._slots_of
 
     def add(self, id_: Id, predicate: Predicate) -> None:
-        """Enters a predicate; an id that is known already gets the new one."""
+        """Adds a predicate; a known id gets the new one."""
         if not isinstance(predicate, Predicate):
             raise UsageError(f"an interest must be a Predicate, not {shorten(predicate)}: parse it")
         if id_ in self._slots_of:
@@ -90,7 +88,7 @@ class MatchingIndex(Generic[Id]):
         self._shared_ids += len(predicate.filters) > 1
 
     def remove(self, id_: Id) -> None:
-        """Forgets a predicate; an id that is not known is a KeyError."""
+        """Removes a predicate; raises KeyError for an unknown id."""
         slots = self._slots_of.pop(id_)
         self._shared_ids -= len(slots) > 1
         for slot in slots:
@@ -132,7 +130,7 @@ class MatchingIndex(Generic[Id]):
     def _test(
         self, slots: list[int], tests: Sequence[Tests | None], message: Message, matched: list[Id]
     ) -> None:
-        """Adds the ids of those slots whose tests all hold."""
+        """Adds the ids of the slots whose tests all hold."""
         get, ids = message.attributes.get, self._ids
         for slot in slots:
             rest = tests[slot]
@@ -149,7 +147,7 @@ class MatchingIndex(Generic[Id]):
                 matched.append(ids[slot])
 
     def _rest_of(self, slot: int) -> Tests:
-        """Worked out when first wanted: in a large index it hardly ever is."""
+        """Computed on first use: a large index rarely needs it."""
         pieces = pieces_of(self._filters[slot])  # type: ignore[arg-type]
         path = [pieces[i] for i in self._paths[slot]]
         rest = self._rests[slot] = _tests(_left_to_check(pieces, path))
@@ -164,7 +162,7 @@ class MatchingIndex(Generic[Id]):
                 entries.describe(key, columns, values)
         return self._columns.select(self._pool.array, spans, columns, values)
 
-    # Filing ---------------------------------------------------------------------------------
+    # Storing filters ------------------------------------------------------------------------
 
     def _add_filter(self, id_: Id, f: Filter) -> int:
         slot = self._take_slot()
@@ -229,13 +227,13 @@ class MatchingIndex(Generic[Id]):
 
 
 def _left_to_check(pieces: list[Piece], path: list[Piece]) -> list[Piece]:
-    """What being a candidate does not settle, in the same order."""
+    """The pieces that being a candidate does not prove, in the same order."""
     settled = [id(piece) for piece in path if settles(piece)]
     return [piece for piece in pieces if id(piece) not in settled]
 
 
 def _split(rest: list[Piece]) -> tuple[list[Piece], list[Piece]]:
-    """Those of the rest that the columns decide, and the others."""
+    """The pieces that the columns decide, and the others."""
     checked: list[Piece] = []
     others: list[Piece] = []
     for piece in rest:

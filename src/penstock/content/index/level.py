@@ -1,8 +1,7 @@
-"""Pivots of all attributes, and the levels below crowded ones.
+"""The pivots of all attributes, and the levels below crowded buckets.
 
-A bucket that is crowded sends newcomers one level down, where they wait under a
-second of their pieces: of the many who ask for `market = "NYSE"`, only those
-who also ask for this symbol become candidates.
+A crowded bucket stores new filters one level down, under a second of their pieces: of the many
+filters with `market = "NYSE"`, only those that also match the symbol become candidates.
 """
 
 from __future__ import annotations
@@ -15,29 +14,29 @@ from penstock.content.index.pivots import Pivots
 from penstock.content.index.pool import Bucket, Pool, Spans
 from penstock.content.value import Key
 
-# A visit to a level costs about as much as testing this many candidates.
+# Visiting a level costs about as much as testing this many candidates.
 CROWDED: Final = 256
 
 
 class Level:
-    """Filters under one of their pieces each."""
+    """Filters, each under one of its pieces."""
 
     __slots__ = ("_anyhow", "_pivots", "_pool")
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._pivots: dict[str, Pivots] = {}
-        self._anyhow = Bucket(pool)  # filters that need no attribute to be there
+        self._anyhow = Bucket(pool)  # filters that require no attribute
 
     def is_empty(self) -> bool:
-        """Whether nothing waits here or below."""
+        """Whether there are no filters here or below."""
         return not self._pivots and not self._anyhow.count
 
     def collect(self, keys: Mapping[str, Key], spans: Spans) -> None:
-        """Adds the candidates that a message with these values makes."""
+        """Adds the candidates for a message with these values."""
         if self._anyhow.count:
             spans += self._anyhow.span
-        # By the shorter of the two: filters of one index are often about few attributes.
+        # Iterates over the shorter one: filters of one index often name few attributes.
         if len(self._pivots) < len(keys):
             waiting = [(p, keys[name]) for name, p in self._pivots.items() if name in keys]
         else:
@@ -53,7 +52,7 @@ class Level:
                     met.below.collect(keys, spans)  # type: ignore[union-attr]
 
     def file(self, pieces: list[Piece], slot: int) -> tuple[list[Piece], int]:
-        """Lets `slot` wait; under which pieces, from the top, and in how many places."""
+        """Stores `slot`; returns the pieces it is under, from the top, and the number of places."""
         pivot = self._choose(pieces)
         if pivot is None:
             self._anyhow.add(slot)
@@ -72,7 +71,7 @@ class Level:
         return [pivot], pivots.file(pivot, slot)
 
     def withdraw(self, path: list[Piece], is_dead: Callable[[int], bool]) -> list[int]:
-        """Undoes `file`; the slots that left one of their places by the way."""
+        """Undoes `file`; returns the slots that were swept out of a place on the way."""
         if not path:
             return self._anyhow.remove_one(is_dead)
         pivot, *rest = path

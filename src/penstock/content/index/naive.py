@@ -1,6 +1,6 @@
-"""The index without the index: every filter tried on every message.
+"""The naive twin of the index: every filter is tried on every message.
 
-The oracle of the tests and the other side of the benchmark.
+The oracle of the tests and the baseline of the benchmark.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Id = TypeVar("Id", bound=Hashable)
 
 
 class NaiveIndex(Generic[Id]):
-    """Same answers as `MatchingIndex`, slowly."""
+    """Same results as `MatchingIndex`, slowly."""
 
     def __init__(self) -> None:
         self._predicates: dict[Id, Predicate] = {}
@@ -24,11 +24,11 @@ class NaiveIndex(Generic[Id]):
         return len(self._predicates)
 
     def add(self, id_: Id, predicate: Predicate) -> None:
-        """Enters a predicate; an id that is known already gets the new one."""
+        """Adds a predicate; a known id gets the new one."""
         self._predicates[id_] = predicate
 
     def remove(self, id_: Id) -> None:
-        """Forgets a predicate; an id that is not known is a KeyError."""
+        """Removes a predicate; raises KeyError for an unknown id."""
         del self._predicates[id_]
 
     def match(self, message: Message) -> list[Id]:

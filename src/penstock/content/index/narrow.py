@@ -1,9 +1,8 @@
-"""Narrowing candidates down: the one loop that is worth compiling.
+"""Narrows the candidates down: the one loop that is worth compiling.
 
-Two forms of the same function. `narrow_arrays` needs numpy alone; where numba
-is installed (`pip install penstock[fast]`), the loop is compiled on first use.
-Both split what is left in two: those all of whose constraints the checks
-decide, and those that still have to be tested.
+Two forms of the same function. `narrow_arrays` needs numpy alone; if numba is installed (`pip
+install penstock[fast]`), the loop is compiled on first use. Both split the result in two: slots of
+which the checks decide all constraints, and slots that must still be tested.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from penstock.content.index.pool import Slots
 
 Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
-# Column, low and high of each check, one row of several checks for each slot.
+# Column, low and high of each check; one row of several checks for each slot.
 Checks: TypeAlias = NDArray[np.float64]
 Narrow: TypeAlias = Callable[
     [Slots, Slots, Floats, Slots, Floats, Checks, Flags], tuple[Slots, Slots]
@@ -35,9 +34,9 @@ def narrow_arrays(
     checks: Checks,
     unsure: Flags,
 ) -> tuple[Slots, Slots]:
-    """The slots of `pool` within `spans` of which all checks hold: the sure, and the unsure.
+    """The slots of `pool` within `spans` whose checks all hold: the sure and the unsure ones.
 
-    They are made on `x` with `entries` put in `where`, and taken out again afterwards.
+    The checks run on `x` with `entries` written at `where`, which are cleared again afterwards.
     """
     x[where] = entries
     pairs = spans.reshape(-1, 2).tolist()
@@ -68,7 +67,7 @@ def _narrow_loop(
     candidates = 0
     for run in range(1, len(spans), 2):
         candidates += spans[run]
-    # The sure fill one array from the front, the unsure from the back.
+    # The sure slots fill one array from the front, the unsure ones from the back.
     kept = np.empty(candidates, np.int32)
     front, back = 0, candidates
     for run in range(0, len(spans), 2):
@@ -93,7 +92,7 @@ def _narrow_loop(
 
 @cache
 def compiled_narrow() -> Narrow | None:
-    """The loop, compiled; None where numba is not installed."""
+    """The compiled loop; None if numba is not installed."""
     try:
         import numba
     except ImportError:
@@ -103,5 +102,5 @@ def compiled_narrow() -> Narrow | None:
 
 
 def best_narrow() -> Narrow:
-    """The quickest form there is."""
+    """The fastest form available."""
     return compiled_narrow() or narrow_arrays

@@ -1,9 +1,8 @@
-"""Many text patterns, found in one string at once.
+"""Searches one string for many text patterns at once.
 
-Prefixes and suffixes are looked up by length. A substring is filed under one of
-its own pieces of at most three characters, the one least used so far, and
-looked for only in strings that have that piece. What was found in a string is
-remembered until the patterns change: attributes tend to repeat their values.
+Prefixes and suffixes are looked up by length. A substring is stored under one of its own n-grams of
+at most three characters, the least used so far, and searched for only in strings with that n-gram.
+Results are cached by string until the patterns change: attributes tend to repeat their values.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _REMEMBERED_MAX: Final = 1024
 
 
 class Patterns(Generic[Entry]):
-    """Entries by pattern; `found_in` gives those whose pattern a string has."""
+    """Entries by pattern; `found_in` returns those whose pattern occurs in a string."""
 
     __slots__ = ("_count", "_ends", "_gram_of", "_grams", "_prefixes", "_remembered", "_suffixes")
 
@@ -43,13 +42,13 @@ class Patterns(Generic[Entry]):
         return None if home is None else home.get(pattern)
 
     def has_kind(self, op: Op, pattern: str) -> bool:
-        """Whether strings are searched for such patterns anyway."""
+        """Whether strings are already searched for such patterns."""
         if op is _CONTAINS:
             return min(_GRAM, len(pattern)) in self._grams
         return len(pattern) in self._ends[op]
 
     def add(self, op: Op, pattern: str, entry: Entry) -> None:
-        """Enters a new pattern."""
+        """Adds a new pattern."""
         self._remembered = {}
         self._count += 1
         if op is _CONTAINS:
@@ -61,7 +60,7 @@ class Patterns(Generic[Entry]):
         home[pattern] = entry
 
     def remove(self, op: Op, pattern: str) -> None:
-        """Forgets a pattern."""
+        """Removes a pattern."""
         self._remembered = {}
         self._count -= 1
         home = self._home(op, pattern)
@@ -78,7 +77,7 @@ class Patterns(Generic[Entry]):
             del self._ends[op][len(pattern)]
 
     def found_in(self, text: str) -> list[Entry]:
-        """The entries whose pattern `text` has, each once."""
+        """The entries whose pattern occurs in `text`, each once."""
         found = self._remembered.get(text)
         if found is None:
             found = self._look_into(text)

@@ -1,8 +1,8 @@
-"""A filter taken apart into what the index can look up and test quickly.
+"""Splits a filter into pieces that the index can look up and test quickly.
 
-Constraints on one attribute are merged where that is exact: numeric bounds into
-one closed interval, an interval of one number into an equality. What has no
-quick form stays as it is, in `Other`, and is tested one by one.
+Constraints on one attribute are merged where that is exact: numeric bounds into one closed
+interval, an interval of one number into an equality. Constraints without a quick form become
+`Other` and are tested one by one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Within(Struct, frozen=True, gc=False):
 
 
 class Text(Struct, frozen=True, gc=False):
-    """The value is a string with `pattern` at its start, at its end or anywhere, as `op` says."""
+    """The value is a string with `pattern` at its start, at its end or anywhere, by `op`."""
 
     attribute: str
     constraints: tuple[Constraint, ...]
@@ -60,7 +60,7 @@ class Text(Struct, frozen=True, gc=False):
 
 
 class Present(Struct, frozen=True, gc=False):
-    """The attribute is there."""
+    """The attribute is present."""
 
     attribute: str
     constraints: tuple[Constraint, ...]
@@ -74,15 +74,15 @@ class Other(Struct, frozen=True, gc=False):
 
     @property
     def needs_value(self) -> bool:
-        """False if it holds of a missing attribute."""
+        """False if it holds for a missing attribute."""
         return self.constraints[0].op is not ABSENT
 
 
 class Cells(Struct, frozen=True, gc=False):
-    """Cells that a bounded interval touches: x is in cell `x * scale // 1`.
+    """The cells that a bounded interval touches: x is in cell `x * scale // 1`.
 
-    Scales are powers of four, so the product is exact and the floor monotone: no
-    number of the interval lies in another cell.
+    Scales are powers of four, so the product is exact and the floor monotone: no number of the
+    interval lies in another cell.
     """
 
     scale: float
@@ -103,7 +103,7 @@ Test: TypeAlias = tuple[str, Callable[[Any, Any], bool], Any]
 
 
 def pieces_of(f: Filter) -> list[Piece]:
-    """The filter as pieces that all have to hold, those that most messages fail first."""
+    """The filter as pieces that must all hold, those that most messages fail first."""
     equal: list[Piece] = []
     bounds: dict[str, list[Constraint]] = {}
     texts: list[Piece] = []
@@ -126,7 +126,7 @@ def pieces_of(f: Filter) -> list[Piece]:
 
 
 def tests_of(piece: Piece) -> tuple[Test, ...]:
-    """What to test of a message for this piece, one constraint or merged interval at a time."""
+    """The tests of this piece, one constraint or merged interval each."""
     if type(piece) is Within:
         return ((piece.attribute, _is_within, (piece.low, piece.high)),)
     return tuple((c.attribute, c.test, c.operand) for c in piece.constraints)
@@ -135,20 +135,20 @@ def tests_of(piece: Piece) -> tuple[Test, ...]:
 def settles(pivot: Piece) -> bool:
     """Whether being found under this piece proves that it holds.
 
-    Intervals are found by cells that reach beyond them, or with others not yet sorted.
+    Intervals are found by cells that extend beyond them, or among others that are not sorted yet.
     """
     return type(pivot) is not Within and type(pivot) is not Other
 
 
 def has_check(piece: Piece) -> bool:
-    """Whether a test of one interval decides the piece."""
+    """Whether one interval test decides the piece."""
     if type(piece) is Equal:
         return len(piece.keys) == 1 and _is_plain_key(piece.keys[0])
     return type(piece) is Within or type(piece) is Present
 
 
 def _is_plain_key(key: Key) -> bool:
-    """Whether no other value has the same place among the columns, where numbers are floats."""
+    """Whether no other value has the same column entry, where numbers are floats."""
     return not isinstance(key, (int, float)) or -EXACT_BELOW < key < EXACT_BELOW
 
 

@@ -1,4 +1,4 @@
-"""Where filters wait to become candidates, by the value of one attribute."""
+"""Filters stored by the value of one attribute that makes them candidates."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from penstock.content.index.pieces import Equal, Piece, Text, Within
 from penstock.content.index.pool import Bucket, HalfLines, Pool, Spans
 from penstock.content.value import Key
 
-# How often a string has a given character in a given place.
+# The probability that a string has a given character at a given position.
 _CHARACTER_ODDS: Final = 0.3
-# What looking for one more kind of pattern costs, in candidates.
+# The cost of searching for one more kind of pattern, in candidates.
 _LOOKING: Final = 30.0
-# A value is in some cell of every width that is waited for.
+# A value lies in some cell of every width in use.
 _CELL_ODDS: Final = 2.0
-# Nothing is known of where a half-line lies.
+# Nothing is known about the position of a half-line.
 _LINE_ODDS: Final = 0.5
 
 
 class Pivots:
-    """Buckets by value, cell, pattern and bound; and one for whoever asks only for presence."""
+    """Buckets by value, cell, pattern and bound, and one for filters that need only presence."""
 
     __slots__ = (
         "_cells",
@@ -48,15 +48,15 @@ class Pivots:
         self._note_more()
 
     def is_empty(self) -> bool:
-        """Whether nothing waits here."""
+        """Whether there are no filters here."""
         return not self.equal and not self.has_more
 
     def burden(self, piece: Piece) -> float:
-        """How dear the bucket of this piece is to messages: how many wait in it, times the odds.
+        """The cost of this piece's bucket to messages: its filters times the odds of meeting it.
 
-        The odds that a message meets a bucket are guessed from how many others of its kind
-        there are: the more values are waited for, the less often each is met. Text has to be
-        looked for all over, which is as dear as many candidates the first time.
+        The odds are estimated from the number of buckets of the same kind: the more values are
+        stored, the less often each is met. A new kind of text pattern must be searched for in every
+        string, which costs as much as many candidates.
         """
         if type(piece) is Equal:
             load = sum(_load(self.equal.get(key)) for key in piece.keys)
@@ -73,7 +73,7 @@ class Pivots:
         return 1.0 + self._present.count
 
     def bucket_for(self, piece: Piece) -> Bucket | None:
-        """The one bucket that a filter under this piece would go to, if it is one and exists."""
+        """The bucket for filters with this pivot, if there is exactly one and it exists."""
         if type(piece) is Equal and len(piece.keys) == 1:
             return self.equal.get(piece.keys[0])
         if type(piece) is Text:
@@ -81,7 +81,7 @@ class Pivots:
         return None
 
     def file(self, piece: Piece, slot: int) -> int:
-        """Makes `slot` a candidate of messages that satisfy the piece; in how many places."""
+        """Makes `slot` a candidate for messages that satisfy the piece; returns its places."""
         places = 1
         if type(piece) is Within and piece.cells is None:
             line, bound = self._line_of(piece)
@@ -95,7 +95,7 @@ class Pivots:
         return places
 
     def withdraw(self, piece: Piece, is_dead: Callable[[int], bool]) -> list[int]:
-        """Undoes `file`; the slots that left one of their places by the way."""
+        """Undoes `file`; returns the slots that were swept out of a place on the way."""
         if type(piece) is Within and piece.cells is None:
             swept = self._line_of(piece)[0].remove_one(is_dead)
         else:
@@ -104,7 +104,7 @@ class Pivots:
         return swept
 
     def collect_more(self, key: Key, spans: Spans) -> list[Bucket]:
-        """Adds the candidates that a value makes other than by equality; met buckets with more."""
+        """Adds a value's candidates other than by equality; returns buckets with a level below."""
         below = []
         if self._present.count:
             spans += self._present.span
@@ -124,7 +124,7 @@ class Pivots:
         return below
 
     def drop_empty(self, piece: Piece) -> None:
-        """Forgets the buckets of this piece that hold nothing any more."""
+        """Removes the buckets of this piece that are empty."""
         if type(piece) is Equal:
             for key in piece.keys:
                 if self.equal[key].is_empty():
@@ -175,5 +175,5 @@ class Pivots:
 
 
 def _load(bucket: Bucket | None) -> int:
-    """How many candidates a bucket makes; a crowded one sends the next elsewhere."""
+    """The candidates that a bucket adds; a crowded one stores new filters elsewhere."""
     return 1 if bucket is None or bucket.below is not None else 1 + bucket.count

@@ -1,9 +1,8 @@
-"""Candidates in one array, so that a whole message's worth is handed over as spans.
+"""Candidates in one array, so that those of a whole message are passed as spans.
 
-A bucket owns a region of the pool and doubles it when it is full. Removal only
-counts: a removed slot stays, failing every check, until so many are dead that
-sweeping them out has paid for itself. Both are constant time amortised, however
-large the bucket.
+A bucket owns a region of the pool and doubles it when it is full. Removal only counts: a removed
+slot remains, failing every check, until enough are dead to pay for sweeping them out. Both take
+constant time amortised, however large the bucket.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from penstock.content.index.level import Level
 
 Slots: TypeAlias = NDArray[np.int32]
-# Start and length of each run of candidates, one after the other.
+# Start and length of each run of candidates, alternating.
 Spans: TypeAlias = list[int]
 
 _SMALLEST: Final = 4
@@ -31,7 +30,7 @@ _SLACK: Final = 32
 class Pool:
     """Regions of 4, 8, 16 … slots of one growing array.
 
-    It is kept twice: a list is quick to cut a few slots from, an array to go through many.
+    Stored twice: a list is fast to slice a few slots from, an array to process many.
     """
 
     __slots__ = ("_free", "_used", "array", "listed")
@@ -53,7 +52,7 @@ class Pool:
         return self._used - capacity
 
     def give(self, start: int, capacity: int) -> None:
-        """Gives a region back."""
+        """Returns a region to the pool."""
         self._free.setdefault(capacity, []).append(start)
 
     def put(self, start: int, slots: list[int]) -> None:
@@ -73,11 +72,11 @@ class Bucket:
         self._capacity = 0
         self._dead = 0
         self.count = 0
-        self.span: tuple[int, int] = (0, 0)  # start and count, ready to be handed over
+        self.span: tuple[int, int] = (0, 0)  # start and count, ready to be passed on
         self.below: Level | None = None
 
     def is_empty(self) -> bool:
-        """Whether nothing waits here or below."""
+        """Whether there are no slots here or below."""
         return not self.count and self.below is None
 
     def add(self, slot: int) -> None:
@@ -91,7 +90,7 @@ class Bucket:
         self.span = (self._start, self.count)
 
     def remove_one(self, is_dead: Callable[[int], bool]) -> list[int]:
-        """Counts one of the slots as dead; the slots that were swept out, if any were."""
+        """Counts one of the slots as dead; returns the slots that were swept out, if any."""
         self._dead += 1
         if not _is_sweep_due(self._dead, self.count):
             return []
@@ -100,11 +99,11 @@ class Bucket:
         return [slot for slot in slots if is_dead(slot)]
 
     def slots(self) -> list[int]:
-        """All of them, the dead included."""
+        """All slots, including dead ones."""
         return self._pool.listed[self._start : self._start + self.count]
 
     def replace(self, slots: list[int]) -> None:
-        """Holds just these from now on, in this order."""
+        """Replaces the contents by these slots, in this order."""
         self._dead = 0
         self.count = 0
         capacity = 0
@@ -128,9 +127,9 @@ class Bucket:
 
 
 class HalfLines:
-    """Slots by a bound that the value must reach: candidates are the first of the sorted.
+    """Slots by a bound that the value must reach: candidates are a prefix of the sorted slots.
 
-    The newest are not sorted in yet, and all candidates.
+    The newest are not sorted in yet, and are always candidates.
     """
 
     __slots__ = ("_bounds", "_dead", "_new", "_new_bounds", "_sorted")
@@ -153,7 +152,7 @@ class HalfLines:
             self._sort(self._pairs())
 
     def remove_one(self, is_dead: Callable[[int], bool]) -> list[int]:
-        """Counts one of the slots as dead; the slots that were swept out, if any were."""
+        """Counts one of the slots as dead; returns the slots that were swept out, if any."""
         self._dead += 1
         if not _is_sweep_due(self._dead, len(self)):
             return []
@@ -163,7 +162,7 @@ class HalfLines:
         return [slot for _bound, slot in pairs if is_dead(slot)]
 
     def collect(self, value: float, spans: Spans) -> None:
-        """Adds those that `value` reaches to a message's candidates."""
+        """Adds the slots whose bound `value` reaches to a message's candidates."""
         if isnan(value):  # it reaches nothing, though bisection would say otherwise
             return
         if reached := bisect_right(self._bounds, value):
@@ -184,5 +183,5 @@ class HalfLines:
 
 
 def _is_sweep_due(dead: int, count: int) -> bool:
-    """When the dead are half: sweeping then costs two steps for each one that died."""
+    """Whether half are dead: sweeping then costs two steps per dead slot."""
     return 2 * dead >= count

@@ -1,7 +1,7 @@
-"""An index over a few filters: quicker than the index that is made for many.
+"""An index over a few filters, faster than the one that is made for many.
 
-Most filters ask for one value of some attribute. A message's value leads to those that
-ask for it, and only these are tested; the others always are. Cannot change: build another.
+Most filters require one value of some attribute. A message's value leads to the filters that
+require it, and only these are tested; the others are always tested. Immutable: build a new one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.content.value import Key
 
 Item = TypeVar("Item")
 
-# An attribute, what its value must pass, and what it is compared with.
+# An attribute, a test of its value, and the operand.
 _Test: TypeAlias = tuple[str, Callable[[Any, Any], bool], Any]
 _Candidate: TypeAlias = tuple[Item, tuple[_Test, ...]]
 
@@ -29,14 +29,14 @@ class SmallIndex(Generic[Item]):
     __slots__ = ("_by_value", "_others")
 
     def __init__(self, items: Iterable[tuple[Item, Filter]]) -> None:
-        # Each item with what is left to test: an item found by a value has passed that test.
+        # Each item with its remaining tests: an item found by a value has passed that one.
         self._by_value: Final[dict[str, dict[Key, list[_Candidate[Item]]]]] = {}
         self._others: Final[list[_Candidate[Item]]] = []
         for item, filter_ in items:
             self._add(item, filter_)
 
     def _add(self, item: Item, filter_: Filter) -> None:
-        """Files it under the value that the fewest other filters ask for."""
+        """Stores it under the value that the fewest other filters require."""
         found_by, fewest = None, 0
         for constraint in filter_.constraints:
             if constraint.op in CHOOSING and len(constraint.choice_keys) == 1:
@@ -51,7 +51,7 @@ class SmallIndex(Generic[Item]):
         bucket.append((item, _tests([c for c in filter_.constraints if c is not found_by])))
 
     def match(self, message: Message) -> list[Item]:
-        """The items whose filters it matches, in no particular order."""
+        """The items whose filters the message matches, in no particular order."""
         key_of = message.keys.get
         candidates = [*self._others]
         for attribute, by_key in self._by_value.items():

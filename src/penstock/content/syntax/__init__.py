@@ -1,10 +1,10 @@
-"""The text and JSON forms of filters: what people and programs write.
+"""The text and JSON forms of filters, for people and programs.
 
     parse('symbol = "IBM" and price < 120 or volume >= 1e6')
 
-Negation is pushed to the constraints and `and` is distributed over `or`, so the
-result is a `Predicate`; `format_predicate` writes it back in one canonical way.
-Knows nothing of where a text comes from.
+Negation is pushed to the constraints and `and` is distributed over `or`, so the result is a
+`Predicate`; `format_predicate` writes it back in one canonical way. Knows nothing of where a text
+comes from.
 """
 
 from penstock.content.filter import Predicate

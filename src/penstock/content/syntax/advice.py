@@ -1,4 +1,4 @@
-"""What to write instead, for what people write out of habit."""
+"""Advice for syntax errors: the correct form of what users write out of habit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a filter's text goes wrong, and a picture of it."""
+"""Syntax errors of a filter's text, with their position and a picture of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PICTURE_CHARS = 70
 
 
 class FilterSyntaxError(UsageError):
-    """A filter's text cannot be read; `line` and `column` count characters from 1."""
+    """A filter's text is invalid; `line` and `column` count characters from 1."""
 
     def __init__(self, reason: str, text: str, at: int) -> None:
         # All three arguments, so that the error survives pickling.
@@ -27,7 +27,7 @@ class FilterSyntaxError(UsageError):
         return f"{place}: {self.reason}"
 
     def picture(self) -> str:
-        """Two lines: the text, and a caret below the place."""
+        """Two lines: the text, and a caret below the position."""
         line = self.text.split("\n")[self.line - 1]
         place = self.column - 1
         start = max(0, min(place - _PICTURE_CHARS // 2, len(line) - _PICTURE_CHARS))
@@ -39,7 +39,7 @@ class FilterSyntaxError(UsageError):
 
 
 def show(fragment: str, chars: int = 24) -> str:
-    """A piece of the text for a message: printable, and not too long."""
+    """A fragment of the text for an error message: printable, and not too long."""
     if len(fragment) > chars:
         fragment = f"{fragment[: chars - 1]}…"
     return "".join(map(_printable, fragment))
@@ -52,7 +52,7 @@ def _printable(character: str) -> str:
 
 
 def _width(character: str) -> int:
-    """Cells on a terminal."""
+    """The number of terminal cells."""
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

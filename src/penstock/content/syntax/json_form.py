@@ -3,8 +3,8 @@
     {"any": [{"all": [["price", "<", 120], ["symbol", "in", ["AMD", "ARM"]]]},
              {"all": [["volume", "exists"]]}]}
 
-`{"all": [...]}` alone is read as the one filter it is. Objects in, objects out:
-turning them into text is the caller's business.
+`{"all": [...]}` alone is read as a predicate of one filter. Works on objects; the caller converts
+them from and to text.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def to_json(predicate: Predicate) -> dict[str, object]:
 
 
 def filter_to_json(filter_: Filter) -> dict[str, object]:
-    """One filter, as it stands in `to_json`."""
+    """One filter, as in `to_json`."""
     return {"all": [constraint_to_json(c) for c in filter_.constraints]}
 
 
 def constraint_to_json(constraint: Constraint) -> list[object]:
-    """One constraint, as it stands in `to_json`."""
+    """One constraint, as in `to_json`."""
     head: list[object] = [constraint.attribute, constraint.op.value]
     if constraint.op in PRESENCE:
         return head
@@ -61,7 +61,7 @@ def _filter(document: object, path: str) -> Filter:
 
 
 def _only_member(document: object, name: str, path: str) -> list[object]:
-    """The array that is the one member of an object."""
+    """The array that is the only member of an object."""
     with _inside(path):
         if not isinstance(document, dict) or set(document) != {name}:
             raise UsageError(f"expected an object with the one member {name!r}: {_SHAPE}")
@@ -93,7 +93,7 @@ def _operand(document: object, op: Op) -> Operand:
 
 
 def json_value(document: object) -> Value:
-    """The value of an attribute, as JSON has it."""
+    """The value of an attribute in JSON."""
     if isinstance(document, (dict, list)) or document is None:
         raise UsageError(f"a value is a number, string or boolean, not {describe(document)}")
     return check_value(document)
@@ -106,7 +106,7 @@ def describe(document: object) -> str:
 
 @contextmanager
 def _inside(path: str) -> Iterator[None]:
-    """Puts the path before what is said about the document there."""
+    """Prepends the path to errors about that part of the document."""
     try:
         yield
     except UsageError as error:

@@ -1,8 +1,7 @@
-"""From characters to tokens.
+"""Splits the text of a filter into tokens.
 
-Knows what a word, a number and a string look like, and nothing of what may
-follow what. Tokens come one at a time, so that the leftmost mistake of a text
-is the one reported, whichever layer finds it.
+Knows words, numbers and strings, but not their order. Tokens are produced one at a time, so that
+the leftmost mistake of a text is the one reported, whichever layer finds it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ KEYWORDS: Final = frozenset(
     {"and", "or", "not", "in", "prefix", "suffix", "contains", "exists", "true", "false"}
 )
 
-# A hyphen or a dot may join a name's parts: nothing is ever subtracted here.
+# A hyphen or a dot may join parts of a name: there is no subtraction.
 _NAME: Final = r"[^\W\d]\w*(?:[.-]\w+)*"
 _BARE_NAME: Final = re.compile(_NAME)
 
@@ -69,7 +68,7 @@ _ESCAPED: Final = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
 
 
 class Kind(Enum):
-    """What a token is, as the parser tells them apart."""
+    """The types of token that the parser distinguishes."""
 
     NAME = "name"
     LITERAL = "literal"
@@ -80,7 +79,7 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """`text` is canonical (`AND` and `&&` are `and`), `raw` is what was written."""
+    """`text` is canonical (`AND` and `&&` are `and`), `raw` is as written."""
 
     kind: Kind
     text: str
@@ -100,7 +99,7 @@ def is_bare_name(name: str) -> bool:
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The tokens of `text`, the last of which is END, again and again."""
+    """The tokens of `text`, followed by END without limit."""
     at = 0
     while at < len(text):
         found = _TOKEN.match(text, at)
@@ -152,7 +151,7 @@ def _number(raw: str, text: str, at: int) -> int | float:
         )
     digits = raw.lstrip("+-")
     if digits.isdecimal():
-        # Looked at before conversion, whose cost is quadratic in the digits.
+        # Checked before conversion, whose cost is quadratic in the number of digits.
         significant = digits.lstrip("0")
         if len(significant) > len(str(INT_MAX)):
             raise FilterSyntaxError(f"integers must fit 64 bits: {show(raw)}", text, at)

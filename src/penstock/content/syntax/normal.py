@@ -1,17 +1,15 @@
-"""From a tree to a predicate: negation to the leaves, then `and` over `or`.
+"""Converts a tree to a predicate: negation to the leaves, then `and` over `or`.
 
-Pushing a negation inwards is sound because a constraint and its opposite form a
-three-valued logic: where neither holds (the attribute is missing, or of another
-kind) both are unknown, and De Morgan's laws are laws there too.
+Pushing a negation inwards is sound because a constraint and its opposite form a three-valued logic:
+where neither holds (the attribute is missing, or of another kind) both are unknown, and De Morgan's
+laws hold there too.
 
-A term (a conjunction of constraints) is an integer with one bit per distinct
-constraint, so that joining two terms is `|` and one says no more than another
-when `a & b == a`. Distribution works on lists that never outgrow the limits: it
-is refused while it grows, not afterwards.
+A term (a conjunction of constraints) is an integer with one bit per distinct constraint, so that
+joining two terms is `|`, and term a includes term b if `a & b == a`. Distribution works on lists
+that never exceed the limits: it is refused while it grows, not afterwards.
 
-Where `and` is distributed over `or`, an alternative that another already
-includes is dropped: `(a or b) and (a or c)` is `a or b and c`. Alternatives that
-were written side by side are kept as written.
+Where `and` is distributed over `or`, an alternative that another already includes is dropped: `(a
+or b) and (a or c)` is `a or b and c`. Alternatives that were written side by side are kept.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from penstock.content.syntax.tree import Conjunction, Leaf, Negation, Node
 
 
 def to_predicate(tree: Node, text: str) -> Predicate:
-    """The disjunctive normal form of `tree`; `text` is for the errors."""
+    """The disjunctive normal form of `tree`; `text` is for error messages."""
     expansion = _Expansion(text)
     return Predicate(map(expansion.filter, expansion.terms(tree, negated=False)))
 
@@ -79,7 +77,7 @@ class _Expansion:
 
     def _both(self, parts: list[list[int]], at: int) -> list[int]:
         terms = [0]
-        # The shortest first: they keep what follows small, and `false` ends it.
+        # The shortest first: they keep intermediate results small, and `false` ends the loop.
         for part in sorted(parts, key=len):
             terms = self._product(terms, part, at)
         return terms
@@ -87,7 +85,7 @@ class _Expansion:
     def _product(self, left: list[int], right: list[int], at: int) -> list[int]:
         pairs = {one | other for one in left for other in right}
         kept: list[int] = []
-        # Ascending sizes: a term can only be included in one that comes later.
+        # By ascending size: a term can only be included by an earlier one.
         for term in sorted(pairs, key=lambda pair: (pair.bit_count(), pair)):
             for smaller in kept:
                 if smaller & term == smaller:

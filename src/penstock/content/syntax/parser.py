@@ -1,4 +1,4 @@
-"""From tokens to a tree, by recursive descent.
+"""A recursive-descent parser from tokens to a tree.
 
     either     = both { "or" both }
     both       = unary { "and" unary }
@@ -8,9 +8,8 @@
                | operand COMPARISON operand { COMPARISON operand }
     operand    = NAME | LITERAL
 
-Of two neighbours in a comparison one is a name and the other a literal;
-`10 <= price < 20` is `10 <= price and price < 20`. Only parentheses recurse, and
-their depth is bounded.
+In a comparison one of two neighbours is a name and the other a literal; `10 <= price < 20` is
+`10 <= price and price < 20`. Only parentheses recurse, and their depth is bounded.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _WORDS: Final = {op.value: op for op in (Op.IN, Op.PREFIX, Op.SUFFIX, Op.CONTAIN
 
 
 class Parser:
-    """Reads one text, once, with one token of foresight."""
+    """Parses one text, once, with one token of lookahead."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -182,7 +181,7 @@ class Parser:
         return token
 
     def _leaf(self, name: Token, op: Op, operand: Operand, blame: Token) -> Node:
-        """A constraint; what it will not have is reported at `blame`."""
+        """A constraint; if it is invalid, the error is reported at `blame`."""
         try:
             check_name(name.text)
         except UsageError as error:
@@ -193,7 +192,7 @@ class Parser:
             raise self._error(str(error), blame) from None
 
     def _peek(self) -> Token:
-        # Read when it is first looked at: the lexer must not complain before we do.
+        # Read on demand: the lexer must not report an error before the parser would.
         if self._ahead is None:
             self._ahead = next(self._tokens)
         return self._ahead

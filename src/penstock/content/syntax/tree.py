@@ -1,7 +1,7 @@
-"""What was written, before it is put into normal form.
+"""The syntax tree of a filter, before it is normalised.
 
-`true` is the conjunction of nothing, `false` the disjunction of nothing; `at` is
-where the node begins in the text.
+`true` is the conjunction of nothing, `false` the disjunction of nothing; `at` is the position in
+the text where the node begins.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""From a predicate to its text.
+"""Writes a predicate as text.
 
-The text is canonical (equal predicates give equal texts), fits on one line, and
-holds printable characters only, so that it can be shown on any terminal; parsing
-it gives the predicate back.
+The text is canonical (equal predicates give equal texts), fits on one line, and contains printable
+characters only, so that any terminal can show it; parsing it returns the predicate.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def format_constraint(constraint: Constraint) -> str:
 
 
 def format_operand(operand: Operand) -> str:
-    """What stands after an operator: a literal, or a list of them."""
+    """The operand of an operator: a literal, or a list of them."""
     assert operand is not None
     if isinstance(operand, tuple):
         return f"({', '.join(map(format_value, operand))})"
@@ -42,7 +41,7 @@ def format_operand(operand: Operand) -> str:
 
 
 def format_name(name: str) -> str:
-    """A name, in backticks where it needs them."""
+    """A name, in backticks if it needs them."""
     return name if is_bare_name(name) else f"`{_escape(name).replace('`', '``')}`"
 
 
