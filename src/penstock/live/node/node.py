@@ -275,7 +275,7 @@ class _LossRouter:
         self._active: Final = active
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:  # noqa: ARG002
-        """Implements `LossListener`."""
+        """Implements `LossObserver`."""
         subscription = self._active.get(loss.subscription)
         if subscription is not None:
             subscription.take_loss(loss)

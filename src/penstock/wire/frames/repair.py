@@ -13,7 +13,7 @@ class Repair(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     original: Data
     repairer: int
-    # Echoes the requester's timestamp, with the time it was held; other receivers see whose it is.
+    # Echoes the requester's timestamp, with the time it was held; others see that it is not theirs.
     requester: int
     echo_ts_us: int
     hold_100us: int
