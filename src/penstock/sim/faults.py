@@ -98,7 +98,7 @@ class Duplication(_LinkFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corruption(_LinkFault):
-    """A share of the packets is garbled: a codec sees one bit flipped; without one it is lost."""
+    """A share of the packets is garbled: one bit flipped with a codec, dropped without one."""
 
     chance: float
 

@@ -87,7 +87,7 @@ def remove_run(directory: Path, run: str) -> None:
 
 
 def remove_unfinished(directory: Path) -> list[str]:
-    """Deletes and returns what killed runs left; only safe while no process writes here."""
+    """Deletes leftovers of killed runs, returns their names; safe only while nobody writes."""
     unfinished = unfinished_runs(directory)
     for run in unfinished:
         shutil.rmtree(unfinished_directory(directory, run))
