@@ -1,4 +1,4 @@
-"""A network as arrays have it: one for each kind of fact, as a step of a pipeline holds them."""
+"""Builds a network from columns, as a pipeline step has them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from penstock.fairness.json_network import from_document
 from penstock.fairness.network import Network
 from penstock.kernel.errors import UsageError
 
-# Of each column its values: lists, arrays, or columns of a data frame, all as long as each other.
+# Values by column name: lists, arrays, or columns of a data frame, all of the same length.
 Columns: TypeAlias = Mapping[str, Iterable[Any]]
 
 NAMES = frozenset({"from", "to", "id", "host", "session"})
 
 
 def from_columns(links: Columns, sessions: Columns, receivers: Columns) -> Network:
-    """`sessions` has `id`, and its sender's `host`, `capacity` and `delay`.
+    """Builds a network; `sessions` has `id`, and its sender's `host`, `capacity` and `delay`.
 
     `links` and `receivers` have columns named as in JSON, `receivers` also `session`.
-    Capacities and delays may be left out. Names may be numbers. Sessions and receivers
-    keep their order, but that receivers come session by session.
+    Capacities and delays may be left out. Names may be numbers. Sessions and receivers keep
+    their order, except that receivers are grouped by session.
     """
     members: dict[str, list[dict[str, Any]]] = {}
     documents = []

@@ -1,4 +1,4 @@
-"""The two kinds of array that all of this room passes about."""
+"""The two array types of this package."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Loops that are compiled once it pays, where numba is installed, and else run as they are.
+"""Loops that numba compiles once that pays off; without numba they run as plain Python.
 
-A loop is a plain function, and those it calls. It indexes what it gets and does no
-more with it, so that it takes lists as well as arrays: lists are quicker as it is,
-arrays once it is compiled. Both give the same numbers to the last bit.
+A loop is a plain function and the functions it calls. It only indexes its arguments, so that it
+accepts lists as well as arrays: lists are faster in plain Python, arrays in compiled code. Both
+give results equal to the last bit.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any, Final, TypeAlias
 
 from numpy.typing import NDArray
 
-# What a loop is handed: integers or floats, in a list or in an array.
+# Arguments of a loop: integers or floats, in a list or in an array.
 Whole: TypeAlias = Any
 Real: TypeAlias = Any
 
-# How many items a loop goes over, in all, before it has taken as long as compiling it would.
+# Items that a loop processes, in total, in the time that compiling it takes.
 WORK_MIN: Final = 4_000_000
 
 
 class Loop:
-    """The last of some functions, each of which may call those before it."""
+    """The last of several functions, each of which may call those before it."""
 
     def __init__(self, *functions: Callable[..., Any], work_min: float = WORK_MIN) -> None:
         self._functions: Final = functions
@@ -31,11 +31,11 @@ class Loop:
         self._compiled: Callable[..., Any] | None = None
 
     def over(self, *columns: NDArray[Any]) -> Pass:
-        """The loop, with those arguments that stay the same."""
+        """Binds the arguments that stay the same between calls."""
         return Pass(self, columns)
 
     def compiled(self, work: int) -> Callable[..., Any] | None:
-        """The compiled form, if it pays by now; `work` is how many items there are this time."""
+        """The compiled function, once it pays off; `work` is the number of items of this call."""
         if self._work_left > 0:
             self._work_left -= work
         if self._work_left <= 0 and self._compiled is None:
@@ -44,12 +44,12 @@ class Loop:
 
     @property
     def plain(self) -> Callable[..., Any]:
-        """The function as it was written."""
+        """The function as written."""
         return self._functions[-1]
 
 
 class Pass:
-    """A loop over columns that stay the same."""
+    """A loop with bound columns."""
 
     def __init__(self, loop: Loop, columns: tuple[NDArray[Any], ...]) -> None:
         self._loop: Final = loop
@@ -57,7 +57,7 @@ class Pass:
         self._lists: list[list[Any]] = []
 
     def run(self, given: tuple[NDArray[Any], ...], found: tuple[NDArray[Any], ...]) -> None:
-        """Calls it with what is given, the columns, and where to leave what is found."""
+        """Calls the loop with `given`, the columns, and `found`, which receives the results."""
         compiled = self._loop.compiled(len(given[0]) + len(self._columns[-1]))
         if compiled is not None:
             self._lists.clear()
@@ -65,15 +65,15 @@ class Pass:
             return
         if not self._lists:
             self._lists = [column.tolist() for column in self._columns]
-        left = [room.tolist() for room in found]
-        self._loop.plain(*(column.tolist() for column in given), *self._lists, *left)
-        for room, values in zip(found, left, strict=True):
-            room[:] = values
+        buffers = [target.tolist() for target in found]
+        self._loop.plain(*(column.tolist() for column in given), *self._lists, *buffers)
+        for target, values in zip(found, buffers, strict=True):
+            target[:] = values
 
 
 @cache
 def _compiled(functions: tuple[Callable[..., Any], ...]) -> Callable[..., Any] | None:
-    """None where numba is not installed."""
+    """Compiles the functions; None without numba."""
     try:
         import numba
     except ImportError:
@@ -81,7 +81,7 @@ def _compiled(functions: tuple[Callable[..., Any], ...]) -> Callable[..., Any] |
     made: dict[str, Any] = {}
     for function in functions:
         assert isinstance(function, FunctionType)
-        # Compiled code must not meet the plain form of what it calls.
+        # Compiled code must call the compiled forms of the other functions.
         scope = {**function.__globals__, **made}
         copy = FunctionType(function.__code__, scope, function.__name__)
         made[function.__name__] = numba.njit(copy)

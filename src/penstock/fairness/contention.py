@@ -1,13 +1,13 @@
-"""The part of a network where sessions are in one another's way, cut into blocks.
+"""The contended part of a network, cut into independent blocks.
 
-A receiver gets no more than the narrowest link on its way lets through: its bound.
-A link that could carry all bounds at once never fills up, so nobody is held back by
-it beyond that. What remains are the *contended* links. Receivers that no chain of
-them joins do not touch one another: each block of them is allocated alone, and most
-networks fall into many. The allowed rates stay the same, and so does every ideal.
+A receiver gets at most the capacity of the narrowest link on its path: its bound. A link that
+can carry all bounds at once never fills up, so it limits nobody further. The remaining links
+are *contended*. Receivers that no chain of contended links connects are independent: each block
+of them is allocated separately, and most networks fall into many blocks. The feasible rates
+stay the same, and so does every ideal.
 
-Contended links that a session uses one after another for the same receivers carry the
-same of it: such a stretch of links is one branch of the session.
+Contended links that a session uses in sequence for the same receivers carry the same traffic of
+it: such a sequence of links is one branch of the session.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from penstock.fairness.routes import NONE, Streams
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Receivers that share contended links, all that feeds them, and the links' capacities."""
+    """Receivers that share contended links, the branches that feed them, and the capacities."""
 
-    # Numbers in the network, in the order of their bounds, and the branch that feeds each.
+    # Indices in the network, ordered by bound, and the branch that feeds each receiver.
     receivers: Ints
     bound: Floats
     leaf: Ints
-    # The branch that feeds each branch, and comes before it, or none.
+    # The branch that feeds each branch, and precedes it, or `NONE`.
     above: Ints
-    # The links of all branches; those of branch b stand from first[b] to first[b + 1].
+    # The links of all branches; those of branch b are first[b] to first[b + 1].
     first: Ints
     link: Ints
     capacity: Floats
@@ -41,18 +41,18 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """The bound of every receiver, and the contended links on the way of those not free."""
+    """The bound of every receiver, and the contended links on the paths to receivers."""
 
     bound: Floats
-    # The nearest use of a contended link above each receiver, none for the free.
+    # The nearest use of a contended link above each receiver; `NONE` if there is none.
     leaf: Ints
-    # Uses of contended links, each by one session: the use that feeds it, or none; its link.
+    # Uses of contended links, each by one session: the use that feeds it, or `NONE`; its link.
     above: Ints
     link: Ints
     capacity: Floats
 
     def blocks(self) -> Iterator[Block]:
-        """Each holds at least one link and one receiver."""
+        """The blocks, each with at least one link and one receiver."""
         if not len(self.link):
             return
         branch, above, leaf = self._branches()
@@ -61,30 +61,30 @@ class Contention:
         count = int(block.max()) + 1
         uses = grouped(block[self.link], count)
         links = grouped(block, count)
-        # A stable order, so that uses of one branch stay together, and above comes before below.
+        # A stable order keeps the uses of one branch together, and feeding branches first.
         branches = grouped(block[self.link[np.unique(branch, return_index=True)[1]]], count)
         held = np.flatnonzero(leaf != NONE)
         held = held[np.argsort(self.bound[held], kind="stable")]
         receivers = grouped(block[self.link[self.leaf[held]]], count)
-        place, link_place = _places(branches.first, branches.member), _places(*links)
-        for number in range(count):
-            members = held[receivers.of(number)]
-            used, parts = uses.of(number), branches.of(number)
-            own = place[branch[used]]
+        position, link_position = _positions(branches.first, branches.member), _positions(*links)
+        for block_id in range(count):
+            members = held[receivers.of(block_id)]
+            used, parts = uses.of(block_id), branches.of(block_id)
+            own = position[branch[used]]
             order = np.argsort(own, kind="stable")
             up = above[parts]
             yield Block(
                 receivers=members,
                 bound=self.bound[members],
-                leaf=place[leaf[members]],
-                above=np.where(up == NONE, NONE, place[up]),
+                leaf=position[leaf[members]],
+                above=np.where(up == NONE, NONE, position[up]),
                 first=np.searchsorted(own[order], np.arange(len(parts) + 1)).astype(np.int64),
-                link=link_place[self.link[used[order]]],
-                capacity=self.capacity[links.of(number)],
+                link=link_position[self.link[used[order]]],
+                capacity=self.capacity[links.of(block_id)],
             )
 
     def _branches(self) -> tuple[Ints, Ints, Ints]:
-        """The branch of each use; what feeds each branch; and what feeds each receiver."""
+        """The branch of each use, the branch above each branch, and that of each receiver."""
         fed = np.bincount(self.above[self.above != NONE], minlength=len(self.above))
         fed += np.bincount(self.leaf[self.leaf != NONE], minlength=len(self.above))
         feeds_one = (fed == 1).tolist()
@@ -102,16 +102,16 @@ class Contention:
 
 
 def contention_of(network: Network, streams: Streams, wanting: list[bool]) -> Contention:
-    """What is in the way of the receivers that want anything."""
+    """Finds the contended links of the receivers that have any demand."""
     capacity = np.array([link.capacity for link in network.links], dtype=float)
     bound = _bounds(network, streams, capacity.tolist())
-    # Who can get nothing needs no share of anything.
-    wanted = [limit if wants else 0.0 for limit, wants in zip(bound, wanting, strict=True)]
-    most = np.array(_most(streams, wanted), dtype=float)
+    # Without demand a receiver needs no share.
+    demand = [limit if wants else 0.0 for limit, wants in zip(bound, wanting, strict=True)]
+    max_load = np.array(_max_loads(streams, demand), dtype=float)
     link = np.array(streams.link, dtype=np.int64)
-    is_contended = np.bincount(link, most, len(capacity)) > capacity
-    is_kept = is_contended[link] & (most > 0)
-    above, leaf = _linked(streams, is_kept.tolist(), wanted)
+    is_contended = np.bincount(link, max_load, len(capacity)) > capacity
+    is_kept = is_contended[link] & (max_load > 0)
+    above, leaf = _nearest_kept(streams, is_kept.tolist(), demand)
     links, numbers = np.unique(link[is_kept], return_inverse=True)
     return Contention(
         bound=np.array(bound, dtype=float),
@@ -123,7 +123,7 @@ def contention_of(network: Network, streams: Streams, wanting: list[bool]) -> Co
 
 
 def _bounds(network: Network, streams: Streams, capacity: list[float]) -> list[float]:
-    """The narrowest place on the way to each receiver."""
+    """The narrowest capacity on the path to each receiver."""
     widest = [float(session.sender.capacity) for session in network.sessions]
     width: list[float] = []
     for link, above, session in zip(streams.link, streams.above, streams.session, strict=True):
@@ -139,21 +139,21 @@ def _bounds(network: Network, streams: Streams, capacity: list[float]) -> list[f
     return bound
 
 
-def _most(streams: Streams, wanted: list[float]) -> list[float]:
-    """What each use of a link could have to carry: the most that anyone below wants [E3]."""
-    most = [0.0] * len(streams.link)
-    for use, rate in zip(streams.last, wanted, strict=True):
-        if use != NONE and rate > most[use]:
-            most[use] = rate
-    for use in reversed(range(len(most))):
+def _max_loads(streams: Streams, demand: list[float]) -> list[float]:
+    """The highest load of each use of a link: the highest demand below it [E3]."""
+    max_load = [0.0] * len(streams.link)
+    for use, rate in zip(streams.last, demand, strict=True):
+        if use != NONE and rate > max_load[use]:
+            max_load[use] = rate
+    for use in reversed(range(len(max_load))):
         above = streams.above[use]
-        if above != NONE and most[use] > most[above]:
-            most[above] = most[use]
-    return most
+        if above != NONE and max_load[use] > max_load[above]:
+            max_load[above] = max_load[use]
+    return max_load
 
 
-def _linked(streams: Streams, is_kept: list[bool], wanted: list[float]) -> tuple[Ints, Ints]:
-    """The kept use nearest above each that is kept, and above each receiver."""
+def _nearest_kept(streams: Streams, is_kept: list[bool], demand: list[float]) -> tuple[Ints, Ints]:
+    """The nearest kept use above each kept use, and above each receiver."""
     nearest: list[int] = []
     above: list[int] = []
     for use, keep in zip(streams.above, is_kept, strict=True):
@@ -163,13 +163,13 @@ def _linked(streams: Streams, is_kept: list[bool], wanted: list[float]) -> tuple
             above.append(feeder)
     leaf = [
         NONE if use == NONE or not rate else nearest[use]
-        for use, rate in zip(streams.last, wanted, strict=True)
+        for use, rate in zip(streams.last, demand, strict=True)
     ]
     return np.array(above, np.int64), np.array(leaf, np.int64)
 
 
-def _places(first: Ints, member: Ints) -> Ints:
-    """Of each member of any group its place within it."""
-    place = np.empty(len(member), dtype=np.int64)
-    place[member] = np.arange(len(member)) - np.repeat(first[:-1], np.diff(first))
-    return place
+def _positions(first: Ints, member: Ints) -> Ints:
+    """The position of each member within its group."""
+    position = np.empty(len(member), dtype=np.int64)
+    position[member] = np.arange(len(member)) - np.repeat(first[:-1], np.diff(first))
+    return position

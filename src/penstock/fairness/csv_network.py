@@ -1,4 +1,4 @@
-"""A network as CSV has it: one row for each link, sender and receiver, told apart by `kind`."""
+"""Reads a network from CSV: one row for each link, sender and receiver, marked by `kind`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.fairness.json_network import EDGE, from_document
 from penstock.fairness.network import Network
 from penstock.kernel.errors import UsageError
 
-# Of each kind the cells that must be filled in; those of EDGE may be, and no others.
+# Required cells of each kind; those of EDGE are optional, and no others are allowed.
 KINDS: Final = {
     "link": ("from", "to"),
     "sender": ("session", "host"),
@@ -22,7 +22,7 @@ NUMBERS: Final = ("join", "leave", "data", *EDGE)
 
 
 def from_table(text: str) -> Network:
-    """From the text of a CSV file; columns in any order, empty cells for what is not said."""
+    """Builds a network from CSV text; columns in any order, empty cells for absent values."""
     links: list[dict[str, Any]] = []
     sessions: dict[str, dict[str, Any]] = {}
     for line, row in _rows(text):
@@ -45,7 +45,7 @@ def from_table(text: str) -> Network:
 
 
 def _rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Each row with the number of its line; empty cells are left out."""
+    """Each row with its line number; empty cells are left out."""
     reader = csv.reader(StringIO(text, newline=""), strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]

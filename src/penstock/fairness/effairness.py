@@ -1,7 +1,7 @@
-"""Effairness: how near actual services came to the effair ideal [001].
+"""Effairness: how close actual service came to the effair ideal [001].
 
-For a receiver, the time it would have taken in the ideal in parts of what it took;
-for a session, the mean over its receivers; for the network, the mean over sessions.
+For a receiver, its ideal time divided by its actual time; for a session, the mean over its
+receivers; for the network, the mean over sessions.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from penstock.kernel.errors import UsageError
 
 @dataclass(frozen=True)
 class Outcome:
-    """The judgement; arrays are in the order of `Network.receivers`."""
+    """The result; arrays are in the order of `Network.receivers`."""
 
     network: Network
-    # When each receiver would have had its data by its own clock.
+    # When each receiver would have had its data, by its own clock.
     finish: Floats
-    # The index of each receiver, of each session, and of the whole.
+    # The index of each receiver, of each session, and of the network.
     by_receiver: Floats
     by_session: dict[str, float]
     overall: float
@@ -49,13 +49,13 @@ class Outcome:
 
     @property
     def has_rates(self) -> bool:
-        """Whether `rates` can be had: changes without number are not kept."""
+        """Whether `rates` is available: too many changes are not kept."""
         return self._changes.is_complete
 
     def rates(self, receiver: int) -> list[tuple[float, float]]:
-        """When its ideal rate changes, by its own clock, and to what; the last time to 0.
+        """Changes of a receiver's ideal rate (time by its own clock, rate); the last is to 0.
 
-        Empty for one that needs no time: it wants nothing, or nothing holds it back.
+        Empty for a receiver that needs no time: it has no demand, or no limit.
         """
         starts, times, rates = self._steps
         part = slice(starts[receiver], starts[receiver + 1])
@@ -82,7 +82,7 @@ def effairness(
     allocation: str | Allocation = "maxmin",
     progress: Progress = lambda _count: None,
 ) -> Outcome:
-    """Judges every receiver by an ideal, which is `maxmin` or `proportional`."""
+    """Compares every receiver with an ideal, `maxmin` or `proportional`."""
     chosen = allocation_named(allocation) if isinstance(allocation, str) else allocation
     plan = Plan(network)
     streams = streams_of(network, plan)
@@ -111,7 +111,7 @@ def effairness(
 
 
 def _check_rates(network: Network, bound: Floats) -> None:
-    """Nobody waits for ever: who wants data has links that carry some."""
+    """Raises `UsageError` for a receiver with demand and a path of capacity 0."""
     for receiver, limit in zip(network.receivers(), bound.tolist(), strict=True):
         if receiver.data > 0 and limit == 0:
             raise UsageError(
@@ -121,7 +121,7 @@ def _check_rates(network: Network, bound: Floats) -> None:
 
 
 def _indices(network: Network, spent: Floats) -> Floats:
-    """[001, eq 12] Who took no time, and would have taken none, was served as in the ideal."""
+    """[001, eq 12] The index is 1 for a receiver whose actual and ideal times are both 0."""
     index = np.ones(len(spent))
     for number, (receiver, ideal) in enumerate(
         zip(network.receivers(), spent.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Things that belong together: by chains of pairs, or because they have the same number."""
+"""Groups of indices: connected by chains of pairs, or with equal numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.fairness.arrays import Ints
 
 
 class Grouped(NamedTuple):
-    """Members of groups numbered from 0; those of group g are `member[first[g] : first[g + 1]]`."""
+    """Members of groups 0, 1, …; those of group g are `member[first[g] : first[g + 1]]`."""
 
     first: Ints
     member: Ints
@@ -21,14 +21,14 @@ class Grouped(NamedTuple):
 
 
 def grouped(number: Ints, groups: int) -> Grouped:
-    """The places in `number` by what stands there, in order; negative numbers are left out."""
+    """Groups the indices of `number` by their values, in order; negative values are left out."""
     order = np.argsort(number, kind="stable")
     first = np.searchsorted(number[order], np.arange(groups + 1))
     return Grouped(first.astype(np.int64), order.astype(np.int64))
 
 
 def joined(count: int, one: Ints, other: Ints) -> Ints:
-    """Of each of `count` things the group that pairs join it to, numbered by first members."""
+    """The connected component of each of `count` items, numbered by first members."""
     leader = list(range(count))
 
     def find(thing: int) -> int:

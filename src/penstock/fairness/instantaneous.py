@@ -1,8 +1,8 @@
-"""Instantaneous ideals: rates when all receivers are there at once, and time plays no part.
+"""Instantaneous ideals: rates with all receivers active at once, without time.
 
-Delays do not matter, nor do joining, leaving and amounts, and sessions may well
-form cycles, as long as links lead to each receiver by one way only. [E3] The load of
-a session on a link is the largest rate below it: each receiver has its own rate.
+Delays, joining and leaving times and amounts do not matter, and sessions may form cycles, as
+long as there is only one path to each receiver. [E3] The load of a session on a link is the
+highest rate below it: each receiver has its own rate.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from penstock.fairness.routes import Plan, streams_of
 
 
 def max_min(network: Network) -> dict[str, float]:
-    """By receiver: no rate can grow but at the cost of one that is no larger."""
+    """Rates by receiver: none can grow without reducing one that is no larger."""
     return instantaneous_rates(network, "maxmin")
 
 
 def proportional(network: Network) -> dict[str, float]:
-    """By receiver: the rates whose logarithms have the largest sum."""
+    """Rates by receiver: those whose logarithms have the largest sum."""
     return instantaneous_rates(network, "proportional")
 
 
 def instantaneous_rates(network: Network, allocation: str) -> dict[str, float]:
-    """By receiver; infinite where nothing limits a rate."""
+    """Rates by receiver; infinite where nothing limits a rate."""
     chosen = allocation_named(allocation)
     receivers = network.receivers()
     streams = streams_of(network, Plan(network))

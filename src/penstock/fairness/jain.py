@@ -1,4 +1,4 @@
-"""Jain's index: how evenly something is shared, by one number that knows no time."""
+"""Jain's index: how evenly something is shared, as one number without time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from penstock.kernel.errors import UsageError
 
 
 def jain(rates: Iterable[float]) -> float:
-    """(Σx)² / (n·Σx²): 1 when all are alike, 1/n when one has it all.
+    """(Σx)² / (n·Σx²): 1 when all are equal, 1/n when one has everything.
 
-    Where nobody has anything all are alike.
+    All-zero rates count as equal.
     """
     shares = [float(rate) for rate in rates]
     if not shares:
@@ -19,9 +19,9 @@ def jain(rates: Iterable[float]) -> float:
     for share in shares:
         if not 0 <= share < inf:
             raise UsageError(f"a rate is 0 or more, and finite, not {share:g}")
-    most = max(shares)
-    if most == 0:
+    largest = max(shares)
+    if largest == 0:
         return 1.0
-    # Divided by the largest first: squares of small rates would vanish.
-    parts = [share / most for share in shares]
+    # Normalised first: squares of small rates would underflow.
+    parts = [share / largest for share in shares]
     return sum(parts) ** 2 / (len(parts) * sum(part * part for part in parts))

@@ -1,4 +1,4 @@
-"""A network as JSON has it: see docs/effairness.md. Errors say where something is amiss."""
+"""Reads a network from JSON: see docs/effairness.md. Errors name the place of the fault."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from penstock.fairness.network import Link, Network, Receiver, Sender, Session
 from penstock.kernel.errors import UsageError
 
-# What an object must say, and what it may say besides.
+# Required and optional members of each object.
 EDGE: Final = ("capacity", "delay")
 NETWORK: Final = ("links", "sessions"), ()
 LINK: Final = ("from", "to"), EDGE
@@ -19,7 +19,7 @@ RECEIVER: Final = ("id", "host", "join", "leave", "data"), EDGE
 
 
 def from_document(document: object) -> Network:
-    """From objects and lists as a JSON reader leaves them."""
+    """Builds a network from decoded JSON."""
     members = _members(document, "the network", *NETWORK)
     links = _each(members["links"], "links")
     sessions = _each(members["sessions"], "sessions")
@@ -52,7 +52,7 @@ def _receiver(value: object, where: str) -> Receiver:
 
 
 def _edge(members: dict[str, Any]) -> dict[str, Any]:
-    """No capacity, or none to speak of, is one without limit."""
+    """Capacity and delay; an absent or null capacity is unlimited."""
     capacity = members.get("capacity")
     return {"capacity": inf if capacity is None else capacity, "delay": members.get("delay", 0.0)}
 
@@ -67,7 +67,7 @@ def _members(
             raise UsageError(f"{where}: {name!r} is missing")
     for name in value:
         if name not in needed and name not in allowed:
-            # A capacity misspelt would be one without limit.
+            # Unknown names are refused: a misspelt capacity would be unlimited.
             known = ", ".join((*needed, *allowed))
             raise UsageError(f"{where}: {str(name)[:40]!r} means nothing here; known are {known}")
     return value

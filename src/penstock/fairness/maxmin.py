@@ -1,16 +1,14 @@
-"""Max-min fairness on a block: no rate can grow but at the cost of a smaller one.
+"""Max-min fairness on a block: no rate can grow without reducing a smaller one.
 
-All rates rise together. Who reaches its bound stops there; when a link is full, all
-below it stop. A session's load on a link is the largest rate below it [E3], so while
-any receiver below a branch still rises, the branch carries the common level, and
-once all have stopped it carries the level at which the last one did. A link fills up
-at
+All rates rise together. A receiver that reaches its bound stops; when a link is full, all
+receivers below it stop. A session's load on a link is the highest rate below it [E3], so while
+any receiver below a branch still rises, the branch carries the common level, and once all have
+stopped it carries the level at which the last one stopped. A link is full at the level
 
-    (capacity − what finished branches carry) / branches that still rise
+    (capacity − load of finished branches) / branches that still rise
 
-which only ever grows as branches finish: a heap of links need not be told of it
-until a link comes to the top. Every receiver and every branch is visited a fixed
-number of times.
+which only grows as branches finish: the heap of links is corrected only when a link reaches its
+top. Every receiver and every branch is visited a fixed number of times.
 """
 
 from __future__ import annotations
@@ -25,11 +23,11 @@ from penstock.fairness.compiled import WORK_MIN, Loop, Real, Whole
 from penstock.fairness.contention import Block
 from penstock.fairness.groups import grouped
 
-# Where the members of each group begin, and the members.
+# The offset of each group's members, and the members.
 Groups: TypeAlias = tuple[Whole, Whole]
-# What feeds each branch, where its links begin, and the links.
+# The branch above each branch, the offset of its links, and the links.
 Branches: TypeAlias = tuple[Whole, Whole, Whole]
-# Of branches how much below them rises; of links how many branches rise, and what the others carry.
+# Rising children of each branch; rising branches of each link, and the load of its others.
 State: TypeAlias = tuple[Whole, Whole, Real]
 
 
@@ -46,7 +44,7 @@ class MaxMin:
 
 
 class MaxMinRates:
-    """The rates of one block, for whoever is there."""
+    """The rates of one block, for any set of active receivers."""
 
     def __init__(self, loop: Loop, block: Block) -> None:
         branches, links = len(block.above), len(block.capacity)
@@ -62,7 +60,7 @@ class MaxMinRates:
         )
 
     def rates(self, active: Ints) -> Floats:
-        """Of the receivers `active`, by place in the block, ascending."""
+        """The rates of the receivers `active`, ascending indices in the block."""
         rate = np.zeros(self._count)
         self._fill.run((active,), (rate,))
         return rate[active]
@@ -84,14 +82,14 @@ def _fill(
     parts: Whole,
     rate: Real,
 ) -> None:
-    """Leaves the rate of each of `active` in `rate`.
+    """Writes the rate of each of `active` into `rate`.
 
-    `users` are the branches on each link; each branch has receivers `fed` by it, and
-    other branches, its `parts`.
+    `users` are the branches on each link; each branch has receivers `fed` by it, and child
+    branches, its `parts`.
     """
     stopped = [True] * len(leaf)
-    for place in active:
-        stopped[place] = False
+    for receiver in active:
+        stopped[receiver] = False
     branches = (above, first, link)
     state = ([0] * len(above), [0] * len(capacity), [0.0] * len(capacity))
     rising, using, carried = state
@@ -99,15 +97,15 @@ def _fill(
     heap = [(capacity[e] / using[e], e) for e in range(len(capacity)) if using[e] > 0]
     heapify(heap)
     level = 0.0
-    for place in active:
-        limit = bound[place]
-        while not stopped[place]:
+    for receiver in active:
+        limit = bound[receiver]
+        while not stopped[receiver]:
             _next_full(heap, capacity, using, carried)
             if len(heap) == 0 or limit <= heap[0][0]:
-                stopped[place], rate[place] = True, limit
-                _stop(leaf[place], limit, branches, state)
+                stopped[receiver], rate[receiver] = True, limit
+                _stop(leaf[receiver], limit, branches, state)
                 break
-            # By rounding alone a link may seem full a little too soon.
+            # Rounding may make a link appear full slightly too early.
             level = max(level, heap[0][0])
             full = heap[0][1]
             on_it = users[users_first[full] : users_first[full + 1]]
@@ -118,7 +116,7 @@ def _fill(
 
 
 def _begin(stopped: Whole, branches: Branches, fed: Groups, rising: Whole, using: Whole) -> None:
-    """Counts what rises, from the last branch up: what feeds a branch comes before it."""
+    """Counts rising children, from the last branch up: a branch follows the one that feeds it."""
     above, first, link = branches
     fed_first, members = fed
     for branch in range(len(above) - 1, -1, -1):
@@ -133,7 +131,7 @@ def _begin(stopped: Whole, branches: Branches, fed: Groups, rising: Whole, using
 
 
 def _stop(branch: int, level: float, branches: Branches, state: State) -> None:
-    """Something that the branch feeds has stopped at this level."""
+    """Handles one child of the branch that stopped at this level."""
     above, first, link = branches
     rising, using, carried = state
     while branch >= 0:
@@ -147,7 +145,7 @@ def _stop(branch: int, level: float, branches: Branches, state: State) -> None:
 
 
 def _next_full(heap: list[tuple[float, int]], capacity: Real, using: Whole, carried: Real) -> None:
-    """Brings the link that fills up first to the top."""
+    """Moves the link that fills up first to the top of the heap."""
     while len(heap) > 0:
         level, link = heap[0]
         if using[link] == 0:
@@ -160,7 +158,7 @@ def _next_full(heap: list[tuple[float, int]], capacity: Real, using: Whole, carr
 
 
 def _risers(on_it: Whole, fed: Groups, parts: Groups, rising: Whole) -> list[int]:
-    """The receivers below some branches, but not where all stopped before."""
+    """The receivers below these branches, except where all stopped before."""
     fed_first, members = fed
     parts_first, branches = parts
     found: list[int] = []

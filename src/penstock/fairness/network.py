@@ -1,7 +1,7 @@
-"""What is to be judged: links, and sessions that sent data over them.
+"""The input of an evaluation: links, and sessions that sent data over them.
 
-Facts as they are given, checked one by one. Whether the links lead anywhere is
-for `routes` to say. Units are the caller's own, as long as capacity × time = data.
+Each value is checked by itself; `routes` checks whether links lead to receivers. Units are the
+caller's own, as long as capacity × time = data.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from penstock.kernel.errors import UsageError
 
 NAME_CHARS_MAX: Final = 200
-# Sums and quotients of such numbers are far from what a float can hold.
+# Sums and quotients of such numbers stay far from the limits of a float.
 NUMBER_MAX: Final = 1e30
 
 
@@ -41,7 +41,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """Where a session's data come from, and how fast they can."""
+    """The source of a session's data, and its limits."""
 
     host: str
     capacity: float = inf
@@ -54,7 +54,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receiver:
-    """One that joined, got its data, and left."""
+    """A receiver that joined, got its data, and left."""
 
     id: str
     host: str
@@ -78,7 +78,7 @@ class Receiver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One sender, and all who get its data."""
+    """One sender and its receivers."""
 
     id: str
     sender: Sender
@@ -92,7 +92,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Links and the sessions over them; every link, session and receiver is there once."""
+    """Links and the sessions over them; no link, session or receiver occurs twice."""
 
     links: tuple[Link, ...]
     sessions: tuple[Session, ...]
@@ -105,26 +105,26 @@ class Network:
         _check_once((receiver.id for receiver in self.receivers()), "receiver {!r}")
 
     def receivers(self) -> list[Receiver]:
-        """All of them, session by session: the order of every array about receivers."""
+        """All receivers, session by session: the order of every array of receivers."""
         return [receiver for session in self.sessions for receiver in session.receivers]
 
 
 def check_name(name: object, what: str) -> None:
-    """Names go into errors and tables, so they are text, and not too long."""
+    """Checks a name: text of limited length, because errors and tables show it."""
     if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS_MAX:
         raise UsageError(f"{what} is text of 1 to {NAME_CHARS_MAX} characters")
 
 
 def check_edge(capacity: object, delay: object, where: str) -> None:
-    """What links and the ends of sessions have alike; a capacity may be infinite."""
+    """Checks capacity and delay of a link or of an end of a session; a capacity may be infinite."""
     if capacity != inf:
-        # What data are divided by must not be next to nothing.
+        # Not too small, because data are divided by it.
         check_number(capacity, f"{where}: capacity", smallest=1 / NUMBER_MAX)
     check_number(delay, f"{where}: delay")
 
 
 def check_number(value: object, what: str, *, least: float = 0.0, smallest: float = 0.0) -> None:
-    """A number that sums and quotients of numbers can be made of."""
+    """Checks a number of a magnitude that sums and quotients can represent."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise UsageError(f"{what} is a number, not {type(value).__name__}")
     try:

@@ -1,18 +1,16 @@
-"""What each session takes when every link has a price: the inner step of proportional fairness.
+"""The traffic of each session at given link prices: the inner step of proportional fairness.
 
-At given prices a session picks the rates that make Σ log rate, less the price of
-what its branches carry, the largest. A branch carries the largest rate below it, so
-receivers that share a branch and would all like more *pool*: they have one rate, and
-pay for the branch together. A pool of n receivers whose branches cost P in all takes
-n/P, or less where the bound of one of them ends it.
+At given prices a session picks the rates that maximise Σ log rate minus the price of its load.
+A branch carries the highest rate below it, so receivers that share a branch and would all take
+more *pool*: they have one rate, and share the price of the branch. A pool of n receivers whose
+branches cost P in total takes n/P, or less where the bound of one of them limits it.
 
-1. A receiver alone is a pool that costs nothing and ends at its bound.
-2. From the leaves up, a branch takes in the pool below it with the largest rate,
-   adds its own price, and goes on taking in pools as long as one below has a larger
-   rate than the new pool.
-3. Pools with smaller rates do not fill the branch, and are left for branches above.
+1. A single receiver is a pool with no cost whose rate is its bound.
+2. From the leaves up, a branch absorbs the pool below it with the highest rate, adds its own
+   price, and absorbs further pools as long as one below has a higher rate than the new pool.
+3. Pools with lower rates do not fill the branch, and are left for branches above.
 
-Every pool is taken in once; which is the largest a pairing heap says.
+Each pool is absorbed once; a pairing heap finds the one with the highest rate.
 """
 
 from __future__ import annotations
@@ -29,12 +27,12 @@ from penstock.fairness.contention import Block
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """The pools at some prices, numbered by the receiver or branch that made them."""
+    """The pools at given prices, numbered by the receiver or branch that made them."""
 
     # The pool of each active receiver, and of each branch.
     of_receiver: Ints
     of_branch: Ints
-    # Of each pool: its receivers, what its branches cost, and its rate.
+    # Of each pool: the number of its receivers, the cost of its branches, and its rate.
     members: Floats
     cost: Floats
     rate: Floats
@@ -48,7 +46,7 @@ class Pooling:
         self._pool: Final = loop.over(block.bound, block.leaf, block.above)
 
     def at(self, price: Floats, active: Ints) -> Pools:
-        """With a price for each link, and receivers by place in the block."""
+        """Pools at a price for each link, with receivers as indices in the block."""
         block = self._block
         count = len(active) + len(block.above)
         price = np.add.reduceat(price[block.link], block.first[:-1])
@@ -59,7 +57,7 @@ class Pooling:
 
 
 def pooling_loop(work_min: float = WORK_MIN) -> Loop:
-    """What `Pooling` goes round in."""
+    """The loop that `Pooling` runs."""
     return Loop(_meld, _rest, _take_in, _pool, work_min=work_min)
 
 
@@ -74,13 +72,13 @@ def _pool(
     cost: Real,
     rate: Real,
 ) -> None:
-    """An item is a receiver, by place among the active, or a branch, counted on from there."""
+    """Items are receivers, by index among the active, then branches."""
     count, branches = len(active), len(above)
     child, sibling, heap = [-1] * (count + branches), [-1] * (count + branches), [-1] * branches
-    for place in range(count):
-        members[place], rate[place] = 1.0, bound[active[place]]
-        feeder = leaf[active[place]]
-        heap[feeder] = _meld(heap[feeder], place, rate, child, sibling)
+    for index in range(count):
+        members[index], rate[index] = 1.0, bound[active[index]]
+        feeder = leaf[active[index]]
+        heap[feeder] = _meld(heap[feeder], index, rate, child, sibling)
     for branch in range(branches - 1, -1, -1):
         if heap[branch] < 0:
             continue
@@ -90,12 +88,12 @@ def _pool(
         if feeder >= 0:
             left = _meld(left, item, rate, child, sibling)
             heap[feeder] = _meld(heap[feeder], left, rate, child, sibling)
-    # What took a branch in lies above it, and so does its own pool, found before.
+    # A branch that absorbed this one lies above it, so its own pool is known already.
     for branch in range(branches):
         item = count + branch
         owner[item] = owner[owner[item]] if owner[item] >= 0 else item
-    for place in range(count):
-        owner[place] = owner[owner[place]] if owner[place] >= 0 else place
+    for index in range(count):
+        owner[index] = owner[owner[index]] if owner[index] >= 0 else index
 
 
 def _take_in(
@@ -106,7 +104,7 @@ def _take_in(
     child: Whole,
     sibling: Whole,
 ) -> int:
-    """Lets a branch take in pools of a heap; what is left of the heap."""
+    """Lets a branch absorb pools of a heap; returns the rest of the heap."""
     members, cost, rate = made
     while left >= 0 and (members[item] == 0 or rate[left] > rate[item]):
         owner[left] = item
@@ -120,7 +118,7 @@ def _take_in(
 
 
 def _meld(one: int, other: int, rate: Real, child: Whole, sibling: Whole) -> int:
-    """One heap of two; either may be empty."""
+    """Merges two heaps, either of which may be empty."""
     if one < 0:
         return other
     if other < 0:
@@ -133,7 +131,7 @@ def _meld(one: int, other: int, rate: Real, child: Whole, sibling: Whole) -> int
 
 
 def _rest(top: int, rate: Real, child: Whole, sibling: Whole) -> int:
-    """A heap without its top: its children melded in pairs, then all together."""
+    """A heap without its top: merges the children in pairs, then all together."""
     pairs = -1
     at = child[top]
     while at >= 0:

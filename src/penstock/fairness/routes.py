@@ -1,12 +1,12 @@
-"""Which links each session's data take: the streams of 001, laid over one another.
+"""The links that each session's data take: the streams of 001, for all sessions.
 
-A *use* is a link as one session uses it. The uses of a session form a tree that
-begins at its sender's host. Nothing says which way data went but the links
-themselves, so there must be one way only from a sender to a receiver.
+A *use* is a link as one session uses it. The uses of a session form a tree that starts at its
+sender's host. Only the links show which path data took, so there must be exactly one path from
+a sender to a receiver.
 
-Where the network has no cycle at all, which is where it is large, one climbs from
-receiver and sender to where they meet. Elsewhere links that nobody uses may close
-cycles, and each session searches.
+In a network without any cycle, as large networks are, the path is found by climbing from
+receiver and sender to where they meet. In others, unused links may close cycles, and each
+session searches.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ NONE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """All uses, session by session; what feeds one comes before it."""
+    """All uses, session by session; a use follows the one that feeds it."""
 
-    # Of each use: its link, and the use that feeds it, none at the sender's host.
+    # Of each use: its link, and the use that feeds it, `NONE` at the sender's host.
     link: list[int] = field(default_factory=list)
     above: list[int] = field(default_factory=list)
     session: list[int] = field(default_factory=list)
-    # Of each receiver: the use that ends at its host, none at the sender's own.
+    # Of each receiver: the use that ends at its host, `NONE` at the sender's own host.
     last: list[int] = field(default_factory=list)
 
 
 class Plan:
-    """The links by number: hosts are numbered as they appear."""
+    """Hosts and links by index; hosts are numbered in the order of appearance."""
 
     def __init__(self, network: Network) -> None:
         self.names: Final[list[str]] = []
@@ -52,41 +52,43 @@ class Plan:
             self.onward[start].append(end)
 
     def host(self, name: str) -> int:
-        """The number of a host."""
+        """The index of a host."""
         number = self._number.setdefault(name, len(self.names))
         if number == len(self.names):
             self.names.append(name)
         return number
 
 
-class _Guide(Protocol):
-    """Knows the way to hosts, for one session."""
+class _PathFinder(Protocol):
+    """Finds paths to hosts, for one session."""
 
-    def way(self, host: int, reached: dict[int, int]) -> list[int] | None:
-        """From a host that is reached to one that is not; None where no link leads there."""
+    def path(self, host: int, reached: dict[int, int]) -> list[int] | None:
+        """A path from a reached host to one that is not; None if there is none."""
 
 
 def streams_of(network: Network, plan: Plan) -> Streams:
-    """The uses of all sessions; a `UsageError` names who cannot be reached, or by two ways."""
+    """The uses of all sessions; a `UsageError` names a receiver with no path or with two."""
     streams = Streams()
     forest = _Forest.of(plan)
     for number, session in enumerate(network.sessions):
         sender = plan.host(session.sender.host)
-        guide = _Climb(forest, sender) if forest else _Search(plan, sender)
-        _lay(streams, number, session, guide, plan)
+        finder = _ForestPaths(forest, sender) if forest else _SearchedPaths(plan, sender)
+        _add_uses(streams, number, session, finder, plan)
     return streams
 
 
-def _lay(streams: Streams, number: int, session: Session, guide: _Guide, plan: Plan) -> None:
+def _add_uses(
+    streams: Streams, number: int, session: Session, finder: _PathFinder, plan: Plan
+) -> None:
     # The use that ends at each host so far.
     reached = {plan.host(session.sender.host): NONE}
     for receiver in session.receivers:
         host = plan.host(receiver.host)
         if host not in reached:
-            way = guide.way(host, reached)
-            if way is None:
+            path = finder.path(host, reached)
+            if path is None:
                 raise _unreachable(session, receiver)
-            for start, end in pairwise(way):
+            for start, end in pairwise(path):
                 link = plan.link_at.get((start, end))
                 if link is None:
                     raise _unreachable(session, receiver)
@@ -99,29 +101,29 @@ def _lay(streams: Streams, number: int, session: Session, guide: _Guide, plan: P
 
 @dataclass(frozen=True, slots=True)
 class _Forest:
-    """Hosts above one another, from a root that does not matter; both ways of a link are one."""
+    """The parent of each host, under an arbitrary root; both directions of a link are one edge."""
 
     up: list[int]
     depth: list[int]
 
     @staticmethod
     def of(plan: Plan) -> _Forest | None:
-        """None where there is a cycle."""
-        beside: list[list[int]] = [[] for _ in plan.names]
+        """The forest of the plan; None if it has a cycle."""
+        adjacent: list[list[int]] = [[] for _ in plan.names]
         for start, end in plan.link_at:
             if (end, start) not in plan.link_at or start < end:
-                beside[start].append(end)
-                beside[end].append(start)
-        up = [NONE] * len(beside)
-        depth = [NONE] * len(beside)
-        for root in range(len(beside)):
+                adjacent[start].append(end)
+                adjacent[end].append(start)
+        up = [NONE] * len(adjacent)
+        depth = [NONE] * len(adjacent)
+        for root in range(len(adjacent)):
             if depth[root] != NONE:
                 continue
             depth[root] = 0
             frontier = [root]
             while frontier:
                 host = frontier.pop()
-                for other in beside[host]:
+                for other in adjacent[host]:
                     if other == up[host]:
                         continue
                     if depth[other] != NONE:
@@ -131,15 +133,15 @@ class _Forest:
         return _Forest(up, depth)
 
 
-class _Climb:
-    """Finds the way in a forest, at the cost of its length."""
+class _ForestPaths:
+    """Finds a path in a forest, in time proportional to its length."""
 
     def __init__(self, forest: _Forest, sender: int) -> None:
         self._forest: Final = forest
         # The highest host that was reached; all others that were lie below it.
         self._top = sender
 
-    def way(self, host: int, reached: dict[int, int]) -> list[int] | None:
+    def path(self, host: int, reached: dict[int, int]) -> list[int] | None:
         """Climbs on the lower side until both sides meet."""
         up, depth = self._forest.up, self._forest.depth
         rising, falling = [self._top], [host]
@@ -152,8 +154,8 @@ class _Climb:
         return rising[:-1] + falling[::-1] if falling[-1] == rising[-1] else falling[::-1]
 
 
-class _Search:
-    """Finds the way among cycles, and sees to it that there is no other."""
+class _SearchedPaths:
+    """Finds a path in a network with cycles, and checks that it is the only one."""
 
     def __init__(self, plan: Plan, sender: int) -> None:
         self._plan: Final = plan
@@ -166,8 +168,8 @@ class _Search:
                     self._before[other] = host
                     frontier.append(other)
 
-    def way(self, host: int, reached: dict[int, int]) -> list[int] | None:
-        """The shortest way, which must be the only one."""
+    def path(self, host: int, reached: dict[int, int]) -> list[int] | None:
+        """The shortest path, which must be the only one."""
         if host not in self._before:
             return None
         whole = [host]
@@ -177,34 +179,36 @@ class _Search:
         detour = _detour(whole, self._plan.onward)
         if detour:
             straight = whole[whole.index(detour[0]) : whole.index(detour[-1]) + 1]
-            raise _two_ways(*([self._plan.names[n] for n in way] for way in (straight, detour)))
+            raise _ambiguous_paths(
+                *([self._plan.names[n] for n in path] for path in (straight, detour))
+            )
         first = next(at for at in reversed(range(len(whole))) if whole[at] in reached)
         return whole[first:]
 
 
-def _detour(way: list[int], onward: list[list[int]]) -> list[int]:
-    """Another way from some host on the way to a later one, if there is any.
+def _detour(path: list[int], onward: list[list[int]]) -> list[int]:
+    """Another path from some host on the path to a later one, if there is any.
 
-    Any second way leaves the first somewhere, and the first host of it that it then
-    meets lies further on. What was searched from an earlier host without meeting a
-    later one need not be searched again.
+    Any second path leaves the first somewhere, and the next host of the first that it meets
+    lies further on. Hosts searched from an earlier host without meeting a later one need not be
+    searched again.
     """
-    place = {host: at for at, host in enumerate(way)}
+    position = {host: at for at, host in enumerate(path)}
     before: dict[int, int] = {}
-    for at, host in enumerate(way):
+    for at, host in enumerate(path):
         frontier = [host]
         while frontier:
             here = frontier.pop()
             for other in onward[here]:
-                if place.get(other, NONE) > at + (here == host):
-                    return _traced(before, host, here, other)
-                if other not in place and other not in before:
+                if position.get(other, NONE) > at + (here == host):
+                    return _trace_back(before, host, here, other)
+                if other not in position and other not in before:
                     before[other] = here
                     frontier.append(other)
     return []
 
 
-def _traced(before: dict[int, int], first: int, here: int, last: int) -> list[int]:
+def _trace_back(before: dict[int, int], first: int, here: int, last: int) -> list[int]:
     back = [last]
     while here != first:
         back.append(here)
@@ -212,7 +216,7 @@ def _traced(before: dict[int, int], first: int, here: int, last: int) -> list[in
     return [first, *reversed(back)]
 
 
-def _two_ways(straight: list[str], detour: list[str]) -> UsageError:
+def _ambiguous_paths(straight: list[str], detour: list[str]) -> UsageError:
     return UsageError(
         f"the links form a cycle: two ways lead from {straight[0]} to {straight[-1]},"
         f" {' → '.join(straight)} and {' → '.join(detour)};"

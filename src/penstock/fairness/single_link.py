@@ -1,4 +1,4 @@
-"""What is fair on one link, where max-min and proportional fairness agree."""
+"""Fair shares of one link, where max-min and proportional fairness agree."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from penstock.kernel.errors import UsageError
 def fair_shares(
     demands: Sequence[float], capacity: float, weights: Sequence[float] | None = None
 ) -> list[float]:
-    """Nobody gets more than it demands, and who gets less has as much as anyone, by weight.
+    """No share exceeds its demand, and shares below their demands are the largest, by weight.
 
-    A demand may be infinite. What the small ones leave goes to the others.
+    A demand may be infinite. What small demands leave is shared by the others.
     """
     weight_list = [1.0] * len(demands) if weights is None else [float(weight) for weight in weights]
     _check(demands, capacity, weight_list)
     shares = [0.0] * len(demands)
-    # Whoever is content with the least for its weight is served first.
+    # The smallest demand per weight is served first.
     order = sorted(range(len(demands)), key=lambda i: demands[i] / weight_list[i])
-    # Summed from the last on: a difference of sums would lose small weights.
+    # Summed from the end: a difference of sums would lose small weights.
     weights_left = list(accumulate(weight_list[i] for i in reversed(order)))
     left = float(capacity)
     for i, weight in zip(order, reversed(weights_left), strict=True):

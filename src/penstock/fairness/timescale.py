@@ -1,10 +1,9 @@
-"""Time shifts, anchors and effair graphs: every part of a network on one clock of its own.
+"""Time shifts, anchors and effair graphs: each component of a network on its own timescale.
 
-Sessions that share no link, not even through others, do not touch one another: each
-such component has its own timescale, on which a change anywhere is felt everywhere
-at once [001 §3]. What happens at a place at time t happens on it at t minus the
-shift from the anchor to that place. A component must be a tree, or the shift would
-depend on the way.
+Sessions that share no link, not even through others, are independent: each such component has
+its own timescale, on which a change anywhere takes effect everywhere at once [001 §3]. An event
+at a place at time t happens on it at t minus the shift from the anchor to that place. A
+component must be a tree, or the shift would depend on the path.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from penstock.fairness.network import Link, Network, Receiver
 from penstock.fairness.routes import NONE, Plan, Streams
 from penstock.kernel.errors import UsageError
 
-# Sums of a few delays are off by no more than so many times what a float can tell.
+# The error of a sum of a few delays, as a multiple of the float epsilon.
 _ROUNDINGS: Final = 16
 
 
@@ -33,7 +32,7 @@ class EffairGraph:
     anchor: str
     links: tuple[Link, ...]
     host_shift: dict[str, float]
-    # By session.
+    # By session id.
     sender_shift: dict[str, float]
     receiver_shift: dict[str, float]
     # When receivers join, on this timescale.
@@ -42,49 +41,49 @@ class EffairGraph:
 
 @dataclass(frozen=True, slots=True)
 class Timescale:
-    """One component, by number of session, receiver and host."""
+    """One component, by indices of sessions, receivers and hosts."""
 
     sessions: list[int]
     receivers: Ints
     links: list[int]
     anchor: int
-    # From the anchor to each host, and to each of `receivers`.
+    # The shift from the anchor to each host, and to each of `receivers`.
     host_shift: dict[int, float]
     shift: Floats
-    # How long after the anchor each of `receivers` joins; equal if as near as floats can tell.
+    # How long after the anchor each of `receivers` joins; differences by rounding are removed.
     waited: Floats
 
 
 def effair_graphs(network: Network, plan: Plan, scales: list[Timescale]) -> list[EffairGraph]:
-    """The same by name."""
+    """The same components, by name."""
     return [_graph(network, plan, scale) for scale in scales]
 
 
 def timescales(network: Network, plan: Plan, streams: Streams) -> list[Timescale]:
-    """One for each component, in the order of their first sessions."""
+    """One timescale for each component, in the order of their first sessions."""
     first = _first_receivers(network)
     found = []
     for sessions, links in _components(len(network.sessions), streams):
-        place = plan.host(network.sessions[sessions[0]].sender.host)
-        times = _host_times(network, plan, links, place)
+        origin = plan.host(network.sessions[sessions[0]].sender.host)
+        times = _host_times(network, plan, links, origin)
         receivers = np.concatenate([np.arange(first[s], first[s + 1]) for s in sessions])
         found.append(_timescale(network, plan, sessions, links, times, receivers))
     return found
 
 
 def _components(sessions: int, streams: Streams) -> Iterable[tuple[list[int], list[int]]]:
-    """Sessions that share links, by whatever chain, and the links of each such group."""
+    """Sessions connected by shared links, and the links of each such group."""
     link, above = np.array(streams.link, np.int64), np.array(streams.above, np.int64)
     session = np.array(streams.session, np.int64)
     first = np.searchsorted(session, np.arange(sessions))
-    # A session joins each of its links to the one that feeds it, and those at its sender.
+    # A session connects each of its links to the one that feeds it, and those at its sender.
     group = joined(
         int(link.max(initial=NONE)) + 1, link, link[np.where(above == NONE, first[session], above)]
     ).tolist()
     members: dict[int, tuple[list[int], list[int]]] = {}
     for number, use in enumerate(first.tolist()):
         uses_any = use < len(link) and streams.session[use] == number
-        # Who uses no link at all is alone.
+        # A session without links is a component by itself.
         key = group[streams.link[use]] if uses_any else NONE - number
         members.setdefault(key, ([], []))[0].append(number)
     for used in dict.fromkeys(streams.link):
@@ -92,26 +91,26 @@ def _components(sessions: int, streams: Streams) -> Iterable[tuple[list[int], li
     return members.values()
 
 
-def _host_times(network: Network, plan: Plan, links: list[int], place: int) -> dict[int, float]:
-    """The shift from `place` to every host of its component."""
-    beside: dict[int, list[tuple[int, int, float]]] = {place: []}
+def _host_times(network: Network, plan: Plan, links: list[int], origin: int) -> dict[int, float]:
+    """The shift from `origin` to every host of its component."""
+    adjacent: dict[int, list[tuple[int, int, float]]] = {origin: []}
     for number in links:
         link = network.links[number]
         start, end = plan.host(link.start), plan.host(link.end)
-        beside.setdefault(start, []).append((end, number, link.delay))
-        beside.setdefault(end, []).append((start, number, -link.delay))
-    times = {place: 0.0}
-    came: dict[int, tuple[int, int]] = {place: (NONE, NONE)}
-    frontier = [place]
+        adjacent.setdefault(start, []).append((end, number, link.delay))
+        adjacent.setdefault(end, []).append((start, number, -link.delay))
+    times = {origin: 0.0}
+    reached_by: dict[int, tuple[int, int]] = {origin: (NONE, NONE)}
+    frontier = [origin]
     while frontier:
         host = frontier.pop()
-        for other, number, delay in beside[host]:
-            if number == came[host][1]:
+        for other, number, delay in adjacent[host]:
+            if number == reached_by[host][1]:
                 continue
             if other in times:
-                raise _cycle(plan, came, host, other)
+                raise _cycle(plan, reached_by, host, other)
             times[other] = times[host] + delay
-            came[other] = host, number
+            reached_by[other] = host, number
             frontier.append(other)
     return times
 
@@ -143,13 +142,13 @@ def _timescale(
 
 
 def _anchor(join: Floats, arrival: Floats, tolerance: float) -> int:
-    """Who joins first, of those who join first on the timescale [001, definition 3]."""
+    """The first to join, of those who join first on the timescale [001, definition 3]."""
     earliest = np.flatnonzero(arrival <= arrival.min() + tolerance)
     return int(earliest[np.argmin(join[earliest])])
 
 
 def _snapped(waited: Floats, tolerance: float) -> Floats:
-    """What differs by rounding alone made equal; the first is 0."""
+    """Makes values equal that differ by rounding only; the first is 0."""
     order = np.argsort(waited, kind="stable")
     ascending = waited[order]
     starts = np.concatenate([[True], np.diff(ascending) > tolerance])
@@ -186,14 +185,14 @@ def _first_receivers(network: Network) -> list[int]:
     return first
 
 
-def _cycle(plan: Plan, came: dict[int, tuple[int, int]], host: int, other: int) -> UsageError:
-    """Names the cycle that the link between these two closes."""
+def _cycle(plan: Plan, reached_by: dict[int, tuple[int, int]], host: int, other: int) -> UsageError:
+    """An error that names the cycle closed by the link between these two hosts."""
     above = [other]
-    while came[above[-1]][0] != NONE:
-        above.append(came[above[-1]][0])
+    while reached_by[above[-1]][0] != NONE:
+        above.append(reached_by[above[-1]][0])
     here = [host]
     while here[-1] not in above:
-        here.append(came[here[-1]][0])
+        here.append(reached_by[here[-1]][0])
     around = [*above[: above.index(here[-1])], *reversed(here), other]
     return UsageError(
         f"sessions that share links form a cycle, {' - '.join(plan.names[n] for n in around)}:"

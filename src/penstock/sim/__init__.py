@@ -1,6 +1,6 @@
-"""A network inside one process, exact to the nanosecond and the same on every run of a seed.
+"""A deterministic network simulator: one process, nanosecond time, one result per seed.
 
-`events` is the clockwork, `link` and `host` are what runs on it, `world` puts
-them together after a `topology`, and `faults` breaks them. Knows the shape of a
-machine and nothing of any protocol: frames are opaque, their size is asked for.
+`events` is the event queue; `link` and `host` run on it; `world` builds them from a `topology`;
+`faults` breaks them. The simulator knows the shape of a machine but no protocol: frames are
+opaque, and a callback gives their size.
 """

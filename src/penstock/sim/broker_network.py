@@ -1,9 +1,8 @@
-"""Brokers and clients of the overlay on the hosts of one world.
+"""The overlay's brokers and clients, placed on the hosts of one world.
 
-A broker knows its own links and nothing else when it starts, and again when it
-restarts. A client runs bare, or with a transport above it as an endpoint. Its
-application is thought to survive its host: what it asked for is asked again
-after a restart. Knows no workload and records nothing.
+A broker knows only its own links when it starts or restarts. A client runs alone or below a
+transport endpoint. Its application survives a crash of the host: the client renews all its
+subscriptions after a restart. Knows no workload and records nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from penstock.wire.frames.pub import Pub
 
 ClientHost: TypeAlias = Host[Any, OverlayClient]
 EndpointHost: TypeAlias = Host[Any, Endpoint[Any]]
-# Hears the name of a client and what the network hands to the transport there.
+# Called with a client's name and each frame that the overlay delivers to the transport there.
 OnFrameArrived: TypeAlias = Callable[[str, Any], None]
 
 _SALT: Final = b"simulated"
@@ -44,7 +43,7 @@ _MESSAGE_FRAMES: Final = frozenset({Packet, Pub, Notify})
 
 
 def is_control(frame: OverlayFrame) -> bool:
-    """Whether a frame carries no message: a queue full of messages must not silence neighbours."""
+    """Whether a frame carries no message, so that a queue full of messages cannot delay it."""
     return type(frame) not in _MESSAGE_FRAMES
 
 
@@ -55,7 +54,7 @@ class _EndpointInterest(NamedTuple):
 
 
 class BrokerNetwork:
-    """A topology of brokers, joined by links like `link` where an edge does not say otherwise."""
+    """A topology of brokers; `link` describes every edge that has no spec of its own."""
 
     def __init__(
         self,
@@ -77,17 +76,17 @@ class BrokerNetwork:
             codec=(encode, decode) if codec else None,
         )
         self.world: Final = World[Any](seeds, framing)
-        # The broker of each client, and what each client asks for, by its own number.
+        # The broker of each client, and its predicates by subscription id.
         self.home_brokers: Final[dict[str, str]] = {}
         self.client_interests: Final[dict[str, dict[int, Predicate]]] = {}
-        # For each endpoint, the orderings of its subscriptions, by their numbers.
+        # For each endpoint, the name of the ordering of each subscription, by subscription id.
         self.orderings: Final[dict[str, dict[int, str]]] = {}
         self._endpoint_interests: Final[dict[str, list[_EndpointInterest]]] = {}
         self._settings: Final = settings
         self._outlets: Final = outlets
         self._distances: Final[dict[str, dict[str, int]]] = {}
         neighbours = topology.neighbours()
-        # What it remembers is a function of content alone: one for all saves time and memory.
+        # The encoder's cache depends on content only, so that sharing one saves time and memory.
         self._encoder: Final = Encoder(_SALT)
         marking = (
             None
@@ -102,7 +101,7 @@ class BrokerNetwork:
         self.world.connect_all(topology, link)
 
     def add_client(self, name: str, broker: str, access: LinkSpec | None = None) -> ClientHost:
-        """A client of `broker`, over a link without limit or delay unless `access` says else."""
+        """Adds a client of `broker`; without `access`, its link has no rate limit and no delay."""
         interests: dict[int, Predicate] = {}
         self.client_interests[name], self.home_brokers[name] = interests, broker
         make = _client_maker(broker, interests, self._settings)
@@ -111,14 +110,14 @@ class BrokerNetwork:
         return host
 
     def subscribe(self, name: str, predicate: Predicate, *, subscription_id: int = 1) -> None:
-        """The client asks, from now on and after every restart."""
+        """Subscribes the client, now and after every restart."""
         self.client_interests[name][subscription_id] = predicate
         self.world.host(name).call(
             lambda client, now: client.subscribe(subscription_id, predicate, now=now),
         )
 
     def unsubscribe(self, name: str, *, subscription_id: int = 1) -> None:
-        """The client has had enough."""
+        """Ends one subscription of the client."""
         self.client_interests[name].pop(subscription_id, None)
         self.world.host(name).call(lambda client, now: client.unsubscribe(subscription_id, now=now))
 
@@ -132,7 +131,7 @@ class BrokerNetwork:
         on_arrived: OnFrameArrived | None = None,
         access: LinkSpec | None = None,
     ) -> EndpointHost:
-        """A client of `broker` with a transport, which publishes as `pub`."""
+        """Adds a client of `broker` with a transport, which publishes under the id `publisher`."""
         self.home_brokers[name], self._endpoint_interests[name], self.orderings[name] = (
             broker,
             [],
@@ -164,14 +163,14 @@ class BrokerNetwork:
     def subscribe_endpoint(
         self, name: str, predicate: Predicate, orderings: Mapping[str, OrderingSettings]
     ) -> None:
-        """The application asks once for each ordering, from now on and after every restart."""
+        """Subscribes the endpoint once for each ordering, now and after every restart."""
         for ordering, settings in orderings.items():
             interest = _EndpointInterest(ordering, predicate, settings)
             self._endpoint_interests[name].append(interest)
             self.world.host(name).call(partial(self._add_subscription, name, interest))
 
     def close_endpoints(self) -> None:
-        """All end their subscriptions: what is held is handed over, what is missing given up."""
+        """Ends all subscriptions: buffered messages are delivered, missing ones given up."""
         for name, subscription_ids in self.orderings.items():
             for subscription_id in list(subscription_ids):
                 self.world.host(name).call(partial(_unsubscribe, subscription_id))
@@ -185,7 +184,7 @@ class BrokerNetwork:
         self.orderings[name][subscription_id] = interest.ordering
 
     def brokers_between(self, one: str, other: str) -> int:
-        """How many brokers a message from one client to another crosses, on a shortest path."""
+        """Number of brokers on a shortest path from one client to another."""
         home = self.home_brokers[one]
         if home not in self._distances:
             self._distances[home] = self.topology.distances(home)
@@ -193,7 +192,7 @@ class BrokerNetwork:
 
 
 class _TappedClient(OverlayClient):
-    """A client of which somebody hears what it is handed, before the transport above does."""
+    """A client that reports each frame to a callback before the transport above gets it."""
 
     def __init__(
         self,
@@ -208,7 +207,7 @@ class _TappedClient(OverlayClient):
         self._on_arrived: Final = on_arrived
 
     def receive(self, frame: OverlayFrame, *, via: Port, now: Instant) -> None:
-        """As a client does."""
+        """Reports a notified frame, then handles it as any client."""
         if type(frame) is Notify:
             self._on_arrived(self._name, frame.carried.frame)
         super().receive(frame, via=via, now=now)

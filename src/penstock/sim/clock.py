@@ -1,10 +1,9 @@
-"""What time a host believes it is.
+"""The clock of one host: local time as an affine function of global time.
 
-Global time is the simulator's own; local time is what the host's machine sees.
-Between two changes local time runs at a fixed pace of (1 + drift), rounded down
-to whole nanoseconds, so it never goes back by itself. A step moves it at once,
-forwards or backwards. Knows nothing of timers: whoever set one in local time
-asks again, after a step, when it is due.
+Global time is the simulator's own; the host's machine sees only local time. Between two changes
+local time runs at a fixed rate of (1 + drift), rounded down to whole nanoseconds, so it never
+decreases by itself. A step moves it at once, forwards or backwards. The clock does not know
+timers: after a step their owner must convert their deadlines to global time again.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ class Clock:
     def __init__(self, *, offset_ns: Duration = 0, drift_ppm: float = 0.0) -> None:
         self._global_base: Instant = 0
         self._local_base: Instant = offset_ns
-        # Local nanoseconds per thousand million global ones.
+        # Local nanoseconds per 10⁹ global nanoseconds.
         self._pace = _pace(drift_ppm)
 
     def local(self, at: Instant) -> Instant:
-        """What this clock shows at the global instant `at`."""
-        if self._pace == _BILLION:  # most clocks: no need to multiply and divide
+        """Local time at the global instant `at`."""
+        if self._pace == _BILLION:  # true of most clocks, and saves a multiplication and a division
             return self._local_base + at - self._global_base
         return self._local_base + (at - self._global_base) * self._pace // _BILLION
 
@@ -41,12 +40,12 @@ class Clock:
         return self._global_base - (local - self._local_base) * _BILLION // -self._pace
 
     def step(self, by_ns: Duration, *, at: Instant) -> None:
-        """From the global instant `at` on the clock shows `by_ns` more."""
+        """Adds `by_ns` to local time from the global instant `at` on."""
         self._rebase(at)
         self._local_base += by_ns
 
     def set_drift(self, drift_ppm: float, *, at: Instant) -> None:
-        """From the global instant `at` on the clock runs at another pace."""
+        """Changes the drift from the global instant `at` on."""
         self._rebase(at)
         self._pace = _pace(drift_ppm)
 

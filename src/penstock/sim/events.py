@@ -1,19 +1,18 @@
-"""What happens next: a heap of (time, serial), and lanes that keep the heap small.
+"""The event queue: a heap of (time, serial), and lanes that keep the heap small.
 
-Two events at the same instant happen in the order in which they were
-scheduled. That is the whole rule, and it does not bend for lanes.
+Events at the same instant run in the order in which they were scheduled, in lanes too.
 
-A *lane* is a first-in first-out row of events, such as the packets on a wire.
-Their times never decrease, so only the first needs to be in the heap: the heap
-then holds one entry per link instead of one per packet, and an append to a busy
-lane costs no heap operation at all. An entry is a tuple
+A *lane* is a first-in first-out queue of events, such as the packets on a wire. Times in a lane
+never decrease, so only its first event is in the heap: the heap holds one entry per link
+instead of one per packet, and an append to a busy lane costs no heap operation. An entry is a
+tuple
 
-    (at, serial, None, action, arguments)   an event that stands alone
+    (at, serial, None, action, arguments)   a single event
     (at, serial, lane, action, item, ...)   an event of a lane, called with its one item
 
-and what follows the item belongs to the owner of the lane. Links build entries
-themselves, because a call per packet is what they can least afford; `schedule`
-is for all others. Knows nothing of links, hosts or frames.
+where the fields after the item belong to the lane's owner. Links build their entries
+themselves, because a function call per packet is too slow; all others call `schedule`. Knows
+nothing of links, hosts or frames.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Lane: TypeAlias = deque[Entry]
 
 
 class EventQueue:
-    """The order of the world; `now` is the global time of the event that is happening."""
+    """Pending events in order; `now` is the global time of the event that runs."""
 
     __slots__ = ("heap", "next_serial", "now")
 
@@ -41,12 +40,12 @@ class EventQueue:
         self.next_serial: Callable[[], int] = count().__next__
 
     def schedule(self, at: Instant, action: Callable[..., object], *arguments: object) -> None:
-        """Calls `action(*arguments)` when the time is `at`."""
+        """Schedules `action(*arguments)` for the instant `at`."""
         assert at >= self.now, f"{at} is {self.now - at} ns in the past"
         heappush(self.heap, (at, self.next_serial(), None, action, arguments))
 
     def run(self, until: Instant) -> None:
-        """Lets everything happen that is due at `until` or before; the time is `until` after."""
+        """Runs all events due at `until` or before; `now` is at least `until` afterwards."""
         heap = self.heap
         while heap:
             entry = heap[0]
@@ -66,6 +65,6 @@ class EventQueue:
                     heappop(heap)
                 self.now = at
                 entry[3](entry[4])
-            else:  # its owner emptied the lane while its first entry was in the heap
+            else:  # the owner emptied the lane while its first entry was in the heap
                 heappop(heap)
         self.now = max(self.now, until)

@@ -1,9 +1,8 @@
-"""What goes wrong, as values: when, where, for how long.
+"""Faults as values: what breaks, where, from when until when.
 
-A fault is applied to a world before it happens and lifts itself. Two faults may
-hit the same place at once: it is well again when both are over. Drawn faults
-come from the seed and can be printed, so a failing run can be told in words.
-Knows what links, hosts and clocks can be made to do, and no protocol.
+A fault is applied to a world before it starts and ends by itself. Where two faults overlap, the
+component works again when both have ended. Drawn faults come from the seed and have a text
+form, so that a failing run can be described. Knows links, hosts and clocks, and no protocol.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from penstock.sim.world import World
 
 
 class Fault(Protocol):
-    """Anything that can be done to a world; its text says what, in one line."""
+    """A fault that can be applied to a world; `str` describes it in one line."""
 
     def apply(self, world: World[Any]) -> None:
         """Schedules the fault and its end."""
@@ -30,7 +29,7 @@ class Fault(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TimedFault(ABC):
-    """From `start` up to `stop`, in global time."""
+    """A fault that lasts from `start` until `stop`, in global time."""
 
     start: Instant
     stop: Instant
@@ -53,12 +52,12 @@ class _TimedFault(ABC):
 
     @abstractmethod
     def _description(self) -> str:
-        """The fault itself, without its time."""
+        """Text of the fault without its time span."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LinkFault(_TimedFault):
-    """Between two hosts, both ways."""
+    """A fault of both links between two hosts."""
 
     one: str
     other: str
@@ -69,7 +68,7 @@ class _LinkFault(_TimedFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkDown(_LinkFault):
-    """Nothing passes."""
+    """Both links drop all packets."""
 
     def apply(self, world: World[Any]) -> None:
         """Schedules the fault and its end."""
@@ -82,7 +81,7 @@ class LinkDown(_LinkFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duplication(_LinkFault):
-    """Some packets arrive twice."""
+    """A share of the packets arrives twice."""
 
     chance: float
 
@@ -99,7 +98,7 @@ class Duplication(_LinkFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corruption(_LinkFault):
-    """Some packets are garbled: one bit flipped with a codec in the path, unreadable without."""
+    """A share of the packets is garbled: one bit flipped with a codec, dropped without one."""
 
     chance: float
 
@@ -116,7 +115,7 @@ class Corruption(_LinkFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition(_TimedFault):
-    """Every link between `island` and the rest is down."""
+    """All links between `island` and the other hosts are down."""
 
     island: tuple[str, ...]
 
@@ -134,7 +133,7 @@ class Partition(_TimedFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crash(_TimedFault):
-    """The host loses its machine and starts again with a new one."""
+    """The host loses its machine and restarts with a new one."""
 
     host: str
 
@@ -149,7 +148,7 @@ class Crash(_TimedFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
-    """The host's clock jumps, forwards or backwards, and stays there."""
+    """The host's clock jumps forwards or backwards, for good."""
 
     at: Instant
     host: str
@@ -164,7 +163,7 @@ class ClockStep:
         return f"{to_seconds(self.at):.6f} s clock of {self.host} {step}"
 
 
-# In this order, because a draw picks by position.
+# The order is fixed, because a draw picks by position.
 FAULT_KINDS = ("link_down", "partition", "crash", "duplication", "corruption", "clock_step")
 
 
@@ -177,14 +176,14 @@ def draw_faults(
     stop: Instant,
     kinds: Sequence[str] = FAULT_KINDS,
 ) -> list[Fault]:
-    """`count` faults that begin and end between `start` and `stop`, in order of their beginning."""
+    """Draws `count` faults that start and end between `start` and `stop`, sorted by start."""
     unknown = [kind for kind in kinds if kind not in FAULT_KINDS]
     if unknown or not kinds:
         raise UsageError(f"no such fault {unknown}: choose from {', '.join(FAULT_KINDS)}")
     if not 0 <= start < stop - 1:
         raise UsageError(f"no fault fits between {start} and {stop} ns: leave more time")
     hosts = list(world.hosts)
-    # Each pair once: faults on links hit both ways.
+    # Each pair once: a link fault affects both directions.
     pairs = [pair for pair in world.links if hosts.index(pair[0]) < hosts.index(pair[1])]
     if not pairs:
         raise UsageError("a world without links has nothing to break: connect its hosts first")
@@ -201,7 +200,7 @@ def _draw_one(
     hosts: list[str],
     pairs: list[tuple[str, str]],
 ) -> Fault:
-    """One fault; most are short, because a network that is always broken hides bugs."""
+    """Draws one fault; most are short, because a network that is always broken hides bugs."""
     end = at + 1 + min(int(rng.expovariate(4 / (stop - at))), stop - at - 1)
     one, other = rng.choice(pairs)
     host = rng.choice(hosts)

@@ -1,14 +1,12 @@
 """A host: one machine, its clock, its workers and its ports.
 
-The pump is receive → drain → re-arm one timer. Between the arrival of a frame
-and its processing stand W workers with random service times: two frames that
-arrive one after the other may be processed the other way round, and that is
-where a network of in-order links gets its reordering from. Workers take frames
-in order of arrival, so when one will be free is known on arrival, and a frame
-costs one event, at the end of its service.
+The host passes a frame to the machine, drains the machine's outputs and re-arms one timer.
+Between arrival and processing stand `count` workers with random service times: two frames that
+arrive in sequence may be processed in the other order. That is how a network of in-order links
+reorders messages. Workers take frames in order of arrival, so the time at which a worker
+becomes free is known on arrival, and each frame costs one event, at the end of its service.
 
-Knows no protocol: frames are opaque, and what a machine delivers, records or
-appends goes to whoever was given to take it.
+Knows no protocol: frames are opaque, and the `Outlets` get all other outputs of the machine.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ ServiceTime: TypeAlias = Callable[[Random], Duration]
 
 
 def exponential(mean_ns: Duration) -> ServiceTime:
-    """The usual law of a busy server."""
+    """Exponentially distributed service times with this mean."""
     if mean_ns <= 0:
         raise UsageError(f"a mean service time must be above 0 ns, not {mean_ns}")
     pace = 1 / mean_ns
@@ -45,7 +43,7 @@ def exponential(mean_ns: Duration) -> ServiceTime:
 
 
 def constant(service_ns: Duration) -> ServiceTime:
-    """Always the same."""
+    """The same service time for every frame."""
     if service_ns < 0:
         raise UsageError(f"a service time cannot be negative: {service_ns} ns")
     return lambda _rng: service_ns
@@ -53,7 +51,7 @@ def constant(service_ns: Duration) -> ServiceTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """How a host gets through its input; `queue_frames_max` may wait for a worker."""
+    """Worker pool of a host; at most `queue_frames_max` frames wait for a worker."""
 
     count: int
     service_time: ServiceTime
@@ -72,10 +70,10 @@ class Workers:
 # No slots: `Framing[int](...)` would fail on them (cpython issue 116669).
 @dataclass(frozen=True, kw_only=True)
 class Framing(Generic[Frame]):
-    """What the simulator must be told about frames.
+    """Size, class and codec of frames, as functions.
 
-    With a codec (encode, decode) every frame is written and read again when it
-    is sent, so that a machine sees what it would see over a socket.
+    With a codec (encode, decode) every frame is encoded and decoded when it is sent, so that
+    the receiving machine sees what it would see over a socket.
     """
 
     size_of: Callable[[Frame], int]
@@ -85,7 +83,7 @@ class Framing(Generic[Frame]):
 
 @dataclass(frozen=True, kw_only=True)
 class Marking(Generic[Frame]):
-    """How a host marks what it puts in a queue that is fuller than `above`, a share of it.
+    """Congestion marks on frames sent into a queue that is fuller than `threshold`, 0 to 1.
 
     `mark` must not change a frame's size.
     """
@@ -108,7 +106,7 @@ def _ignore(_host: Host[Any, Any], _output: Any) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlets:
-    """Who takes what a machine puts out, besides frames."""
+    """Callbacks for the outputs of a machine other than frames."""
 
     deliver: Callable[[Host[Any, Any], Deliver], None] = _ignore
     record: Callable[[Host[Any, Any], Record], None] = _ignore
@@ -116,14 +114,14 @@ class Outlets:
 
 
 class FrameSink(Protocol[Sent_contra]):
-    """Where a port leads: a link, or what stands for one."""
+    """The sending side of a port: a link or a replacement for one."""
 
     def send(self, frame: Sent_contra, size_bytes: int, urgent: bool = False) -> None:
-        """Takes `frame` or drops it."""
+        """Accepts `frame` or drops it."""
 
 
 class Host(Generic[Frame, M]):
-    """Drives the machine that `make` makes, anew after each crash."""
+    """Drives the machine that `make` returns; calls `make` again after each crash."""
 
     def __init__(
         self,
@@ -154,34 +152,34 @@ class Host(Generic[Frame, M]):
         self.marked_frames = 0
         self._workers: Final = workers
         self._rng: Final = seeds.rng("host", name, "service")
-        # A heap of when each worker is free, and when each frame that waits will be taken up.
+        # A heap of when each worker is free, and the start of service of each queued frame.
         self._free_at: list[Instant] = []
         self._starts: deque[Instant] = deque()
         self._crashes = 0
-        # What was scheduled for one life of the machine means nothing to the next.
+        # Events of an earlier life of the machine carry an older generation and are ignored.
         self._generation = 0
         self._armed_at: Instant | None = None
-        # By the host's own clock, while it runs as it did then: what is not before it can wait.
+        # Local time of the armed timer; only an earlier deadline needs a new one.
         self._armed_for: Instant | None = None
         self.machine: M
         self._start()
 
     @property
     def is_up(self) -> bool:
-        """Whether there is a machine to talk to."""
+        """Whether the host runs, that is, has no crash left to restart from."""
         return not self._crashes
 
     @property
     def now(self) -> Instant:
-        """The time by this host's own clock."""
+        """Local time, by this host's clock."""
         return self.clock.local(self._events.now)
 
     def arrive(self, port: Port, frame: Frame) -> None:
-        """Takes a frame from the link at `port`."""
+        """Receives a frame from the link at `port`."""
         if self._crashes:
             self._drop(frame, "down")
         elif self._workers is None:
-            # As in `_process`: a call less for every frame.
+            # Inlined from `_process`: saves a call per frame.
             self.received_frames += 1
             self.machine.receive(frame, via=port, now=self.clock.local(self._events.now))
             self._drain()
@@ -200,7 +198,7 @@ class Host(Generic[Frame, M]):
             self._events.schedule(done, self._process, self._generation, port, frame)
 
     def call(self, verb: Callable[[M, Instant], object]) -> bool:
-        """Says something to the machine that is no frame; False when the host is down."""
+        """Calls `verb(machine, local time)`; returns False when the host is down."""
         if self._crashes:
             return False
         verb(self.machine, self.now)
@@ -208,22 +206,23 @@ class Host(Generic[Frame, M]):
         return True
 
     def crash(self) -> None:
-        """Loses the machine and all it had; a host crashed twice must be restarted twice.
+        """Loses the machine and its state; a host crashed twice must be restarted twice.
 
-        Frames that wait or are in service are told as dropped when their service would end.
+        Queued frames and frames in service are reported as dropped when their service would
+        have ended.
         """
         self._crashes += 1
         self._generation += 1
 
     def restart(self) -> None:
-        """Takes one crash back; the machine starts with nothing."""
+        """Undoes one crash; after the last the machine starts with no state."""
         assert self._crashes, f"{self.name} is not down"
         self._crashes -= 1
         if not self._crashes:
             self._start()
 
     def step_clock(self, by_ns: Duration) -> None:
-        """Moves the clock; timers follow it."""
+        """Steps the clock and re-arms the timer."""
         self.clock.step(by_ns, at=self._events.now)
         self._armed_for = None
         wakeup = None if self._crashes else self.machine.next_wakeup()
@@ -231,7 +230,7 @@ class Host(Generic[Frame, M]):
             self._arm(wakeup)
 
     def sample(self) -> HostSample:
-        """The input as it is now."""
+        """Sample of the input queue and the counters."""
         now = self._events.now
         waiting = sum(start > now for start in self._starts)
         dropped = sum(self.dropped.values())
@@ -243,7 +242,7 @@ class Host(Generic[Frame, M]):
         self._starts.clear()
         self._armed_at = self._armed_for = None
         self.machine = self._make(self.now)
-        # Not at once: a machine may speak as soon as it exists, and the world may not be complete.
+        # Deferred: a new machine may send at once, while the world is still being built.
         self._events.schedule(now, self._first_drain, self._generation)
 
     def _first_drain(self, generation: int) -> None:
@@ -283,7 +282,7 @@ class Host(Generic[Frame, M]):
     def _mark_if_congested(self, frame: Frame, port: Port) -> Frame:
         assert self._marking is not None
         sink = self.links[port]
-        # What only stands for a link has no queue of its own.
+        # A replacement for a link has no queue.
         if not isinstance(sink, Link) or sink.queue_fill <= self._marking.threshold:
             return frame
         marked = self._marking.mark(frame)
@@ -298,7 +297,7 @@ class Host(Generic[Frame, M]):
         return decode(encoded)
 
     def _arm(self, wakeup: Instant) -> None:
-        """One live timer: an event that comes too early looks again, so only moving up costs."""
+        """Keeps one timer: an early one re-arms itself, so only earlier deadlines cost events."""
         at = max(self._events.now, self.clock.global_at(wakeup))
         if self._armed_at is None or at < self._armed_at:
             self._armed_at, self._armed_for = at, wakeup

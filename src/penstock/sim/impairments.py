@@ -1,7 +1,7 @@
-"""What may happen to a packet on a wire: jitter, loss, a copy, garbling.
+"""Random impairments of packets on one link: jitter, loss, duplication, corruption.
 
-Each kind of chance has its own generator, so that a fault that is switched on
-shifts nobody else's draws. Knows nothing of queues or of time.
+Each kind has its own random generator, so that switching one on does not shift the draws of the
+others. Knows nothing of queues or of time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NONE, LOST, DUPLICATED, CORRUPTED = range(4)
 
 
 class Impairments:
-    """The chances of one link."""
+    """The impairments of one link, and their current probabilities."""
 
     __slots__ = (
         "_corruption_chances",
@@ -39,15 +39,15 @@ class Impairments:
         self._draw_jitter: Final = seeds.rng("jitter").random
         self._draw_duplicate: Final = seeds.rng("duplicate").random
         self._draw_corrupt: Final = seeds.rng("corrupt").random
-        # The chances now in force; of several at once the greatest counts.
+        # Probabilities in force; of several at once the greatest applies.
         self._duplication_chances: list[float] = []
         self._corruption_chances: list[float] = []
-        # Whether `draw` can say anything but (NONE, 0): most links never need to ask.
+        # False if `draw` can only return (NONE, 0): most links skip the call.
         self.are_possible = False
         self._set_possible()
 
     def draw(self) -> tuple[Impairment, Duration]:
-        """What becomes of the next packet, and by how much its delay differs."""
+        """Draws the impairment of the next packet and its extra delay."""
         extra_ns = 0
         if self._jitter_ns:
             extra_ns = int(self._draw_jitter() * self._jitter_span_ns) - self._jitter_ns
@@ -60,24 +60,24 @@ class Impairments:
         return NONE, extra_ns
 
     def start_duplicating(self, chance: float) -> None:
-        """From now on some packets arrive twice, at once."""
+        """Delivers a packet twice, at the same instant, with this probability."""
         check_chance("duplication", chance)
         self._duplication_chances.append(chance)
         self._set_possible()
 
     def stop_duplicating(self, chance: float) -> None:
-        """Takes one `duplicate` back."""
+        """Undoes one `start_duplicating`."""
         self._duplication_chances.remove(chance)
         self._set_possible()
 
     def start_corrupting(self, chance: float) -> None:
-        """From now on some packets are garbled."""
+        """Garbles a packet with this probability."""
         check_chance("corruption", chance)
         self._corruption_chances.append(chance)
         self._set_possible()
 
     def stop_corrupting(self, chance: float) -> None:
-        """Takes one `corrupt` back."""
+        """Undoes one `start_corrupting`."""
         self._corruption_chances.remove(chance)
         self._set_possible()
 

@@ -1,31 +1,28 @@
 """A one-way link: a drop-tail queue, a transmitter and a wire.
 
-A packet that arrives at a first-in first-out queue already has a departure
-time: when the packets before it are out, plus its own transmission. So the
-link computes it on the spot and keeps one event per packet, its arrival at the
-far end; the packets on their way form one lane of the event queue. This is the
-*plain* path.
+A packet that enters a first-in first-out queue already has a departure time: the end of the
+transmissions before it, plus its own. So the link computes that time at once and schedules one
+event per packet, its arrival at the far end; the packets in flight form one lane of the event
+queue. This is the *plain* path.
 
-Two things change departures that were already computed: an urgent packet,
-which overtakes waiting ordinary ones, and a change of rate. The link then takes
-the packets whose transmission has not begun out of the lane and serves them one
-by one, with an event at each departure, until none waits: the *served* path.
-Both give the same packets the same times; `tests/sim/test_link.py` holds them
-against a twin that knows no short cut.
+Two things change departure times already computed: an urgent packet, which overtakes queued
+ordinary ones, and a change of rate. The link then removes the packets whose transmission has
+not begun from the lane and serves them one by one, with an event at each departure, until the
+queue is empty: the *served* path. Both paths give the same packets the same times;
+`tests/sim/test_link.py` compares them with a naive twin.
 
-1. A packet is taken if the unsent rest of the one in transmission, those of its
-   own class that wait, and itself are together at most `queue_bytes_max`;
-   otherwise it is dropped, `queue_full`.
-2. What will happen to a packet on the wire is drawn when it is taken, each kind
-   of chance from its own generator. A lost packet still uses the transmitter.
-3. A transmission is never interrupted. What ends at an instant has left before
-   what arrives at that instant.
-4. Packets arrive in the order in which they were transmitted, and no closer
-   than the rate lets them: a jitter that would let one overtake makes it arrive
-   one transmission time after the one before.
-5. A link that goes down drops what waits and what is on the wire.
+1. A packet is accepted if the unsent rest of the packet in transmission, the queued packets of
+   its own class, and the packet itself are together at most `queue_bytes_max`; otherwise it is
+   dropped, `queue_full`.
+2. Impairments are drawn when a packet is accepted, each kind from its own generator. A lost
+   packet still uses the transmitter.
+3. A transmission is never interrupted. A packet whose transmission ends at an instant has left
+   before a packet that arrives at that instant.
+4. Packets arrive in the order of transmission, and no closer than the rate allows: if jitter
+   would let a packet overtake, it arrives one transmission time after the packet before it.
+5. A link that goes down drops its queue and the packets in flight.
 
-Knows nothing of hosts, ports or what a frame is.
+Knows nothing of hosts or ports; frames are opaque.
 """
 
 from __future__ import annotations
@@ -45,16 +42,16 @@ from penstock.sim.observer import DROP_REASONS, DropReason, LinkSample, Observer
 
 Frame = TypeVar("Frame")
 FrameReceiver: TypeAlias = Callable[[Frame], object]
-# What a corrupted frame reads as at the far end; None when it cannot be read.
+# Returns what a corrupted frame decodes to at the far end; None when it cannot be decoded.
 Garble: TypeAlias = Callable[[Frame], Frame | None]
 
 _FOREVER: Final = 1_000_000 * SECOND
-# A lane's entry, after what the event queue needs: what the served path must know to take it back.
+# Fields of a lane entry after the event queue's own, which the served path needs.
 _START, _SIZE, _EXTRA, _URGENT = 5, 6, 7, 8
 
 
 class Link(Generic[Frame]):
-    """From one end to the other; the counters are since the start."""
+    """One direction of a connection; counters are since the start."""
 
     __slots__ = (
         "_actions",
@@ -102,7 +99,7 @@ class Link(Generic[Frame]):
         self._receiver = receiver
         self._garble: Final = garble
         self._observer: Observer | None = None
-        # By `Mishap`: what is done with a packet at the far end.
+        # What to do with a packet at the far end, indexed by `Impairment`.
         self._actions = (receiver, self._lose, self._duplicate, self._corrupt)
 
         # Without jitter.
@@ -114,21 +111,21 @@ class Link(Generic[Frame]):
         self._room_ns: Duration
         self._update_room()
 
-        # Packets on their way, on the plain path those that wait too; when the transmitter has
-        # sent all of them; the last arrival so far.
+        # Packets in flight (on the plain path also the queued ones), the end of the last
+        # transmission, and the last arrival time so far.
         self._wire: Lane = deque()
         self._free_at: Instant = 0
         self._last_at: Instant = 0
-        # Served path only: those that wait, ordinary and urgent, and the time they will take.
+        # Served path only: queued packets, ordinary and urgent, and their transmission times.
         self._is_served = False
         self._waiting: Final[tuple[deque[Any], deque[Any]]] = (deque(), deque())
         self._waiting_ns: Final = [0, 0]
-        # Served or watched: one question instead of two for each packet.
+        # Served or observed: one test per packet instead of two.
         self._is_observed = False
         self._is_special = False
 
     def send(self, frame: Frame, size_bytes: int, urgent: bool = False) -> None:
-        """Takes `frame` or drops it."""
+        """Accepts `frame` or drops it."""
         events = self._events
         now = events.now
         if urgent or self._is_special:
@@ -187,7 +184,7 @@ class Link(Generic[Frame]):
         self._serve()
 
     def _unschedule_waiting(self) -> None:
-        """Leaves the plain path: what has not begun to leave waits again."""
+        """Leaves the plain path: packets whose transmission has not begun are queued again."""
         now, wire = self._events.now, self._wire
         while wire and wire[-1][_START] > now:
             entry = wire.pop()
@@ -200,14 +197,14 @@ class Link(Generic[Frame]):
             self._events.schedule(self._free_at, self._serve)
 
     def _serve(self) -> None:
-        """Begins every transmission that is due; called at each departure, and early by senders."""
+        """Starts each transmission that is due; called at each departure, and early by senders."""
         events, wire = self._events, self._wire
         ordinary, urgents = self._waiting
         while self._free_at <= events.now and (ordinary or urgents):
             action, frame, size_bytes, extra_ns, urgent = (urgents or ordinary).popleft()
             own_ns = self._transmit_ns[size_bytes]
             self._waiting_ns[urgent] -= own_ns
-            # Only an idle transmitter's time lies before the packet that comes to it.
+            # A transmitter that is free before now was idle: transmission starts now.
             start = events.now
             self._free_at = start + own_ns
             at = max(self._last_at + own_ns, self._free_at + self.delay_ns + extra_ns)
@@ -227,7 +224,7 @@ class Link(Generic[Frame]):
         self._is_served = is_served
         self._is_special = is_served or self._is_observed
 
-    # What may happen on the wire.
+    # Impairments on the wire.
 
     def _lose(self, frame: Frame) -> None:
         self._drop(frame, "loss")
@@ -253,17 +250,17 @@ class Link(Generic[Frame]):
         if self._observer is not None:
             self._observer.on_drop(self.name, frame, reason, now=self._events.now)
 
-    # What a world and its faults may change.
+    # Changes by the world and its faults.
 
     def observe(self, observer: Observer) -> None:
-        """From the next packet on, tells `observer`."""
+        """Reports to `observer` from the next packet on."""
         self._observer = observer
         if not observer.drops_only:
             self._is_observed = self._is_special = True
             self._actions = (self._arrive_observed, *self._actions[1:])
 
     def divert(self, kind: type, receiver: Callable[[Any], object]) -> None:
-        """From the next packet on, frames of this type go to `receiver`, past the far end."""
+        """Redirects frames of this type to `receiver` from the next packet on."""
         onward = self._receiver
 
         def receive(frame: Any) -> None:
@@ -275,7 +272,7 @@ class Link(Generic[Frame]):
 
     @property
     def rate_bps(self) -> int | None:
-        """Bits a second; None for a wire without limit."""
+        """Rate in bit/s; None for a wire without limit."""
         return self._rate_bps
 
     @property
@@ -284,7 +281,7 @@ class Link(Generic[Frame]):
         return not self._cuts
 
     def cut(self) -> None:
-        """Goes down; a link cut twice must be mended twice."""
+        """Takes the link down; a link cut twice must be mended twice."""
         self._cuts += 1
         self._room_ns = -1
         lost = [entry[4] for entry in self._wire]
@@ -301,13 +298,13 @@ class Link(Generic[Frame]):
             self._drop(frame, "down")
 
     def mend(self) -> None:
-        """Takes one cut back."""
+        """Undoes one cut."""
         assert self._cuts, f"{self.name} is not down"
         self._cuts -= 1
         self._update_room()
 
     def set_rate(self, rate_bps: int | None) -> None:
-        """What is in transmission ends at its old pace; the rest goes at the new."""
+        """Changes the rate; the packet in transmission ends at the old rate."""
         check_rate(rate_bps)
         if self._is_served:
             self._serve()
@@ -321,21 +318,21 @@ class Link(Generic[Frame]):
         self._serve()
 
     def _update_room(self) -> None:
-        """Anything fits while there is no rate, nothing while the link is down."""
+        """Without a rate every packet fits; while the link is down none does."""
         self._room_ns = -1 if self._cuts else self._transmit_ns[self._queue_bytes_max] or _FOREVER
 
-    # What samples show.
+    # State for samples.
 
     @property
     def queue_fill(self) -> float:
-        """How much of the queue is taken; 0 where there is no rate, or no link."""
+        """Share of the queue in use; 0 without a rate or while the link is down."""
         if self._rate_bps is None or self._cuts:
             return 0.0
         unsent_ns = max(0, self._free_at - self._events.now) + sum(self._waiting_ns)
         return unsent_ns / self._room_ns
 
     def sample(self) -> LinkSample:
-        """The link as it is now."""
+        """Sample of the queue and the counters."""
         now = self._events.now
         frames = sum(entry[_START] > now for entry in self._wire)
         unsent_ns = max(0, self._free_at - now) + sum(self._waiting_ns)

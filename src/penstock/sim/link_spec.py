@@ -1,4 +1,4 @@
-"""What a one-way link is like, as a value that can be printed and compared.
+"""The properties of a one-way link, as a value that can be printed and compared.
 
 Knows nothing of packets, queues or events.
 """
@@ -12,16 +12,16 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.sim.loss import Bernoulli, GilbertElliott, LossModel
 
-# A byte takes this many nanoseconds, divided by the rate in bit/s.
+# Nanoseconds per byte, times the rate in bit/s.
 BYTE_NS_BPS: Final = 8 * SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSpec:
-    """A rate of None is a wire that takes any number of packets at once.
+    """Properties of a link; with a rate of None, it transmits any number of packets at once.
 
-    The delay is drawn for each packet from delay ± jitter, evenly. Each of the
-    two classes of packets may have `queue_bytes_max` waiting.
+    The delay of each packet is drawn uniformly from delay ± jitter. Each of the two packet
+    classes may have `queue_bytes_max` queued.
     """
 
     rate_bps: int | None = None
@@ -55,7 +55,7 @@ def link_spec(
     loss_burst: float | None = None,
     queue_bytes: int | None = None,
 ) -> LinkSpec:
-    """A link in the units of files; `loss_burst` is losses in a row, on average."""
+    """Link spec from the units of files; `loss_burst` is the mean number of losses in a row."""
     model: LossModel | None = None
     if loss and loss_burst is None:
         model = Bernoulli(loss)
@@ -71,7 +71,7 @@ def link_spec(
 
 
 def check_rate(rate_bps: int | None) -> None:
-    """Refuses what is no rate."""
+    """Raises `UsageError` unless the rate is None or above 0."""
     if rate_bps is not None and rate_bps <= 0:
         raise UsageError(
             f"a rate must be above 0 bit/s, not {rate_bps}: "
@@ -80,9 +80,9 @@ def check_rate(rate_bps: int | None) -> None:
 
 
 class TransmitTimes(dict[int, Duration]):
-    """How long a packet takes at one rate, by its size in bytes, rounded down.
+    """Transmission time at one rate by size in bytes, rounded down.
 
-    Looking up is quicker than dividing, and sizes are few.
+    A lookup is faster than a division, and there are few distinct sizes.
     """
 
     def __init__(self, rate_bps: int | None) -> None:

@@ -1,8 +1,7 @@
-"""Which packets a wire loses: loss models as values, and the generators they make.
+"""Packet loss models as values, and the random generators made from them.
 
-A model is a value that can be printed and compared; `generator(rng)` turns it
-into a function that answers, for one packet after another, whether it is lost.
-Knows nothing of links, rates or queues.
+A model can be printed and compared; `generator(rng)` returns a function that decides for one
+packet after another whether it is lost. Knows nothing of links, rates or queues.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ IsLost: TypeAlias = Callable[[], bool]
 
 
 class LossModel(Protocol):
-    """Any loss model."""
+    """A packet loss model."""
 
     def generator(self, rng: Random) -> IsLost:
-        """A function that says of each packet in turn whether it is lost."""
+        """Returns a function that decides for each packet in turn whether it is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bernoulli:
-    """Each packet is lost with the same chance, whatever happened to the others."""
+    """Independent losses with the same probability for each packet."""
 
     chance: float
 
@@ -34,18 +33,18 @@ class Bernoulli:
         check_chance("loss", self.chance)
 
     def generator(self, rng: Random) -> IsLost:
-        """One draw per packet."""
+        """Returns a function that draws once per packet."""
         random, chance = rng.random, self.chance
         return lambda: random() < chance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GilbertElliott:
-    """Losses in bursts: the wire is good or bad, and may change before each packet.
+    """Losses in bursts: the wire is in a good or a bad state, and may change before each packet.
 
-    The chances are: to turn bad when good, to turn good when bad, and to lose a
-    packet in either state. The first packet finds the state as a packet in the
-    middle of a long run would.
+    `turn_bad` and `turn_good` are the transition probabilities, `loss_good` and `loss_bad` the
+    loss probabilities in each state. The initial state is drawn from the stationary
+    distribution.
     """
 
     turn_bad: float
@@ -61,7 +60,7 @@ class GilbertElliott:
 
     @classmethod
     def of(cls, *, loss: float, burst: float) -> GilbertElliott:
-        """Every packet lost in the bad state: `loss` in the long run, `burst` packets in a row."""
+        """Model that loses all packets in the bad state: mean loss `loss`, mean burst `burst`."""
         check_chance("loss", loss)
         if burst < 1:
             raise UsageError(f"a burst has at least 1 packet on average, not {burst}")
@@ -75,7 +74,7 @@ class GilbertElliott:
 
     @property
     def bad_share(self) -> float:
-        """The share of packets that find the wire bad."""
+        """The share of packets sent in the bad state."""
         return self.turn_bad / (self.turn_bad + self.turn_good)
 
     @property
@@ -85,7 +84,7 @@ class GilbertElliott:
         return bad * self.loss_bad + (1 - bad) * self.loss_good
 
     def generator(self, rng: Random) -> IsLost:
-        """One draw for the state, and one for the loss unless the state decides it."""
+        """Returns a function that draws the state, and the loss if the state leaves it open."""
         random = rng.random
         is_bad = random() < self.bad_share
         turn_bad, turn_good = self.turn_bad, self.turn_good
@@ -103,12 +102,12 @@ class GilbertElliott:
 
 @dataclass(frozen=True, slots=True)
 class ListedLosses:
-    """Loses exactly these packets, counted from 0: for scenarios that must be just so."""
+    """Loses exactly these packets, counted from 0: for hand-written scenarios."""
 
     packets: frozenset[int]
 
-    def generator(self, rng: Random) -> IsLost:  # noqa: ARG002  every model is asked the same way
-        """No chance at all."""
+    def generator(self, rng: Random) -> IsLost:  # noqa: ARG002  the signature is the protocol's
+        """Returns a function that draws nothing."""
         packets, packet = self.packets, -1
 
         def is_lost() -> bool:
@@ -120,6 +119,6 @@ class ListedLosses:
 
 
 def check_chance(name: str, chance: float) -> None:
-    """Refuses what is no probability."""
+    """Raises `UsageError` unless `chance` is a probability."""
     if not 0 <= chance <= 1:
         raise UsageError(f"{name} is a chance between 0 and 1, not {chance}")

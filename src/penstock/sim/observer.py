@@ -1,7 +1,7 @@
-"""Watching a run from outside: what checkers and traces are told, and by whom.
+"""The interface through which checkers and traces watch a run.
 
-Observers cost nothing where there are none. They must not change what they
-watch; a run with observers is the same run.
+A world without observers pays nothing for them. Observers must not change what they watch: a
+run with observers equals the run without.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from penstock.kernel.instant import Instant
 if TYPE_CHECKING:
     from penstock.sim.link import Link
 
-# `queue_full`: no room to wait. `loss`: the wire lost it. `down`: the link or the host was.
-# `corrupt`: it arrived and could not be read.
+# `queue_full`: no room in the queue. `loss`: lost on the wire. `down`: the link or the host was
+# down. `corrupt`: arrived and could not be decoded.
 DropReason: TypeAlias = Literal["queue_full", "loss", "down", "corrupt"]
 DROP_REASONS: tuple[DropReason, ...] = ("queue_full", "loss", "down", "corrupt")
 
 
 class Observer:
-    """Override what you want to hear; frames are the machines' own, not copies.
+    """Override the events of interest; frames are the machines' own, not copies.
 
-    One that is `drops_only` is told of drops alone, and makes no other packet slower.
+    With `drops_only`, an observer gets drops only and does not slow down other packets.
     """
 
     drops_only = False
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:
-        """`frame` was offered to `link`, which may yet refuse it."""
+        """A host offered `frame` to `link`, which may still drop it."""
 
     def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:
-        """`link` hands `frame` to the host at its far end."""
+        """`link` delivers `frame` to the host at its far end."""
 
     def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:
-        """`frame` ends here; `place` is the name of a link or a host."""
+        """`frame` was dropped; `place` is the name of a link or a host."""
 
 
 class Observers(Observer):
-    """Several, told in the order in which they came."""
+    """Several observers, called in the order in which they were added."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers: list[Observer] = []
@@ -48,29 +48,29 @@ class Observers(Observer):
             self.add(observer)
 
     def add(self, observer: Observer) -> None:
-        """One more."""
+        """Adds an observer."""
         self._observers.append(observer)
         self.drops_only = self.drops_only and observer.drops_only
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:
-        """Passes it on."""
+        """Calls every observer."""
         for observer in self._observers:
             observer.on_send(link, frame, size_bytes, now=now)
 
     def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:
-        """Passes it on."""
+        """Calls every observer."""
         for observer in self._observers:
             observer.on_arrive(link, frame, now=now)
 
     def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:
-        """Passes it on."""
+        """Calls every observer."""
         for observer in self._observers:
             observer.on_drop(place, frame, reason, now=now)
 
 
 @dataclass(frozen=True, slots=True)
 class LinkSample:
-    """A link at one instant; the counts are since the start."""
+    """The state of a link at one instant; counts are since the start."""
 
     at: Instant
     link: str
@@ -83,7 +83,7 @@ class LinkSample:
 
 @dataclass(frozen=True, slots=True)
 class HostSample:
-    """A host's input at one instant; the counts are since the start."""
+    """The input queue of a host at one instant; counts are since the start."""
 
     at: Instant
     host: str

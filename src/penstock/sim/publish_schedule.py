@@ -1,7 +1,7 @@
-"""When simulated publishers send: rates that change over time, as values.
+"""Publishing rates over time as values, and the departure times of messages.
 
-A rate is a function of seconds since the start; `departures` turns one into
-instants, evenly spaced or at random. Knows nothing of what is sent.
+A rate is a function of seconds since the start; `departures` turns it into instants, evenly
+spaced or as a Poisson process. Knows nothing of message content.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from typing import Final, Protocol
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND, Instant, seconds
 
-# Steps of a constant rate sum up to one message, but for this.
+# Tolerance for rounding when the steps of a constant rate add up to one message.
 _ROUNDING: Final = 1e-9
 
 
 class RateProfile(Protocol):
-    """Messages a second, at any time; never more than `peak`."""
+    """Messages per second as a function of time; never above `peak`."""
 
     @property
     def peak(self) -> float:
-        """The highest rate there ever is."""
+        """The highest rate at any time."""
 
     def at(self, time_s: float) -> float:
-        """The rate at this time."""
+        """The rate `time_s` after the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same rate for ever."""
+    """The same rate at all times."""
 
     rate: float
 
@@ -44,17 +44,17 @@ class Constant:
 
     @property
     def peak(self) -> float:
-        """The rate."""
+        """The constant rate."""
         return self.rate
 
     def at(self, time_s: float) -> float:  # noqa: ARG002
-        """The rate."""
+        """The constant rate."""
         return self.rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ramp:
-    """From one rate to another within `over_s`, which then stays."""
+    """A linear change from one rate to another within `over_s`; the second then stays."""
 
     start: float
     stop: float
@@ -67,18 +67,18 @@ class Ramp:
 
     @property
     def peak(self) -> float:
-        """The higher end."""
+        """The higher of the two rates."""
         return max(self.start, self.stop)
 
     def at(self, time_s: float) -> float:
-        """The rate on the way."""
+        """The interpolated rate."""
         done = min(max(time_s / self.over_s, 0.0), 1.0)
         return self.start + (self.stop - self.start) * done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bursts:
-    """A base rate, and a higher one for the first `burst_s` of every `every_s`."""
+    """A base rate, and a burst rate during the first `burst_s` of every `every_s`."""
 
     base: float
     burst: float
@@ -96,18 +96,18 @@ class Bursts:
 
     @property
     def peak(self) -> float:
-        """The higher of the two."""
+        """The higher of the two rates."""
         return max(self.base, self.burst)
 
     def at(self, time_s: float) -> float:
-        """The rate of the burst or of the base."""
+        """The burst rate or the base rate."""
         is_burst = (time_s - self.shift_s) % self.every_s < self.burst_s
         return self.burst if is_burst else self.base
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """From one point to the next, each a time in seconds and a rate; the last one stays."""
+    """Linear interpolation between points (time in seconds, rate); the last rate stays."""
 
     points: tuple[tuple[float, float], ...]
 
@@ -119,11 +119,11 @@ class Points:
 
     @property
     def peak(self) -> float:
-        """The highest point."""
+        """The highest rate of all points."""
         return max(rate for _, rate in self.points)
 
     def at(self, time_s: float) -> float:
-        """The rate on the way; where two points have one time, that of the second."""
+        """The interpolated rate; where two points share a time, the second counts."""
         after = bisect_right(self.points, time_s, key=itemgetter(0))
         if after == len(self.points):
             return self.points[-1][1]
@@ -134,13 +134,14 @@ class Points:
 def departures(
     rate: RateProfile, *, start: Instant, stop: Instant, rng: Random, poisson: bool = True
 ) -> Iterator[Instant]:
-    """The instants of all departures from `start` until before `stop`, in order.
+    """All departure times from `start` until before `stop`, in order.
 
-    At random they are an inhomogeneous Poisson process, drawn at the peak rate and
-    thinned. Otherwise one leaves whenever the rate, summed up since the last, comes to
-    one message, and only the first is random, so that publishers do not march in step.
+    With `poisson` they are an inhomogeneous Poisson process, drawn at the peak rate and
+    thinned. Otherwise a message departs whenever the integral of the rate since the last
+    departure reaches one message; only the first is random, so that publishers are not
+    synchronised.
     """
-    # Asked for once: some rates look through all their points for it.
+    # Read once: some profiles search all their points for it.
     peak = rate.peak
     if peak <= 0:
         return
@@ -151,7 +152,7 @@ def departures(
                 yield at
             at += _gap(rng.expovariate(peak))
         return
-    # No step is longer than the shortest gap, so that no change of the rate is passed over.
+    # No step is longer than the shortest gap between messages, so no change of rate is missed.
     step_s = 1 / peak
     time_s, accumulated = 0.0, rng.random()
     while (at := start + seconds(time_s)) < stop:

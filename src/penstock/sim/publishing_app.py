@@ -1,8 +1,8 @@
-"""A publishing application: over the bare network, or over a transport.
+"""Simulated publishing applications, on the bare overlay or on a transport endpoint.
 
-Each departure makes one message and hands it to what is below. Over the bare
-network the application gives the numbers itself. The next departure is scheduled
-when this one happens, so that a long run needs no memory for its future.
+Each departure makes one message and publishes it. On the bare overlay the application assigns
+sequence numbers itself. Each departure schedules the next one, so that memory does not grow
+with the length of a run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STAMP_MASK: Final = 2**STAMP_BITS - 1
 
 
 class _ScheduledApp(ABC, Generic[M]):
-    """Does something on `host` at the departures given."""
+    """Publishes on `host` at each of the given departure times."""
 
     def __init__(
         self, world: World[Any], host: Host[Any, M], departures: Iterator[Instant]
@@ -36,7 +36,7 @@ class _ScheduledApp(ABC, Generic[M]):
 
     @abstractmethod
     def _publish_next(self, machine: M, now: Instant) -> None:
-        """One message leaves."""
+        """Publishes one message."""
 
     def _schedule_next(self) -> None:
         at = next(self._departures, None)
@@ -49,7 +49,7 @@ class _ScheduledApp(ABC, Generic[M]):
 
 
 class PublishingApp(_ScheduledApp[OverlayClient]):
-    """Publishes over the bare network what `make` makes."""
+    """Publishes the messages of `make_message` on the bare overlay."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class PublishingApp(_ScheduledApp[OverlayClient]):
 
 
 class EndpointPublishingApp(_ScheduledApp[Endpoint[Any]]):
-    """Publishes through the transport, which numbers and dates, what `make` makes."""
+    """Publishes the messages of `make_message` through the transport, which numbers them."""
 
     def __init__(
         self,
@@ -104,5 +104,5 @@ class EndpointPublishingApp(_ScheduledApp[Endpoint[Any]]):
         if machine.congestion is None:
             self._on_published(machine.publish(self._make_message(), now=now))
         else:
-            # It is told of when it leaves.
+            # `on_published` runs later, when the endpoint sends the message.
             machine.submit(self._make_message(), now=now)

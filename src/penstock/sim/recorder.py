@@ -1,12 +1,11 @@
-"""Turns what happens in a broker network into records of a trace.
+"""Records what happens in a broker network as rows of a trace.
 
-The one place where simulated machines and trace records meet. Times are global,
-which no machine knows; the machines see nothing of it. Asks the recording once
-which tables it wants, and makes no record of any other.
+This is the one place where simulated machines and trace records meet. Times are global; the
+machines see none of this. The recorder asks the recording once which tables it collects, and
+makes no rows of any other.
 
-Of a bare client everything that arrives is delivered. Of one with a transport
-arrivals are heard below it (`arrived`), and the facts that it puts out tell
-what became of them in each ordering.
+For a bare client, each arrival is a delivery. For an endpoint, arrivals are recorded below the
+transport (`on_arrived`), and its facts give the fate of each message in each ordering.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ from penstock.wire.frames.track_reply import TrackReply
 from penstock.wire.frames.track_request import TrackRequest
 from penstock.wire.quantise import delta_ns
 
-# Naming a member of an enum costs as much as making a record.
+# Module constants, because an attribute lookup on an enum costs as much as making a record.
 _SENT: Final = PublisherFate.SENT
 _RATE_LIMITED: Final = PublisherFate.RATE_LIMITED
 _DROPPED_AT_SOURCE: Final = PublisherFate.DROPPED_AT_SOURCE
@@ -83,35 +82,35 @@ _CONTROL_KINDS: Final[Mapping[type[TransportFrame], ControlKind]] = {
     EchoReply: ControlKind.ECHO_REPLY,
     Ack: ControlKind.ACK,
 }
-# What orders nothing: messages are delivered as they arrive.
+# The ordering of a bare client: messages are delivered as they arrive.
 UNORDERED: Final = "off"
 
 
 class Network(Protocol):
-    """What is recorded: a network of brokers, or a model of one."""
+    """A network that can be recorded: a network of brokers or a model of one."""
 
     @property
     def world(self) -> World[Any]:
-        """Where it happens."""
+        """The world that the network runs in."""
 
     @property
     def orderings(self) -> Mapping[str, Mapping[int, str]]:
-        """For each endpoint, the orderings of its subscriptions, by their numbers."""
+        """For each endpoint, the ordering of each subscription by subscription id."""
 
     def brokers_between(self, one: str, other: str, /) -> int:
-        """How many brokers a message from one client to another crosses."""
+        """Number of brokers on the path from one client to another."""
 
 
 @dataclass(slots=True)
 class _Publisher:
     name: str
-    # When each message left, by its number; and how many brokers lie on the way to each receiver.
+    # When each message left, by sequence number; and the broker count on the path to each receiver.
     published_ns: list[Instant] = field(default_factory=list)
     brokers: dict[str, int] = field(default_factory=dict)
 
 
 class Recorder(Observer):
-    """Records one run of a network; give `outlets` to the network, then `watch` it."""
+    """Records one run; pass `outlets` to the network, then `attach` the network."""
 
     drops_only = True
 
@@ -132,12 +131,12 @@ class Recorder(Observer):
 
     @property
     def network(self) -> Network:
-        """What is watched."""
+        """The network that is recorded."""
         assert self._network is not None, "watch a network first"
         return self._network
 
     def attach(self, network: Network, *, sample_every_ns: Duration | None = None) -> None:
-        """From now on, records drops, and samples of links if asked."""
+        """Records drops from now on, and samples of links if an interval is given."""
         self._network = network
         if self._collects(Drop):
             network.world.observe(self)
@@ -145,13 +144,13 @@ class Recorder(Observer):
             self._sampler.start(network.world, sample_every_ns)
 
     def on_built(self) -> None:
-        """Everything is in place: records what the network is like."""
+        """Records the links, once the network is complete."""
         if self._collects(Edge):
             for (start, end), link in self.network.world.links.items():
                 self._add(Edge(start, end, link.rate_bps, link.delay_ns))
 
     def on_end(self) -> None:
-        """Nothing happens any more: records what still waits at publishers."""
+        """Records the messages still queued at publishers when the run ends."""
         for host in self.network.world.hosts.values():
             for queued in queued_at(host):
                 self._add_unsent(
@@ -159,24 +158,24 @@ class Recorder(Observer):
                 )
 
     def add_subscriber(self, name: str, predicate: Predicate) -> None:
-        """From now on, `name` is expected to get what its predicate matches."""
+        """Expects `name` to receive each later message that its predicate matches."""
         self._interests.add(len(self._subscribers), predicate)
         self._subscribers.append(name)
 
     def add_endpoint(self, name: str, endpoint_id: int) -> None:
-        """The name behind the number of who asks and answers."""
+        """Registers the name of an endpoint id, for requests and repairs."""
         self._endpoints[endpoint_id] = name
 
     def add_publisher(self, name: str, publisher: int) -> None:
-        """The name behind the number in headers."""
+        """Registers the name of a publisher id."""
         self._publishers[publisher] = _Publisher(name)
 
     def add_connection(self, connection: TcpConnection) -> None:
-        """Is sampled whenever links are."""
+        """Samples this TCP connection whenever links are sampled."""
         self._sampler.add_connection(connection)
 
     def on_published(self, frame: Data, waited_ns: Duration = 0) -> None:
-        """A publisher, whose numbers count from 0, sends a message now."""
+        """Records a message sent now; a publisher's sequence numbers start at 0."""
         now = self.network.world.events.now
         publisher = self._publishers[frame.pub]
         assert len(publisher.published_ns) == frame.seq, "publishers number from 0, without holes"
@@ -192,16 +191,16 @@ class Recorder(Observer):
         )
         if not self._collects_expected:
             return
-        # In order of subscription: the index's own order is not the same on every machine.
+        # Sorted by subscription, because the order of the index differs between machines.
         for index in sorted(self._interests.match(frame.message)):
             self._add(Expected(name, epoch, seq, self._subscribers[index], now))
 
     def on_arrived(self, subscriber: str, frame: Any) -> None:
-        """The network hands a frame to `subscriber`, now."""
+        """Records a frame that the network delivers to `subscriber` now."""
         if type(frame) is Data:
             self._add(self._arrival(subscriber, frame))
 
-    # What machines put out.
+    # Outputs of machines.
 
     def _arrival(self, subscriber: str, frame: Data) -> Arrival:
         publisher = self._publishers[frame.pub]
@@ -230,7 +229,7 @@ class Recorder(Observer):
             self._on_data(host.name, item)
 
     def _on_data(self, subscriber: str, frame: Data) -> None:
-        """Nothing orders: what arrives is delivered."""
+        """Records an arrival and a delivery: nothing reorders the messages of a bare client."""
         a = self._arrival(subscriber, frame)
         self._add(a)
         if not self._collects_deliveries:
@@ -243,7 +242,7 @@ class Recorder(Observer):
         self._add(delivery)
 
     def _on_delivery(self, subscriber: str, receipt: Delivery) -> None:
-        """Its times are of the host's own clock: only what lies between them counts."""
+        """Records a delivery; its times are local, so only their differences are used."""
         network = self._network
         assert network is not None
         now = network.world.events.now
@@ -357,7 +356,7 @@ class Recorder(Observer):
     def _add_unsent(
         self, host: Host[Any, Any], message: Message, waited_ns: Duration, fate: PublisherFate
     ) -> None:
-        """It has no number, and nobody expects it."""
+        """Records an unsent message, which has no sequence number and no expected receivers."""
         offered_ns = self.network.world.events.now - waited_ns
         size_bytes = size_message(message)
         self._add(Publication(host.name, 0, None, offered_ns, None, size_bytes, fate, "data"))
@@ -380,10 +379,10 @@ class Recorder(Observer):
             )
         )
 
-    # What the network loses.
+    # Drops in the network.
 
     def on_drop(self, place: str, frame: Any, reason: SimDropReason, *, now: Instant) -> None:
-        """Records it, with the message it carried if it did."""
+        """Records a drop, with the id of the message that the frame carried, if any."""
         traffic_class = "control"
         size_bytes = frame.size_bytes if type(frame) is Passing else size_of(frame)
         packet: tuple[int | None, int | None, int | None] = (None, None, None)

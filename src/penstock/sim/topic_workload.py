@@ -1,13 +1,12 @@
-"""What simulated publishers say and subscribers ask for.
+"""Messages about topics, and subscriptions to topics, for simulated applications.
 
-Messages are about topics. A few hot topics make up a given share of all
-messages and are what most subscribers ask for; the many cold ones interest
-hardly anybody. A subscriber asks for hot topics until a match probability
-of its own is reached, drawn evenly up to a given maximum, and for a little of
-the cold ones. So there are many messages with few receivers beside few with
-many, and no pair matches often: the workload that recovery finds hardest.
+A few hot topics carry a given share of all messages and most subscribers subscribe to them; the
+many cold topics have hardly any subscribers. A subscriber adds hot topics until it reaches a
+match probability of its own, drawn uniformly up to a given maximum, and a few cold ones. So
+many messages have few receivers, few messages have many, and no pair of publisher and
+subscriber matches often: the hardest workload for recovery.
 
-Knows nothing of time: when messages leave is for `schedule` to say.
+Knows nothing of time; `publish_schedule` says when messages leave.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ from penstock.content.limits import PAYLOAD_BYTES_MAX
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 
-# So that an interest of 1 is one in all topics, whatever their shares add up to.
+# Rounding tolerance, so that an interest of 1 covers all topics.
 _ROUNDING: Final = 1e-9
 
 
 @cache
 def _payload(size_bytes: int) -> bytes:
-    """One for all messages: nobody looks at it, and a million of them take memory."""
+    """One payload shared by all messages: its content is not read, and copies would take memory."""
     return bytes(size_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicWorkload:
-    """A market of topics; shares are of all messages, interests are match probabilities.
+    """A set of topics; shares are of all messages, interests are match probabilities.
 
-    Topics are named after their market, so that two markets do not meet.
+    Topic names start with the workload's name, so that two workloads do not overlap.
     """
 
     name: str = "t"
@@ -74,14 +73,14 @@ class TopicWorkload:
             raise UsageError(f"a message has 1 to 64 attributes, not {self.attributes}")
 
     def shares(self) -> list[float]:
-        """The share of each topic: hot ones first, the first of them most."""
+        """The share of each topic: hot ones first, in decreasing order."""
         weights = [1 / (rank + 10) for rank in range(self.hot)]
         whole = sum(weights)
         hot = [self.hot_share * weight / whole for weight in weights]
         return hot + [(1 - self.hot_share) / max(1, self.cold)] * self.cold
 
     def message(self, rng: Random, cumulative: Sequence[float] | None = None) -> Message:
-        """One message; pass `cumulative()` when making many."""
+        """Draws one message; pass `cumulative()` when drawing many."""
         topic = bisect_left(cumulative or self.cumulative(), rng.random() * (1 - 1e-12))
         details = {f"detail{i}": rng.randrange(1000) for i in range(1, self.attributes)}
         return Message.trusted(
@@ -89,13 +88,13 @@ class TopicWorkload:
         )
 
     def cumulative(self) -> list[float]:
-        """Shares summed up, to draw topics by."""
+        """Cumulative shares, from which topics are drawn."""
         return list(accumulate(self.shares()))
 
     def interest(self, rng: Random, share: float | None = None) -> Predicate:
-        """What a subscriber asks for that matches `wanted` of all messages, or a little less.
+        """Draws a predicate that matches `share` of all messages, or slightly less.
 
-        Drawn evenly up to `interest_max` when it is left out.
+        Without `share`, its match probability is drawn uniformly up to `interest_max`.
         """
         shares = self.shares()
         left = rng.uniform(0, self.interest_max) if share is None else share
@@ -110,12 +109,12 @@ class TopicWorkload:
                 break
             chosen.append(topic)
             cold_left -= shares[topic]
-        # Whoever wants less than any topic offers still wants the least of them.
+        # A share below that of every topic still gets one topic, the least frequent kind.
         chosen = chosen or [rng.randrange(self.hot + self.cold - max(1, self.cold), len(shares))]
         return Predicate(Filter([Constraint("topic", Op.EQ, self._topic(t))]) for t in chosen)
 
     def match_probability(self, interest: Predicate) -> float:
-        """How probable it is that a message matches."""
+        """The probability that a message matches."""
         shares = self.shares()
         topics = [c.operand for f in interest.filters for c in f.constraints]
         return sum(shares[int(str(name).removeprefix(self.name))] for name in topics)

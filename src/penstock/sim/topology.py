@@ -1,8 +1,8 @@
-"""Who is connected to whom: shapes of networks as values.
+"""Network topologies as values, and functions that make common shapes.
 
-Each maker gives the same topology for the same arguments and seed, and refuses
-what cannot be, saying what could. Nodes are B1, B2, … unless a shape has names
-of its own. Knows nothing of hosts; an edge may say what its link is like.
+Each function gives the same topology for the same arguments and seed; on impossible arguments
+it raises `UsageError` with the possible ones. Nodes are B1, B2, … unless a shape has names of
+its own. Knows nothing of hosts; an edge may carry the spec of its link.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.sim.link_spec import LinkSpec
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A link each way between two nodes; None leaves the spec to whoever builds the world."""
+    """A link in each direction between two nodes; with None, the world's default spec holds."""
 
     one: str
     other: str
@@ -28,7 +28,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Nodes in order and the edges between them; one connected piece."""
+    """Nodes in order and the edges between them; the graph is connected."""
 
     nodes: tuple[str, ...]
     edges: tuple[Edge, ...]
@@ -57,7 +57,7 @@ class Topology:
             )
 
     def neighbours(self) -> dict[str, list[str]]:
-        """Of each node, in the order of the edges."""
+        """The neighbours of each node, in the order of the edges."""
         found: dict[str, list[str]] = {node: [] for node in self.nodes}
         for edge in self.edges:
             found[edge.one].append(edge.other)
@@ -65,7 +65,7 @@ class Topology:
         return found
 
     def distances(self, source: str) -> dict[str, int]:
-        """In hops, to every node within reach."""
+        """Hops from `source` to every reachable node."""
         neighbours = self.neighbours()
         found = {source: 0}
         frontier = deque([source])
@@ -84,18 +84,18 @@ class Topology:
 
     @property
     def degree(self) -> int:
-        """The most neighbours any node has."""
+        """The highest number of neighbours of any node."""
         return max(map(len, self.neighbours().values()))
 
 
 def line(size: int) -> Topology:
-    """B1–B2–…"""
+    """A line of nodes: B1–B2–…"""
     _check_at_least(size, 1, "a line")
     return _numbered(size, [(i, i + 1) for i in range(size - 1)])
 
 
 def star(size: int) -> Topology:
-    """B1 in the middle, all others around it."""
+    """A star with B1 at its centre."""
     _check_at_least(size, 1, "a star")
     return _numbered(size, [(0, i) for i in range(1, size)])
 
@@ -117,12 +117,12 @@ def dumbbell(pairs: int) -> Topology:
 
 
 def tree(size: int, diameter: int, seeds: Seeds, *, degree_max: int | None = None) -> Topology:
-    """A random tree of exactly that size and diameter, no node with more than `degree_max`.
+    """A random tree of exactly that size and diameter, with at most `degree_max` neighbours a node.
 
-    1. A spine of diameter + 1 nodes makes the diameter at least what is asked.
-    2. Each further node hangs on a node drawn from those with a place left. A
-       spine node at distance e from the nearer end may carry branches e deep:
-       more would make a longer path, and less would leave trees out.
+    1. A spine of diameter + 1 nodes makes the diameter at least the one requested.
+    2. Each further node is attached to a random node that has room. A spine node at distance e
+       from the nearer end may carry branches e deep: deeper ones would increase the diameter,
+       and a lower limit would exclude some trees.
     """
     _check_tree(size, diameter, degree_max)
     rng = seeds.rng("topology", "tree")
@@ -130,17 +130,17 @@ def tree(size: int, diameter: int, seeds: Seeds, *, degree_max: int | None = Non
     depth_left = [min(i, diameter - i) for i in range(diameter + 1)]
     degree = [(i > 0) + (i < diameter) for i in range(diameter + 1)]
     bound = degree_max if degree_max is not None else size
-    has_place = [i for i in range(diameter + 1) if depth_left[i] and degree[i] < bound]
+    attachable = [i for i in range(diameter + 1) if depth_left[i] and degree[i] < bound]
     for node in range(diameter + 1, size):
-        parent = rng.choice(has_place)
+        parent = rng.choice(attachable)
         edges.append((parent, node))
         depth_left.append(depth_left[parent] - 1)
         degree.append(1)
         degree[parent] += 1
         if degree[parent] >= bound:
-            has_place.remove(parent)
+            attachable.remove(parent)
         if depth_left[node]:
-            has_place.append(node)
+            attachable.append(node)
     return _numbered(size, edges)
 
 
@@ -152,12 +152,12 @@ def scale_free(size: int, seeds: Seeds, *, edges_per_node: int = 2) -> Topology:
             f"write 1 to {size - 1}"
         )
     rng = seeds.rng("topology", "scale-free")
-    # Starts from a star, so that every node has a degree to be chosen by.
+    # A star to start with, so that every node has a degree.
     edges = [(0, i) for i in range(1, edges_per_node + 1)]
-    # Each node stands here once per edge: an even draw from it is the draw by degree.
+    # Each node is listed once per edge: a uniform draw from this list is a draw by degree.
     ends = [end for edge in edges for end in edge]
     for node in range(edges_per_node + 1, size):
-        # A dictionary keeps the order of the draws; a set would not.
+        # A dictionary keeps the order of the draws; a set does not.
         chosen: dict[int, None] = {}
         while len(chosen) < edges_per_node:
             chosen[rng.choice(ends)] = None
@@ -168,7 +168,7 @@ def scale_free(size: int, seeds: Seeds, *, edges_per_node: int = 2) -> Topology:
 
 
 def mesh(size: int, edge_count: int, seeds: Seeds) -> Topology:
-    """A random connected network: a random tree, then further edges drawn evenly."""
+    """A random connected network: a random tree, then further edges drawn uniformly."""
     _check_at_least(size, 1, "a mesh")
     edges_max = size * (size - 1) // 2
     if not size - 1 <= edge_count <= edges_max:
@@ -206,7 +206,7 @@ def _check_tree(size: int, diameter: int, degree_max: int | None) -> None:
 
 
 def _tree_size_max(diameter: int, degree_max: int | None) -> float:
-    """Every place taken: rings around the middle node, or around the middle edge."""
+    """The size of a full tree: rings around the middle node or the middle edge."""
     if diameter < 2:
         return diameter + 1
     if degree_max is None:

@@ -1,6 +1,6 @@
-"""A topology from a file, TOML or JSON: edges, and what their links are like.
+"""Reads a topology from a TOML or JSON file: edges, and the properties of their links.
 
-    nodes = ["B1", "B2"]      # optional: the order, else that of the edges
+    nodes = ["B1", "B2"]      # optional: the order of nodes, by default that of the edges
 
     [link]                    # optional: for every edge that does not say otherwise
     delay_ms = 50
@@ -9,8 +9,8 @@
     between = ["B1", "B2"]
     rate_mbps = 10
 
-In JSON `edge` is a list of objects. Errors name the file, the line where it can
-be told, and what to write instead.
+In JSON `edge` is a list of objects. Errors name the file, the line if it is known, and what to
+write instead.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def read_topology(path: Path) -> Topology:
 
 
 def _spec(row: _LinkRow, default: _LinkRow | None) -> LinkSpec | None:
-    """What the row says, then what the file says for all; None if neither says a word."""
+    """The row's values over the file's defaults; None if neither gives any."""
     given = {**_given_values(default), **_given_values(row)}
     if not given:
         return None
@@ -88,7 +88,7 @@ def _given_values(row: _LinkRow | None) -> dict[str, float]:
 
 
 def _location(path: Path, text: str, error: str) -> str:
-    """`file:line` of the edge an error speaks of, or of the fault of form; else the file."""
+    """`file:line` of the edge or of the syntax error that `error` names; else only the file."""
     if (edge := re.search(r"\$\.edge\[(\d+)\]", error)) is not None:
         heads = [m.start() for m in re.finditer(r"^\s*\[\[\s*edge\s*\]\]|\"between\"", text, re.M)]
         if int(edge[1]) < len(heads):

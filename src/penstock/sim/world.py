@@ -1,7 +1,7 @@
-"""A world: hosts by name, links between their ports, one time and one seed.
+"""A world: hosts by name, the links between their ports, one clock and one seed.
 
-Put together by hand or after a topology. Knows no protocol and no workload;
-`call_at` is how a workload speaks to a machine.
+Built by hand or from a topology. Knows no protocol and no workload; a workload calls machines
+through `call_at`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ M = TypeVar("M", bound=Machine[Any])
 
 
 class World(Generic[Frame]):
-    """All there is in one run."""
+    """The hosts, links and events of one run."""
 
     def __init__(self, seeds: Seeds, framing: Framing[Frame]) -> None:
         self.seeds: Final = seeds
         self.events: Final = EventQueue()
         self.hosts: Final[dict[str, Host[Frame, Any]]] = {}
-        # By the names of the host that sends and the host that receives.
+        # By the names of the sending and the receiving host.
         self.links: Final[dict[tuple[str, str], Link[Frame]]] = {}
         self._framing: Final = framing
         self._observers: Observers | None = None
 
     @property
     def now(self) -> Instant:
-        """Global time, which no host knows."""
+        """Global time, which no host sees."""
         return self.events.now
 
     def add_host(
@@ -53,7 +53,7 @@ class World(Generic[Frame]):
         outlets: Outlets | None = None,
         marking: Marking[Frame] | None = None,
     ) -> Host[Frame, M]:
-        """A host that runs what `make(local time)` makes."""
+        """Adds a host that runs the machine `make(local time)` returns."""
         if name in self.hosts:
             raise UsageError(f"there is a host {name!r} already: give each its own name")
         host = Host[Frame, M](
@@ -80,16 +80,16 @@ class World(Generic[Frame]):
         back: LinkSpec | None = None,
         ports: tuple[Port, Port] | None = None,
     ) -> None:
-        """A link each way; `back` is the way from `other`, the same as forth unless said.
+        """Adds a link in each direction; `back` is the spec from `other`, by default `spec`.
 
-        Each end's port bears the name of the other end unless `ports` names them.
+        Each port is named after the host at the far end unless `ports` names both.
         """
         port_at_one, port_at_other = ports or (other, one)
         self._link(one, port_at_one, other, port_at_other, spec)
         self._link(other, port_at_other, one, port_at_one, back or spec)
 
     def connect_all(self, topology: Topology, default: LinkSpec) -> None:
-        """A link each way for every edge, like `default` where the edge does not say."""
+        """Adds links for every edge; `default` describes edges without a spec."""
         for edge in topology.edges:
             self.connect(edge.one, edge.other, edge.spec or default)
 
@@ -121,7 +121,7 @@ class World(Generic[Frame]):
         self.hosts[sender].links[out_port] = link
 
     def _garble_for(self, link_name: str) -> Garble[Frame] | None:
-        """With a codec a corrupted frame is one with a bit flipped; without, it is unreadable."""
+        """Returns a function that flips one bit; None without a codec: no frame is readable."""
         if self._framing.codec is None:
             return None
         encode, decode = self._framing.codec
@@ -139,21 +139,21 @@ class World(Generic[Frame]):
         return garble
 
     def link(self, sender: str, receiver: str) -> Link[Frame]:
-        """The link one way."""
+        """The link from `sender` to `receiver`."""
         try:
             return self.links[sender, receiver]
         except KeyError:
             raise UsageError(f"there is no link from {sender!r} to {receiver!r}") from None
 
     def host(self, name: str) -> Host[Frame, Any]:
-        """The host of that name."""
+        """The host with that name."""
         try:
             return self.hosts[name]
         except KeyError:
             raise UsageError(f"there is no host {name!r}") from None
 
     def observe(self, observer: Observer) -> None:
-        """Tells `observer` of every frame sent, arrived or dropped from now on."""
+        """Reports every frame sent, arrived or dropped to `observer` from now on."""
         if self._observers is None:
             self._observers = Observers()
         self._observers.add(observer)
@@ -167,7 +167,7 @@ class World(Generic[Frame]):
         interval_ns: Duration,
         on_sample: Callable[[LinkSample | HostSample], object],
     ) -> None:
-        """Hands a sample of every link and host to `take`, first one interval from now."""
+        """Calls `on_sample` for every link and host, first one interval from now."""
         if interval_ns <= 0:
             raise UsageError(f"samples need an interval above 0 ns, not {interval_ns}")
 
@@ -181,9 +181,9 @@ class World(Generic[Frame]):
         self.events.schedule(self.now + interval_ns, sample)
 
     def call_at(self, at: Instant, name: str, verb: Callable[[Any, Instant], object]) -> None:
-        """At global time `at`, says `verb(machine, local time)` to a host, if it is up."""
+        """At global time `at`, calls `verb(machine, local time)` on a host, if it is up."""
         self.events.schedule(at, self.host(name).call, verb)
 
     def run(self, until: Instant) -> None:
-        """Lets the world run up to and including `until`."""
+        """Runs the world up to and including `until`."""
         self.events.run(until)

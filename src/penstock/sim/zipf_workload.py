@@ -1,10 +1,10 @@
-"""Messages of attributes whose values are not equally popular, and filters that ask for them.
+"""Messages with Zipf-distributed attribute values, and filters that match them.
 
-The v-th value of each attribute comes with a probability in proportion to 1/v^s. A filter
-asks for one to five attributes, each for a value that is drawn likewise: a few filters match
-much, and most match little. Of all messages a share may be of values that no filter asks for.
+The v-th value of each attribute has a probability in proportion to 1/v^s. A filter constrains
+one to five attributes, each to a value drawn from the same distribution: a few filters match
+many messages, and most match few. A share of all messages may have values that no filter names.
 
-Knows nothing of time, as `content` does not.
+Knows nothing of time; `publish_schedule` says when messages leave.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from penstock.content.filter import Filter, Predicate
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 
-# Of the length that values have, so that these messages are as large as others.
+# As long as the other values, so that these messages have the same size.
 _UNMATCHED_VALUE = "w0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZipfWorkload:
-    """A market of values; named, so that two markets do not meet."""
+    """A set of attributes and values; its name keeps two workloads from overlapping."""
 
     name: str = "z"
     attributes: int = 5
     values: int = 20
     exponent: float = 1.0
     constraints_max: int = 5
-    # How many of all messages have values that filters ask for.
+    # The share of all messages whose values filters name.
     asked_share: float = 1.0
     payload_bytes: int = 0
 
@@ -45,12 +45,12 @@ class ZipfWorkload:
             )
 
     def cumulative(self) -> list[float]:
-        """The probabilities of values, summed up, to draw them by."""
+        """Cumulative probabilities of the values, from which they are drawn."""
         weights = [1 / (rank + 1) ** self.exponent for rank in range(self.values)]
         return list(accumulate(weight / sum(weights) for weight in weights))
 
     def message(self, rng: Random, cumulative: Sequence[float] | None = None) -> Message:
-        """One message; pass `cumulative()` when making many."""
+        """Draws one message; pass `cumulative()` when drawing many."""
         drawn = cumulative or self.cumulative()
         is_matchable = self.asked_share >= 1 or rng.random() < self.asked_share
         attributes = {
@@ -60,7 +60,7 @@ class ZipfWorkload:
         return Message.trusted(attributes, bytes(self.payload_bytes))
 
     def interest(self, rng: Random, share: float | None = None) -> Predicate:
-        """One filter; how much it matches is for chance to say, and `wanted` is not asked for."""
+        """Draws one filter; its match probability is random, and `share` is ignored."""
         del share
         drawn = self.cumulative()
         chosen = rng.sample(range(self.attributes), rng.randint(1, self.constraints_max))
@@ -69,7 +69,7 @@ class ZipfWorkload:
         )
 
     def match_probability(self, interest: Predicate) -> float:
-        """How probable it is that a message matches the filter."""
+        """The probability that a message matches the filter."""
         (filter_,) = interest.filters
         shares = [1 / (rank + 1) ** self.exponent for rank in range(self.values)]
         probability = self.asked_share

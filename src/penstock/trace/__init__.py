@@ -1,5 +1,5 @@
-"""What a run says of itself: record types, their schema, and the hash that identifies a trace.
+"""The trace of a run: record types, their schema, and the hash that identifies a trace.
 
-The only contract between a run and those who analyse it. Knows neither files
-nor Arrow (see `tracefile`), nor who makes the records.
+This is the only contract between a run and its analysis. Knows neither files nor Arrow (see
+`tracefile`), nor which components make the records.
 """

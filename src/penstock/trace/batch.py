@@ -1,7 +1,7 @@
-"""Rows to columns: one conversion that the hash, the files and the metrics share.
+"""Converts rows to columns, once for the hash, the files and the metrics.
 
-Names become numbers in the order in which a column first mentions them, so the
-numbers are a function of the rows alone, whatever the size of the batches.
+Names become codes in the order in which a column first has them, so that the codes depend on
+the rows alone, whatever the size of the batches.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _FORMATS: Final = {
 
 
 class NameCodes(dict[str | None, int]):
-    """The codes of a column's names, by first mention."""
+    """The codes of a column's names, in the order of first occurrence."""
 
     def __init__(self) -> None:
-        # Counted by `order`, since null has a code but is no name.
+        # Codes count `names`, not this dictionary, since null has a code but is not a name.
         super().__init__({None: NULL_CODE})
         self.names: list[str] = []
 
@@ -44,9 +44,8 @@ class NameCodes(dict[str | None, int]):
 class PackedColumn:
     """One column of a batch.
 
-    For names, `values` are codes into `names`, which later batches lengthen, and
-    a null is `NULL_CODE`. For others a null is 0 and False in `valid`, which is
-    None when there are no nulls.
+    For names, `values` are codes into `names`, which later batches extend, and a null is
+    `NULL_CODE`. For other types a null is 0 and False in `valid`, which is None without nulls.
     """
 
     values: NDArray[Any]
@@ -64,7 +63,7 @@ class Batch:
 
 
 class Packer:
-    """Packs the rows of one table of one run, batch after batch."""
+    """Packs the rows of one table of one run, batch by batch."""
 
     __slots__ = ("_columns", "table")
 
@@ -73,12 +72,12 @@ class Packer:
         self._columns = [(c.name, _column_getter(c.name), _column_packer(c)) for c in table.columns]
 
     def pack(self, rows: Sequence[Row]) -> Batch:
-        """The next rows as columns."""
+        """Packs the next rows."""
         columns = {name: pack(take(rows)) for name, take, pack in self._columns}
         return Batch(self.table, len(rows), columns)
 
     def pack_columns(self, columns: Sequence[list[Any]]) -> Batch:
-        """The next rows, given as columns."""
+        """Packs the next rows, given as columns."""
         packed = {
             name: pack(values)
             for (name, _, pack), values in zip(self._columns, columns, strict=True)
@@ -87,7 +86,7 @@ class Packer:
 
 
 def _column_getter(name: str) -> Callable[[Sequence[Row]], list[Any]]:
-    # Compiled for the name: half the time of attrgetter, for every field of every record.
+    # Compiled per name: takes half the time of attrgetter, for every field of every record.
     take: Callable[[Sequence[Row]], list[Any]] = eval(f"lambda rows: [row.{name} for row in rows]")
     return take
 
@@ -111,7 +110,7 @@ def _column_packer(column: Column) -> Callable[[list[Any]], PackedColumn]:
 
 
 def _pack_numbers(kind: ColumnType, values: list[Any]) -> NDArray[Any]:
-    # The quickest of five ways tried; and unlike numpy it takes no 1.5 for a whole number.
+    # The fastest of five ways tried; unlike numpy it refuses 1.5 as an integer.
     code, dtype = _FORMATS[kind]
     return np.frombuffer(struct.pack(f"<{len(values)}{code}", *values), dtype)
 

@@ -1,7 +1,7 @@
-"""Takes records one by one, hands them on in batches of columns.
+"""Collects records one by one and passes them on in batches of columns.
 
-The hot path of tracing: one call, one dictionary look-up and one append a
-record. What a batch is good for (files, metrics) is its consumers' business.
+This is the hot path of tracing: one call, one dictionary lookup and one append per record. Does
+not know what its consumers (files, metrics) do with a batch.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from penstock.trace.schema import EVENTS, Table
 
 Consumer: TypeAlias = Callable[[Batch], None]
 
-# Small enough that records are still in the processor's cache when they are packed.
+# Small enough for records to be still in the processor's cache when they are packed.
 BATCH_ROWS: Final = 2048
 
 
 class Collector:
-    """The trace of one run in the making."""
+    """The trace of one run in progress."""
 
     __slots__ = ("_batch_rows", "_consumers", "_hash", "_order_checks", "_packers", "_rows")
 
@@ -45,18 +45,18 @@ class Collector:
         self._batch_rows = batch_rows
 
     def collects(self, record: type[Row]) -> bool:
-        """Whether such records are collected: ask once, and make none that are not."""
+        """Whether such records are collected: ask once, and make no others."""
         return record in self._rows
 
     def add(self, row: Row) -> None:
-        """Takes a record of a table that is wanted."""
+        """Adds a record of a collected table."""
         rows = self._rows[type(row)]
         rows.append(row)
         if len(rows) >= self._batch_rows:
             self._flush(type(row))
 
     def close(self) -> str:
-        """Hands on what is left; returns the trace hash."""
+        """Passes on the remaining rows; returns the trace hash."""
         for record in self._rows:
             self._flush(record)
         return self._hash.hexdigest()

@@ -1,13 +1,13 @@
-"""The kinds of control frames that a trace tells apart.
+"""The kinds of control frames in a trace.
 
-The words are the ones that traces have had so far, whatever the frames' classes are called.
+The values are fixed by existing traces and do not follow the names of the frame classes.
 """
 
 from enum import StrEnum
 
 
 class ControlKind(StrEnum):
-    """What a control frame is for, as the column `signals.kind` has it."""
+    """The purpose of a control frame, as in the column `signals.kind`."""
 
     DIGEST = "digest"
     TRACK_REQUEST = "track"

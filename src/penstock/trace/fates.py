@@ -1,8 +1,7 @@
-"""Every fate has one name: in traces, in the interface, in counters, in reports.
+"""The names of all fates, the same in traces, in the interface, in counters and in reports.
 
-A sequence number that a receiver misses walks through `MissingState` along
-`TRANSITIONS` and ends in exactly one fate. Knows nothing of when or why a
-machine moves; only which moves there are.
+A message that a receiver misses moves through `MissingState` along `TRANSITIONS` and ends in
+exactly one fate. Knows which transitions exist, not when or why a machine makes them.
 """
 
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from typing import Final, TypeAlias
 
 
 class ReceiverFate(StrEnum):
-    """What became of a message at one receiver."""
+    """The fate of a message at one receiver."""
 
     DELIVERED = "delivered"
     DELIVERED_LATE = "delivered_late"
@@ -21,7 +20,7 @@ class ReceiverFate(StrEnum):
 
 
 class MissingState(StrEnum):
-    """What a receiver knows of a number that it has not received."""
+    """The state of a message that a receiver has not received."""
 
     UNKNOWN = "unknown"
     IRRELEVANT = "irrelevant"
@@ -31,10 +30,10 @@ class MissingState(StrEnum):
 
 
 class PublisherFate(StrEnum):
-    """What became of a message at its publisher."""
+    """The fate of a message at its publisher."""
 
     SENT = "sent"
-    # It had to wait; what has no number still did when the run ended.
+    # It waited; without a sequence number, it was still waiting when the run ended.
     RATE_LIMITED = "rate_limited"
     DROPPED_AT_SOURCE = "dropped_at_source"
 
@@ -49,23 +48,23 @@ class DropReason(StrEnum):
     DUPLICATE = "duplicate"
     # The link, or the host behind it, was down.
     DOWN = "down"
-    # It arrived, and could not be read.
+    # It arrived, and could not be decoded.
     CORRUPT = "corrupt"
 
 
 class HopDecision(StrEnum):
-    """What a broker did with a message: the steps of its life that `why` tells."""
+    """A broker's decision about a message: the steps that `why` shows."""
 
     ENTERED = "entered"
     FORWARDED = "forwarded"
     HANDED_OVER = "handed_over"
-    # At the first broker: nobody anywhere asked for it. At the last: no client's exact filter did.
+    # At the first broker: no broker's filters match. At the last: no client's exact filter does.
     FILTERED = "filtered"
     NO_MATCH = "no_match"
     DROPPED = "dropped"
 
 
-# What can happen to a packet on a link; the other reasons are a broker's.
+# Reasons for a drop on a link; the others are a broker's.
 LINK_REASONS: Final = (
     DropReason.QUEUE_FULL,
     DropReason.LOSS,
@@ -75,23 +74,23 @@ LINK_REASONS: Final = (
 
 MissingOutcome: TypeAlias = MissingState | ReceiverFate
 
-# The application got the message.
+# Fates in which the application got the message.
 RECEIVED: Final = frozenset(
     {ReceiverFate.DELIVERED, ReceiverFate.DELIVERED_LATE, ReceiverFate.REPAIRED}
 )
 
-# A message that comes after all: the original in time or late, or a repair.
+# A message that arrives after all: the original, on time or late, or a repair.
 _ARRIVED: Final[frozenset[MissingOutcome]] = RECEIVED | {ReceiverFate.DROPPED_LATE}
 
 TRANSITIONS: Final[Mapping[MissingOutcome, frozenset[MissingOutcome]]] = {
     MissingState.UNKNOWN: _ARRIVED | {MissingState.IRRELEVANT, MissingState.MISSING},
-    # A record said it is not for us, and may have been wrong; as it may when it says the
-    # opposite of a message that then comes, and is not for us.
+    # A record may wrongly say that a message is not for us; it may also wrongly announce a message
+    # that then arrives and is not for us.
     MissingState.IRRELEVANT: _ARRIVED,
     MissingState.MISSING: _ARRIVED
     | {MissingState.RELEASED, MissingState.LOST}
     | {MissingState.IRRELEVANT, ReceiverFate.GIVEN_UP},
-    # It blocks nobody any more, but may still come.
+    # It no longer blocks delivery, but may still arrive.
     MissingState.RELEASED: _ARRIVED
     | {MissingState.LOST, MissingState.IRRELEVANT, ReceiverFate.GIVEN_UP},
     MissingState.LOST: _ARRIVED | {MissingState.IRRELEVANT, ReceiverFate.GIVEN_UP},
@@ -102,8 +101,8 @@ TRANSITIONS: Final[Mapping[MissingOutcome, frozenset[MissingOutcome]]] = {
     ReceiverFate.GIVEN_UP: frozenset(),
 }
 
-# What a number ends as when its receiver leaves or its publisher starts a new epoch. Of a number
-# that nobody ever described, or that was not for us, there is nothing to give up.
+# The final state when the receiver leaves or the publisher starts a new epoch. A message that no
+# record described, or that was not for us, is not given up.
 AT_CLOSE: Final[Mapping[MissingState, MissingOutcome]] = {
     MissingState.UNKNOWN: MissingState.UNKNOWN,
     MissingState.IRRELEVANT: MissingState.IRRELEVANT,

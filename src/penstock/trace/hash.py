@@ -1,10 +1,10 @@
-"""The hash of a trace: equal for equal logical rows, however they were stored.
+"""The hash of a trace: equal for equal rows, however they are stored.
 
-Each column is one stream of packed values, so neither the size of batches nor
-the layout of files is seen; names enter as numbers by first mention, and as
-text at the end, so no dictionary's codes are seen either. A table without rows
-is left out: it makes no difference whether nothing happened or nobody looked.
-The `runs` table, which holds the hash, is not covered.
+Each column is hashed as one stream of packed values, so that neither batch sizes nor file
+layout matter; names are hashed as codes by first occurrence, and as text at the end, so that
+dictionary codes do not matter either. A table without rows is left out: an empty table and one
+that was not collected give the same hash. The `runs` table, which holds the hash, is not
+covered.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class TraceHash:
-    """Takes batches of any tables, each table's in order; the tables' own order is free."""
+    """Hashes batches of any tables, in order within each table; tables may alternate."""
 
     __slots__ = ("_tables",)
 
@@ -30,7 +30,7 @@ class TraceHash:
         self._tables: dict[str, _TableHash] = {}
 
     def add(self, batch: Batch) -> None:
-        """Takes the next rows of a table."""
+        """Adds the next rows of a table."""
         name = batch.table.name
         table = self._tables.get(name)
         if table is None:
@@ -73,7 +73,7 @@ class _ColumnHash:
     def __init__(self, column: Column) -> None:
         self.name = column.name
         self._values = sha256()
-        # Which values are null; names say it by their code.
+        # Nulls are hashed apart, except for names, where the code shows them.
         flagged = column.nullable and column.kind is not ColumnType.NAME
         self._nulls: _Hash | None = sha256() if flagged else None
         self._names: list[str] = []
@@ -98,6 +98,6 @@ class _ColumnHash:
 
 
 def _framed(text: str) -> bytes:
-    # Lengths keep ("ab", "c") and ("a", "bc") apart.
+    # Lengths distinguish ("ab", "c") from ("a", "bc").
     encoded = text.encode("utf-8", "surrogatepass")
     return len(encoded).to_bytes(4, "little") + encoded

@@ -1,13 +1,12 @@
-"""The records of a trace, one class per table: the one place that defines them.
+"""The records of a trace, one class per table: their only definition.
 
-A field says its type and, in words, its meaning; its unit is the end of its
-name; a field that may be None is a column that may be null; a default is what
-a reader takes when an older file lacks the column. `schema` derives everything
-else from here. The run a record belongs to is not a field: it is where the
-record is written.
+A field has a type and a description; its unit is the end of its name; a field that may be None
+is a nullable column; a default is the value that a reader uses when an older file lacks the
+column. `schema` derives everything else from here. The run of a record is not a field: the
+location of the file gives it.
 
-Times are nanoseconds of one clock per run (the simulator's own, not that of a
-simulated host). Records are made in the order of events.
+Times are nanoseconds of one clock per run (the simulator's own, not that of a simulated host).
+Records are made in the order of events.
 """
 
 from typing import Annotated, ClassVar, TypeAlias
@@ -35,7 +34,7 @@ Sampled: TypeAlias = Annotated[Instant, "when the sample was taken"]
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """A record; names its table, the column its rows are in order of, and within what."""
+    """A record: its table, the column that orders its rows, and the column that groups them."""
 
     TABLE: ClassVar[str]
     TIME: ClassVar[str | None] = None

@@ -1,7 +1,7 @@
-"""Watches that a table's rows come in the order of events.
+"""Checks that a table's rows are in the order of events.
 
-Violations and rates are computed in one pass over rows as they stand, so a
-table out of order would give wrong figures and no error.
+Order violations and rates are computed in one pass over the rows as they are, so that a table
+out of order would give wrong results without an error.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from penstock.trace.schema import Table
 
 
 class RowOrderCheck:
-    """Sees all batches of one table."""
+    """Checks all batches of one table."""
 
     __slots__ = ("_last", "_table")
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        # The latest time seen, by code of the `within` column; 0 when there is none.
+        # The latest time so far, by code of the `within` column; the only key is 0 without one.
         self._last: dict[int, int] = {}
 
     def is_ordered(self, batch: Batch) -> bool:
-        """Whether these rows, after all before them, are in order; nulls stand anywhere."""
+        """Whether these rows continue in order; nulls may be anywhere."""
         time, within = self._table.time, self._table.within
         if time is None:
             return True
@@ -35,7 +35,7 @@ class RowOrderCheck:
         groups = batch.columns[within].values
         if valid is not None:
             times, groups = times[valid], groups[valid]
-        # Codes are small numbers: counting finds those in use far quicker than sorting.
+        # Codes are small integers: counting them is far faster than sorting.
         used = np.flatnonzero(np.bincount(groups)).tolist()
         return all(self._is_rising(group, times[groups == group]) for group in used)
 

@@ -1,6 +1,6 @@
-"""The tables as data: every column's name, type, unit and meaning, derived from the records.
+"""The tables as data: name, type, unit and meaning of every column, derived from the records.
 
-Arrow's schema, the document and Spark's schema all come from `TABLES`.
+Arrow's schema, the documentation and Spark's schema all come from `TABLES`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from msgspec.structs import fields
 from penstock.trace import records
 from penstock.trace.records import Row
 
-# Major: old files cannot be read. Minor: columns or tables were added.
+# Major: older files cannot be read. Minor: columns or tables were added.
 SCHEMA_MAJOR: Final = 1
 SCHEMA_MINOR: Final = 3
 SCHEMA_VERSION: Final = f"{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 
-# Units come last in a name.
+# The last part of a column's name gives its unit.
 UNITS: Final = MappingProxyType(
     {
         "ns": "ns",
@@ -36,7 +36,7 @@ UNITS: Final = MappingProxyType(
 
 
 class ColumnType(StrEnum):
-    """The types of columns; names are dictionary-encoded text."""
+    """Column types; names are dictionary-encoded text."""
 
     NAME = "name"
     INTEGER = "int64"
@@ -46,7 +46,7 @@ class ColumnType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; `words`, where given, are all the values it may take."""
+    """One column; `enums`, if any, define all the values it may have."""
 
     name: str
     kind: ColumnType
@@ -75,7 +75,7 @@ class Table:
 
 
 def table_of(record: type[Row]) -> Table:
-    """Reads a record's fields into columns."""
+    """Derives a table from a record's fields."""
     hints = get_type_hints(record, include_extras=True)
     columns = tuple(_column(f.name, hints[f.name], f.default) for f in fields(record))
     doc = (record.__doc__ or "").splitlines()[0]
@@ -120,5 +120,5 @@ TABLES: Final[Mapping[str, Table]] = MappingProxyType(
     }
 )
 RUNS: Final = TABLES[records.Run.TABLE]
-# What happens in a run, and what its hash covers.
+# The tables of events, which the hash covers.
 EVENTS: Final = tuple(table for table in TABLES.values() if table is not RUNS)

@@ -1,4 +1,4 @@
-"""Traces as Parquet: written in large batches, found by run, kept when asked.
+"""Traces as Parquet files: written in large batches, found by run, kept on request.
 
-Knows what is in a trace only through `trace.schema`, and nothing of who made it.
+Knows the content of a trace only through `trace.schema`, and nothing of its origin.
 """

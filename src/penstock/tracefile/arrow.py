@@ -1,6 +1,6 @@
-"""The one place that speaks Arrow: packed columns in, Parquet out, and back.
+"""The only module that uses Arrow: packed columns to Parquet files, and back.
 
-Arrow's own types stay untyped here; nothing else of the project imports it.
+Arrow's own types stay untyped here; no other module of the project imports it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from penstock.trace.schema import Column, ColumnType, Table
 
 ArrowTable: TypeAlias = Any
 
-# What a damaged or truncated file raises.
+# Raised for a damaged or truncated file.
 FileErrors: Final = (pa.ArrowException, OSError, EOFError)
-# What a column of another type raises.
+# Raised for a column of another type.
 CastErrors: Final = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
 
 TYPES: Final = {
@@ -33,20 +33,20 @@ TYPES: Final = {
 
 
 def arrow_schema(table: Table, metadata: Mapping[str, str] | None = None) -> Any:
-    """The table as Arrow says it; `metadata` is written into the file."""
+    """The Arrow schema of a table; `metadata` is written into the file."""
     fields = [pa.field(c.name, TYPES[c.kind], c.nullable) for c in table.columns]
     return pa.schema(fields, metadata=dict(metadata or {}))
 
 
 class ParquetFile:
-    """A Parquet file in the making."""
+    """A Parquet file that is being written."""
 
     __slots__ = ("_schema", "_writer")
 
     def __init__(self, path: Path, table: Table, metadata: Mapping[str, str]) -> None:
         self._schema = arrow_schema(table, metadata)
         names = [c.name for c in table.columns if c.kind is ColumnType.NAME]
-        # Times and numbers rise by small steps: their differences take a third of the room.
+        # Times and counts rise by small steps: their differences take a third of the space.
         whole = [c.name for c in table.columns if c.kind is ColumnType.INTEGER]
         self._writer = pq.ParquetWriter(
             path,
@@ -72,7 +72,7 @@ class ParquetFile:
 def _array(column: Column, parts: Sequence[PackedColumn]) -> Any:
     values = np.concatenate([part.values for part in parts])
     if column.kind is ColumnType.NAME:
-        # The last batch knows all names that those before it know.
+        # The names of the last batch include those of all batches before it.
         mask = values == NULL_CODE if column.nullable else None
         names = pa.array(parts[-1].names, pa.string())
         return pa.DictionaryArray.from_arrays(pa.array(values, pa.int32(), mask=mask), names)
@@ -84,34 +84,34 @@ def _array(column: Column, parts: Sequence[PackedColumn]) -> Any:
 
 
 def open_parquet(path: Path) -> Any:
-    """A Parquet file to read; its page checksums are verified."""
+    """Opens a Parquet file for reading; page checksums are verified."""
     return pq.ParquetFile(path, page_checksum_verification=True)
 
 
 def metadata_of(file: Any) -> dict[str, str]:
-    """What the writer said of the whole file."""
+    """The metadata that the writer stored in the file."""
     stored = file.schema_arrow.metadata or {}
     return {key.decode(): value.decode() for key, value in stored.items()}
 
 
 def column_names(file: Any) -> list[str]:
-    """The columns that the file has, known to us or not."""
+    """All columns of the file, including unknown ones."""
     return list(file.schema_arrow.names)
 
 
 def row_count(file: Any) -> int:
-    """How many rows the file says it has."""
+    """Row count according to the file's footer."""
     return int(file.metadata.num_rows)
 
 
 def tables_in(file: Any, columns: Sequence[str], rows: int) -> Iterator[ArrowTable]:
-    """The chosen columns, in pieces of at most so many rows."""
+    """The chosen columns, in pieces of at most `rows` rows."""
     for batch in file.iter_batches(rows, columns=list(columns)):
         yield pa.Table.from_batches([batch])
 
 
 def conform(table: Table, found: ArrowTable) -> ArrowTable:
-    """Gives columns our order and types, and those that are absent their default."""
+    """Puts columns into our order and types; absent columns get their defaults."""
     columns = []
     for column in table.columns:
         target = TYPES[column.kind]
@@ -133,7 +133,7 @@ def _cast(array: Any, target: Any) -> Any:
     if pa.types.is_dictionary(target):
         if pa.types.is_dictionary(array.type):
             array = array.cast(array.type.value_type)
-        # Numbers would become text without a word.
+        # Without this check Arrow would silently turn numbers into text.
         if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
             raise pa.ArrowTypeError(f"{array.type} is no text")
         return array.cast(pa.string()).dictionary_encode()
@@ -155,7 +155,7 @@ def concatenate(table: Table, pieces: Sequence[ArrowTable]) -> ArrowTable:
 
 
 def null_columns(table: Table, found: ArrowTable) -> list[str]:
-    """The columns that hold nulls and must not."""
+    """Columns that contain nulls although they are not nullable."""
     return [c.name for c in table.columns if not c.nullable and found[c.name].null_count]
 
 

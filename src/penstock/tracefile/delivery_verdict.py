@@ -1,4 +1,4 @@
-"""What became of a message for each receiver, in one word and one line."""
+"""The outcome of one message for each receiver: one word and one line of text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ReceiverRow = TypeVar("ReceiverRow", Arrival, Delivery)
 
 
 class Outcome(StrEnum):
-    """As far as the trace tells."""
+    """Outcome for one receiver, as far as the trace shows."""
 
     DELIVERED = "delivered"
     ARRIVED = "arrived"
@@ -30,7 +30,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryVerdict:
-    """`is_expected` is None when the trace does not say who was; `drop` ended a lost one."""
+    """`is_expected` is None without the expected table; `drop` is where a lost message ended."""
 
     subscriber: str
     outcome: Outcome
@@ -43,7 +43,7 @@ class DeliveryVerdict:
 def judge_deliveries(
     reader: TraceReader, history: MessageHistory, names: Iterable[str] | None = None
 ) -> list[DeliveryVerdict]:
-    """A verdict for each of these; for everyone who was expected to get it, or did."""
+    """Verdicts for these subscribers; by default for all who were expected to get it, or did."""
     arrivals, deliveries = _by_receiver(history.arrivals), _by_receiver(history.deliveries)
     expected = {*history.expected} if history.is_recorded(Expected) else None
     locator: DropLocator | None = None
@@ -53,7 +53,7 @@ def judge_deliveries(
         outcome, text = _outcome(history, arrivals[name], deliveries[name], is_expected)
         location = DropLocation(text)
         if outcome is Outcome.LOST:
-            # Only now: they take a look at other messages, too.
+            # Created on demand, because it reads the hops of other messages too.
             locator = locator or _drop_locator(reader, history)
             location = locator.locate(name)
         verdicts.append(
@@ -86,7 +86,7 @@ def _drop_locator(reader: TraceReader, history: MessageHistory) -> DropLocator:
 
 
 def format_milliseconds(duration: Duration) -> str:
-    """A delay, to the microsecond."""
+    """A duration in milliseconds, to the microsecond."""
     return f"{duration / 1e6:.3f} ms"
 
 
@@ -125,7 +125,7 @@ def _arrived_text(
 
 
 def _fates_text(deliveries: list[Delivery]) -> str:
-    """One fate, or one for each ordering; those that are alike are said together."""
+    """One fate, or one for each ordering; orderings with equal fates are grouped."""
     orderings_by_text: dict[str, list[str]] = defaultdict(list)
     for row in deliveries:
         after = "" if row.delivered_ns is None else _after_text(row.delivered_ns - row.published_ns)

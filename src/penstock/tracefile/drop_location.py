@@ -1,14 +1,14 @@
-"""Where the copy of a message that someone never got came to its end, as far as a trace tells.
+"""Locates where a message was lost on its way to one receiver, as far as a trace shows.
 
-A trace does not say which copy was for whom. What says it:
+A trace does not say which copy was for which receiver. Two things show it:
 
-1. The last broker handed it over: it ended between the two.
-2. Another message of the same publisher, sent shortly before or after, did come
-   through: ours went the same way, up to the last broker there that had it.
+1. The last broker handed it over: it was lost between the broker and the receiver.
+2. Another message of the same publisher, sent shortly before or after, reached the receiver:
+   this message took the same route, up to the last broker there that had it.
 
-Failing both, the places where a copy ended are named as what may have been: one
-copy is for several, and another's end is not ours. Repairs have lives of their
-own: only the original's packet is followed.
+Otherwise all places where a copy ended are reported as possible: one copy serves several
+receivers, and another copy's end need not be ours. Repairs travel separately: only the
+original's packet is followed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_DROPS: Final = "the trace has no drops table: where it was lost is not known"
 
 @dataclass(frozen=True, slots=True)
 class DropLocation:
-    """`last` is who had it last, `drop` what ended it; None where the trace does not say."""
+    """`last_holder` had it last, `drop` ended it; None where the trace does not show it."""
 
     explanation: str
     last_holder: str | None = None
@@ -37,12 +37,12 @@ class DropLocation:
 
 
 def format_seconds(at: Instant) -> str:
-    """A time of the run, to the microsecond."""
+    """A time of the run in seconds, to the microsecond."""
     return f"{at // 10**9}.{at % 10**9 // 1000:06d}"
 
 
 def routes_by_subscriber(nearby: Iterable[Hop], seq: int) -> dict[str, tuple[str, ...]]:
-    """The brokers on the way to each client, as the message numbered nearest to `seq` went."""
+    """The brokers on the path to each client, from the message with the nearest sequence number."""
     messages: dict[int, list[Hop]] = defaultdict(list)
     for hop in nearby:
         messages[hop.seq].append(hop)
@@ -67,7 +67,7 @@ def _route(last_broker: str, previous_broker: Mapping[str, str]) -> tuple[str, .
 
 
 class DropLocator:
-    """The ends of one message's copies."""
+    """Locates the ends of one message's copies."""
 
     def __init__(self, history: MessageHistory, routes: Mapping[str, tuple[str, ...]]) -> None:
         self._history = history
@@ -89,9 +89,9 @@ class DropLocator:
         self._candidates = self._all_candidates()
 
     def locate(self, subscriber: str) -> DropLocation:
-        """Where it ended for one who was to get it."""
+        """Where the message was lost for one expected receiver."""
         publication = self._history.publication
-        # What was held back has left all the same, if it has a time.
+        # A rate-limited message with a publication time was sent all the same.
         if publication is not None and (
             publication.fate is PublisherFate.DROPPED_AT_SOURCE or publication.published_ns is None
         ):
@@ -177,7 +177,7 @@ class DropLocator:
         ]
 
     def _locations_at(self, broker: str) -> list[DropLocation]:
-        """What a broker decided that ended a copy; a duplicate ends none that others lack."""
+        """Decisions of a broker that ended a copy; dropping a duplicate ends none."""
         locations = []
         for hop in self._hops_by_broker[broker]:
             if hop.decision is HopDecision.FILTERED:
@@ -197,7 +197,7 @@ class DropLocator:
 
 
 def _combine(locations: list[DropLocation]) -> DropLocation | None:
-    """The only one, or what can be said of several."""
+    """The only location, or a text that lists several."""
     if len(locations) < 2:
         return locations[0] if locations else None
     more = (
@@ -211,7 +211,7 @@ def _combine(locations: list[DropLocation]) -> DropLocation | None:
 
 
 def _tentative(locations: list[DropLocation]) -> DropLocation | None:
-    """What may have been, when nothing shows the way to this receiver."""
+    """Possible locations, when nothing shows the route to this receiver."""
     location = _combine(locations)
     if location is None or len(locations) > 1:
         return location
@@ -228,11 +228,11 @@ def _packet_id(row: Hop | Drop) -> tuple[int | None, ...] | None:
 
 
 def _original_hops(hops: tuple[Hop, ...]) -> tuple[list[Hop], tuple[int | None, ...] | None]:
-    """The decisions about the message as published, and its packet; the rest are repairs'."""
+    """The hops of the message as published, and its packet id; all others belong to repairs."""
     if not hops:
         return [], None
     packet = next((_packet_id(hop) for hop in hops if _packet_id(hop) is not None), None)
-    # Without a packet yet: all that its first broker decides, at one instant.
+    # Hops without a packet id: the decisions of the first broker, all at one instant.
     first = (hops[0].broker, hops[0].decided_ns)
     original = [
         hop

@@ -1,4 +1,4 @@
-"""The life of a message as a person reads it: what happened when, then what became of it."""
+"""The history of a message as text: what happened when, then the verdicts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from penstock.tracefile.drop_location import format_seconds
 from penstock.tracefile.message_history import MessageHistory
 from penstock.tracefile.message_selector import abbreviate_names
 
-# So many of one kind are told before the rest are counted.
+# Events of one kind that are listed; the rest are counted.
 EVENTS_SHOWN_MAX: Final = 6
 _ACTOR_WIDTH_MAX: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`at` is None for what was so when the run ended."""
+    """One line of the history; `at` is None for the state at the end of the run."""
 
     at: Instant | None
     kind: str
@@ -30,7 +30,7 @@ class Event:
 
 
 def events(history: MessageHistory) -> list[Event]:
-    """All that happened, in order of time; at one instant, causes first."""
+    """All events in order of time; at one instant, causes first."""
     found = [
         *_published(history.publication),
         *map(_hop, history.hops),
@@ -58,7 +58,7 @@ def history_lines(
     only: str | None = None,
     everything: bool = False,
 ) -> Iterator[str]:
-    """The lines to print; without `everything`, long lists are counted rather than told."""
+    """The lines to print; without `everything`, long lists are abridged."""
     shown_max = None if everything else EVENTS_SHOWN_MAX
     yield f"{history.message}, run {history.run} ({run.experiment} {run.variant}, seed {run.seed})"
     if only is not None:
@@ -78,19 +78,19 @@ def history_lines(
 def _timeline(found: list[Event], shown_max: int | None) -> Iterator[str]:
     lines = list(_abridge(found, shown_max))
     width = min(max((len(actor) for _, actor, _ in lines), default=0), _ACTOR_WIDTH_MAX)
-    for when, who, text in lines:
-        yield f"{when:>14}  {who:<{width}}  {text}"
+    for when, actor, text in lines:
+        yield f"{when:>14}  {actor:<{width}}  {text}"
 
 
 def _abridge(found: list[Event], shown_max: int | None) -> Iterator[tuple[str, str, str]]:
-    """When, who and what; after the first few of a kind, how many more there are."""
+    """Time, actor and text; after the first of each kind, a count of the others."""
     totals = Counter(event.kind for event in found)
     shown: Counter[str] = Counter()
     for event in found:
         kind = event.kind
         shown[kind] += 1
         when = "end of run" if event.at is None else f"{format_seconds(event.at)} s"
-        # One more is told: to count it would be no shorter.
+        # One more than the limit is listed too: a count would take as much space.
         if shown_max is None or shown[kind] <= shown_max or totals[kind] == shown_max + 1:
             yield when, event.actor, event.text
         elif shown[kind] == totals[kind]:
@@ -108,7 +108,7 @@ def _summary(history: MessageHistory, verdicts: list[DeliveryVerdict]) -> str:
 
 
 def _verdict_lines(verdicts: list[DeliveryVerdict], shown_max: int | None) -> Iterator[str]:
-    """One line for all who share a verdict."""
+    """One line for all receivers that share a verdict."""
     for outcome in Outcome:
         subscribers_by_text: dict[str, list[str]] = {}
         for verdict in verdicts:
@@ -138,7 +138,7 @@ def _verdict_text(verdict: DeliveryVerdict) -> str:
     return f"{lost}{verdict.text}{' — NOT EXPECTED to get it' if stray else ''}"
 
 
-# One table each.
+# Events from one table each.
 
 
 def _published(row: Publication | None) -> Iterator[Event]:

@@ -1,4 +1,4 @@
-"""All that a trace tells of one message, gathered from its tables."""
+"""All rows of a trace about one message, collected from its tables."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from penstock.tracefile.reader import TraceReader
 
 R = TypeVar("R", bound=Row)
 
-# How many messages before and after it may show the ways that it should have gone.
+# Messages before and after it whose routes are examined.
 NEARBY_MESSAGES: Final = 16
 _DIGITS: Final = re.compile("([0-9]+)")
 
 
 def natural_order(name: str) -> list[tuple[int, str]]:
-    """Sorts s2 before s10."""
+    """Sort key that puts s2 before s10."""
     return [(int(part[:18]) if part.isdecimal() else 0, part) for part in _DIGITS.split(name)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageHistory:
-    """One message; a table that is not in `recorded` is empty because nobody looked."""
+    """One message; a table that is not in `recorded` is empty because it was not collected."""
 
     run: str
     message: MessageSelector
@@ -57,19 +57,19 @@ class MessageHistory:
 
     @property
     def not_recorded(self) -> list[str]:
-        """The tables that would tell more."""
+        """Tables about messages that the trace lacks."""
         return [record.TABLE for record in MESSAGE_TABLES if record.TABLE not in self.recorded]
 
     @property
     def receivers(self) -> list[str]:
-        """Everyone of whom the trace tells something, expected or not, sorted."""
+        """All subscribers that the trace mentions, expected or not, sorted."""
         names = {*self.expected}
         for rows in (self.arrivals, self.deliveries, self.losses):
             names.update(row.subscriber for row in rows)
         return sorted(names, key=natural_order)
 
     def only_for(self, subscriber: str) -> MessageHistory:
-        """What concerns one subscriber; what brokers did for others alone is left out."""
+        """The part that concerns one subscriber, without what brokers did for others only."""
         handed = [hop for hop in self.hops if hop.decision is HopDecision.HANDED_OVER]
         others = {hop.towards for hop in handed if hop.towards != subscriber}
         others |= {*self.receivers} - {subscriber}
@@ -94,7 +94,7 @@ class MessageHistory:
 
 
 def read_history(reader: TraceReader, run: str, message: MessageSelector) -> MessageHistory:
-    """Reads the rows of one message from every table that was recorded."""
+    """Reads the rows of one message from every recorded table."""
 
     def rows(record: type[R]) -> tuple[R, ...]:
         if not reader.has(record, run):
@@ -119,7 +119,7 @@ def read_history(reader: TraceReader, run: str, message: MessageSelector) -> Mes
 
 
 def read_nearby_hops(reader: TraceReader, run: str, message: MessageSelector) -> list[Hop]:
-    """What brokers did with the messages that the same publisher sent before and after it."""
+    """Hops of the messages that the same publisher sent before and after it."""
     if not reader.has(Hop, run):
         return []
     seqs = range(max(0, message.seq - NEARBY_MESSAGES), message.seq + NEARBY_MESSAGES + 1)

@@ -1,4 +1,4 @@
-"""Which run of a trace and which message of it someone means; every mistake says what to write."""
+"""Finds the run and the message that a user names; every error says what to write instead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.tracefile.layout import unfinished_runs
 from penstock.tracefile.reader import TraceReader
 from penstock.tracefile.row_search import RowFilter
 
-# The tables that tell of single messages; the first that has any says which there are.
+# Tables about single messages; the first with any rows defines which messages exist.
 MESSAGE_TABLES: Final[tuple[type[Row], ...]] = (
     records.Publication,
     records.Expected,
@@ -31,13 +31,13 @@ MESSAGE_TABLES: Final[tuple[type[Row], ...]] = (
 _RUN_PREFIX: Final = "run="
 _TRACES: Final = "traces"
 _NAMES_SHOWN_MAX: Final = 8
-# More digits than any number in a trace.
+# More digits than any number in a trace has.
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
 class MessageSelector:
-    """A message, named in full."""
+    """The full name of a message."""
 
     publisher: str
     epoch: int
@@ -48,19 +48,19 @@ class MessageSelector:
 
     @property
     def where(self) -> RowFilter:
-        """What its rows have, in every table."""
+        """The values of its rows, in every table."""
         return {"seq": self.seq, "epoch": self.epoch, "publisher": self.publisher}
 
 
 def open_run(directory: Path, run: str | None) -> tuple[TraceReader, str]:
-    """The run meant: the only one, the one named, or the one whose own directory is given."""
+    """Opens the run named, the only run, or the run whose own directory is given."""
     if directory.is_dir() and directory.resolve().name.startswith(_RUN_PREFIX):
         own = directory.resolve().name.removeprefix(_RUN_PREFIX)
         if run not in {None, own}:
             raise UsageError(f"{directory} is run {own}, not {run}: leave --run out")
         return TraceReader(directory.resolve().parent), own
     if (directory / _TRACES).is_dir():
-        # Where `lab run --keep` puts them, beside its result.
+        # `lab run --keep` puts traces there, beside its result.
         directory = directory / _TRACES
     reader = TraceReader(directory)
     runs = reader.run_ids()
@@ -84,7 +84,7 @@ def open_run(directory: Path, run: str | None) -> tuple[TraceReader, str]:
 
 
 def find_message(reader: TraceReader, run: str, text: str) -> MessageSelector:
-    """The message that `text` names: publisher:seq, or publisher:epoch:seq."""
+    """Finds the message that `text` names: publisher:seq, or publisher:epoch:seq."""
     candidates = _parse_candidates(text)
     tables = [record for record in MESSAGE_TABLES if reader.has(record, run)]
     if not tables:
@@ -118,7 +118,7 @@ def _epochs(
 
 
 def check_subscriber(reader: TraceReader, run: str, name: str) -> None:
-    """Refuses a name that no subscriber of the run has; one that got nothing is no mistake."""
+    """Raises `UsageError` for an unknown subscriber; one that got nothing is known."""
     known: set[str] = set()
     has_tables = False
     for record in (records.Expected, records.Arrival, records.Delivery, records.Loss):
@@ -133,14 +133,14 @@ def check_subscriber(reader: TraceReader, run: str, name: str) -> None:
 
 
 def abbreviate_names(names: Sequence[str], shown_max: int | None = _NAMES_SHOWN_MAX) -> str:
-    """The first few, and that there are more."""
+    """The first `shown_max` names, with an ellipsis if there are more."""
     return ", ".join(names[:shown_max]) + (
         ", …" if shown_max is not None and len(names) > shown_max else ""
     )
 
 
 def _parse_candidates(text: str) -> list[tuple[str, int | None, int]]:
-    """What the text may mean; a publisher's name may have colons of its own."""
+    """Possible readings of the text; a publisher's name may contain colons."""
     name, _, seq = text.rpartition(":")
     if not name or not _NUMBER.fullmatch(seq):
         raise UsageError(
@@ -180,11 +180,11 @@ def _not_found_text(
 def _seq_ranges(
     reader: TraceReader, run: str, table: type[Row], publisher: str
 ) -> dict[int, tuple[int, int]]:
-    """The first and the last number of each epoch."""
+    """The lowest and the highest sequence number of each epoch."""
     seq_ranges: dict[int, tuple[int, int]] = {}
     for piece in reader.select_pieces(table, run, where={"publisher": publisher}):
         for epoch, seq in zip(piece["epoch"].to_pylist(), piece["seq"].to_pylist(), strict=True):
-            # What never left has no number.
+            # Messages that were not sent have no sequence number.
             if seq is not None:
                 low, high = seq_ranges.get(epoch, (seq, seq))
                 seq_ranges[epoch] = min(low, seq), max(high, seq)

@@ -1,9 +1,8 @@
-"""Reads traces back, as Arrow tables or as records.
+"""Reads traces, as Arrow tables or as records.
 
-Only finished runs are seen. A file of another minor version is read: columns
-that we do not know are left out, and `notes` says so; columns that it lacks
-take their defaults. Another major version, a damaged file or a column of
-another type is a `UsageError` that names the file.
+Only finished runs are visible. Files of another minor version are read: unknown columns are
+left out, and `notes` lists them; absent columns get their defaults. Another major version, a
+damaged file or a column of another type is a `UsageError` that names the file.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _ALL_ROWS: Final[Mapping[str, str | int]] = MappingProxyType({})
 
 
 class TraceReader:
-    """The traces of one directory."""
+    """Reads the traces of one directory."""
 
     __slots__ = ("_directory", "_tables", "notes")
 
@@ -40,7 +39,7 @@ class TraceReader:
             raise UsageError(f"{directory} is no directory: name one that holds traces (run=…)")
         self._directory = directory
         self._tables = tables
-        # What was left out, each said once.
+        # Columns that were left out, each reported once.
         self.notes: list[str] = []
 
     def run_ids(self) -> list[str]:
@@ -48,7 +47,7 @@ class TraceReader:
         return finished_runs(self._directory)
 
     def run(self, run: str) -> Run:
-        """What a run says of itself."""
+        """The `runs` row of a run."""
         rows = list(self.records(Run, run))
         if len(rows) != 1:
             raise UsageError(f"{self._path(Run.TABLE, run)} has {len(rows)} rows instead of 1")
@@ -73,31 +72,31 @@ class TraceReader:
         where: Mapping[str, str | int] = _ALL_ROWS,
         rows: int = READ_ROWS,
     ) -> Iterator[arrow.ArrowTable]:
-        """The rows as Arrow tables of a bounded size, for what does not fit memory."""
+        """The rows as Arrow tables of bounded size, for tables larger than memory."""
         table = self._tables[record.TABLE]
         with self._open_table(table, run) as (file, path, columns):
             left = arrow.row_count(file)
             for piece in arrow.tables_in(file, columns, rows):
                 left -= piece.num_rows
                 yield arrow.filter_rows(_conform(table, path, piece), where)
-            # Checksums cover pages, not the headers that say how many there are.
+            # Checksums cover pages, but not the headers with the number of pages.
             if left:
                 raise EOFError("rows are missing")
 
     def records(
         self, record: type[R], run: str, *, where: Mapping[str, str | int] = _ALL_ROWS
     ) -> Iterator[R]:
-        """The rows as records; convenient, not quick."""
+        """The rows as records; convenient, but slow."""
         return self._records(record, run, self.pieces(record, run, where=where))
 
     def select(self, record: type[R], run: str, *, where: RowFilter) -> list[R]:
-        """The few rows that have these values; reads little more than them."""
+        """The rows that have these values, as records; reads little else."""
         return list(self._records(record, run, self.select_pieces(record, run, where=where)))
 
     def select_pieces(
         self, record: type[Row], run: str, *, where: RowFilter
     ) -> Iterator[arrow.ArrowTable]:
-        """The same as Arrow tables; a file that lacks a column has no row with a value in it."""
+        """The same as Arrow tables; none if the file lacks a column of `where`."""
         table = self._tables[record.TABLE]
         with self._open_table(table, run) as (file, path, columns):
             if set(where) <= set(columns):
@@ -110,7 +109,7 @@ class TraceReader:
             return distinct_names(file, column) if column in columns else []
 
     def trace_hash(self, run: str) -> str:
-        """The hash computed anew from the rows, to compare with the one that the run states."""
+        """Computes the hash from the rows, for comparison with the one in the `runs` row."""
         whole = TraceHash()
         for table in EVENTS:
             if not self.has(table.record, run):
@@ -139,7 +138,7 @@ class TraceReader:
 
     @contextmanager
     def _open_table(self, table: Table, run: str) -> Iterator[tuple[Any, Path, list[str]]]:
-        """The file of a table, where it lies, and the columns to read."""
+        """Opens the file of a table; yields it with its path and the columns to read."""
         path = self._path(table.name, run)
         if not path.exists():
             raise UsageError(self._missing_table_text(table, run))
@@ -162,7 +161,7 @@ class TraceReader:
         return f"no run {run} in {self._directory}; there are: {known or 'none'}"
 
     def _check_schema(self, table: Table, path: Path, file: Any) -> list[str]:
-        """Checks version and columns; returns those to read."""
+        """Checks version and columns; returns the columns to read."""
         metadata = arrow.metadata_of(file)
         version = metadata.get(VERSION_KEY, "")
         major = version.partition(".")[0]
@@ -201,7 +200,9 @@ def _conform(table: Table, path: Path, piece: arrow.ArrowTable) -> arrow.ArrowTa
 
 
 def _enum_members(column: Column) -> dict[str | None, Any]:
-    known: dict[str | None, Any] = {word.value: word for words in column.enums for word in words}
+    known: dict[str | None, Any] = {
+        member.value: member for enum in column.enums for member in enum
+    }
     return {**known, None: None} if column.nullable else known
 
 

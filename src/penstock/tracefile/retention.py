@@ -1,8 +1,7 @@
-"""What is kept of a run: its metrics and its trace hash always, its rows when asked.
+"""What is kept of a run: always its metrics and trace hash, on request its rows.
 
-A `Recording` is what a run is given to record into. It always hashes, and feeds
-whoever computes metrics; with `keep` it writes files too. The records made, and
-the hash, are the same either way.
+A run records into a `Recording`. It always computes the hash and feeds the metrics; with `keep`
+it also writes files. The records and the hash are the same either way.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from penstock.tracefile.writer import RunWriter
 
 
 class Recording:
-    """Records one run into `keep`, a directory of traces, or nowhere.
+    """Records one run into `keep`, a directory of traces; with None, writes no files.
 
-    Used as `with`: a run that ends without `finish` leaves nothing.
+    A context manager: a run that ends without `finish` leaves no files.
     """
 
     __slots__ = ("_collector", "_writer", "add", "collects")

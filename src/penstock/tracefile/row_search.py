@@ -1,10 +1,10 @@
-"""Finds a few rows among millions: those of one message, or the names in one column.
+"""Searches large tables for few rows: those of one message, or the names in one column.
 
-1. A row group whose statistics say that it cannot hold such a row is not read.
-2. Of the others, only the columns that are asked about are read.
-3. The rest is read of a group that holds a row, and of no other.
+1. A row group whose statistics exclude such a row is not read.
+2. Of the others, only the columns of the condition are read.
+3. The other columns are read only in groups that have a matching row.
 
-Names are compared by their codes: no text is made of rows that are not wanted.
+Names are compared by their codes: no text is made of rows that do not match.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from penstock.tracefile.arrow import ArrowTable
 
-# A range is for numbers, and has no step.
+# A range is for integers, and has no step.
 RowFilter: TypeAlias = Mapping[str, str | int | range]
 
 
@@ -52,7 +52,7 @@ def _may_contain(group: Any, where: RowFilter) -> bool:
         if bounds is None or not bounds.has_min_max:
             continue
         low, high = _value_range(value)
-        # A column of another type is for whoever reads it to refuse.
+        # A column of another type is not excluded here; the reader refuses it.
         if type(bounds.min) is type(low) and (high < bounds.min or low > bounds.max):
             return False
     return True

@@ -1,7 +1,7 @@
 """Writes one run: batches of columns in, one Parquet file per table out.
 
-Batches gather into large row groups, since a group costs the same to open,
-whatever its size. Nothing is to be seen of a run before `commit`.
+Batches are combined into large row groups, since the cost of opening a group does not depend on
+its size. A run is not visible before `commit`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RUN_KEY: Final = "penstock.run"
 
 
 class RunWriter:
-    """The files of one run; a table that is recorded has a file even when it has no rows."""
+    """The files of one run; every recorded table has a file, even without rows."""
 
     __slots__ = ("_directory", "_files", "_lock", "_pending", "_replace", "_run", "_tables")
 
@@ -56,7 +56,7 @@ class RunWriter:
         with _disk_errors(directory):
             directory.mkdir(parents=True, exist_ok=True)
             self._lock = lock_run(directory, run)
-            # What a killed run of this name left would otherwise mix with ours.
+            # Leftovers of a killed run of this name would mix with the new files.
             shutil.rmtree(staging, ignore_errors=True)
             staging.mkdir()
             for name, table in self._tables.items():
@@ -64,7 +64,7 @@ class RunWriter:
                 self._files[name] = ParquetFile(table_path(staging, name), table, metadata)
 
     def add(self, batch: Batch) -> None:
-        """Takes the next rows of a table."""
+        """Adds the next rows of a table."""
         name = batch.table.name
         pending = self._pending[name]
         pending.append(batch)
@@ -72,7 +72,7 @@ class RunWriter:
             self._write(name)
 
     def commit(self, run: Run) -> None:
-        """Finishes the files and makes the run appear."""
+        """Finishes the files and makes the run visible."""
         self.add(Packer(RUNS).pack([run]))
         for name in self._tables:
             self._write(name)
@@ -85,7 +85,7 @@ class RunWriter:
             self._release_lock()
 
     def abandon(self) -> None:
-        """Leaves nothing behind."""
+        """Removes all files of the run."""
         self._close()
         shutil.rmtree(unfinished_directory(self._directory, self._run), ignore_errors=True)
         self._release_lock()

@@ -1,12 +1,12 @@
-"""A model of a network, for what is above it: no brokers, and delays of a known law.
+"""A model network without brokers, with delays and losses of a known distribution.
 
-    path      what a message meets between two ends, as a value, and its draws
-    link      a link on which messages overtake one another
-    port      the network as an endpoint sees it
-    hub       brings each message to whoever wants it
-    network   all of it, on the hosts of a world
-    coins     messages that match with given probabilities
+    path_model      delays, losses and copies on one path, as a value, and its draws
+    link            a link on which messages overtake one another
+    channel_port    the network as an endpoint sees it
+    ideal_network   sends each message to every matching subscriber
+    network         all of these, on the hosts of a world
+    match_draws     messages that match with given probabilities
 
-A transport's claims are about delays and losses: here these are what they are said
-to be, and nothing else happens.
+For tests of the transport: delays and losses follow the given distributions, and nothing else
+goes wrong.
 """

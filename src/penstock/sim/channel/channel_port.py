@@ -1,6 +1,6 @@
-"""The model network as an endpoint sees it: what is published leaves, what arrives is handed up.
+"""The model network as an endpoint sees it: sends what is published, delivers what arrives.
 
-Says nothing of itself: the other end of `port` is the hub, and always there.
+It sends nothing of its own: the peer at `port` is the `IdealNetwork`, which is always there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.wire.frames.pub import Pub
 from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.unsub import Unsub
 
-# Hears what is handed up, before the transport above does.
+# Called with each frame before it is delivered to the transport above.
 FrameTap: TypeAlias = Callable[[TransportFrame], None]
 
 
@@ -35,7 +35,7 @@ class ChannelPort:
     def publish(
         self, frame: TransportFrame, *, traffic: TrafficClass = TrafficClass.DATA, now: Instant
     ) -> None:
-        """Sends it."""
+        """Sends the frame to the hub."""
         del now
         self._out.append(Send(self._port, Pub(traffic=traffic, carried=CarriedFrame(frame))))
 
@@ -47,18 +47,18 @@ class ChannelPort:
         traffic: TrafficClass = TrafficClass.DATA,
         now: Instant,
     ) -> None:
-        """Asks once: nothing that is asked is ever lost."""
+        """Subscribes with a single SUB: the link to the hub loses no subscription."""
         del now
         sub = Sub(subscription=subscription, traffic=traffic, predicate=predicate)
         self._out.append(Send(self._port, sub))
 
     def unsubscribe(self, subscription: int, *, now: Instant) -> None:
-        """Takes it back."""
+        """Ends the subscription."""
         del now
         self._out.append(Send(self._port, Unsub(subscription=subscription)))
 
     def receive(self, frame: OverlayFrame, *, via: Port, now: Instant) -> None:
-        """Hands up what the hub brings."""
+        """Delivers what the hub forwards."""
         del via, now
         if type(frame) is Notify:
             arrived = frame.carried.frame
@@ -69,12 +69,12 @@ class ChannelPort:
             self.counters["malformed"] += 1
 
     def wake(self, *, now: Instant) -> None:
-        """There is nothing to wake for."""
+        """Does nothing: the port has no timers."""
 
     def next_wakeup(self) -> Instant | None:
-        """Never."""
+        """None: the port has no timers."""
         return None
 
     def poll(self) -> Send[OverlayFrame] | Deliver | None:
-        """The next frame to send, or to hand up."""
+        """The next frame to send or to deliver."""
         return self._out.popleft() if self._out else None

@@ -1,8 +1,8 @@
-"""The middle of the model network: brings a message to all whose predicate matches it.
+"""The hub of the model network: sends each message to all subscribers that match it.
 
-At once and exactly; what takes time, and what goes wrong, is on the links. A
-request, which is matched by bits and not by content, goes to all who subscribe
-to requests. Whoever publishes gets its own message too, if it asked for such.
+Matching is immediate and exact; delays and losses are the links' part. A request matches by
+bits and not by content, so it goes to all subscribers to requests. A publisher gets its own
+message too, if it subscribed to it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from penstock.wire.frames.unsub import Unsub
 
 
 class IdealNetwork:
-    """A machine that knows what everybody wants."""
+    """A machine that holds the subscriptions of all clients."""
 
     def __init__(self) -> None:
         self._subscriptions: Final[dict[tuple[Port, int], Sub]] = {}
-        # Who wants it, by predicate and in the order of asking; None when that must be found anew.
+        # Subscribed ports by predicate, in the order of subscription; None when out of date.
         self._ports_by_predicate: dict[Predicate, dict[Port, None]] | None = None
         self._out: Final[deque[Send[OverlayFrame]]] = deque()
         self.counters: Final[dict[str, int]] = {"malformed": 0}
 
     def receive(self, frame: OverlayFrame, *, via: Port, now: Instant) -> None:
-        """Takes what a client says."""
+        """Handles a client's PUB, SUB or UNSUB."""
         del now
         if type(frame) is Pub:
             notify = Notify(carried=frame.carried)
@@ -47,7 +47,7 @@ class IdealNetwork:
             self.counters["malformed"] += 1
 
     def _matching_ports(self, pub: Pub) -> dict[Port, None]:
-        """Each once, however many of its subscriptions match."""
+        """Ports to send to, each once, however many of its subscriptions match."""
         message = pub.carried.frame
         if pub.traffic is not TrafficClass.DATA or not isinstance(message, Data):
             return {
@@ -66,14 +66,16 @@ class IdealNetwork:
             if predicate.matches(message.message)
         ]
         return (
-            matching[0] if len(matching) == 1 else dict.fromkeys(p for who in matching for p in who)
+            matching[0]
+            if len(matching) == 1
+            else dict.fromkeys(p for group in matching for p in group)
         )
 
     def wake(self, *, now: Instant) -> None:
-        """There is nothing to wake for."""
+        """Does nothing: the hub has no timers."""
 
     def next_wakeup(self) -> Instant | None:
-        """Never."""
+        """None: the hub has no timers."""
         return None
 
     def poll(self) -> Send[OverlayFrame] | None:

@@ -1,7 +1,7 @@
-"""A link on which messages overtake one another, each taking a time of its own.
+"""A link on which messages overtake one another, because each has a delay of its own.
 
-No queue and no rate: a packet is on its way as soon as it is sent. What cuts,
-duplicates or garbles a link does so here too; nobody waits, so nobody is urgent.
+It has no queue and no rate: a packet is in flight as soon as it is sent. Cuts, duplication and
+corruption work as on other links; nothing is queued, so nothing is urgent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Frame = TypeVar("Frame")
 
 
 class ReorderingLink(Link[Frame]):
-    """Along `path`; what it loses it loses at once."""
+    """A link along `path`; it drops a lost packet at the time of sending."""
 
     __slots__ = ("_generation", "_in_flight", "_path_sampler")
 
@@ -34,12 +34,12 @@ class ReorderingLink(Link[Frame]):
     ) -> None:
         super().__init__(name, LinkSpec(), receiver, events=events, seeds=seeds)
         self._path_sampler: Final = PathSampler(path, seeds.child("path", name))
-        # What was sent before a cut never lands.
+        # Packets sent before a cut carry an older generation and never arrive.
         self._generation = 0
         self._in_flight = 0
 
     def send(self, frame: Frame, size_bytes: int, urgent: bool = False) -> None:  # noqa: ARG002
-        """Takes `frame` or drops it."""
+        """Accepts `frame` or drops it."""
         events = self._events
         if self._is_observed:
             assert self._observer is not None
@@ -68,11 +68,11 @@ class ReorderingLink(Link[Frame]):
             self._drop(frame, "down")
 
     def cut(self) -> None:
-        """Goes down; what is on its way is told as dropped when it would have arrived."""
+        """Takes the link down; packets in flight are reported as dropped at their arrival times."""
         self._generation += 1
         super().cut()
 
     @property
     def in_flight(self) -> int:
-        """How many copies will still arrive, or would."""
+        """Copies whose arrival time is still to come."""
         return self._in_flight

@@ -1,9 +1,9 @@
-"""Messages that match with given probabilities, and nothing else to them.
+"""Messages that match with given probabilities, and have no other content.
 
-Each coin is an attribute that is true with its own probability; whoever asks for
-a coin gets the messages on which it is true. Coins fall independently, or as the
-first one falls: where that is true another is with probability `overlap`, where it
-is not so often that all in all it is true as often as the first.
+Each draw is a boolean attribute that is true with its own probability; a subscriber to a draw
+gets the messages on which it is true. Draws are independent, or depend on the first: where the
+first is true, another is true with probability `overlap`; where it is false, with the
+probability that makes both equally frequent overall.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from penstock.sim.loss import check_chance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchDraws:
-    """A coin for each of these odds, named c0, c1, … after `name`."""
+    """One draw for each probability, named c0, c1, … with the prefix `name`."""
 
     probabilities: tuple[float, ...]
-    # None for coins that know nothing of one another; else all have the odds of the first.
+    # None for independent draws; else all have the probability of the first.
     overlap: float | None = None
     name: str = ""
     payload_bytes: int = 0
@@ -42,13 +42,13 @@ class MatchDraws:
                 )
 
     def interest(self, index: int) -> Predicate:
-        """What is asked for by who wants the messages of one coin."""
+        """Predicate that matches the messages on which one draw is true."""
         return Predicate([Filter([Constraint(self._attribute(index), Op.EQ, True)])])
 
     def message_maker(
         self, rng: Random, *, first_every: int | None = None
     ) -> Callable[[], Message]:
-        """Makes one message after another; in every so many, the last, the first coin is true."""
+        """Returns a message factory; in every `first_every`-th message the first draw is true."""
         names = [self._attribute(index) for index in range(len(self.probabilities))]
         payload = bytes(self.payload_bytes)
         made = 0

@@ -1,8 +1,8 @@
 """Endpoints around a hub, on the hosts of one world.
 
-From a client to the hub nothing takes time or is lost, unless an access link is
-given: what that loses, all receivers lose. From the hub to each client leads a
-path of its own. Knows no workload and records nothing.
+The link from a client to the hub has no delay and no loss unless an access link is given; a
+message lost there is lost to all receivers. Each client has its own path from the hub. Knows no
+workload and records nothing.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from penstock.transport.endpoint import Endpoint
 from penstock.transport.settings import EndpointSettings, OrderingSettings
 from penstock.wire import decode, encode, size_of
 
-# Makes what runs at a client, anew at each start: an endpoint, or the bare port.
+# Makes the machine of a client at each start: an endpoint or the bare port.
 MakeClient: TypeAlias = Callable[[ChannelPort, Instant], Machine[Any]]
-# Hears the name of a client and what the network hands to the transport there.
+# Called with a client's name and each frame that the network delivers to the transport there.
 OnFrameArrived: TypeAlias = Callable[[str, Any], None]
 
 HUB: Final = "hub"
@@ -43,7 +43,7 @@ def _bare_port(port: ChannelPort, _now: Instant) -> Machine[Any]:
 
 
 class ChannelNetwork:
-    """A hub, and a path like `path` to each client that has none of its own."""
+    """A hub and its clients; `path` leads to each client that has no path of its own."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ChannelNetwork:
     ) -> None:
         framing = Framing[Any](size_of=size_of, codec=(encode, decode) if codec else None)
         self.world: Final = World[Any](seeds, framing)
-        # For each endpoint, the orderings of its subscriptions, by their numbers.
+        # For each endpoint, the name of the ordering of each subscription, by subscription id.
         self.orderings: Final[dict[str, dict[int, str]]] = {}
         self._path: Final = path
         self._outlets: Final = outlets
@@ -73,7 +73,7 @@ class ChannelNetwork:
         clock: Clock | None = None,
         access: LinkSpec | None = None,
     ) -> Host[Any, Any]:
-        """A client that runs what `make` makes of its port and its local time."""
+        """Adds a client that runs the machine `make` makes of its port and its local time."""
         path = path or self._path
         self._hops[name] = path.hops
         tap = None if on_arrived is None else partial(on_arrived, name)
@@ -94,12 +94,12 @@ class ChannelNetwork:
         )
         if hub.observer is not None:
             link.observe(hub.observer)
-        # In place of the one that keeps order.
+        # Replaces the link that preserves order.
         self.world.links[HUB, name] = hub.links[name] = link
         return host
 
     def subscribe(self, name: str, predicate: Predicate, *, subscription_id: int = 1) -> None:
-        """The bare client asks, now."""
+        """Subscribes a client without a transport, now."""
         self.world.host(name).call(
             lambda client, now: client.subscribe(subscription_id, predicate, now=now),
         )
@@ -114,7 +114,7 @@ class ChannelNetwork:
         clock: Clock | None = None,
         access: LinkSpec | None = None,
     ) -> Host[Any, Endpoint[Any]]:
-        """A client with a transport, which publishes as `pub`."""
+        """Adds a client with a transport, which publishes under the id `publisher`."""
         epochs = count()
         self.orderings[name] = {}
 
@@ -134,7 +134,7 @@ class ChannelNetwork:
     def subscribe_endpoint(
         self, name: str, predicate: Predicate, orderings: Mapping[str, OrderingSettings]
     ) -> None:
-        """The application asks once for each ordering; not again should its host restart."""
+        """Subscribes the endpoint once for each ordering; a restart does not renew this."""
 
         def subscribe(ordering: str, endpoint: Endpoint[Any], now: Instant) -> None:
             subscription_id = endpoint.subscribe(predicate, ordering=orderings[ordering], now=now)
@@ -144,13 +144,13 @@ class ChannelNetwork:
             self.world.host(name).call(partial(subscribe, ordering))
 
     def close_endpoints(self) -> None:
-        """All end their subscriptions: what is held is handed over, what is missing given up."""
+        """Ends all subscriptions: buffered messages are delivered, missing ones given up."""
         for name, subscription_ids in self.orderings.items():
             for subscription_id in subscription_ids:
                 self.world.host(name).call(partial(_unsubscribe, subscription_id))
 
     def brokers_between(self, _one: str, other: str) -> int:
-        """How many hops a message takes to a client, wherever it is from."""
+        """Number of hops to a client, from any publisher."""
         return self._hops[other]
 
 

@@ -1,11 +1,10 @@
-"""What a message meets on its way: a law of delays, losses and copies, as a value.
+"""A path as a value: its distribution of delays, its losses and its copies.
 
-The variable part of a delay is that of `hops` servers, each of which takes an
-exponential time. Delays may be correlated from one message to the next; then
-their law is the same, but each is like the one before. Some messages may take a
-detour, which is longer by a fixed time.
+The variable part of a delay is the sum of `hops` exponential service times. Successive delays
+may be correlated; their distribution stays the same. A share of the messages may take a detour,
+which is longer by a fixed time.
 
-Knows nothing of links or events; `Journeys` draws one message after another.
+Knows nothing of links or events; `PathSampler` draws the delays of one message after another.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ from penstock.sim.loss import IsLost, check_chance
 Floats: TypeAlias = NDArray[np.float64]
 
 HOPS_MAX: Final = 15
-# Draws are made many at once: few at first, for a path that sees few messages.
+# Draws are made in batches: small ones first, for a path that carries few messages.
 _BATCH_MIN: Final = 64
 _BATCH_MAX: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathModel:
-    """One way from a publisher to a receiver."""
+    """The path from a publisher to a receiver."""
 
     hops: int = 2
-    # How long one hop takes on average, and what all messages take besides.
+    # The mean time of one hop, and the constant part of every delay.
     hop_ns: Duration = 0
     fixed_ns: Duration = 0
     loss: float = 0.0
-    # How many of those that arrive come a second time, after a delay of its own.
+    # The share of arriving messages that arrive a second time, with an independent delay.
     duplicates: float = 0.0
-    # Of a delay with the one before, after both were made normal.
+    # Between successive delays, measured on their normal scores.
     correlation: float = 0.0
-    # How many take the detour, and how much longer it is.
+    # The share of messages that take the detour, and the extra time it takes.
     detours: float = 0.0
     detour_ns: Duration = 0
 
@@ -63,7 +62,7 @@ class PathModel:
 
 @dataclass(frozen=True, slots=True)
 class PeriodicLoss:
-    """Loses the last of every so many packets: a loss that all share, and that is known."""
+    """Loses every `every`-th packet: a loss that all receivers share and that tests can predict."""
 
     every: int
 
@@ -71,29 +70,29 @@ class PeriodicLoss:
         if self.every < 1:
             raise UsageError(f"one of every {self.every} packets is none: write 1 or more")
 
-    def generator(self, rng: Random) -> IsLost:  # noqa: ARG002  every model is asked the same way
-        """No chance at all."""
+    def generator(self, rng: Random) -> IsLost:  # noqa: ARG002  the signature is the protocol's
+        """Returns a function that draws nothing."""
         packet_numbers, every = count(1), self.every
         return lambda: next(packet_numbers) % every == 0
 
 
 class PathSampler:
-    """The messages of one path, in the order in which they leave."""
+    """Draws the delays on one path, for messages in the order of sending."""
 
     __slots__ = ("_batch_size", "_drawn", "_generators", "_last_normal", "_path", "_seeds")
 
     def __init__(self, path: PathModel, seeds: Seeds) -> None:
         self._path: Final = path
         self._seeds: Final = seeds
-        # A kind of chance that is switched on shifts nobody else's draws.
+        # One generator per kind, so that switching one on does not shift the draws of the others.
         self._generators: Final[dict[str, np.random.Generator]] = {}
         self._drawn: list[tuple[Duration, ...]] = []
         self._batch_size = _BATCH_MIN
-        # The normal variable behind the last delay.
+        # The normal score of the last delay.
         self._last_normal: float | None = None
 
     def draw(self) -> tuple[Duration, ...]:
-        """How long each copy of the next message takes; none is lost."""
+        """The delay of each copy of the next message; empty if it is lost."""
         if not self._drawn:
             self._drawn = self._batch(self._batch_size)
             self._drawn.reverse()
@@ -123,18 +122,18 @@ class PathSampler:
         return delays_ns
 
     def _hop_delays(self, which: str, count: int) -> Floats:
-        """The sum of all hops, in units of one."""
+        """The sum of the delays of all hops, in units of `hop_ns`."""
         path, generator = self._path, self._generator(which)
         if not path.correlation or which != "delay":
             return generator.standard_gamma(path.hops, count)
-        # Each is a share of the one before and something new, so that its variance stays 1.
+        # An AR(1) process of variance 1.
         rho = path.correlation
         fresh = np.sqrt(1 - rho**2) * generator.standard_normal(count)
         if self._last_normal is None:
             self._last_normal = float(generator.standard_normal())
         normal, _ = scipy.signal.lfilter([1.0], [1.0, -rho], fresh, zi=[rho * self._last_normal])
         self._last_normal = float(normal[-1])
-        # From above, where a probability near 1 would lose its digits.
+        # By the upper tail, because probabilities near 1 would lose precision.
         hops: Floats = scipy.special.gammainccinv(path.hops, scipy.special.ndtr(-normal))
         return hops
 

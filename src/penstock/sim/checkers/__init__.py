@@ -1,6 +1,6 @@
-"""Checkers: what must hold in every run, watched from outside. One file each.
+"""Checkers: invariants of every run, observed from outside. One file each.
 
-`watch.Watch` puts them around a network and collects what they object to;
+`checker_runner.CheckerRunner` attaches them to a network and collects their violations;
 `docs/swarm.md` says how to add one.
 """
 
@@ -18,7 +18,7 @@ from penstock.sim.checkers.no_duplicates import NoDuplicates
 from penstock.sim.checkers.no_false_negatives import NoFalseNegatives
 from penstock.sim.checkers.only_matching import OnlyMatching
 
-# In the order in which they are told and asked.
+# In the order in which they are called.
 ALL: Final[tuple[Callable[[], Checker], ...]] = (
     OnlyMatching,
     NoDuplicates,

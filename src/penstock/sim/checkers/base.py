@@ -1,9 +1,8 @@
-"""What a checker is, what it is told, and what it may rely on.
+"""The checker interface: the events a checker gets, and the guarantees it checks.
 
-A checker hears of everything that happens in a run and objects to what must not
-be. It changes nothing, and believes only what can be seen from outside: frames
-on links, what applications asked for, said and got, and the sizes and counters
-that machines show.
+A checker sees all events of a run and reports violations. It changes nothing, and trusts only
+what is visible from outside: frames on links, what applications subscribe to, publish and
+receive, and the sizes and counters that machines expose.
 """
 
 from __future__ import annotations
@@ -24,27 +23,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantees:
-    """What is promised in one run, where it depends on the run."""
+    """The guarantees of one run, as far as they depend on the run."""
 
     settings: OverlaySettings
-    # The longest that a frame is under way from one machine to the next.
+    # The longest time of a frame from one machine to the next.
     hop_ns: Duration
-    # How long what a client took back may still be delivered to it.
+    # How long after an UNSUB a client may still get matching messages.
     grace_ns: Duration
-    # When nothing goes wrong, everybody knows of a change after this long.
+    # Without faults, all brokers know a change after this time.
     settled_ns: Duration
-    # When nothing goes wrong, a message is with all who get it after this long.
+    # Without faults, a message reaches all its receivers within this time.
     carried_ns: Duration
-    # Whether frames may arrive as others than were sent. Then nothing is promised
-    # of contents: links are trusted to carry what was said, or nothing.
+    # Whether frames may be altered on the way. Then nothing is guaranteed of contents: the protocol
+    # relies on links to deliver a frame as sent, or not at all.
     corrupts_frames: bool = False
-    # The links, by name, on which frames may arrive twice.
+    # Names of the links on which frames may arrive twice.
     duplicating_links: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What happened that must not."""
+    """One breach of a guarantee."""
 
     at: Instant
     checker: str
@@ -56,42 +55,42 @@ class Violation:
 
 
 class Checker(Observer):
-    """Override what you want to hear; `object_to` what must not be."""
+    """Override the events of interest; call `report_violation` on a breach."""
 
     name: ClassVar[str]
     runner: CheckerRunner
 
     def begin(self, runner: CheckerRunner) -> None:
-        """The run starts; the network is built."""
+        """The run starts; the network is complete."""
         self.runner = runner
 
     def report_violation(self, place: str, what: str) -> None:
-        """The run has failed."""
+        """Fails the run."""
         self.runner.add_violation(self.name, place, what)
 
     def on_publish(self, client: str, frame: Data, *, now: Instant) -> None:
-        """An application hands over a message; its client will send it now."""
+        """An application publishes a message; its client sends it now."""
 
     def on_deliver(self, client: str, frame: TransportFrame, *, now: Instant) -> None:
-        """An application gets something."""
+        """An application receives a frame."""
 
     def on_decision(self, broker: str, decision: RoutingDecision, *, now: Instant) -> None:
-        """A broker that tells says what it did with a message."""
+        """A broker reports what it did with a message."""
 
     def inspect(self, *, now: Instant) -> None:
-        """Every now and then, between events: look at what does not announce itself."""
+        """Called periodically, between events, to examine state that no event reports."""
 
     def finish(self, *, now: Instant) -> None:
-        """The run is over, and everything has had the time to arrive."""
+        """The run is over, and all frames have had time to arrive."""
 
 
 def message_of(frame: Any) -> Data | None:
-    """The message that an overlay frame carries, if it does."""
+    """The message that an overlay frame carries, if any."""
     parcel = getattr(frame, "carried", None)
     carried = None if parcel is None else parcel.frame
     return carried if isinstance(carried, Data) else None
 
 
 def describe_message(frame: Data) -> str:
-    """How a message is called in what checkers say."""
+    """Text of a message in violations."""
     return f"message {frame.pub}:{frame.seq} {dict(frame.message.attributes)}"

@@ -1,4 +1,4 @@
-"""Every table, queue and set of timers is within its bound, all the time."""
+"""Checks that every table, queue and timer set stays within its bound."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from penstock.overlay.broker import Broker
 from penstock.overlay.settings import OverlaySettings
 from penstock.sim.checkers.base import Checker
 
-# A broker has timers for HELLO, refresh, comparing, and a change of filters of each class.
+# A broker's timers: HELLO, refresh, compare, and a change of filters per traffic class.
 _TIMERS_BESIDE_LINKS: Final = 5
 
 
 def table_bounds(settings: OverlaySettings) -> dict[str, int]:
-    """How large each table of `Broker.sizes` may be."""
-    # Adverts that are complete, without our own, and those of which parts are missing.
+    """The largest allowed size of each table of `Broker.sizes`."""
+    # Complete adverts of other brokers, and incomplete adverts.
     adverts = 2 * settings.origins_max - 1
     return {
         "links": settings.links_max,
@@ -30,7 +30,7 @@ def table_bounds(settings: OverlaySettings) -> dict[str, int]:
 
 
 class BrokerBounds(Checker):
-    """Looks at brokers, at hosts' queues and at links' queues."""
+    """Checks brokers, the queues of hosts and the queues of links."""
 
     name = "tables"
 
@@ -59,6 +59,6 @@ class BrokerBounds(Checker):
 
     def _check_link(self, link: Any) -> None:
         sample = link.sample()
-        # Each of the two classes may have so much waiting.
+        # Each of the two traffic classes has a queue of this size.
         if sample.queue_bytes > 2 * link._queue_bytes_max:
             self.report_violation(link.name, f"{sample.queue_bytes} bytes wait")

@@ -1,4 +1,4 @@
-"""The watch around one run: tells every checker what happens, and keeps what they object to."""
+"""Runs the checkers of one run: passes every event to them and collects their violations."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from penstock.sim.observer import DropReason, Observer
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data, MessageId
 
-# Of each checker: enough to understand. In a broken run it may object to every packet.
+# Per checker: enough to understand a failure. A broken run may violate at every packet.
 VIOLATIONS_MAX: Final = 5
 INSPECT_INTERVAL_NS: Final = 100 * MILLISECOND
 
 
-class CheckFailed(AssertionError):  # noqa: N818  a verdict, not a mishap
-    """Something happened that must not; the text says what, where and when."""
+class CheckFailed(AssertionError):  # noqa: N818  a verdict, not an error
+    """A guarantee was violated; the text says what, where and when."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedMessage:
-    """A message and when it left."""
+    """A message, its publisher and the time of publication."""
 
     frame: Data
     client: str
@@ -37,16 +37,16 @@ class PublishedMessage:
 
 
 class CheckerRunner(Observer):
-    """Give `deliver` and `record` to the network's outlets, then `begin`."""
+    """Pass `deliver` and `record` to the network's outlets, then call `begin`."""
 
     def __init__(self, checkers: Iterable[Checker]) -> None:
         self.interests: Final = InterestHistory()
         self.published: Final[dict[MessageId, PublishedMessage]] = {}
         self.violations: Final[list[Violation]] = []
-        # The ends of each link between brokers, and of each from and to a client, by its name.
+        # The ends of each link by name: links between brokers, and links of clients.
         self.broker_links: Final[dict[str, tuple[str, str]]] = {}
         self.access_links: Final[dict[str, tuple[str, str]]] = {}
-        # From then on nothing goes wrong, and everybody knows everything.
+        # From then on nothing fails, and all brokers have converged.
         self.calm_since: Instant | None = None
         self._checkers: Final = tuple(checkers)
         self._network: BrokerNetwork | None = None
@@ -57,7 +57,7 @@ class CheckerRunner(Observer):
         self._decisions: Final = self._overridden_hooks("on_decision")
 
     def _overridden_hooks(self, hook: str) -> list[Callable[..., None]]:
-        """Only of those who want to hear it: a run has many frames."""
+        """Hooks of those checkers that override `hook`: a run has many frames."""
         return [
             getattr(checker, hook)
             for checker in self._checkers
@@ -66,13 +66,13 @@ class CheckerRunner(Observer):
 
     @property
     def network(self) -> BrokerNetwork:
-        """What is watched."""
+        """The network that is checked."""
         assert self._network is not None, "begin first"
         return self._network
 
     @property
     def guarantees(self) -> Guarantees:
-        """What is promised in this run."""
+        """The guarantees of this run."""
         assert self._guarantees is not None, "begin first"
         return self._guarantees
 
@@ -88,7 +88,7 @@ class CheckerRunner(Observer):
         *,
         inspect_interval_ns: Duration = INSPECT_INTERVAL_NS,
     ) -> None:
-        """From now on, until `finish`."""
+        """Starts checking; it ends with `finish`."""
         self._network, self._guarantees = network, guarantees
         for (sender, receiver), link in network.world.links.items():
             is_access = sender in network.home_brokers or receiver in network.home_brokers
@@ -99,57 +99,57 @@ class CheckerRunner(Observer):
         self._inspect(inspect_interval_ns)
 
     def calm(self) -> None:
-        """Nothing goes wrong from now on, and the last change was long ago."""
+        """Declares that nothing fails from now on, and that all brokers have converged."""
         self.calm_since = self.now
 
     def add_violation(self, checker: str, place: str, what: str) -> None:
-        """A checker objects."""
+        """Adds a violation, unless this checker has reported enough."""
         if sum(violation.checker == checker for violation in self.violations) < VIOLATIONS_MAX:
             self.violations.append(Violation(self.now, checker, place, what))
 
     def finish(self) -> None:
-        """Everything that was sent has had the time to arrive: the checkers sum up."""
+        """Runs the final checks; all frames sent must have had time to arrive."""
         for checker in self._checkers:
             checker.inspect(now=self.now)
             checker.finish(now=self.now)
 
     def raise_if_violated(self) -> None:
-        """Raises if anybody objected."""
+        """Raises `CheckFailed` if there is any violation."""
         if self.violations:
             raise CheckFailed("\n".join(map(str, self.violations)))
 
-    # What happens.
+    # Events of the run.
 
     def publish(self, client: str, frame: Data) -> None:
-        """Call this just before the client is given the message."""
+        """Reports a message; call this just before the client sends it."""
         self.published[frame.id] = PublishedMessage(frame, client, self.now)
         for checker in self._checkers:
             checker.on_publish(client, frame, now=self.now)
 
     def deliver(self, host: Host[Any, Any], output: Deliver) -> None:
-        """What an application gets."""
+        """Reports a frame that an application receives."""
         assert isinstance(output.item, TransportFrame)
         for checker in self._checkers:
             checker.on_deliver(host.name, output.item, now=self.now)
 
     def record(self, host: Host[Any, Any], output: Record) -> None:
-        """What a broker tells."""
+        """Reports a routing decision of a broker."""
         assert isinstance(output.row, RoutingDecision)
         for hook in self._decisions:
             hook(host.name, output.row, now=self.now)
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:
-        """Passes it on."""
+        """Calls every checker that overrides this hook."""
         for hook in self._sends:
             hook(link, frame, size_bytes, now=now)
 
     def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:
-        """Passes it on."""
+        """Calls every checker that overrides this hook."""
         for hook in self._arrivals:
             hook(link, frame, now=now)
 
     def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:
-        """Passes it on."""
+        """Calls every checker that overrides this hook."""
         for hook in self._drops:
             hook(place, frame, reason, now=now)
 

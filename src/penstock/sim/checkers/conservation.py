@@ -1,9 +1,9 @@
-"""Every frame is accounted for: sent = arrived + dropped + still under way.
+"""Checks that every frame is accounted for: sent = arrived + dropped + in flight.
 
-Of links frame by frame: whatever arrives was sent on that link before, and what
-was sent is not under way for longer than a link can hold it. Frames that the
-network was told to double arrive twice; nothing else does. Of hosts by number:
-arrived = processed + dropped + waiting or in service.
+For links this holds frame by frame: each frame that arrives was sent on that link before, and
+no frame is in flight for longer than a link can hold it. Only frames that a fault duplicates
+arrive twice. For hosts it holds for counts: arrived = processed + dropped + queued or in
+service.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from penstock.sim.observer import DropReason
 
 
 class Conservation(Checker):
-    """Keeps the books of every link and host."""
+    """Counts the frames of every link and host."""
 
     name = "conservation"
 
     def __init__(self) -> None:
-        # By link and frame: when it was sent, for each time it is still under way. The frame
-        # is kept, so that its number stays its own.
-        self._under_way: dict[tuple[str, int], tuple[Any, deque[Instant]]] = {}
+        # By link and frame: one send time for each copy in flight. Holding the frame keeps its `id`
+        # unique.
+        self._in_flight: dict[tuple[str, int], tuple[Any, deque[Instant]]] = {}
         self._sent: Counter[str] = Counter()
         self._arrived: Counter[str] = Counter()
         self._dropped: Counter[tuple[str, str]] = Counter()
-        # What was ever sent on links that double: a copy looks like the frame itself.
+        # All frames sent on links that duplicate: a copy is the same object as the original.
         self._duplicable: dict[tuple[str, int], Any] = {}
         self._links: dict[str, Link[Any]] = {}
         self._receiver_by_link: dict[str, str] = {}
 
     def begin(self, runner: Any) -> None:
-        """Knows the links by name."""
+        """Indexes the links by name."""
         super().begin(runner)
         for (_, receiver), link in self.runner.network.world.links.items():
             self._links[link.name] = link
             self._receiver_by_link[link.name] = receiver
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:  # noqa: ARG002
-        """A frame is under way from now on."""
+        """Adds a frame in flight."""
         self._sent[link.name] += 1
         if link.name in self.runner.guarantees.duplicating_links:
             self._duplicable[link.name, id(frame)] = frame
-        self._under_way.setdefault((link.name, id(frame)), (frame, deque()))[1].append(now)
+        self._in_flight.setdefault((link.name, id(frame)), (frame, deque()))[1].append(now)
 
     def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:  # noqa: ARG002
-        """A frame is no longer under way."""
+        """Removes a frame in flight."""
         self._arrived[self._receiver_by_link[link.name]] += 1
         if self._remove(link.name, frame) or self.runner.guarantees.corrupts_frames:
             return
@@ -57,7 +57,7 @@ class Conservation(Checker):
             self.report_violation(link.name, f"hands over what was not sent: {frame}")
 
     def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:  # noqa: ARG002
-        """A frame ends."""
+        """Removes a dropped frame."""
         self._dropped[place, reason] += 1
         is_link = place in self._links
         if not is_link or self._remove(place, frame) or self.runner.guarantees.corrupts_frames:
@@ -66,7 +66,7 @@ class Conservation(Checker):
             self.report_violation(place, f"drops what was not sent: {frame}")
 
     def finish(self, *, now: Instant) -> None:
-        """Looks for what got lost without a word, and compares with the counters."""
+        """Finds frames that vanished, and compares counts with the counters."""
         for name, link in self._links.items():
             self._check_drops(name, link.dropped)
             refused = link.dropped["queue_full"] + link.dropped["down"]
@@ -84,14 +84,14 @@ class Conservation(Checker):
             self._check_overdue(now)
 
     def _remove(self, place: str, frame: Any) -> bool:
-        """Takes a frame off the books; whether it was there."""
+        """Removes one copy of a frame in flight; returns whether there was one."""
         key = (place, id(frame))
-        entry = self._under_way.get(key)
+        entry = self._in_flight.get(key)
         if entry is None:
             return False
         entry[1].popleft()
         if not entry[1]:
-            del self._under_way[key]
+            del self._in_flight[key]
         return True
 
     def _check_drops(self, place: str, counters: dict[DropReason, int]) -> None:
@@ -101,7 +101,7 @@ class Conservation(Checker):
                 self.report_violation(place, f"counts {count} drops ({reason}), told of {observed}")
 
     def _check_overdue(self, now: Instant) -> None:
-        for (name, _), (frame, times) in self._under_way.items():
+        for (name, _), (frame, times) in self._in_flight.items():
             if now - times[0] > self.runner.guarantees.hop_ns:
                 since = f"{to_seconds(times[0]):.6f} s"
                 self.report_violation(

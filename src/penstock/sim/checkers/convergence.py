@@ -1,7 +1,7 @@
-"""In calm, at the end, all brokers know the same, and it is true.
+"""Checks that at the end of a calm phase all brokers hold the same, correct state.
 
-Each reaches all others, knows exactly what each of them advertises, knows of no
-broker that does not exist, and has a session for each of its clients and no other.
+Each broker reaches all others, knows exactly the filters that each of them advertises, knows of
+no broker that does not exist, and has a session for each of its clients and no other.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from penstock.wire.frames.base import TrafficClass
 
 
 class Convergence(Checker):
-    """Compares what brokers show of themselves."""
+    """Compares the state that brokers expose."""
 
     name = "agreement"
 
     def finish(self, *, now: Instant) -> None:  # noqa: ARG002
-        """Nothing is under way any more that could change it."""
+        """Compares at the end, when no frame in flight can change the state any more."""
         network = self.runner.network
         if self.runner.calm_since is None:
             return
@@ -42,7 +42,7 @@ class Convergence(Checker):
         sizes = broker.sizes()
         expected = {"lsas": len(brokers), "data_adverts": len(others)}
         for table, size in expected.items():
-            # With little room it may not remember those who want nothing; it never has more.
+            # A small table may omit brokers without interests; it never has more entries.
             if sizes[table] > size:
                 self.report_violation(name, f"{sizes[table]} {table}, {size} are there")
         for other in others:

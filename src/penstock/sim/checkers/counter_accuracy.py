@@ -1,7 +1,7 @@
-"""What brokers count is what can be seen of them.
+"""Checks that the counters of brokers agree with observation.
 
-`published`: PUBs that arrived. `forwarded`: PACKETs sent. `delivered`: NOTIFYs
-sent. And every decision that a broker tells is under its counter.
+`published`: PUBs that arrived. `forwarded`: PACKETs sent. `delivered`: NOTIFYs sent. And every
+decision that a broker reports is in its counter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from penstock.wire.frames.packet import Packet
 from penstock.wire.frames.pub import Pub
 
 _COUNTER_BY_FRAME: Final[dict[type, str]] = {Packet: "forwarded", Notify: "delivered"}
-# One decision for each; those dropped for no route or old age are counted by destination.
+# One decision each; drops for lack of a route or for age are counted by destination.
 _COUNTER_BY_DECISION: Final = {
     "entered": "published",
     "forwarded": "forwarded",
@@ -32,12 +32,12 @@ _COUNTER_BY_DECISION: Final = {
 
 
 class CounterAccuracy(Checker):
-    """Keeps counts of its own for each life of each broker."""
+    """Keeps separate counts for each life of each broker."""
 
     name = "counting"
 
     def __init__(self) -> None:
-        # By name of broker: the machine that these belong to.
+        # By broker name, the machine that the counts belong to.
         self._machines: dict[str, Any] = {}
         self._observed: Counter[tuple[str, str]] = Counter()
         self._decided: Counter[tuple[str, str]] = Counter()
@@ -45,30 +45,30 @@ class CounterAccuracy(Checker):
         self._has_crashed: dict[str, None] = {}
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:  # noqa: ARG002
-        """A message leaves a broker."""
+        """Counts a frame that a broker sends."""
         counter = _COUNTER_BY_FRAME.get(type(frame))
         if counter is not None:
             links = self.runner.broker_links if counter == "forwarded" else self.runner.access_links
             self._count(self._observed, links[link.name][0], counter)
 
     def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:  # noqa: ARG002
-        """A message enters."""
+        """Counts a PUB that arrives at a broker's host."""
         if type(frame) is Pub and link.name in self.runner.access_links:
             self._entered[self.runner.access_links[link.name][1]] += 1
 
     def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:  # noqa: ARG002
-        """Or not, after all."""
+        """Subtracts a PUB that the host drops before the broker gets it."""
         if type(frame) is Pub and place in self.runner.network.world.hosts:
             self._entered[place] -= 1
 
     def on_decision(self, broker: str, decision: RoutingDecision, *, now: Instant) -> None:  # noqa: ARG002
-        """A broker tells."""
+        """Counts a decision that a broker reports."""
         counter = _COUNTER_BY_DECISION.get(decision.reason or decision.action)
         if counter is not None:
             self._count(self._decided, broker, counter)
 
     def inspect(self, *, now: Instant) -> None:  # noqa: ARG002
-        """Compares."""
+        """Compares the broker's counters with the counts."""
         for name, host in self.runner.network.world.hosts.items():
             if not isinstance(host.machine, Broker) or not self._is_current(name):
                 continue
@@ -85,7 +85,7 @@ class CounterAccuracy(Checker):
                         )
 
     def finish(self, *, now: Instant) -> None:  # noqa: ARG002
-        """A broker that never crashed has published all that came."""
+        """A broker that never crashed has published every PUB that arrived."""
         for name, host in self.runner.network.world.hosts.items():
             if not isinstance(host.machine, Broker) or name in self._has_crashed:
                 continue
@@ -101,7 +101,7 @@ class CounterAccuracy(Checker):
         counts[broker, counter] += 1
 
     def _is_current(self, name: str) -> bool:
-        """Whether there is a machine; begins anew when it is another than before."""
+        """Whether the host is up; resets the counts when it has a new machine."""
         host = self.runner.network.world.hosts[name]
         if not host.is_up:
             if name in self._machines:

@@ -1,9 +1,9 @@
-"""No message is sent over a link more often than it must be.
+"""Checks that no message crosses a link more often than necessary.
 
-- Always: in one life a broker sends a packet towards each destination once, by
-  whichever link; so a packet in a loop dies out. What it has forgotten, because
-  more packets than `seen_max` came by since, it may send again.
-- In calm: a message crosses each link once, counting both ways together.
+- Always: in one life a broker sends a packet towards each destination once, by whichever
+  link; so a packet in a loop dies out. A packet that the duplicate filter has forgotten,
+  because more than `seen_max` packets passed since, may be sent again.
+- When calm: a message crosses each link once, counting both directions together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Crossings(Checker):
         self._packets: dict[PacketId, None] = {}
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:  # noqa: ARG002
-        """A packet leaves a broker."""
+        """Checks a packet that a broker sends."""
         message = message_of(frame) if type(frame) is Packet else None
         if message is None or self.runner.guarantees.corrupts_frames:
             return

@@ -1,4 +1,4 @@
-"""A message that matches a filter has all of the filter's bits: no false negative, ever."""
+"""Checks that a message has all bits of every filter it matches: no false negatives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.wire.frames.data import Data
 
 
 class Encoding(Checker):
-    """Asked of every message published and every filter that somebody has at that time."""
+    """Checks every message against every filter in use when it is published."""
 
     name = "encoding"
 

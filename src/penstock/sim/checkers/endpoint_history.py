@@ -1,8 +1,8 @@
-"""What a checker knows of one life of an endpoint: what was asked for, came, and was told.
+"""The history of one life of an endpoint: its subscriptions, arrivals, deliveries and losses.
 
-A life lasts from the start of a host to its crash. Made of what applications do
-and what the network hands over; nothing in here is asked of the endpoint. Judges
-nothing: see `transport`.
+A life lasts from the start of a host to its crash. The history comes from what applications do
+and what the network delivers; nothing is read from the endpoint. Checks nothing itself; see
+`transport`.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ from penstock.wire.serial import SEQ_BITS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MessageArrival:
-    """A frame that an endpoint must take, and that a subscription is to have."""
+    """A frame that an endpoint must accept, and that a subscription must receive."""
 
     frame: Data
     image: NaiveImage
     extended_seq: int
-    # Global, and by the host's own clock.
+    # In global time, and by the host's own clock.
     at: Instant
     local_ns: Instant
-    # When the first of those came that still wait with it, or with one of these.
+    # The earliest arrival that is still buffered with it, directly or through others.
     since: Instant
-    # Whether others had kept it.
+    # Whether it came as a repair.
     is_repair: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class StreamState:
-    """One publisher's messages for one subscription, while they are ordered."""
+    """One publisher's messages for one ordered subscription."""
 
-    # The highest that came, and the highest that was handed over.
+    # The highest sequence number that arrived, and the highest that was delivered.
     highest_received: int
     highest_delivered: int | None = None
     missing: set[int] = field(default_factory=set)
-    # The last that were given up, and the limit below which this is no longer known one by one.
+    # The most recently given up, and the limit below which the endpoint no longer lists them.
     given_up: deque[int] = field(default_factory=deque)
     given_up_below: int = -1 << SEQ_BITS
 
     def give_up(self, extended_seq: int, given_up_max: int) -> None:
-        """Nothing is hoped for it any more; `most` are remembered."""
+        """Gives up a missing message; at most `given_up_max` are listed."""
         self.given_up.append(extended_seq)
         if len(self.given_up) > given_up_max:
             self.given_up_below = max(self.given_up_below, self.given_up.popleft() + 1)
 
     def is_resolved(self, extended_seq: int) -> bool:
-        """Whether nothing is to come of it any more."""
+        """Whether the message was given up or is below the listed range."""
         if extended_seq in self.given_up:
             return True
         return extended_seq < self.given_up_below and extended_seq not in self.missing
@@ -65,17 +65,17 @@ class StreamState:
 
 @dataclass(slots=True, eq=False)
 class SubscriptionHistory:
-    """One subscription."""
+    """One subscription, and the state of its streams."""
 
     subscription_id: int
     predicate: Predicate
     ordering: OrderingSettings
-    # The largest bounds that it ever had: when they are lowered, what is there may stay.
+    # The largest bounds it ever had: after a reduction, buffered messages may stay.
     held_max: int
     missing_max: int
-    # When, by the host's own clock, the ordering was changed last.
+    # When, by the host's own clock, the ordering was last changed.
     reconfigured_ns: Instant | None = None
-    # What came and was not told of yet, what was, and how missing numbers ended.
+    # Arrivals without a receipt, deliveries, and the fates of missing messages.
     pending: dict[MessageId, deque[MessageArrival]] = field(default_factory=dict)
     delivered: set[tuple[NaiveImage, int]] = field(default_factory=set)
     fates: dict[tuple[NaiveImage, int], Fate] = field(default_factory=dict)
@@ -85,33 +85,33 @@ class SubscriptionHistory:
     def create(
         cls, subscription_id: int, predicate: Predicate, ordering: OrderingSettings
     ) -> SubscriptionHistory:
-        """A new one."""
+        """A new subscription."""
         return cls(subscription_id, predicate, ordering, ordering.held_max, ordering.missing_max)
 
     @property
     def is_ordered(self) -> bool:
-        """Whether anything waits for anything."""
+        """Whether the subscription is ordered, so that messages may be buffered."""
         return self.ordering.latch is not None
 
     def reconfigure(self, ordering: OrderingSettings, local_ns: Instant) -> None:
-        """It orders in another way from now on."""
+        """Changes the ordering from now on."""
         self.ordering, self.reconfigured_ns = ordering, local_ns
         self.held_max = max(self.held_max, ordering.held_max)
         self.missing_max = max(self.missing_max, ordering.missing_max)
 
     def waiting_since(self, image: NaiveImage, now: Instant) -> Instant:
-        """When the first of those came that a message which comes now may have to wait with."""
+        """The earliest arrival that a message of `image` arriving now may be buffered with."""
         return min(
             (c.since for row in self.pending.values() for c in row if c.image is image),
             default=now,
         )
 
     def expect(self, arrival: MessageArrival) -> None:
-        """There will be a receipt."""
+        """Expects a receipt for this arrival."""
         self.pending.setdefault(arrival.frame.id, deque()).append(arrival)
 
     def pop(self, message_id: MessageId) -> MessageArrival | None:
-        """The first of that name of which there was no receipt."""
+        """Removes and returns the first arrival of this message without a receipt."""
         row = self.pending.get(message_id)
         if row is None:
             return None
@@ -121,7 +121,7 @@ class SubscriptionHistory:
         return arrival
 
     def undelivered(self, image: NaiveImage | None = None) -> list[str]:
-        """What came and should have been handed over by now: of one publisher, or at all."""
+        """Arrivals that should have been delivered by now: of one publisher, or of all."""
         return [
             f"no receipt for {message_id}, which came at {arrival.at} ns"
             for message_id, row in self.pending.items()
@@ -130,7 +130,7 @@ class SubscriptionHistory:
         ]
 
     def unresolved(self, image: NaiveImage | None = None) -> list[str]:
-        """That, and what is missing and should have ended."""
+        """Those, and missing messages that should have been resolved."""
         return self.undelivered(image) + [
             f"no end of {extended_seq} of {each.pub}, which was missing"
             for each, stream_state in self.stream_states.items()
@@ -141,7 +141,7 @@ class SubscriptionHistory:
 
 @dataclass(slots=True, eq=False)
 class Reported:
-    """A number that a record told of: it must be missed, unless there was no room."""
+    """A message that a record revealed: it must be missing, unless the table was full."""
 
     subscription: SubscriptionHistory
     image: NaiveImage
@@ -157,19 +157,19 @@ class EndpointHistory:
         self.machine = machine
         self.receiver = NaiveReceiver(publishers_max)
         self.subscriptions: dict[int, SubscriptionHistory] = {}
-        # What is kept for others only.
+        # Predicates of messages that the endpoint caches only for others.
         self.cached_predicates: list[Predicate] = []
-        # What it should have counted.
+        # The counters that the endpoint should have.
         self.expected_counters: Counter[str] = Counter()
-        # Since the last look: what was put an end to, who was heard, what records told of; and
-        # of publishers of whom a repair came, what was known of their delays.
+        # Since the last inspection: closed images, publishers heard, messages that records
+        # revealed; and for publishers of which a repair arrived, the delay estimators before it.
         self.closed_images: dict[tuple[int, int], NaiveImage] = {}
         self.touched_publishers: dict[int, None] = {}
         self.reported: list[Reported] = []
         self.delays_before: dict[int, dict[Any, tuple[Any, ...]]] = {}
 
     def has_interest(self, message: Message) -> bool:
-        """Whether anybody here has asked for it, or offered to keep it."""
+        """Whether a subscription or a cache of this endpoint matches the message."""
         predicates = [
             *self.cached_predicates,
             *[subscription.predicate for subscription in self.subscriptions.values()],
@@ -177,7 +177,7 @@ class EndpointHistory:
         return any(predicate.matches(message) for predicate in predicates)
 
     def missing_of(self, publisher: int) -> set[tuple[NaiveImage, int]]:
-        """All numbers of a publisher that a subscription misses."""
+        """All messages of a publisher that a subscription misses."""
         image = self.receiver.images.get(publisher)
         if image is None:
             return set()
@@ -192,7 +192,7 @@ class EndpointHistory:
         }
 
     def image_of(self, message_id: MessageId) -> NaiveImage | None:
-        """Who is meant, among those that were just ended and those that are known."""
+        """The image of a message's publisher and epoch, among those just closed and those known."""
         closed = self.closed_images.get((message_id.pub, message_id.epoch))
         if closed is not None:
             return closed

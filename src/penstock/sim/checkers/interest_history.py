@@ -1,7 +1,7 @@
-"""What applications ask for, and since when: the ground truth that checkers judge by.
+"""The subscriptions of all clients over time: the ground truth for checkers.
 
-Kept beside the network and told by the workload, never asked of it. A wish that
-is taken back is remembered: what is on its way may still arrive.
+The workload reports them; nothing is read from the network. Ended subscriptions are kept,
+because messages in flight may still arrive.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock.kernel.instant import Instant
 
 @dataclass(slots=True, eq=False)
 class ClientInterest:
-    """One subscription of one client; `until` is None while it holds."""
+    """One subscription of one client; `until` is None while it is active."""
 
     client: str
     subscription_id: int
@@ -26,12 +26,12 @@ class ClientInterest:
     until: Instant | None = None
 
     def is_active_throughout(self, start: Instant, stop: Instant) -> bool:
-        """Whether it did all the time from `start` to `stop`."""
+        """Whether it was active all the time from `start` to `stop`."""
         return self.since <= start and (self.until is None or self.until > stop)
 
 
 class InterestHistory:
-    """All wishes there are and were, by client."""
+    """All subscriptions, active and ended, by client."""
 
     def __init__(self) -> None:
         self._all: Final[dict[str, list[ClientInterest]]] = {}
@@ -40,7 +40,7 @@ class InterestHistory:
     def subscribe(
         self, client: str, subscription_id: int, predicate: Predicate, *, now: Instant
     ) -> None:
-        """A client asks for something, in place of what it asked for under that number."""
+        """Adds a subscription; replaces the predicate that had this subscription id."""
         known = self._active.get((client, subscription_id))
         if known is not None and known.predicate == predicate:
             return
@@ -48,24 +48,24 @@ class InterestHistory:
         self._add(ClientInterest(client, subscription_id, predicate, now))
 
     def unsubscribe(self, client: str, subscription_id: int, *, now: Instant) -> None:
-        """A client has enough."""
+        """Ends a subscription."""
         known = self._active.pop((client, subscription_id), None)
         if known is not None:
             known.until = now
 
     def pause(self, client: str, *, now: Instant) -> None:
-        """A client goes away: what it asks for it cannot get."""
+        """A client leaves: its subscriptions cannot be served."""
         for (name, _), interest in self._active.items():
             if name == client:
                 interest.until = now
 
     def resume(self, client: str, *, now: Instant) -> None:
-        """It comes back: it asks again for all it asked for, and counts from now."""
-        for interest in [wish for (name, _), wish in self._active.items() if name == client]:
+        """A client returns: all its subscriptions are active again, from now on."""
+        for interest in [known for (name, _), known in self._active.items() if name == client]:
             self._add(ClientInterest(client, interest.subscription_id, interest.predicate, now))
 
     def predicates_of(self, client: str) -> dict[int, Predicate]:
-        """What a client asks for now."""
+        """The predicates that a client subscribes to now."""
         return {
             subscription_id: w.predicate
             for (name, subscription_id), w in self._active.items()
@@ -73,11 +73,11 @@ class InterestHistory:
         }
 
     def active(self) -> Iterator[ClientInterest]:
-        """All that is asked for now."""
+        """All active subscriptions."""
         return iter(self._active.values())
 
     def may_receive(self, client: str, message: Message, *, since: Instant) -> bool:
-        """Whether the client asks for such a message, or still did at `since`."""
+        """Whether the client subscribes to such a message, or still did at `since`."""
         return any(
             (interest.until is None or interest.until >= since)
             and interest.predicate.matches(message)
@@ -85,7 +85,7 @@ class InterestHistory:
         )
 
     def matching(self, message: Message, start: Instant, stop: Instant) -> Iterator[ClientInterest]:
-        """The wishes for such a message that held from `start` to `stop`."""
+        """Subscriptions to such a message that were active from `start` to `stop`."""
         for interests in self._all.values():
             for interest in interests:
                 if interest.is_active_throughout(start, stop) and interest.predicate.matches(

@@ -1,10 +1,9 @@
-"""A naive twin of what an endpoint knows of publishers: which frames it must take, and why not.
+"""A naive twin of an endpoint's publisher table: which frames it must accept or refuse, and why.
 
-Remembers every number that came as a member of a set. Only what bounds an
-endpoint's memory is the same here, because it decides what is taken: publishers
-heard longest ago are forgotten first, and numbers far below the last run of
-consecutive ones are too old to tell. No run is so long that a publisher could be
-silent until any epoch of it counts as new. Knows no subscriptions.
+Keeps every sequence number that arrived in a set. Only the bounds on an endpoint's memory are
+the same, because they decide what is accepted: the publisher heard longest ago is forgotten
+first, and numbers far below the last consecutive run are too old to judge. No run is long
+enough for the rule that, after a long silence, any epoch counts as new. Knows no subscriptions.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from penstock.transport.receive.publisher_image import WINDOW_SIZE
 from penstock.wire.frames.data import Data
 from penstock.wire.serial import EPOCH_BITS, SEQ_BITS, distance, newer
 
-# The names of an endpoint's counters.
+# Names of an endpoint's counters.
 Refusal: TypeAlias = Literal["duplicate", "too_old", "old_epoch"]
 
 
@@ -29,24 +28,24 @@ class NaiveImage:
     def __init__(self, first: Data) -> None:
         self.pub: Final = first.pub
         self.epoch: Final = first.epoch
-        # What was before it is nobody's to bring.
+        # Messages before the first are not expected.
         self.first: Final = first.seq
         self.highest = first.seq - 1
         self.received: Final[set[int]] = set()
-        # Those of which a repair showed that nobody here wants them; they did not come.
+        # Sequence numbers that a repair showed to be of no interest here; they did not arrive.
         self.irrelevant: Final[set[int]] = set()
         self._run_start = first.seq
 
     def unwrap(self, seq: int) -> int:
-        """The number, which does not wrap around, that is meant."""
+        """The extended sequence number of `seq`."""
         return self.highest + distance(seq, self.highest & (1 << SEQ_BITS) - 1, SEQ_BITS)
 
     def is_too_old(self, extended_seq: int) -> bool:
-        """Whether an endpoint does not remember so far back."""
+        """Whether the number is below the window that an endpoint keeps."""
         return extended_seq < self._run_start - WINDOW_SIZE
 
     def add(self, extended_seq: int) -> None:
-        """It came."""
+        """Adds a received sequence number."""
         self.received.add(extended_seq)
         if extended_seq > self.highest:
             if extended_seq > self.highest + 1:
@@ -56,7 +55,7 @@ class NaiveImage:
 
 @dataclass(frozen=True, slots=True)
 class Reception:
-    """What must become of a frame; `ended` are the publishers' epochs that it put an end to."""
+    """What must become of a frame; `closed` are the images that it ended."""
 
     refusal: Refusal | None
     image: NaiveImage
@@ -65,7 +64,7 @@ class Reception:
 
 
 class NaiveReceiver:
-    """Those that an endpoint remembers, the one heard last at the end."""
+    """The images that an endpoint keeps, the most recently heard last."""
 
     __slots__ = ("_publishers_max", "images")
 
@@ -74,7 +73,7 @@ class NaiveReceiver:
         self.images: Final[OrderedDict[int, NaiveImage]] = OrderedDict()
 
     def receive(self, frame: Data, missing: set[tuple[NaiveImage, int]]) -> Reception:
-        """A frame comes; `missed` are the numbers that are missed, which are never too old."""
+        """Classifies a frame; messages in `missing` are never too old."""
         known = self.images.get(frame.pub)
         closed: list[NaiveImage] = []
         if known is not None and known.epoch == frame.epoch:

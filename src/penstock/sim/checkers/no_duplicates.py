@@ -1,13 +1,13 @@
-"""Nothing is delivered twice, as far as the overlay can know.
+"""Checks that no message is delivered twice, as far as the overlay can tell.
 
-A PUB has no number of its own, and a client does not compare what it gets: a
-link that doubles the one or the other makes two deliveries, and the transport
-above, which has numbers, sorts them out. So what is checked is this:
+A PUB has no sequence number, and a client does not compare the frames it gets: a link that
+duplicates either causes two deliveries, which the transport above removes by sequence number.
+So the rules are:
 
-- a broker hands a message to a client at most once for each time that the
-  publisher's PUB arrived, whatever links between brokers double;
-- an application gets it no more often than it arrived, and more than once in one
-  life of its client only if one of the two access links doubled it.
+- a broker sends a message to a client at most once for each arrival of the publisher's
+  PUB, whatever links between brokers duplicate;
+- an application gets it no more often than it arrived, and more than once in one life of
+  its client only if one of the two access links duplicated it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from penstock.wire.frames.pub import Pub
 
 
 class NoDuplicates(Checker):
-    """No message twice."""
+    """Counts each message at each step from PUB to delivery."""
 
     name = "once"
 
@@ -34,12 +34,12 @@ class NoDuplicates(Checker):
         self._notified: Counter[tuple[str, MessageId]] = Counter()
         self._arrived: Counter[tuple[str, MessageId]] = Counter()
         self._delivered: Counter[tuple[str, MessageId]] = Counter()
-        # By life: a machine that was replaced is kept, so that its number stays its own.
+        # Per life: holding a replaced machine keeps its `id` unique.
         self._delivered_to_machine: Counter[tuple[int, MessageId]] = Counter()
         self._machines: dict[int, object] = {}
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:  # noqa: ARG002
-        """A NOTIFY leaves a broker."""
+        """Checks a NOTIFY that a broker sends."""
         if type(frame) is not Notify or self.runner.guarantees.corrupts_frames:
             return
         message = message_of(frame)
@@ -55,7 +55,7 @@ class NoDuplicates(Checker):
             )
 
     def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:  # noqa: ARG002
-        """A PUB or a NOTIFY comes to its end."""
+        """Counts a PUB or a NOTIFY that arrives."""
         message = message_of(frame)
         if message is None:
             return
@@ -65,7 +65,7 @@ class NoDuplicates(Checker):
             self._arrived[self.runner.access_links[link.name][1], message.id] += 1
 
     def on_deliver(self, client: str, frame: TransportFrame, *, now: Instant) -> None:  # noqa: ARG002
-        """An application gets something."""
+        """Checks a delivery."""
         if not isinstance(frame, Data) or self.runner.guarantees.corrupts_frames:
             return
         machine = self.runner.network.world.hosts[client].machine

@@ -1,7 +1,7 @@
-"""In calm, whoever has asked for a message long enough gets it: no false negative.
+"""Checks that, when calm, every settled subscriber gets each matching message.
 
-A wish counts for a message if it was settled when the message left, and was not
-taken back while the message was under way.
+A subscription counts for a message if it was settled when the message was published, and was
+not ended while the message was in flight.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from penstock.wire.frames.data import Data, MessageId
 
 
 class NoFalseNegatives(Checker):
-    """Says at the end who went without, so that messages have the time to arrive."""
+    """Reports missing deliveries at the end, after all messages have had time to arrive."""
 
     name = "complete"
 
     def __init__(self) -> None:
         self._delivered: set[tuple[str, MessageId]] = set()
-        # How many deliveries were required: a run that requires none has shown nothing.
+        # The number of deliveries required: a run that requires none proves nothing.
         self.required = 0
 
     def on_deliver(self, client: str, frame: TransportFrame, *, now: Instant) -> None:  # noqa: ARG002
-        """An application gets something."""
+        """Notes a delivery."""
         if isinstance(frame, Data):
             self._delivered.add((client, frame.id))
 
     def finish(self, *, now: Instant) -> None:
-        """Compares what was got with what was asked for."""
+        """Compares deliveries with subscriptions."""
         calm, guarantees = self.runner.calm_since, self.runner.guarantees
         if calm is None:
             return

@@ -1,7 +1,7 @@
-"""Nothing is delivered that was not published, or that the client did not ask for.
+"""Checks that clients get only published messages that match their subscriptions.
 
-Judged by `Predicate.matches` alone; no index and no Bloom set is believed. What a
-client took back, or replaced, may still come for as long as `grace_ns`.
+Only `Predicate.matches` decides; no index and no Bloom set is trusted. A subscription that was
+ended or replaced may still be served for `grace_ns`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from penstock.wire.frames.data import Data
 
 
 class OnlyMatching(Checker):
-    """No false delivery."""
+    """Checks every delivery: no false positives."""
 
     name = "exact"
 
     def on_deliver(self, client: str, frame: TransportFrame, *, now: Instant) -> None:
-        """An application gets something."""
+        """Checks a delivery."""
         runner = self.runner
         if runner.guarantees.corrupts_frames:
             return

@@ -1,7 +1,7 @@
-"""Which numbers a record told an endpoint of, beyond doubt: these must be missed.
+"""The messages that a record certainly reveals to an endpoint, which it must then miss.
 
-Judged by the messages themselves, which the endpoint cannot see. Of what a record
-may tell or not, such as a range, nothing is said.
+Decided from the messages themselves, which the endpoint cannot see. Entries that need not
+reveal a message, such as a range, are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def reported_by_record(
     arrival: MessageArrival,
     published: Mapping[MessageId, Data],
 ) -> Iterator[Reported]:
-    """What the record of a message tells of the numbers since the highest that came."""
+    """Messages that this arrival's record reveals, above the highest that arrived before."""
     encoder = history.machine._encoder
     frame, image, stream_state = (
         arrival.frame,
@@ -52,11 +52,11 @@ def reported_by_record(
 def _is_certain_match(
     frame: Data, i: int, subscription: SubscriptionHistory, message: Message, encoder: Encoder
 ) -> bool:
-    """Whether entry i cannot but say that the message is for this subscription."""
+    """Whether entry i must reveal that the message matches this subscription."""
     packed, bloom = frame.record.packed(i), subscription.ordering.bloom
     matching = [f for f in subscription.predicate.filters if f.matches(message)]
     if frame.has_bloom_entries:
-        # Sets of another size tell nothing.
+        # Sets of another size reveal nothing.
         return bool(matching) and len(packed) == (bloom or encoder.params).m + 7 >> 3
     if not packed:
         return False

@@ -1,1 +1,1 @@
-"""What a network holds and has carried, looked at again and again, for the trace."""
+"""Periodic samples of a network for the trace: links, queues, caches, flows, TCP."""

@@ -1,4 +1,4 @@
-"""What publishers with congestion control hold, for the trace: their flows, and what waits."""
+"""Samples of publishers with congestion control: their flows and send queues."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from penstock.transport.endpoint import Endpoint
 
 
 class FlowSamples:
-    """Of one network; `names` are those of endpoints, by number."""
+    """Flow samples of one network; `names` maps endpoint ids to names."""
 
     def __init__(self, names: Mapping[int, str]) -> None:
         self._names: Final = names
-        # The last message of each flow, at the sample before.
+        # The last sequence number of each flow at the previous sample.
         self._last_seqs: Final[dict[tuple[str, int], int]] = {}
 
     def sample(
         self, host: Host[Any, Any], interval_ns: Duration, *, now: Instant
     ) -> Iterator[FlowSample]:
-        """One for each flow; none where nothing is controlled."""
+        """One sample per controlled flow; none without congestion control."""
         endpoint = host.machine
         if not isinstance(endpoint, Endpoint) or endpoint.congestion is None:
             return
         for flow in endpoint.congestion.sample():
             previous_seq = self._last_seqs.get((host.name, flow.id), 0)
             self._last_seqs[host.name, flow.id] = flow.seq
-            # A number may be given to a new flow, which begins anew.
+            # Clamped at 0: an id reused for a new flow starts its sequence numbers again.
             sent_mps = max(0, flow.seq - previous_seq) * SECOND / interval_ns
             limited_by = None
             if flow.limited_by is not None:
@@ -41,7 +41,7 @@ class FlowSamples:
 
 
 def queued_at(host: Host[Any, Any]) -> Sequence[QueuedMessage]:
-    """Messages that have not left."""
+    """Messages in the send queue of this host's endpoint."""
     endpoint = host.machine
     if not isinstance(endpoint, Endpoint) or endpoint.congestion is None:
         return ()

@@ -1,4 +1,4 @@
-"""What links carried and hold, for the trace: counters into what happened between two samples."""
+"""Samples of links: counters since the start become counts per interval."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.trace.records import LinkSample, QueueSample
 
 @dataclass(frozen=True, slots=True)
 class _LinkCounters:
-    """A link's counters, since the start."""
+    """A link's counters since the start."""
 
     sent_bytes: int = 0
     sent_packets: int = 0
@@ -20,7 +20,7 @@ class _LinkCounters:
     loss: int = 0
     down: int = 0
     corrupt: int = 0
-    # As it was when these were counted.
+    # The rate when these were counted.
     rate_bps: int | None = None
 
     def totals(self) -> tuple[int, ...]:
@@ -34,7 +34,7 @@ _NO_COUNTERS: Final = _LinkCounters()
 
 
 class LinkSamples:
-    """Of one network."""
+    """Link and queue samples of one network."""
 
     def __init__(self) -> None:
         self._previous: Final[dict[str, _LinkCounters]] = {}
@@ -42,9 +42,9 @@ class LinkSamples:
     def sample(
         self, link: Link[Any], interval_ns: Duration, *, now: Instant
     ) -> tuple[LinkSample, QueueSample]:
-        """What it carried since the sample before, and what waits."""
+        """Traffic since the previous sample, and the queue now."""
         sample = link.sample()
-        # What waits has not been sent yet.
+        # Queued frames are counted as sent by the link, but have not left yet.
         counts = _LinkCounters(
             link.sent_bytes - sample.queue_bytes,
             link.sent_frames - sample.queue_frames,
@@ -52,7 +52,7 @@ class LinkSamples:
             rate_bps=link.rate_bps,
         )
         previous = self._previous.get(link.name, _NO_COUNTERS)
-        # Who changes a rate does so between two samples, or together with the first of them.
+        # A rate changes between two samples, or together with the first of them.
         capacity_bps = previous.rate_bps or link.rate_bps
         self._previous[link.name] = counts
         since = [a - b for a, b in zip(counts.totals(), previous.totals(), strict=True)]

@@ -1,4 +1,4 @@
-"""Looks at everything in turn, as often as it is asked to."""
+"""Samples all parts of a network at a fixed interval."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.transport.endpoint import Endpoint
 
 
 class Sampler:
-    """Of one network; `endpoints` and `publisher` tell the names behind numbers."""
+    """Samples one network; `endpoints` and `publisher_name` map ids to names."""
 
     def __init__(
         self,
@@ -34,11 +34,11 @@ class Sampler:
         self._flows: Final = FlowSamples(endpoints)
 
     def add_connection(self, connection: TcpConnection) -> None:
-        """One more to be looked at."""
+        """Adds a TCP connection to the samples."""
         self._tcp.add(connection)
 
     def start(self, world: World[Any], interval_ns: Duration) -> None:
-        """From now on, unless nothing of it is wanted."""
+        """Starts sampling, unless the recording collects no samples."""
         samples = (LinkSample, QueueSample, CacheSample, FlowSample, TcpSample)
         if any(self._collects(sample) for sample in samples):
             self._schedule_next(world, interval_ns)
@@ -64,7 +64,7 @@ class Sampler:
 
     def _sample_links(self, world: World[Any], interval_ns: Duration) -> None:
         for link in world.links.values():
-            # Access links have no queue and no loss: nothing to be seen.
+            # Access links have no queue and no loss: there is nothing to sample.
             if link.rate_bps is not None:
                 carried, queued = self._links.sample(link, interval_ns, now=world.now)
                 if self._collects(LinkSample):

@@ -1,4 +1,4 @@
-"""What TCP connections did between two samples, for the trace."""
+"""Samples of TCP connections: counts per interval."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from penstock.trace.records import TcpSample
 
 
 class TcpSamples:
-    """Of one network."""
+    """TCP samples of one network."""
 
     def __init__(self) -> None:
-        # What each had done at the sample before.
+        # The counts of each connection at the previous sample.
         self._previous: Final[dict[TcpConnection, TcpCounts]] = {}
 
     def add(self, connection: TcpConnection) -> None:
-        """One more."""
+        """Adds a connection."""
         self._previous[connection] = TcpCounts()
 
     def sample(self, *, now: Instant) -> Iterator[TcpSample]:
-        """One for each connection."""
+        """One sample per connection."""
         for connection, previous in self._previous.items():
             counts, sender = connection.counts(), connection.sender
             self._previous[connection] = counts

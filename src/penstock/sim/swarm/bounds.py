@@ -1,20 +1,19 @@
-"""How long things may take in one run: derived from its options, never measured.
+"""Time bounds of one run: derived from its options, never measured.
 
-With *h* the longest hop, *n* brokers from end to end, *S* the most that any
-clock is set back, and every period stretched by the slowest clock:
+With *h* the longest hop, *n* brokers from end to end, *S* the most that any clock is set back,
+and every period stretched by the slowest clock:
 
-    grace      what a client took back may still match: the UNSUB was lost, so the
-               subscription goes when it expires, and is looked for only when
-               brokers compare; then a last NOTIFY is under way
-               = expire + compare + S + 2 h;  2 h where nothing is lost or overtakes
+    grace      an ended subscription may still match: the UNSUB was lost, so the
+               subscription ends when it expires, which brokers check only when they
+               compare; then a last NOTIFY is in flight
+               = expire + compare + S + 2 h;  2 h without loss and overtaking
     converged  after the last fault: links are up again (S + dead + hello), clients
-               have said what they want (refresh, or hello to a broker that
-               restarted), what they no longer want has expired (expire + compare),
-               room that it took is used (refresh), and all of it is known
-               everywhere (coalesce, twice compare for what is lost to overtaking,
-               and the hops)
+               have renewed their subscriptions (refresh, or hello to a restarted
+               broker), ended ones have expired (expire + compare), the room they
+               took is used (refresh), and all of it is known everywhere (coalesce,
+               twice compare for frames lost to overtaking, and the hops)
     settled    without faults: coalesce and n + 2 hops; as after faults where
-               frames overtake, which is as good as lost
+               frames overtake, which has the effect of a loss
     carried    a message, without faults: n + 2 hops
 """
 
@@ -29,15 +28,15 @@ from penstock.sim.link_spec import BYTE_NS_BPS, LinkSpec
 from penstock.sim.swarm.options import Options
 from penstock.sim.topology import Topology
 
-# What finds a quiet link busy: the answers to one summary.
+# Bytes that may be ahead of a frame on a quiet link: the replies to one summary.
 _QUIET_BYTES = 6_000
-# A quiet host's queue, in frames; also how much an exponential service time may exceed its mean.
+# Frames queued at a quiet host; also the most that an exponential service time exceeds its mean.
 _QUIET_FRAMES = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """All in global time."""
+    """Time bounds of one run, in global time."""
 
     hop_ns: Duration
     grace_ns: Duration
@@ -48,7 +47,7 @@ class Bounds:
 
 
 def derive_bounds(options: Options, topology: Topology, faults: Sequence[Fault]) -> Bounds:
-    """The bounds of one run."""
+    """Derives the bounds of one run."""
     settings = options.settings
     busy_ns = _hop_ns(options, queue_bytes=3 * options.link.queue_bytes_max, is_busy=True)
     quiet_ns = _hop_ns(options, queue_bytes=_QUIET_BYTES, is_busy=False)
@@ -88,7 +87,7 @@ def derive_bounds(options: Options, topology: Topology, faults: Sequence[Fault])
 
 
 def set_back_ns(faults: Sequence[Fault]) -> Duration:
-    """The most that all steps together set one clock back."""
+    """The most that all clock steps together set back any one clock."""
     total: dict[str, Duration] = {}
     for fault in faults:
         if isinstance(fault, ClockStep):
@@ -97,7 +96,7 @@ def set_back_ns(faults: Sequence[Fault]) -> Duration:
 
 
 def duplicating_links(faults: Sequence[Fault]) -> frozenset[str]:
-    """The links on which frames may arrive twice."""
+    """Names of the links on which frames may arrive twice."""
     pairs = [(f.one, f.other) for f in faults if isinstance(f, Duplication)]
     return frozenset(f"{a}-{b}" for one, other in pairs for a, b in ((one, other), (other, one)))
 

@@ -1,7 +1,7 @@
-"""What applications over a transport do in a swarm run: drawn ahead, each action with a text.
+"""The actions of applications above endpoints in a swarm run, drawn in advance.
 
-They publish in bursts, ask for more and for less, change how it is ordered, leave
-and come back. Knows neither network nor checkers; `endpoints` carries it out.
+Applications publish in bursts, subscribe, unsubscribe, change orderings, leave and return.
+Knows neither network nor checkers; `endpoints` carries the actions out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from penstock.sim.publish_schedule import Constant, departures
 from penstock.sim.swarm.endpoint_options import EndpointOptions
 from penstock.sim.swarm.workload import draw_publication
 
-# Subscriptions of one client at once.
+# Subscriptions of one client at the same time.
 SUBSCRIPTIONS_MAX: Final = 6
 
 Verb = Literal["subscribe", "volunteer", "adjust", "unsubscribe", "leave", "return", "publish"]
@@ -26,12 +26,12 @@ Verb = Literal["subscribe", "volunteer", "adjust", "unsubscribe", "leave", "retu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One thing that one application does; what does not apply to a verb is left out."""
+    """One action of one application; fields that a verb does not use keep their defaults."""
 
     at: Instant
     client: str
     verb: Verb
-    # Which of its subscriptions, counted round; which interest and which ordering of the run's.
+    # The index of one of its subscriptions, modulo their count; interest and ordering by index.
     subscription_index: int = 0
     interest: int = 0
     ordering: int = 0
@@ -40,7 +40,7 @@ class Action:
 
 
 def draw_actions(options: EndpointOptions, *, stop: Instant) -> list[Action]:
-    """What happens up to `stop`, in order; whoever left is back by then."""
+    """Actions up to `stop`, in order; every client that left has returned by then."""
     network = options.network
     seeds = Seeds(options.seed).child("swarm", "endpoints")
     clients = [f"c{i}" for i in range(1, network.clients + 1)]
@@ -56,7 +56,7 @@ def draw_actions(options: EndpointOptions, *, stop: Instant) -> list[Action]:
 
 
 def initial_actions(options: EndpointOptions, client: str, start: int) -> list[Action]:
-    """What an application asks for whenever its host starts."""
+    """The subscriptions that an application makes whenever its host starts."""
     rng = Seeds(options.seed).rng("swarm", "endpoints", "joining", client, str(start))
     subscriptions = [_subscribe_action(rng, options, client, 0) for _ in range(rng.randint(1, 3))]
     if rng.random() >= options.cache_chance:
@@ -104,7 +104,7 @@ def _change(
             at=at, client=client, verb="unsubscribe", subscription_index=subscription_index
         )
     else:
-        # At times back so soon that what it said last overtakes, or is overtaken.
+        # Sometimes so soon that its last frames overtake its first new ones, or are overtaken.
         returns_at = min(stop, at + 1 + int(rng.expovariate(rng.choice((4, 1_000))) * SECOND))
         is_announced = rng.random() < options.network.leave_announced_chance
         yield from _publish_at_once(rng, client, at)

@@ -1,4 +1,4 @@
-"""A run as lines of text: every frame, where it goes and how it ends."""
+"""Writes a run as lines of text: every frame sent, arrived or dropped."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Log: TypeAlias = Callable[[str], object]
 
 
 class EventLog(Observer):
-    """Tells `log`."""
+    """Calls `log` with one line per event."""
 
     def __init__(self, log: Log) -> None:
         self._log: Final = log
 
     def on_send(self, link: Link[Any], frame: Any, size_bytes: int, *, now: Instant) -> None:
-        """A frame leaves."""
+        """Logs a frame sent."""
         self._log(f"{to_seconds(now):.6f} s {link.name} < {_describe(frame)} ({size_bytes} B)")
 
     def on_arrive(self, link: Link[Any], frame: Any, *, now: Instant) -> None:
-        """A frame arrives."""
+        """Logs a frame that arrived."""
         self._log(f"{to_seconds(now):.6f} s {link.name} > {_describe(frame)}")
 
     def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:
-        """A frame ends."""
+        """Logs a dropped frame."""
         self._log(f"{to_seconds(now):.6f} s {place} drops {_describe(frame)}: {reason}")
 
 

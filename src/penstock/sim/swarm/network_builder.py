@@ -1,4 +1,4 @@
-"""Builds the network of one swarm run, and what it believes that is not so."""
+"""Builds the network of one swarm run, and injects adverts of brokers that do not exist."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from penstock.wire.frames.lsa import Lsa, Neighbour
 
 
 class SwitchableLoss:
-    """A loss model that can be switched off for good."""
+    """A loss model that a callback can switch off."""
 
     def __init__(self, loss: LossModel, is_on: Callable[[], bool]) -> None:
         self._loss: Final = loss
         self._is_on: Final = is_on
 
     def generator(self, rng: Random) -> IsLost:
-        """That of the model, while it is on."""
+        """The model's generator, while `is_on` returns true."""
         is_lost, is_on = self._loss.generator(rng), self._is_on
         return lambda: is_on() and is_lost()
 
@@ -38,7 +38,7 @@ class SwitchableLoss:
 def build_network(
     options: Options, seeds: Seeds, outlets: Outlets, is_lossy: Callable[[], bool]
 ) -> BrokerNetwork:
-    """Brokers, clients and links; loss lasts as long as `is_lossy` says."""
+    """Builds brokers, clients and links; links lose packets while `is_lossy` returns true."""
     topology, rng = options.build_topology(), seeds.rng("homes")
     workers = None
     if options.workers:
@@ -69,7 +69,7 @@ def build_network(
 def inject_stale_adverts(
     network: BrokerNetwork, seeds: Seeds, count: int, *, stop: Instant
 ) -> None:
-    """Some brokers hear, before `stop`, of others that are gone for good, and pass it on."""
+    """Sends brokers, before `stop`, adverts of brokers that no longer exist."""
     rng, neighbours = seeds.rng("ghosts"), network.topology.neighbours()
     for index in range(count):
         name = rng.choice(network.topology.nodes)
@@ -89,13 +89,13 @@ def _set_clocks(options: Options, network: BrokerNetwork, rng: Random) -> None:
     for host in network.world.hosts.values():
         host.clock.step(rng.randint(-options.offset_ns_max, options.offset_ns_max), at=0)
         host.clock.set_drift(rng.uniform(-options.drift_ppm_max, options.drift_ppm_max), at=0)
-        # A machine made before its clock was set would see it jump.
+        # The restart makes a new machine, which does not see the clock jump.
         host.crash()
         network.world.events.schedule(rng.randint(0, options.stagger_ns), host.restart)
 
 
 def _stale_frames(origin: int, rng: Random) -> list[OverlayFrame]:
-    """What is left of a broker that is gone for good."""
+    """Frames left over from a broker that no longer exists."""
     bloom_bytes = BloomParams().m // 8
     advert = Adv(
         origin=origin,

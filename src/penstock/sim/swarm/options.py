@@ -1,7 +1,7 @@
-"""What one swarm run is like: everything that is drawn, as one value that prints in full.
+"""The options of one swarm run, as one value that prints in full.
 
-Drawn from the seed alone. A run is the same for the same options, so whatever
-fails can be run again, and made smaller by hand with `dataclasses.replace`.
+They are drawn from the seed alone. Equal options give equal runs, so that a failure can be
+replayed, and reduced by hand with `dataclasses.replace`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from penstock.sim.link_spec import LinkSpec
 from penstock.sim.loss import Bernoulli, GilbertElliott, LossModel
 from penstock.sim.topology import Topology, line, mesh, scale_free, star, tree
 
-# Short periods: a swarm run must see several of each within seconds.
+# Short periods: a swarm run must include several of each within seconds.
 PERIODS: Final = OverlaySettings(
     hello_ns=300 * MILLISECOND,
     dead_ns=900 * MILLISECOND,
@@ -34,7 +34,7 @@ TOPOLOGIES: Final = ("line", "star", "tree", "scale_free", "mesh")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """All of one run."""
+    """All options of one run."""
 
     seed: int
     topology: str
@@ -42,12 +42,12 @@ class Options:
     clients: int
     link: LinkSpec
     access: LinkSpec
-    # None of them: brokers process frames at once. More than one: frames overtake.
+    # With 0, brokers process frames at once; with more than 1, frames overtake.
     workers: int
     service_ns: Duration
     queue_frames_max: int
     codec: bool
-    # Hosts start one by one within this time, so that their timers are out of step.
+    # Hosts start one by one within this time, so that their timers are not synchronised.
     stagger_ns: Duration
     offset_ns_max: Duration
     drift_ppm_max: float
@@ -56,16 +56,16 @@ class Options:
     changes_per_s: float
     messages_per_s: float
     payload_bytes: int
-    # How many brokers that are gone for good the others still believe in.
+    # Brokers that no longer exist, of which stale adverts circulate.
     stale_brokers: int
-    # The chance that a broker is told when a client leaves.
+    # The probability that a leaving client is disconnected at its broker.
     leave_announced_chance: float
     safety_ns: Duration
     probes: int
     settings: OverlaySettings
-    # Whether a table is too small for what there is: then not all can be served.
+    # Whether a table is too small for the run, so that not all clients can be served.
     is_undersized: bool
-    # Whether nothing is lost, nothing fails and no queue runs over, by design of the rest.
+    # Whether the other options exclude loss, faults and full queues.
     is_clean: bool = False
 
     def __str__(self) -> str:
@@ -73,11 +73,11 @@ class Options:
 
     @property
     def corrupts_frames(self) -> bool:
-        """Whether frames may arrive as others than were sent: a flipped bit that can be read."""
+        """Whether frames may be altered: a flipped bit that still decodes."""
         return self.codec and self.faults > 0 and "corruption" in self.fault_kinds
 
     def build_topology(self) -> Topology:
-        """Who is connected to whom."""
+        """Draws the topology from the seed."""
         seeds, size = Seeds(self.seed).child("swarm"), self.brokers
         rng = seeds.rng("topology")
         match self.topology:
@@ -95,9 +95,9 @@ class Options:
 
 
 def draw_options(seed: int) -> Options:
-    """A run with faults, loss and churn, each more or less."""
+    """Draws a run with more or less faults, loss and churn."""
     rng = Seeds(seed).rng("swarm", "options")
-    # Small ones more often: they find as much, sooner.
+    # Small networks more often: they find as many bugs, sooner.
     brokers = rng.randint(2, rng.choice((6, 6, 12)))
     clients = rng.randint(2, rng.choice((8, 8, 16)))
     settings, is_undersized = _bounds(rng, brokers, clients)
@@ -131,7 +131,7 @@ def draw_options(seed: int) -> Options:
 
 
 def draw_clean_options(seed: int) -> Options:
-    """A run without loss, faults or overload, in which everything is promised all the time."""
+    """Draws a run without loss, faults or overload, where all guarantees hold all the time."""
     rng = Seeds(seed).rng("swarm", "clean")
     options = draw_options(seed)
     link = LinkSpec(
@@ -183,7 +183,7 @@ def _loss(rng: Random) -> LossModel:
 
 
 def _bounds(rng: Random, brokers: int, clients: int) -> tuple[OverlaySettings, bool]:
-    """Mostly more than enough room, at times just enough, now and then too little."""
+    """Table bounds: mostly ample, sometimes just sufficient, rarely too small."""
     kind = rng.random()
     if kind < 0.6:
         return PERIODS, False

@@ -1,4 +1,4 @@
-"""How the endpoints of a swarm run get back what they lost: not at all, or each in its own way."""
+"""Draws the recovery settings of the endpoints of a swarm run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _NO_SCOPE: Final = (None,) * 6
 
 
 def draw_recoveries(rng: Random) -> tuple[RecoverySettings | None, ...]:
-    """What clients have in turn; (None,) for a run without.
+    """Recovery settings, assigned to clients in turn; (None,) for a run without recovery.
 
-    All of a run send requests in the same way, or they would not hear one another.
+    All endpoints of a run send requests in the same way, else they would not receive one
+    another's.
     """
     if rng.random() < 0.6:
         return (None,)
@@ -28,7 +29,7 @@ def draw_recoveries(rng: Random) -> tuple[RecoverySettings | None, ...]:
 
 
 def _draw_recovery(rng: Random) -> RecoverySettings:
-    """Mostly as usual, but so close that something comes of it before the run is over."""
+    """Mostly the defaults, with delays short enough for repairs within the run."""
     is_literal = rng.random() < 0.25
     base = LITERAL if is_literal else DEFAULT
     settings = replace(
@@ -57,7 +58,7 @@ def _draw_recovery(rng: Random) -> RecoverySettings:
 
 
 def _draw_cache(rng: Random, base: CacheSettings) -> CacheSettings:
-    """Room for more than is needed, now and then for hardly anything."""
+    """Mostly more room than needed, sometimes hardly any."""
     return replace(
         base,
         k_min=rng.choice((1, 5, 50, 50)),

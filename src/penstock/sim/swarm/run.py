@@ -1,13 +1,13 @@
-"""One swarm run: a safety phase with faults, then calm, and a test of what was promised.
+"""One swarm run: a safety phase with faults, then a calm phase that tests the guarantees.
 
-1. Applications come and go, publish and ask, while links lose, hosts crash and
-   clocks jump, under the eyes of all checkers.
-2. Faults, losses and changes stop. Within the bound that `bounds` derives, every
-   broker must know what is true.
-3. Probes are published. Exactly those who asked for them get them, each link is
-   crossed once, and the books are closed.
+1. Applications join and leave, publish and subscribe, while links lose packets, hosts crash and
+   clocks jump, under all checkers.
+2. Faults, losses and changes stop. Within the bound that `bounds` derives, all brokers must
+   converge to the true state.
+3. Probes are published. Exactly their subscribers must get them, each message crosses a link
+   once, and the counts must balance.
 
-A clean run has no faults; there everything is promised from the start.
+A clean run has no faults; there all guarantees hold from the start.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SAMPLE_NS: Final = SECOND // 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a run was and what came of it."""
+    """The options of a run and its results."""
 
     options: Options
     faults: tuple[Fault, ...]
@@ -56,16 +56,16 @@ class Report:
     trace_hash: str
     published: int
     delivered: int
-    # How many deliveries the promise of completeness required.
+    # The number of deliveries that the guarantee of completeness required.
     required: int
 
 
-class SwarmFailed(AssertionError):  # noqa: N818  a verdict, not a mishap
-    """A run that must not be; the text has all that is needed to run it again."""
+class SwarmFailed(AssertionError):  # noqa: N818  a verdict, not an error
+    """A run violated a guarantee; the text has all that is needed to replay it."""
 
 
 class Swarm:
-    """One run in the making."""
+    """One run in progress."""
 
     def __init__(
         self,
@@ -120,10 +120,10 @@ class Swarm:
             kinds=options.fault_kinds,
         )
 
-    # Running.
+    # The phases.
 
     def run(self) -> None:
-        """All of it; raises nothing of its own, the watch has what was objected to."""
+        """Runs all phases; does not raise for violations, which the runner collects."""
         world = self.network.world
         for fault in self.faults:
             fault.apply(world)
@@ -143,15 +143,15 @@ class Swarm:
         self.runner.finish()
 
     def _boot_time(self) -> Instant:
-        """When the first brokers know one another; the first wishes are settled by themselves."""
+        """When the brokers have met; each subscription has its own settling time."""
         return max(self.bounds.booted_ns, self.bounds.settled_ns)
 
     def _end_faults(self) -> None:
         self._is_lossy = False
         self._log_event("faults and losses stop")
         if self.options.corrupts_frames:
-            # What a flipped bit made them believe under a number that is right, no
-            # protocol puts right: links that carry it must be sealed. See docs/swarm.md.
+            # A flipped bit may have changed state under a valid sequence number, which no protocol
+            # corrects: links would have to be authenticated. See docs/swarm.md.
             for name in self.network.topology.nodes:
                 self.network.world.host(name).crash()
             for name in self.network.topology.nodes:
@@ -171,7 +171,7 @@ class Swarm:
             world.events.schedule(at, self._act, draw_publication(rng, rng.choice(clients), at))
         world.run(world.now + self.options.probes * _PROBE_GAP_NS + self.bounds.carried_ns)
 
-    # What applications do.
+    # Actions of applications.
 
     def _act(self, action: Action) -> None:
         host = self.network.world.host(action.client)
@@ -239,7 +239,7 @@ class Swarm:
             host.restart()
             self.runner.interests.resume(action.client, now=self.network.world.now)
 
-    # What machines put out.
+    # Outputs of machines.
 
     def _deliver(self, host: Host[Any, Any], output: Deliver) -> None:
         self.delivered += 1
@@ -255,7 +255,7 @@ class Swarm:
             self._recorder.outlets.record(host, output)
 
     def _is_known(self, frame: object) -> bool:
-        """What a flipped bit made of a message has no place in the trace."""
+        """Whether the frame was published; a message altered by a flipped bit is not traced."""
         return isinstance(frame, Data) and frame.id in self.runner.published
 
     def _log_event(self, text: str) -> None:
@@ -270,7 +270,7 @@ def run_swarm(
     checkers: Sequence[Callable[[], Checker]] = ALL,
     log: Log | None = None,
 ) -> Report:
-    """Runs one seed, with options drawn from it unless they are given; raises if it fails."""
+    """Runs one seed, with given or drawn options; raises `SwarmFailed` on a violation."""
     options = options or draw_options(seed)
     checker_instances = [make() for make in checkers]
     with Recording(f"swarm-{seed}", keep=None) as recording:
@@ -303,7 +303,7 @@ def run_swarm(
 
 
 def failure(swarm: Swarm, error: Exception) -> str:
-    """All that is needed to understand a failure and to run it again."""
+    """Text of a failure: the violations, and what is needed to replay the run."""
     what = str(error) if isinstance(error, CheckFailed) else f"{type(error).__name__}: {error}"
     faults = "\n".join(f"  {fault}" for fault in swarm.faults) or "  none"
     return (
@@ -314,7 +314,7 @@ def failure(swarm: Swarm, error: Exception) -> str:
 
 
 def replay_command(options: Options) -> str:
-    """How to run it again."""
+    """The command or call that replays a run."""
     seed = options.seed
     if options == draw_options(seed):
         return f"python -m penstock.sim.swarm {seed} --verbose"

@@ -1,7 +1,7 @@
-"""What applications do in a swarm run: drawn ahead as a list of actions, each with a text.
+"""The actions of applications in a swarm run, drawn in advance as a list.
 
-Clients ask for more, for something else and for less, leave and come back, and
-publish. Knows neither network nor checkers; `run` carries it out.
+Clients subscribe, change and end subscriptions, leave and return, and publish. Knows neither
+network nor checkers; `run` carries the actions out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FILTERS: Final = (
     "exists c",
     "true",
 )
-# More than a client may have at once: numbers that were given up are not forgotten at once.
+# More than a client may have at once: brokers do not forget an ended subscription at once.
 SUBSCRIPTION_IDS_MAX: Final = 6
 
 Verb = Literal["subscribe", "unsubscribe", "leave", "return", "publish"]
@@ -42,7 +42,7 @@ Verb = Literal["subscribe", "unsubscribe", "leave", "return", "publish"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One thing that one client does; what does not apply to a verb is left out."""
+    """One action of one client; fields that a verb does not use keep their defaults."""
 
     at: Instant
     client: str
@@ -64,7 +64,7 @@ class Action:
 
 
 def draw_actions(options: Options, *, stop: Instant) -> list[Action]:
-    """What happens up to `stop`, in order; whoever left is back by then."""
+    """Actions up to `stop`, in order; every client that left has returned by then."""
     seeds = Seeds(options.seed).child("swarm", "workload")
     clients = [f"c{i}" for i in range(1, options.clients + 1)]
     actions = [*_initial_subscriptions(seeds.rng("first"), clients, options.stagger_ns)]
@@ -79,7 +79,7 @@ def draw_actions(options: Options, *, stop: Instant) -> list[Action]:
 
 
 def draw_publication(rng: Random, client: str, at: Instant) -> Action:
-    """A message that some filters match and others do not."""
+    """Draws a message that some filters match and others do not."""
     values: list[tuple[str, Value]] = [
         (name, rng.randrange(10)) for name in ("a", "b") if rng.random() < 0.8
     ]

@@ -1,10 +1,9 @@
-"""TCP as cross-traffic: real windows over packets, to share links with.
+"""TCP cross-traffic that competes for the links of a world.
 
-A sender always has something to send. Windows are counted in segments of one
-size; there is no SACK, no handshake and no flow control, because cross-traffic
-needs none of them. `newreno` and `cubic` decide how large the window is,
-`sender` what is sent when, `receiver` what is acknowledged; a `connection` puts both
-ends on a link of a world, beside what else goes there.
+A sender always has data to send. Windows are counted in segments of one size; there is no SACK,
+no handshake and no flow control, because cross-traffic needs none of them. `newreno` and
+`cubic` compute the window, `sender` decides what to send when, `receiver` what to acknowledge;
+a `connection` attaches both ends to a link of a world, beside its other traffic.
 """
 
 from penstock.sim.tcp.connection import Passing, TcpConnection, TcpCounts, TcpOptions

@@ -1,7 +1,7 @@
-"""A connection across one link: both its ends, and how they get past the hosts at the link's ends.
+"""A TCP connection across one link: both its ends, and the way past the hosts of the link.
 
-Segments wait in the same queue as whatever else goes that way, and acknowledgements in that of
-the link back. The hosts there see nothing of them, because routers, not brokers, forward TCP.
+Segments wait in the same queue as all other frames on the link, and acknowledgements in that of
+the reverse link. The hosts see none of them, because routers, not brokers, forward TCP.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FRAMING: Final = Framing[Segment | Ack](size_of=size_of)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpOptions:
-    """What a connection is like."""
+    """Algorithm and parameters of a connection."""
 
     algorithm: Algorithm = "newreno"
     segment_bytes: int = SEGMENT_BYTES
@@ -43,19 +43,19 @@ class TcpOptions:
 
 
 class Passing(Struct, frozen=True):
-    """On its way past the host at the end of a link, to who is to `take` it."""
+    """A segment or acknowledgement that bypasses the host at the far end and goes to `take`."""
 
     frame: Segment | Ack
     take: Callable[[Segment | Ack], None]
 
     @property
     def size_bytes(self) -> int:
-        """What it takes on a link."""
+        """Size on a link."""
         return self.frame.size_bytes
 
 
 class TcpCounts(NamedTuple):
-    """Since the start; bytes are those of the link, headers included."""
+    """Counts since the start; bytes are those on the link, headers included."""
 
     arrived_bytes: int = 0
     new_bytes: int = 0
@@ -64,7 +64,7 @@ class TcpCounts(NamedTuple):
 
 
 class TcpConnection:
-    """Sends all it can over `there` from `start` to `stop`; `back` bears acknowledgements."""
+    """Sends all it can over `there` from `start` to `stop`; `back` carries acknowledgements."""
 
     def __init__(
         self,
@@ -101,13 +101,13 @@ class TcpConnection:
             seeds=seeds,
         )
         self._events: Final = events
-        self._sender.links[_PORT] = _Onto(there, self._receiver)
-        self._receiver.links[_PORT] = _Onto(back, self._sender)
+        self._sender.links[_PORT] = _ConnectionPort(there, self._receiver)
+        self._receiver.links[_PORT] = _ConnectionPort(back, self._sender)
         for link in (there, back):
-            link.divert(Passing, _pass)
+            link.divert(Passing, _deliver)
 
     def plan(self, start: Instant, stop: Instant) -> None:
-        """When it begins, and when its sender falls silent."""
+        """Schedules the start of the connection and the end of its sender."""
         self._events.schedule(start, self._sender.call, _start)
         self._events.schedule(stop, self._sender.crash)
 
@@ -117,7 +117,7 @@ class TcpConnection:
         return self._sender.machine
 
     def counts(self) -> TcpCounts:
-        """What came to the receiving end, and what the other sent for a second time."""
+        """Bytes that arrived at the receiver, and retransmissions and timeouts of the sender."""
         size_bytes = self._options.segment_bytes
         return TcpCounts(
             self._receiver.received_frames * size_bytes,
@@ -127,8 +127,8 @@ class TcpConnection:
         )
 
 
-class _Onto:
-    """One end's way to the other, over a link that others use, too."""
+class _ConnectionPort:
+    """The port of one end: sends over the link, which others use too, to the other end."""
 
     def __init__(self, link: Link[Any], end: Host[Segment | Ack, Any]) -> None:
         self._link: Final = link
@@ -141,7 +141,7 @@ class _Onto:
         self._end.arrive(_PORT, frame)
 
 
-def _pass(passing: Passing) -> None:
+def _deliver(passing: Passing) -> None:
     passing.take(passing.frame)
 
 

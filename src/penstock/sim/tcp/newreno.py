@@ -8,7 +8,7 @@ from typing import Final
 from penstock.kernel.instant import Duration, Instant
 
 INITIAL_SEGMENTS: Final = 10.0
-_LEAST: Final = 2.0
+_SEGMENTS_MIN: Final = 2.0
 
 
 class NewReno:
@@ -21,18 +21,18 @@ class NewReno:
         self.threshold = inf
 
     def on_progress(self, segments: int, *, srtt: Duration, now: Instant) -> None:  # noqa: ARG002
-        """Slow start up to the threshold, then one segment a window."""
+        """Slow start up to the threshold, then one segment per window."""
         if self.size < self.threshold:
             self.size += segments
         else:
             self.size += segments / self.size
 
     def on_loss(self, flight: int, *, now: Instant) -> None:  # noqa: ARG002
-        """Half of what was in flight."""
-        self.threshold = max(flight / 2, _LEAST)
+        """Halves the number of segments in flight."""
+        self.threshold = max(flight / 2, _SEGMENTS_MIN)
         self.size = self.threshold
 
     def on_timeout(self, flight: int, *, now: Instant) -> None:  # noqa: ARG002
-        """Begin anew, slowly."""
-        self.threshold = max(flight / 2, _LEAST)
+        """Restarts slow start from one segment."""
+        self.threshold = max(flight / 2, _SEGMENTS_MIN)
         self.size = 1.0

@@ -1,4 +1,4 @@
-"""The receiving end: acknowledges every segment, or every other one if asked to wait."""
+"""The receiving end: acknowledges every segment, or every other one with delayed ACKs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TcpReceiver:
         self._out: deque[Send[Segment | Ack]] = deque()
 
     def receive(self, frame: Segment | Ack, *, via: Port, now: Instant) -> None:
-        """Takes a segment."""
+        """Handles a segment."""
         assert isinstance(frame, Segment)
         in_order = frame.number == self.expected and not self._ahead
         if frame.number >= self.expected and frame.number not in self._ahead:
@@ -36,20 +36,20 @@ class TcpReceiver:
         if self._delayed_acks and in_order and self._waiting is None:
             self._waiting = (via, frame.sent_at, now + DELAYED_ACK_NS)
             return
-        # The echo is of the earlier of two segments, so that waiting counts as delay.
+        # Echoes the earlier of two segments, so that the round trip includes the wait.
         echo = frame.sent_at if self._waiting is None else self._waiting[1]
         self._waiting = None
         self._out.append(Send(via, Ack(self.expected, echo)))
 
     def wake(self, *, now: Instant) -> None:
-        """Acknowledges what has waited long enough."""
+        """Sends the delayed acknowledgement when it is due."""
         if self._waiting is not None and self._waiting[2] <= now:
             via, echo, _ = self._waiting
             self._waiting = None
             self._out.append(Send(via, Ack(self.expected, echo)))
 
     def next_wakeup(self) -> Instant | None:
-        """When a waiting acknowledgement is due."""
+        """When the delayed acknowledgement is due."""
         return None if self._waiting is None else self._waiting[2]
 
     def poll(self) -> Send[Segment | Ack] | None:

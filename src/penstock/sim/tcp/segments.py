@@ -1,4 +1,4 @@
-"""What TCP endpoints send each other: segments one way, acknowledgements the other."""
+"""The two frames of TCP: segments in one direction, acknowledgements in the other."""
 
 from typing import Final
 
@@ -6,13 +6,13 @@ from msgspec import Struct
 
 from penstock.kernel.instant import Instant
 
-# Ethernet's payload, the IPv4 and TCP headers with timestamps within it.
+# An Ethernet payload, including the IPv4 and TCP headers with timestamps.
 SEGMENT_BYTES: Final = 1500
 ACK_BYTES: Final = 52
 
 
 class Segment(Struct, frozen=True):
-    """The segment of this number; `sent_at` is echoed, so that every sample is of this copy."""
+    """One segment; `sent_at` is echoed, so that each round-trip sample is of this very copy."""
 
     number: int
     sent_at: Instant
@@ -20,7 +20,7 @@ class Segment(Struct, frozen=True):
 
 
 class Ack(Struct, frozen=True):
-    """All segments below `expected` have arrived; the echo is of the segment that caused this."""
+    """All segments below `expected` have arrived; `echo` is of the segment that caused this."""
 
     expected: int
     echo: Instant
@@ -28,5 +28,5 @@ class Ack(Struct, frozen=True):
 
 
 def size_of(frame: Segment | Ack) -> int:
-    """What the frame takes on a link."""
+    """Size on a link."""
     return frame.size_bytes

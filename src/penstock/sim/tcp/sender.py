@@ -1,18 +1,17 @@
-"""The sending end: what goes out when, and how loss is found and mended without SACK.
+"""The sending end: what to send when, and loss detection and recovery without SACK.
 
-RFC 6582 (NewReno's recovery), RFC 6298 (the retransmission timer) and, if asked
-for, RFC 3042 (limited transmit), which the response function of TCP-friendly
-protocols does not know and which lifts throughput above it by a fifth or more
-where windows are small. Segments are numbered from 0; `_unacked` is the oldest one
-not acknowledged, `_next` the next to send.
+RFC 6582 (NewReno's recovery), RFC 6298 (the retransmission timer) and, as an option, RFC 3042
+(limited transmit). The response function of TCP-friendly protocols does not model the latter,
+which raises throughput above it by a fifth or more where windows are small. Segments are
+numbered from 0; `_unacked` is the oldest unacknowledged one, `_next` the next to send.
 
-1. Three duplicate acknowledgements: the oldest segment is sent again and the
-   window halved; recovery lasts until all that was in flight by then has arrived.
-2. During recovery each further duplicate says that a segment has left the
-   network, and lets another one in. An acknowledgement that covers only part
-   means that the next hole is lost too: it is sent again at once.
-3. When the timer expires everything from the oldest on counts as lost, and is
-   sent again from there, slowly.
+1. On three duplicate acknowledgements, the oldest segment is sent again and the window halved;
+   recovery lasts until all segments in flight at that time are acknowledged.
+2. During recovery each further duplicate means that a segment has left the network, and lets
+   one more be sent. A partial acknowledgement means that the next gap is lost too: that
+   segment is sent again at once.
+3. When the timer expires, all segments from the oldest on count as lost, and are sent again
+   from there, in slow start.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _DUPLICATES: Final = 3
 
 
 class TcpSender:
-    """A machine that always has something to send by `port`."""
+    """A machine that always has data to send on `port`."""
 
     def __init__(
         self,
@@ -55,9 +54,9 @@ class TcpSender:
         self._window_max = window_max
         self._unacked = 0
         self._next = 0
-        self._highest = 0  # beyond every segment ever sent
+        self._highest = 0  # one above the highest segment ever sent
         self._duplicates = 0
-        self._recover: int | None = None  # recovery ends with this acknowledgement
+        self._recover: int | None = None  # recovery ends when this is acknowledged
         self._inflation = 0
         self._srtt_ns: Duration | None = None
         self._rttvar_ns: Duration = 0
@@ -72,7 +71,7 @@ class TcpSender:
 
     @property
     def srtt_ns(self) -> Duration | None:
-        """The round trip as it is known; None before the first acknowledgement."""
+        """The smoothed round-trip time; None before the first acknowledgement."""
         return self._srtt_ns
 
     @property
@@ -85,7 +84,7 @@ class TcpSender:
         self._fill(now)
 
     def receive(self, frame: Segment | Ack, *, via: Port, now: Instant) -> None:  # noqa: ARG002
-        """Takes an acknowledgement."""
+        """Handles an acknowledgement."""
         assert isinstance(frame, Ack)
         if frame.expected > self._unacked:
             self._sample(now - frame.echo)
@@ -95,7 +94,7 @@ class TcpSender:
         self._fill(now)
 
     def wake(self, *, now: Instant) -> None:
-        """Runs the retransmission timer."""
+        """Handles an expired retransmission timer."""
         if self._deadline is None or now < self._deadline:
             return
         self.timeouts += 1
@@ -128,7 +127,7 @@ class TcpSender:
             self._recover = None
             self._duplicates = 0
             self._inflation = 0
-        else:  # a part: the next hole is lost as well
+        else:  # partial acknowledgement: the next gap is lost too
             self._inflation = max(0, self._inflation - segments + 1)
             self._send(self._unacked, now)
         self._arm(now)
@@ -145,7 +144,7 @@ class TcpSender:
             self._arm(now)
 
     def _in_network(self) -> int:
-        """What is in flight without what arrived behind a hole, which cannot be told apart."""
+        """Segments in flight, less an estimate of those that arrived behind a gap."""
         return max(1, min(self.flight, int(self.window.size)))
 
     def _fill(self, now: Instant) -> None:
