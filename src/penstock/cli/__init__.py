@@ -1,14 +1,14 @@
-"""The command line: one file per command, listed in `main.COMMANDS`.
+"""The command line: one module per command, listed in `main.COMMANDS`.
 
-A command's module is imported when the command is named, and imports what it
-needs when it is called, so that the shell stays quick.
+A module is imported only when its command is named, and imports what it needs only
+when the command runs, so that `--help` and errors are fast.
 """
 
 import typer
 
 
 def new_app(help_text: str) -> typer.Typer:
-    """An application with the settings all commands share; text after `\\b` keeps its lines."""
+    """A Typer application with the settings of all commands; help after `\\b` keeps its lines."""
     return typer.Typer(
         help=help_text,
         add_completion=False,

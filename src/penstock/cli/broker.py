@@ -1,4 +1,4 @@
-"""`penstock broker`: one broker of a network, on a UDP socket."""
+"""`penstock broker`: runs one broker of a network on a UDP socket."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _BROKER_ID_MAX: Final = 2**32 - 1
 _CHECK_INTERVAL_S: Final = 0.5
 _SILENT_S: Final = 5.0
 
-# What happened, for people; programs get the counters' own names (docs/overlay.md).
+# Texts for people, by counter; --json prints the counters' own names (docs/overlay.md).
 _WORDS: Final = {
-    # Requests, repairs and digests are among them: to a broker all are alike.
+    # Includes requests, repairs and digests, which a broker treats like messages.
     "published": "{} frames published",
     "forwarded": "{} sent on to neighbours",
     "delivered": "{} delivered",
@@ -111,7 +111,7 @@ async def _serve(
         for where in neighbours:
             with errors_name_option("--neighbour"):
                 await running.add_neighbour(where)
-        # Programs that chose port 0 read the address here, or from the JSON object.
+        # With port 0, programs read the address from this line.
         typer.echo(f"broker {broker_id} listens at {running.address}", err=as_json)
         try:
             await _report_neighbours(running, broker_id, err=as_json)
@@ -129,7 +129,7 @@ def _in_words(counts: Mapping[str, int]) -> str:
 
 
 async def _report_neighbours(running: RunningBroker, broker_id: int, *, err: bool) -> None:
-    """Until the broker ends; meanwhile says what becomes of its neighbours."""
+    """Waits until the broker ends, and prints changes of its neighbours' state."""
     import asyncio
 
     now_s = asyncio.get_running_loop().time
@@ -146,25 +146,25 @@ async def _report_neighbours(running: RunningBroker, broker_id: int, *, err: boo
 
 
 class NeighbourReport:
-    """What there is to tell of neighbours, each thing once."""
+    """Turns the state of neighbours into lines for the user, each event once."""
 
     def __init__(self, broker_id: int, neighbours: Mapping[str, bool], now_s: float) -> None:
         self._broker_id: Final = broker_id
         self._is_duplicate_id_reported = False
-        # Since when each is silent; None for those that answer, or were told of already.
+        # When each became silent; None if it answers, or if its silence was reported.
         self._silent_since_s: Final[dict[str, float | None]] = dict.fromkeys(neighbours, now_s)
         self._connected: Final[set[str]] = set()
 
     def changes(
         self, neighbours: Mapping[str, bool], counts: Mapping[str, int], now_s: float
     ) -> Iterator[str]:
-        """What has changed since it was asked last."""
-        for where, answers in neighbours.items():
-            if answers and where not in self._connected:
+        """Yields a line for each change since the last call."""
+        for where, is_answering in neighbours.items():
+            if is_answering and where not in self._connected:
                 self._connected.add(where)
                 self._silent_since_s[where] = None
                 yield f"neighbour {where} answers"
-            elif not answers:
+            elif not is_answering:
                 yield from self._report_silence(where, now_s)
         if counts["own_number"] and not self._is_duplicate_id_reported:
             self._is_duplicate_id_reported = True

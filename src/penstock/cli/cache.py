@@ -1,4 +1,4 @@
-"""`penstock cache`: a node that keeps messages for those who lose them."""
+"""`penstock cache`: runs a node that caches messages and repairs losses of others."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def cache(
             connected(broker, network=network, timeout=timeout, recovery=recovery) as node,
             node.volunteer(predicate) as handle,
         ):
-            # For whoever waits to publish.
+            # Tells scripts that publishing may start.
             typer.echo(f"keeping at {broker}", err=True)
             try:
                 await _report(handle, every, err=as_json)
@@ -95,7 +95,7 @@ def cache(
 
 
 def _settings(keep: int, memory_mb: int, scope: str | None) -> RecoverySettings:
-    """It gets nothing back for itself, so it need not hear of losses either."""
+    """Recovery settings of a cache, which requests nothing itself and needs no digests."""
     from penstock.transport.recovery.cache import CacheSettings
     from penstock.transport.recovery.settings import RecoverySettings
 
@@ -104,7 +104,7 @@ def _settings(keep: int, memory_mb: int, scope: str | None) -> RecoverySettings:
 
 
 async def _report(handle: Volunteer, every_s: float, *, err: bool) -> None:
-    """Until the node ends; meanwhile says what it keeps and did, when that has changed."""
+    """Waits until the node ends, and prints its counters when they have changed."""
     import asyncio
 
     ended = asyncio.create_task(handle.wait())
@@ -122,7 +122,7 @@ async def _report(handle: Volunteer, every_s: float, *, err: bool) -> None:
 
 
 def _in_words(counters: Mapping[str, int]) -> str:
-    """As in '1200 kept of 3 publishers (340 kB), 7 answered'."""
+    """The counters as text, as in '1200 kept of 3 publishers (340 kB), 7 answered'."""
     if not counters:
         return "nothing happened"
     messages, publishers = counters["kept"], counters["publishers"]

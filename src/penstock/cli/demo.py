@@ -1,7 +1,8 @@
-"""`penstock demo`: the main job from end to end, on one screen and one page.
+"""`penstock demo`: simulation, analysis on Spark and report in one command.
 
-A simulated broker network that reorders, loses and congests; the transport off, each part
-of it alone, and all of it; the traces through Spark; a table, and a report with figures.
+Simulates a broker network with reordering, loss and congestion five times (the transport
+off, each part alone, all parts), analyses the traces on Spark, and prints a table and
+writes a report.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 app = new_app("The main job, from end to end.")
 
 EXPERIMENT: Final = "demo"
-# What the table has: the metric, what it is called, and how it is written.
+# Rows of the table: metric, label, number format.
 ROWS: Final = (
     ("offered", "published", "{:,.0f}"),
     ("dropped_at_source", "dropped at the source", "{:,.0f}"),
@@ -55,7 +56,7 @@ def demo(
       penstock demo
       penstock demo --seed 7 --out /tmp/demo
     """
-    # First of all, so that who has no Java need not wait to be told.
+    # Opened first, so that a missing Java is reported before the simulation.
     from penstock.pipeline.session import open_session  # isort: skip  says how to get Spark
     from penstock.pipeline.ingest import find_runs
     from penstock.pipeline.jobs import PipelineJob, run_pipeline
@@ -96,17 +97,17 @@ def _page(out: Path) -> Path:
     from penstock.report.sources import report_data_of, subjects
 
     (subject,) = subjects(
-        facts for place in result_directories(out) for facts in report_data_of(place)
+        facts for found in result_directories(out) for facts in report_data_of(found)
     )
     return report_of(subject).write(out)
 
 
 def _table(gold: Path, variants: Sequence[str]) -> Table:
-    """Of each variant, the figures that the pipeline found."""
+    """The pipeline's figures of each variant."""
     from penstock.pipeline.gold_files import read_gold
 
     table: dict[str, dict[str, float]] = {name: {} for name in variants}
-    # What an application got counts, where the network has a figure of the same name.
+    # Rows of the network come first, so that a figure of the ordering replaces its namesake.
     for row in sorted(read_gold(gold)["figures"].to_pylist(), key=lambda row: row["ordering"]):
         variant = row["run"].split(".")[2]
         table[variant][row["metric"]] = row["value"]
@@ -115,9 +116,9 @@ def _table(gold: Path, variants: Sequence[str]) -> Table:
 
 def _show(table: Table, page: Path) -> None:
     rows = []
-    for metric, words, form in ROWS:
+    for metric, label, form in ROWS:
         values = [figures.get(metric) for figures in table.values()]
-        rows.append((words, *("-" if v is None else form.format(v) for v in values)))
+        rows.append((label, *("-" if v is None else form.format(v) for v in values)))
     print_rows(("", *table), rows)
     typer.echo(f"\nthe same market each time; figures and more numbers: {page}")
 

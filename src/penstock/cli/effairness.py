@@ -1,4 +1,4 @@
-"""`penstock effairness`: how near actual services came to the effair ideal."""
+"""`penstock effairness`: compares actual services with the effair ideal."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from penstock.fairness.network import Network, Receiver
 
 FILE_BYTES_MAX: Final = 1 << 27
-# Tables and drawings show those that fared worst; --json has all.
+# Tables and plots show the receivers with the lowest indices; --json has all.
 SHOWN_MAX: Final = 30
 DRAWN_MAX: Final = 12
 SUFFIXES: Final = (".png", ".pdf", ".svg")
-# Fewer receivers are judged before a bar can be read.
+# With fewer receivers the work is too short for a progress bar.
 BAR_MIN: Final = 2_000
 NAMES: Final = {"maxmin": "max-min", "proportional": "proportional"}
 
@@ -112,7 +112,7 @@ def _text(file: str) -> str:
 
 @contextmanager
 def _progress(network: Network) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal: receivers that have all their data."""
+    """A progress bar on a terminal that counts receivers with all their data."""
     total = len(network.receivers())
     if total < BAR_MIN or not sys.stderr.isatty():
         yield lambda _count: None
@@ -130,7 +130,9 @@ def _as_json(outcome: Outcome) -> dict[str, object]:
     facts = zip(receivers, outcome.finish.tolist(), outcome.by_receiver.tolist(), strict=True)
     rates = None
     if outcome.has_rates:
-        rates = {receiver.id: outcome.rates(at) for at, receiver in enumerate(receivers)}
+        rates = {
+            receiver.id: outcome.rates(position) for position, receiver in enumerate(receivers)
+        }
     return {
         "receivers": {
             receiver.id: {"finish": finish, "effairness": index}
@@ -150,7 +152,7 @@ def _show(outcome: Outcome, allocation: str) -> None:
         ("session", "receivers", "effairness"),
         [
             (s.id, str(len(s.receivers)), f"{outcome.by_session[s.id]:.3f}")
-            for s in (sessions[number] for number in worst)
+            for s in (sessions[position] for position in worst)
         ],
         len(sessions),
     )
@@ -167,15 +169,15 @@ def _show_receivers(outcome: Outcome) -> None:
     session_of = [s.id for s in outcome.network.sessions for _ in s.receivers]
     worst = _worst(outcome.by_receiver.tolist(), SHOWN_MAX)
     rows, rates = [], []
-    for number in worst:
-        receiver = receivers[number]
-        times = (receiver.join, receiver.leave, outcome.finish[number])
-        index = f"{outcome.by_receiver[number]:.3f}"
-        rows.append((receiver.id, session_of[number], *(f"{t:.10g}" for t in times), index))
+    for position in worst:
+        receiver = receivers[position]
+        times = (receiver.join, receiver.leave, outcome.finish[position])
+        index = f"{outcome.by_receiver[position]:.3f}"
+        rows.append((receiver.id, session_of[position], *(f"{t:.10g}" for t in times), index))
         if outcome.has_rates:
             rates += [
                 (receiver.id, *(f"{value:.10g}" for value in period))
-                for period in _periods(receiver, outcome.rates(number))
+                for period in _periods(receiver, outcome.rates(position))
             ]
     headings = ("receiver", "session", "join", "leave", "ideal finish", "effairness")
     _table(headings, rows, len(receivers))
@@ -185,10 +187,10 @@ def _show_receivers(outcome: Outcome) -> None:
 def _periods(
     receiver: Receiver, steps: Sequence[tuple[float, float]]
 ) -> list[tuple[float, float, float, float]]:
-    """From when until when which rate was ideal, and how much came in the mean."""
+    """Periods of constant ideal rate: (start, stop, ideal rate, mean actual rate)."""
     changes = dict(steps)
-    took = receiver.leave - receiver.join
-    actual = receiver.data / took if took else 0.0
+    duration = receiver.leave - receiver.join
+    actual = receiver.data / duration if duration else 0.0
     periods, ideal = [], 0.0
     for start, stop in pairwise(sorted({receiver.join, receiver.leave, *changes})):
         ideal = changes.get(start, ideal)
@@ -197,7 +199,7 @@ def _periods(
 
 
 def _worst(indices: Sequence[float], most: int) -> list[int]:
-    """All of them in order if they are few, else those that fared worst."""
+    """Positions of all indices, or of the `most` lowest ones if there are more."""
     if len(indices) <= most:
         return list(range(len(indices)))
     return sorted(range(len(indices)), key=indices.__getitem__)[:most]
@@ -215,7 +217,7 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], total: int) -
 
 
 def _figure(plot: Path) -> Any:
-    """An empty drawing; what is wrong with the wish for one is said before the work."""
+    """An empty matplotlib figure; made first, so that errors appear before the computation."""
     if plot.suffix.lower() not in SUFFIXES:
         raise UsageError(
             f"--plot writes {', '.join(SUFFIXES)}: name the file so, not {plot.name!r}"
@@ -223,28 +225,28 @@ def _figure(plot: Path) -> Any:
     try:
         from importlib import import_module
 
-        # By name, so that types can be checked where it is not installed.
+        # Imported by name, so that mypy works where matplotlib is not installed.
         return import_module("matplotlib.figure").Figure(layout="constrained")
     except ImportError:
         raise UsageError("--plot needs matplotlib: pip install matplotlib") from None
 
 
 def _draw(figure: Any, outcome: Outcome) -> None:
-    """One strip for each receiver, all on the same time."""
+    """Draws one panel per receiver, with a shared time axis."""
     receivers = outcome.network.receivers()
     shown = _worst(outcome.by_receiver.tolist(), DRAWN_MAX)
     figure.set_size_inches(8, 1 + 1.2 * len(shown))
-    strips = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
-    for strip, number in zip(strips, shown, strict=True):
-        receiver = receivers[number]
-        periods = _periods(receiver, outcome.rates(number) if outcome.has_rates else [])
+    panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+    for panel, position in zip(panels, shown, strict=True):
+        receiver = receivers[position]
+        periods = _periods(receiver, outcome.rates(position) if outcome.has_rates else [])
         edges = [period[0] for period in periods] + [period[1] for period in periods[-1:]]
         if periods:
-            ideal, actual = ([period[at] for period in periods] for at in (2, 3))
-            strip.stairs(ideal, edges, fill=True, alpha=0.4, label="ideal")
-            strip.stairs(actual, edges, linestyle="--", color="black", label="actual (mean)")
-        strip.set_ylabel("rate")
-        index = f"{outcome.by_receiver[number]:.3f}"
-        strip.set_title(f"{receiver.id}: effairness {index}", loc="left", fontsize=9)
-    figure.legend(*strips[0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
-    strips[-1].set_xlabel("time")
+            ideal, actual = ([period[column] for period in periods] for column in (2, 3))
+            panel.stairs(ideal, edges, fill=True, alpha=0.4, label="ideal")
+            panel.stairs(actual, edges, linestyle="--", color="black", label="actual (mean)")
+        panel.set_ylabel("rate")
+        index = f"{outcome.by_receiver[position]:.3f}"
+        panel.set_title(f"{receiver.id}: effairness {index}", loc="left", fontsize=9)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
+    panels[-1].set_xlabel("time")

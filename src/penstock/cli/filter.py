@@ -1,4 +1,4 @@
-"""`penstock filter`: write a filter, try it, see why, compare two."""
+"""`penstock filter`: checks, matches, explains and compares filters."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def match(
         if as_json:
             matched.append(dict(message.attributes))
         else:
-            # Line ends occur between JSON's tokens only, where a blank is as good.
+            # In JSON, line ends occur only between tokens, where a blank means the same.
             typer.echo(line.replace("\r", " ").replace("\n", " "))
     if as_json:
         print_json({"matched": matched, "total": total, "bad": bad})
@@ -198,12 +198,12 @@ def cover(
     if on_terminal():
         print_table(("question", "answer"), rows)
     else:
-        for words, answer in rows:
-            typer.echo(f"{words}: {answer}")
+        for question, answer in rows:
+            typer.echo(f"{question}: {answer}")
 
 
 def _candidates(arguments: list[str]) -> Iterator[tuple[str, str | bytes]]:
-    """Each message as it was given, and what to call it in an error."""
+    """Yields each message as given, with its label for error messages."""
     if not arguments and not stdin_is_piped():
         raise UsageError(
             "no messages: give JSON objects as arguments, or pipe them in, one on a line"
@@ -217,8 +217,8 @@ def _candidates(arguments: list[str]) -> Iterator[tuple[str, str | bytes]]:
             yield f"message {number}", argument
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _yes_or_no(answer: bool) -> str:

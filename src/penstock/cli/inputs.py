@@ -1,6 +1,6 @@
-"""What users hand to commands: filters, messages, lines of standard input.
+"""Reads the input of commands: filters, messages, and lines of files and standard input.
 
-Every mistake is a `UsageError` that says where it is.
+Every mistake is a `UsageError` that names its location.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 FILE_BYTES_MAX: Final = 1 << 20
 LINE_BYTES_MAX: Final = 1 << 20
-# More digits than any 64-bit integer; Python's own conversion is quadratic.
+# No 64-bit integer has more; Python's conversion takes quadratic time.
 _DIGITS_MAX: Final = 20
 
 
 def read_filter(text: str) -> Predicate:
-    """A predicate from its text, from its JSON form, or from the file that `@path` names."""
+    """Reads a predicate from its text, its JSON form, or a file given as `@path`."""
     from penstock.content.syntax import from_json, parse
 
     text = read_argument(text)
@@ -35,14 +35,14 @@ def read_filter(text: str) -> Predicate:
 
 
 def read_argument(text: str) -> str:
-    """The text itself, that of the file `@path` names, or of standard input for `-`."""
+    """The text itself, the content of a file given as `@path`, or standard input for `-`."""
     if text == "-":
         return _decode(_stdin().read(FILE_BYTES_MAX + 1), "standard input")
     return _read_file(text[1:]) if text.startswith("@") else text
 
 
 def read_message(text: str) -> Message:
-    """A message from a JSON object."""
+    """Reads a message from a JSON object."""
     from penstock.content.message import Message
     from penstock.content.syntax.json_form import describe, json_value
 
@@ -61,7 +61,7 @@ def read_message(text: str) -> Message:
 
 
 def load_json(text: str) -> object:
-    """JSON as the standard has it: no NaN, no infinity, no name twice in an object."""
+    """Parses strict JSON: no NaN, no infinity, no duplicate names in an object."""
     try:
         return json.loads(
             text,
@@ -78,17 +78,17 @@ def load_json(text: str) -> object:
 
 
 def stdin_is_piped() -> bool:
-    """Whether standard input comes from anything but a keyboard."""
+    """Whether standard input is open and not a terminal."""
     return sys.stdin is not None and not sys.stdin.isatty()
 
 
 def stdin_lines() -> Iterator[tuple[int, bytes]]:
-    """The lines of standard input that are not blank, numbered from 1."""
+    """The non-blank lines of standard input with their line numbers, from 1."""
     return _lines(_stdin())
 
 
 def file_lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that are not blank, numbered from 1."""
+    """The non-blank lines of a file with their line numbers, from 1."""
     try:
         with Path(path).open("rb") as file:
             yield from _lines(file)
@@ -103,20 +103,20 @@ def _stdin() -> BinaryIO:
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    number = 0
+    line_number = 0
     while line := stream.readline(LINE_BYTES_MAX + 1):
-        number += 1
+        line_number += 1
         part = line
         while len(part) > LINE_BYTES_MAX and not part.endswith(b"\n"):
             part = stream.readline(LINE_BYTES_MAX + 1)
-        if number == 1:
+        if line_number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         if line.strip():
-            yield number, line
+            yield line_number, line
 
 
 def decode_line(line: bytes) -> str:
-    """The text of a line of standard input, without its end."""
+    """Decodes a line of input, without its line end."""
     if len(line) > LINE_BYTES_MAX:
         raise UsageError(f"a line has at most {LINE_BYTES_MAX} bytes")
     try:
@@ -162,10 +162,10 @@ def _integer(digits: str) -> int:
 
 
 def _float(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
+    value = float(digits)
+    if not math.isfinite(value):
         raise UsageError(f"{digits[:_DIGITS_MAX]} is too large for a number")
-    return number
+    return value
 
 
 def _constant(name: str) -> NoReturn:

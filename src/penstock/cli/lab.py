@@ -1,4 +1,4 @@
-"""`penstock lab`: the papers' experiments, run, judged and compared."""
+"""`penstock lab`: lists, runs, judges and compares experiments."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def list_(
 
 
 def _compared(experiment: Experiment) -> list[str]:
-    """What its table has side by side; with several variants, each has every ordering."""
+    """The orderings if there is one variant, otherwise the variants."""
     if len(experiment.variants) == 1 and experiment.orderings:
         return list(experiment.orderings)
     return list(experiment.variants)
@@ -207,7 +207,7 @@ def diff(
 def _default_directory(
     id_: str, profile: str, seed: int | None, differences: Sequence[str]
 ) -> Path:
-    """A replay, a part or a change does not replace the result of the experiment itself."""
+    """The output directory; a single seed, variant or `--set` gets a directory of its own."""
     name = profile
     if seed is not None:
         name += f"+seed-{seed}"
@@ -230,7 +230,7 @@ def _seeds(count: int | None, seed: int | None) -> list[int] | None:
 
 @contextmanager
 def _exit_on_signal() -> Iterator[None]:
-    """Ctrl-C and SIGTERM end with one line, and the exit code that a shell has for each."""
+    """On Ctrl-C and SIGTERM, prints one line and exits with 128 + the signal number."""
     received = signal.SIGINT
 
     def terminate(_number: int, _frame: Any) -> None:
@@ -250,7 +250,7 @@ def _exit_on_signal() -> Iterator[None]:
 
 @contextmanager
 def progress(title: str, jobs: Sequence[Job]) -> Iterator[Any]:
-    """A bar on a terminal: simulated time, how fast it passes, how long it will take."""
+    """A progress bar on a terminal: simulated time, its speed, and the time remaining."""
     total_s = sum(job.length_s for job in jobs)
     if not sys.stderr.isatty():
         yield lambda _times: None

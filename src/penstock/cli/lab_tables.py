@@ -1,4 +1,4 @@
-"""How the results of `penstock lab` look in a terminal."""
+"""Prints the results of `penstock lab` as curves and tables."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from penstock.lab.statistics import Estimate
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _PLOT_WIDTH: Final = 60
 _UNSURE: Final = "unsure"
-# More than so many do not fit side by side.
+# More variants than this become rows.
 _COLUMNS_MAX: Final = 14
 _METRICS_SHOWN: Final = 6
 
 
 def show(result: Result, title: str, overrides: Sequence[str]) -> None:
-    """Curves, figures, and what was expected."""
+    """Prints the curves, figures and expectations of a result."""
     count = len(result.seeds)
     seeds = f"{count} seeds" if count > 1 else f"seed {result.seeds[0]}"
     typer.echo(f"{result.id}: {title} ({result.profile}, {seeds})")
@@ -42,7 +42,7 @@ def show(result: Result, title: str, overrides: Sequence[str]) -> None:
 
 
 def _show_figures(result: Result) -> None:
-    """A column for each variant; if they are too many, a row, and of the metrics a few."""
+    """Prints a column per variant; with too many variants, a row each and a few metrics."""
     names = list(dict.fromkeys(name for figures in result.variants.values() for name in figures))
     if len(result.variants) <= _COLUMNS_MAX:
         rows = [
@@ -66,7 +66,7 @@ def _show_figures(result: Result) -> None:
 
 
 def _show_curves(result: Result) -> None:
-    """By second of the experiment, from its beginning to its end."""
+    """Prints a sparkline of every series, by second of the experiment."""
     curves = {
         name if len(result.series) == 1 else f"{variant} {name}": values
         for variant, series in result.series.items()
@@ -82,7 +82,7 @@ def _show_curves(result: Result) -> None:
 
 
 def _unit_of(curve: str) -> str:
-    """Curves count things by the second, unless their names say otherwise."""
+    """The unit of a curve, from its name; by default a count per second."""
     if "_kbps" in curve:
         return " kbps"
     if curve.endswith("_ms"):
@@ -101,7 +101,7 @@ def _show_remarks(result: Result) -> None:
 
 
 def sparkline(values: Sequence[float], width: int = _PLOT_WIDTH) -> str:
-    """A curve in one line of text, from 0 to its highest value."""
+    """A curve as one line of text, scaled from 0 to its highest value."""
     size = min(width, len(values))
     edges = [i * len(values) // size for i in range(size + 1)]
     means = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
@@ -138,7 +138,7 @@ def _verdict_word(verdict: ExpectationResult) -> str:
 
 
 def change_row(change: MetricChange) -> tuple[str, ...]:
-    """Before, after, and whether that is a difference."""
+    """A table row: before, after, relative change and whether it is significant."""
     relative = change.relative
     return (
         change.variant,
@@ -153,7 +153,7 @@ def change_row(change: MetricChange) -> tuple[str, ...]:
 
 
 def differs(change: MetricChange) -> bool:
-    """Whether the means do."""
+    """Whether the means differ, or one is missing."""
     if change.before is None or change.after is None:
         return True
     return change.before.mean != change.after.mean

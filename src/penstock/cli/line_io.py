@@ -1,6 +1,6 @@
-"""Lines of a pipe, a terminal or a file, read and written without holding up the loop.
+"""Reads and writes lines of a pipe, terminal or file without blocking the event loop.
 
-A thread would do, but could not be stopped while it waits.
+Not done by a thread, because a thread cannot be stopped while it waits.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import select
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-# Longer lines come in pieces of about this size, and no reader will like them.
+# Longer lines are split into pieces of about this size, which callers then reject.
 LINE_BYTES_MAX: Final = 1 << 20
 _CHUNK_BYTES: Final = 1 << 16
 
 
 async def lines(descriptor: int) -> AsyncIterator[bytes]:
-    """Each line without its end, the last one whether it is ended or not."""
+    """Yields each line without its line end; the last line may lack one."""
     rest = b""
     while chunk := await _read_chunk(descriptor):
         *whole, rest = (rest + chunk).split(b"\n")
@@ -31,7 +31,7 @@ async def lines(descriptor: int) -> AsyncIterator[bytes]:
 
 
 async def lines_of(path: str) -> AsyncIterator[bytes]:
-    """Of a file, or a pipe that has a name and perhaps nobody who writes to it yet."""
+    """Yields the lines of a file or a named pipe, which may have no writer yet."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         async for line in lines(descriptor):
@@ -41,25 +41,25 @@ async def lines_of(path: str) -> AsyncIterator[bytes]:
 
 
 class LineWriter:
-    """Whoever writes waits for a slow reader, and nobody else does."""
+    """Writes lines; only the writing task waits for a slow reader, not the loop."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor: Final = descriptor
-        # What is not written yet: who is stopped while it waits does not leave half a line.
+        # Bytes not written yet: a task cancelled while it waits leaves no partial line.
         self._rest = b""
         self._lock: Final = asyncio.Lock()
 
     async def write(self, line: bytes) -> None:
-        """One line and its end."""
+        """Writes one line and a line end."""
         self._rest += line + b"\n"
         await self.flush()
 
     async def flush(self) -> None:
-        """What others were stopped in writing."""
+        """Writes what is left, also of tasks that were cancelled while writing."""
         async with self._lock:
             while self._rest:
                 await self._wait_writable()
-                # So much goes into a pipe at once that has any room.
+                # A writable pipe takes PIPE_BUF bytes without blocking.
                 written = os.write(self._descriptor, self._rest[: select.PIPE_BUF])
                 self._rest = self._rest[written:]
 
@@ -81,11 +81,11 @@ async def _wait_until_ready(
     add: Callable[[int, Callable[[], None]], object],
     remove: Callable[[int], object],
 ) -> None:
-    """Until it can be read, or written."""
+    """Waits until the descriptor can be read or written."""
     is_ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def ready() -> None:
-        # At once: the loop may come by again before whoever waits does.
+        # Removed here, because the loop may call this again before the waiting task resumes.
         remove(descriptor)
         if not is_ready.done():
             is_ready.set_result(None)
@@ -93,7 +93,7 @@ async def _wait_until_ready(
     try:
         add(descriptor, ready)
     except PermissionError:
-        # A file is always ready, and cannot be waited for.
+        # epoll rejects regular files, which are always ready.
         await asyncio.sleep(0)
     else:
         try:

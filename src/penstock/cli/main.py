@@ -1,13 +1,13 @@
 """The entry point: finds the command, and turns every error into one line and an exit code.
 
-    0  done
+    0  success
     1  a check failed, or nothing matched
-    2  wrong use: the line says what to write instead
-    3  our own fault: the line says how to report it
+    2  usage error: the line says what to write instead
+    3  internal error: the line says how to report it
   130  stopped by Ctrl-C
 
-To add a command: write a module with an `app` (see `cli.new_app`) that has one
-command, or several, and name it in `COMMANDS`.
+To add a command, write a module with an `app` (see `cli.new_app`) that has one or
+more commands, and list it in `COMMANDS`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 
 class _LazyCommands(Mapping[str, Any]):
-    """The commands by name, each imported when it is asked for."""
+    """The commands by name, each imported on first access."""
 
     def __getitem__(self, name: str) -> Any:
         command = typer.main.get_command(import_module(COMMANDS[name]).app)
@@ -72,7 +72,7 @@ class _Shell(typer.core.TyperGroup):
         self.commands: Any = _LazyCommands()
 
     def invoke(self, ctx: Any) -> Any:
-        """The command that was named; whoever stops it is told that it has."""
+        """Invokes the command; on Ctrl-C, prints that it stopped."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -80,7 +80,7 @@ class _Shell(typer.core.TyperGroup):
             raise typer.Exit(_EXIT_INTERRUPTED) from None
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Typer's own, with our way of ending."""
+        """Typer's `main`, with the exit codes and error lines of this module."""
         standalone = extra.pop("standalone_mode", True)
         extra["standalone_mode"] = False
         call = partial(super().main, *args, **extra)
@@ -117,10 +117,10 @@ def shell(
 
 
 def run() -> None:
-    """The `penstock` command."""
-    # End as other tools do when the reader of a pipe has had enough.
+    """Runs the `penstock` command."""
+    # End silently, as other tools do, when the reader of a pipe closes it.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    # A terminal that cannot show a character gets its escape rather than a crash.
+    # Characters that the terminal cannot encode are escaped instead of raising an error.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -137,11 +137,11 @@ def _exit_code(call: Callable[[], Any]) -> int:
     except typer.Abort:
         return _print_error("stopped")
     except Exception as error:
-        # Typer has moved its exceptions about between releases; this method they all have.
+        # Typer's exception classes have moved between releases, but all have this method.
         if hasattr(error, "format_message"):
             return _print_error(_usage(error))
         return _print_internal_error(error)
-    # An exit raised inside a command comes back as its code.
+    # typer.Exit inside a command is returned as its code.
     return result if isinstance(result, int) else 0
 
 

@@ -1,4 +1,4 @@
-"""What `publish`, `subscribe` and `cache` share: where the broker is, and whether it answers."""
+"""Options that `publish`, `subscribe` and `cache` share, and the connection to the broker."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ScopeOption: TypeAlias = Annotated[
 
 
 def recovery_of(recover: bool, scope: str | None) -> RecoverySettings | None:
-    """The usual, if any is wanted, within a scope if one is given."""
+    """Default recovery settings with the given scope; None without --recover."""
     if not recover:
         if scope is not None:
             raise UsageError("--scope says who is given what was lost: add --recover")
@@ -66,7 +66,7 @@ def recovery_of(recover: bool, scope: str | None) -> RecoverySettings | None:
 
 
 def congestion_of(control: bool) -> CongestionSettings | None:
-    """The usual, if any is wanted."""
+    """Default congestion settings; None without --control."""
     if not control:
         return None
     from penstock.transport.congestion.settings import CongestionSettings
@@ -76,7 +76,7 @@ def congestion_of(control: bool) -> CongestionSettings | None:
 
 @contextmanager
 def errors_name_option(option: str) -> Iterator[None]:
-    """Puts the option before what is said about its value."""
+    """Prefixes a UsageError with the name of the option."""
     try:
         yield
     except UsageError as error:
@@ -94,7 +94,7 @@ async def connected(
     recovery: RecoverySettings | None = None,
     congestion: CongestionSettings | None = None,
 ) -> AsyncIterator[Node]:
-    """A node; says on standard error when its broker falls silent, and when it is back."""
+    """Connects a node; reports on standard error when its broker is silent or back."""
     import asyncio
 
     from penstock.live.net import address

@@ -1,4 +1,4 @@
-"""What commands print: JSON for programs, tables for terminals."""
+"""Output of commands: JSON for programs, tables for terminals."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-# The option all commands share.
+# The `--json` option of all commands.
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else.")
 ]
 
 
 def print_json(document: object) -> None:
-    """One line that any JSON reader takes, whatever the terminal's encoding."""
-    typer.echo(_written(document))
+    """Prints one line of ASCII JSON, which no terminal encoding can break."""
+    typer.echo(_json_text(document))
 
 
-def _written(document: object) -> str:
+def _json_text(document: object) -> str:
     return json.dumps(document, allow_nan=False)
 
 
 class JsonLines:
-    """As `print_json`, line by line, for a program whose loop must go on while nobody reads."""
+    """As `print_json`, for programs whose event loop must not block on a slow reader."""
 
     def __init__(self) -> None:
         from penstock.cli.line_io import LineWriter
@@ -33,29 +33,29 @@ class JsonLines:
         try:
             self._writer: LineWriter | None = LineWriter(sys.stdout.fileno())
         except (AttributeError, OSError):
-            # It was closed, or is no file: `typer` knows what to do.
+            # Standard output is closed or has no descriptor; `typer.echo` handles both.
             self._writer = None
 
     async def print(self, document: object) -> None:
-        """One more line; waits while there is no room for it."""
+        """Prints one line; waits while the pipe is full."""
         if self._writer is None:
             print_json(document)
         else:
-            await self._writer.write(_written(document).encode())
+            await self._writer.write(_json_text(document).encode())
 
     async def flush(self) -> None:
-        """What was begun before somebody was stopped."""
+        """Writes the rest of lines whose printing was cancelled."""
         if self._writer is not None:
             await self._writer.flush()
 
 
 def on_terminal() -> bool:
-    """Whether a person is looking at standard output."""
+    """Whether standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table for a terminal; piped output is for each command to write, plainly."""
+    """Prints a table for a terminal; each command writes piped output itself."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -69,7 +69,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table for people; for pipes, tabs."""
+    """Prints a table on a terminal, tab-separated lines otherwise."""
     if on_terminal():
         print_table(headings, rows)
         return

@@ -1,4 +1,4 @@
-"""`penstock pipeline`: traces into gold tables, on Spark."""
+"""`penstock pipeline`: computes gold tables from traces, on Spark."""
 
 from __future__ import annotations
 

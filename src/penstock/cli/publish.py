@@ -1,4 +1,4 @@
-"""`penstock publish`: messages from arguments or standard input into a network."""
+"""`penstock publish`: publishes messages from arguments, files or standard input."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from penstock.content.message import Message
     from penstock.live.node.node import Node
 
-# A message with its label, or where more are to be read: "-" or "@FILE".
+# A message with its label, or a source of messages: "-" or "@FILE".
 MessageInput: TypeAlias = "str | tuple[str, Message]"
 
 app = new_app("Messages into a network.")
 
-# Those of wire.limits and RecordSettings, which the help need not load.
+# Copies of values in wire.limits and RecordSettings, so that --help need not import them.
 _PUBLISHER_MAX: Final = 2**64 - 1
 _RECORD_MAX: Final = 255
 _RECORD_ENTRIES: Final = 10
 _CATCH_UP_S: Final = 0.01
-# Most of what is lost is asked for, and given, within a few tenths of a second.
+# Most losses are requested and repaired within a few tenths of a second.
 _LINGER_S: Final = 2.0
-# How often it is said what is slowed down, and of how many flows.
+# How often slowed-down flows are reported, and how many of them.
 _REPORT_INTERVAL_S: Final = 5.0
 _FLOWS_SHOWN_MAX: Final = 5
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -177,7 +177,7 @@ def publish(
 
 
 def _linger_s(given: float | None, recover: bool) -> float:
-    """Without recovery nobody asks, so there is nothing to stay for."""
+    """The linger time in seconds; without recovery 0, because nobody sends requests."""
     if given is None:
         return _LINGER_S if recover else 0.0
     if not isfinite(given):
@@ -188,14 +188,14 @@ def _linger_s(given: float | None, recover: bool) -> float:
 
 
 async def _stay(linger_s: float) -> None:
-    """Meanwhile the node answers who lost any of the last messages."""
+    """Waits while the node repairs losses of the last messages."""
     import asyncio
 
     await asyncio.sleep(linger_s)
 
 
 async def _report_flows(node: Node) -> None:
-    """Says every few seconds what is slowed down, while it is."""
+    """Reports flows with queued messages, every five seconds."""
     import asyncio
 
     while True:
@@ -210,19 +210,19 @@ async def _report_flows(node: Node) -> None:
 
 
 class _Tally:
-    """What was sent, what of it nobody may have heard, and what could not be sent."""
+    """Publishes the input, and counts messages sent, sent while silent, unsent and rejected."""
 
     def __init__(self, payload: bytes, rate: float | None) -> None:
         self.sent = 0
         self.sent_while_silent = 0
-        # What was stopped while it waited for its turn.
+        # Messages still in the send queue at the end.
         self.unsent = 0
         self.rejected: list[object] = []
         self._payload = payload
         self._rate = rate
 
     def read(self, arguments: Sequence[str]) -> list[MessageInput]:
-        """Of the arguments those that can be read, or read from, so far as one can tell now."""
+        """Parses the arguments; rejects messages that cannot be read, checks that files exist."""
         inputs: list[MessageInput] = []
         for position, argument in enumerate(arguments, start=1):
             label = f"message {position}"
@@ -239,7 +239,7 @@ class _Tally:
         return inputs
 
     async def publish(self, node: Node, inputs: Sequence[MessageInput]) -> None:
-        """Everything that was given, or can be read where it says."""
+        """Publishes all messages, those of files and standard input included."""
         pace = _Pace(self._rate)
         for source in inputs:
             if isinstance(source, tuple):
@@ -263,15 +263,15 @@ class _Tally:
             self.sent += 1
 
     def finish(self, node: Node) -> None:
-        """Nothing leaves from now on."""
+        """Takes the final counts from the node, after which nothing is sent."""
         counters = node.counters
         self.sent_while_silent = counters["node"]["unanswered"]
         self.unsent = counters["queue"]["waiting"]
-        # Also what was taken just when somebody stopped it.
+        # Includes a message accepted just when the program was stopped.
         self.sent = counters["node"]["published"] - self.unsent
 
     def summary(self) -> str:
-        """As in '1200 sent, 3 while nobody answered'."""
+        """The counts as text, as in '1200 sent, 3 while nobody answered'."""
         parts = [f"{self.sent} sent"]
         if self.sent_while_silent:
             parts.append(f"{self.sent_while_silent} while nobody answered")
@@ -280,7 +280,7 @@ class _Tally:
         return ", ".join(parts)
 
     def as_json(self) -> dict[str, object]:
-        """The same, for programs."""
+        """The counts and the rejected messages, for --json."""
         return {
             "sent": self.sent,
             "unanswered": self.sent_while_silent,
@@ -294,14 +294,14 @@ class _Tally:
 
 
 class _Pace:
-    """Spaces messages evenly; what a late timer costs is made good, a long wait is not."""
+    """Spaces messages evenly; catches up at most 10 ms, so a long wait causes no burst."""
 
     def __init__(self, rate: float | None) -> None:
         self._gap_s = 1 / rate if rate else 0.0
         self._next_s = 0.0
 
     async def wait(self) -> None:
-        """Until the next may leave."""
+        """Waits until the next message may be sent."""
         if self._gap_s:
             import asyncio
 
@@ -312,7 +312,7 @@ class _Pace:
 
 
 def _check_exists(path: str) -> None:
-    """Only looks: what is opened twice may be empty the second time, as pipes are."""
+    """Checks a file without opening it: a pipe opened twice may be empty the second time."""
     try:
         Path(path).stat()
     except (OSError, ValueError) as error:
@@ -321,7 +321,7 @@ def _check_exists(path: str) -> None:
 
 
 async def _lines(source: str) -> AsyncIterator[tuple[str, bytes]]:
-    """Each line that may be a message, and what to call it in an error."""
+    """Yields each non-blank line with its label for error messages."""
     from penstock.cli.line_io import lines, lines_of
 
     if source == "-":

@@ -1,4 +1,4 @@
-"""`penstock report`: a page of a result, a sweep or kept traces."""
+"""`penstock report`: makes pages of results, sweeps or traces."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def report(
     from penstock.report.result_directories import result_directories
     from penstock.report.sources import report_data_of, subjects
 
-    found = [place for directory in directories for place in result_directories(directory)]
-    analysed = [_analyse(place, master) for place in found]
-    every = subjects(facts for place in analysed for facts in report_data_of(place))
+    found = [item for directory in directories for item in result_directories(directory)]
+    analysed = [_analyse(item, master) for item in found]
+    every = subjects(facts for item in analysed for facts in report_data_of(item))
     outputs = _output_directories(every, directories, out)
     pages = [_write(subject, home) for subject, home in zip(every, outputs, strict=True)]
     if as_json:
@@ -75,7 +75,7 @@ def _write(subject: ReportData | Sweep, directory: Path) -> Path:
 def _output_directories(
     every: Sequence[ReportData | Sweep], given: Sequence[Path], out: Path | None
 ) -> list[Path]:
-    """One page goes where it is told to, or beside its results; several get a directory each."""
+    """A directory per page: for one page `out` or that of its result, for several one each."""
     if len(every) == 1:
         own_directory = given[0].parent if given[0].is_file() else given[0]
         return [
@@ -83,8 +83,8 @@ def _output_directories(
         ]
     names = [_page_name(subject) for subject in every]
     numbered = [
-        f"{name}-{names[: place + 1].count(name)}" if names.count(name) > 1 else name
-        for place, name in enumerate(names)
+        f"{name}-{names[: index + 1].count(name)}" if names.count(name) > 1 else name
+        for index, name in enumerate(names)
     ]
     return [(out or _SHARED_DIRECTORY) / name for name in numbered]
 
@@ -97,7 +97,7 @@ def _page_name(subject: ReportData | Sweep) -> str:
 
 
 def _analyse(result_directory: ResultDirectory, master: str | None) -> ResultDirectory:
-    """With gold tables, where there are traces; a result alone is good enough without Spark."""
+    """Makes gold tables if there are new traces; without Spark, a result alone is enough."""
     from penstock.report.result_directories import GOLD
 
     if result_directory.traces is None:
@@ -129,7 +129,7 @@ def _run_pipeline(traces: Path, gold: Path, master: str | None) -> None:
 
 
 def _print_left_out(traces: Path) -> None:
-    """What the tables lack that were made of them before; without Spark nobody can tell."""
+    """Prints the runs that existing gold tables lack; prints nothing without Spark."""
     try:
         from penstock.pipeline.ingest import find_runs
 

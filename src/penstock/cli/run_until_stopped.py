@@ -1,6 +1,6 @@
-"""Runs a program that lasts until somebody stops it.
+"""Runs a coroutine until SIGINT or SIGTERM.
 
-Being told to stop, by Ctrl-C or by a supervisor, is how such a program ends well.
+For such a program a signal, from Ctrl-C or a supervisor, is the normal end, not an error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 
 
 def run(program: Coroutine[object, object, None]) -> None:
-    """Until it is done, or a signal ends it; its `finally` and `async with` run either way."""
+    """Runs a program to its end or to a signal, which cancels it; its `finally` blocks run."""
     asyncio.run(_stoppable(program))
 
 
@@ -34,6 +34,6 @@ async def _stoppable(program: Coroutine[object, object, None]) -> None:
             raise
     finally:
         if is_stopped:
-            # Who presses Ctrl-C twice still wants to read what is said at the end.
+            # A second Ctrl-C must not suppress the summary that follows.
             loop.remove_signal_handler(signal.SIGINT)
             signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,6 +1,6 @@
-"""What `spark-submit` is given: the `penstock` command, on the session that it starts.
+"""The script for `spark-submit`: runs the `penstock` command in the session that it starts.
 
-spark-submit --master spark://head:7077 …/penstock/cli/submit.py sweep M-3.1 --seeds 100
+spark-submit --master spark://head:7077 …/penstock/cli/spark_submit.py sweep M-3.1 --seeds 100
 
 """
 
@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    # A script's directory comes first on the path, and ours has modules of common names.
+    # Python puts a script's directory first on the path, and modules here have common names.
     here = Path(__file__).parent
-    sys.path[:] = [place for place in sys.path if Path(place).absolute() != here]
+    sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != here]
     from penstock.cli.main import run
 
     run()

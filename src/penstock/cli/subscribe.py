@@ -1,4 +1,4 @@
-"""`penstock subscribe`: what matches a filter, one line a message."""
+"""`penstock subscribe`: prints messages that match a filter, one per line."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ app = new_app("Messages from a network.")
 
 _MAX_DELAY_S: Final = 2.0
 _MS_NS: Final = 1_000_000
-# What a shell says of a program whose reader has gone.
+# The shell's exit code for a program whose reader closed the pipe.
 _EXIT_BROKEN_PIPE: Final = 128 + signal.SIGPIPE
-# When it ends, whoever reads has so long for what is left.
+# At the end, a slow reader has this long to take the remaining lines.
 _FLUSH_TIMEOUT_S: Final = 5.0
 
 
 class Late(StrEnum):
-    """What becomes of a message whose successors were handed over already."""
+    """What to do with a message whose successors were delivered already."""
 
     DELIVER = "deliver"
     DROP = "drop"
@@ -168,11 +168,11 @@ def subscribe(
             ) as node,
             node.subscribe(predicate, ordering=ordering) as subscription,
         ):
-            # For whoever waits to publish; what is printed on standard output is messages.
+            # Tells scripts that publishing may start; standard output is for messages only.
             typer.echo(f"subscribed at {broker}", err=True)
             await printer.follow(subscription, prints_missing=missing)
 
-    # Whoever reads may go before us: what was not printed is to be told all the same.
+    # The summary must be printed even if the reader of standard output closes the pipe.
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     code = 0
     try:
@@ -185,14 +185,14 @@ def subscribe(
 
 
 def _refuse_with_unordered(given: Mapping[str, bool]) -> None:
-    """What is not in order neither waits nor is late, and no losses are known."""
+    """Refuses options that need ordering: without it nothing waits, is late or is missing."""
     for option, is_given in given.items():
         if is_given:
             raise UsageError(f"--unordered has no use for {option}: leave one out")
 
 
 class SubscriptionPrinter:
-    """What is printed, up to `count` messages, and what is said of it at the end."""
+    """Prints up to `count` messages, and a summary at the end."""
 
     def __init__(self, count: int | None, *, is_full: bool, is_ordered: bool) -> None:
         self._remaining: float = inf if count is None else count
@@ -200,12 +200,12 @@ class SubscriptionPrinter:
         self._is_ordered: Final = is_ordered
         self._printed: Final[Counter[str]] = Counter()
         self._counters: Mapping[str, int] = Counter()
-        # The fate of what is being printed, and how many were not when it ended.
+        # The fate of the message being printed, and the number left unprinted at the end.
         self._printing: ReceiverFate | None = None
         self._unprinted = 0
 
     async def follow(self, subscription: Subscription, *, prints_missing: bool) -> None:
-        """Until enough is printed or somebody stops it; then what was held is printed, too."""
+        """Prints until `count` is reached or it is cancelled; then prints what was buffered."""
         import asyncio
 
         lines = JsonLines()
@@ -231,7 +231,7 @@ class SubscriptionPrinter:
                 self._counters = subscription.counters
 
     def summary(self) -> str:
-        """As in '1200 delivered, 3 late, 8 lost'."""
+        """The counts as text, as in '1200 delivered, 3 late, 8 lost'."""
         late, repaired = self._printed["delivered_late"], self._printed["repaired"]
         parts = [f"{self._printed.total() - late} delivered"]
         if repaired:
@@ -260,7 +260,7 @@ class SubscriptionPrinter:
                 return
 
     def _count_printed(self) -> None:
-        """Once it is printed, be it when what was stopped in the middle is done."""
+        """Counts the message just printed, also one whose printing was cancelled and flushed."""
         if self._printing is not None:
             self._printed[self._printing] += 1
             self._printing = None
@@ -281,7 +281,7 @@ async def _print_missing(missing_messages: AsyncIterable[Absence], lines: JsonLi
 
 def _full_record(message: Received) -> dict[str, object]:
     return {
-        # As text: many readers of JSON have no integers of 64 bits.
+        # As text, because many JSON readers lack 64-bit integers.
         "publisher": str(message.publisher),
         "epoch": message.epoch,
         "number": message.number,
@@ -293,7 +293,7 @@ def _full_record(message: Received) -> dict[str, object]:
 
 
 def _attributes(message: Received) -> dict[str, object]:
-    """What JSON has no word for, and our own nodes do not publish, is null."""
+    """The attributes; non-finite numbers, which JSON lacks, become null."""
     from penstock.content.value import is_finite
 
     return {name: value if is_finite(value) else None for name, value in message.attributes.items()}

@@ -1,4 +1,4 @@
-"""`penstock sweep`: one experiment over a grid and many seeds, spread over Spark."""
+"""`penstock sweep`: runs one experiment over a grid and many seeds on Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = new_app("One experiment over a grid and many seeds.")
 
 _SEEDS_MAX: Final = 10_000
 _RUNS_MAX: Final = 100_000
-# More columns than a terminal is wide help nobody.
+# More columns do not fit a terminal.
 _METRICS_MAX: Final = 6
 _FAILURES_SHOWN: Final = 10
 
@@ -93,7 +93,7 @@ def sweep(
     if runs > _RUNS_MAX:
         raise UsageError(f"that is {runs:,} runs: at most {_RUNS_MAX:,} go into one sweep")
     title = f"penstock sweep {experiment_file.experiment.id}"
-    # The work is Python's: Java had better leave it the processors.
+    # Python does the work, so Java should leave it the processors.
     session = partial(open_session, master, title, is_brief=True)
     try:
         with _progress(experiment_file.experiment.id, runs) as report_progress:
@@ -123,7 +123,7 @@ def _seeds(count: int | None) -> list[int] | None:
 
 @contextmanager
 def _progress(title: str, runs: int) -> Iterator[Callable[[float], None]]:
-    """A bar on a terminal: how many runs are done, and how long the others will take."""
+    """A progress bar on a terminal: runs done, and the time remaining."""
     if not sys.stderr.isatty():
         yield lambda _runs: None
         return
@@ -173,7 +173,7 @@ def _show(
 
 
 def _shown(measured: list[str], experiment: Experiment, requested: list[str] | None) -> list[str]:
-    """What was asked for; else what the file expects something of; else the first of all."""
+    """The requested metrics, otherwise those with expectations, otherwise the first ones."""
     if requested:
         return requested
     expected = [e.metric for e in experiment.expect if e.metric in measured]

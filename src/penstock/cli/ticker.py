@@ -1,7 +1,7 @@
-"""`penstock ticker`: interests at work on a generated stock ticker.
+"""`penstock ticker`: demonstrates matching on a generated stock ticker.
 
-Shows who would get what, which interests make others superfluous, and how often
-a summary of a message is wrong about it, beside how often it should be.
+Shows the matches of each interest, which interests cover others, and the measured and
+predicted false positive rates of Bloom summaries of messages.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def ticker(
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the demonstration found; rates are messages per second."""
+    """The figures of the demonstration; rates are messages per second."""
 
     messages: int
     seed: int
@@ -105,13 +105,13 @@ class Summary:
 
 
 def _ticks(rng: Random, count: int) -> Iterator[Message]:
-    """Each symbol's price is a random walk of its own; popular symbols trade more often."""
+    """Generates ticks: each price is a random walk, and popular symbols trade more often."""
     from penstock.content.message import Message
 
     prices = {symbol: rng.uniform(20, 400) for symbol in SYMBOLS} | {"IBM": 120.0}
     weights = [1 / (rank + 1) for rank in range(len(SYMBOLS))]
     popular = rng.sample(SYMBOLS, len(SYMBOLS))
-    for number in range(count):
+    for tick in range(count):
         symbol = rng.choices(popular, weights)[0]
         prices[symbol] *= rng.uniform(0.995, 1.005)
         yield Message(
@@ -125,7 +125,7 @@ def _ticks(rng: Random, count: int) -> Iterator[Message]:
                 "venue": rng.randrange(40),
                 "broker": f"b{rng.randrange(500)}",
                 "halted": rng.random() < 0.01,
-                "tick": number,
+                "tick": tick,
             }
         )
 
@@ -133,7 +133,7 @@ def _ticks(rng: Random, count: int) -> Iterator[Message]:
 def _match(
     interests: dict[str, Predicate], ticks: list[Message], rng: Random
 ) -> tuple[dict[str, int], float, float]:
-    """How many ticks each gets, and how fast that is found out among `CROWD` more interests."""
+    """Matches per interest, and messages per second among `OTHER_INTERESTS` more interests."""
     from time import perf_counter
 
     from penstock.content.index import MatchingIndex, NaiveIndex
@@ -156,19 +156,19 @@ def _match(
 
 
 def _other_interests(rng: Random) -> dict[str, Predicate]:
-    """Many more subscribers, each after one symbol in one range of prices."""
+    """Interests of further subscribers, each in one symbol and one range of prices."""
     from penstock.content.constraint import Constraint, Op
     from penstock.content.filter import Filter, Predicate
 
     crowd = {}
-    for number in range(OTHER_INTERESTS):
+    for index in range(OTHER_INTERESTS):
         low = rng.uniform(0, 400)
         constraints = [
             Constraint("symbol", Op.EQ, rng.choice(SYMBOLS)),
             Constraint("price", Op.GE, round(low, 2)),
             Constraint("price", Op.LT, round(low + rng.uniform(1, 20), 2)),
         ]
-        crowd[f"crowd {number}"] = Predicate([Filter(constraints)])
+        crowd[f"crowd {index}"] = Predicate([Filter(constraints)])
     return crowd
 
 
@@ -183,7 +183,7 @@ def _coverings(interests: dict[str, Predicate]) -> dict[str, list[str]]:
 
 
 def _encodings(ticks: list[Message], rng: Random) -> list[dict[str, float]]:
-    """How often a random equality that does not hold seems to, by size of the summary."""
+    """Measured and predicted false positive rates of equalities, by size of the summary."""
     from penstock.content.bloom import BloomParams, subset
     from penstock.content.constraint import Constraint, Op
     from penstock.content.filter import Filter
@@ -195,7 +195,7 @@ def _encodings(ticks: list[Message], rng: Random) -> list[dict[str, float]]:
     rows = []
     for params in (BloomParams(m, k) for m, k in SIZES):
         wrong = tests = tags = 0
-        # Ticks share their attributes' names, so that one salt's luck would decide for all.
+        # All ticks have the same attribute names, so a single salt would bias all of them.
         for salt in range(SALTS):
             encoder = Encoder(salt.to_bytes(), params=params)
             filter_sets = [encoder.filter_bits(f) for f in filters]
@@ -217,7 +217,7 @@ def _encodings(ticks: list[Message], rng: Random) -> list[dict[str, float]]:
 
 
 def _false_negatives(interests: dict[str, Predicate], ticks: list[Message]) -> int:
-    """Matches that a summary would miss: there are none, whatever its size."""
+    """Counts matches that a summary misses; the result is 0 for any size."""
     from penstock.content.bloom import subset
     from penstock.content.tags import Encoder
 
@@ -275,7 +275,7 @@ def _show(summary: Summary, first: Message) -> None:
 
 
 def _print_paragraph(text: str, indent: str = "") -> None:
-    """A paragraph that fits the narrowest usual terminal."""
+    """Prints a paragraph wrapped at 80 columns."""
     lead = "\n" if text.startswith("\n") else ""
     typer.echo(
         lead + textwrap.fill(text.strip(), 80, initial_indent=indent, subsequent_indent=indent)

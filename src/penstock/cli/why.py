@@ -1,4 +1,4 @@
-"""`penstock why`: the life of one message, from a kept trace."""
+"""`penstock why`: tells the history of one message from a trace."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def why(
 
 
 def _as_json(history: MessageHistory, verdicts: list[DeliveryVerdict]) -> dict[str, object]:
-    """Rows as the trace has them, times in its nanoseconds."""
+    """The history as rows of the trace, with times in nanoseconds."""
     from dataclasses import asdict
 
     from msgspec import to_builtins

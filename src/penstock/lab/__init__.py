@@ -1,1 +1,1 @@
-"""The laboratory: experiments, what they are run on and how they are judged."""
+"""The laboratory: reads experiment files, simulates them and judges their expectations."""

@@ -1,7 +1,7 @@
-"""Whether what was expected was seen.
+"""Judges the expectations of an experiment against the figures of all seeds.
 
 An expectation is judged on the whole confidence interval: a mean that reaches
-its goal by luck does not meet it. With one seed there is only the mean.
+its goal by luck does not meet it. With one seed, only the mean is judged.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from penstock.lab.toml_document import TomlDocument
 
 
 class ExpectationResult(msgspec.Struct, frozen=True):
-    """One expectation, and what came of it."""
+    """One expectation with the measured value and the verdict."""
 
     metric: str
     variant: str
     op: str
     goal: float | list[float]
     published: float | str | None
-    # None when it was not measured, which meets no expectation.
+    # None if the metric was not measured; the expectation is then not met.
     value: float | None
     ci95: tuple[float, float] | None
     ok: bool
@@ -34,7 +34,7 @@ class ExpectationResult(msgspec.Struct, frozen=True):
 def judge_expectation(
     expectation: Expectation, by_name: Mapping[str, Sequence[Findings]]
 ) -> ExpectationResult:
-    """One expectation, against all seeds."""
+    """Judges one expectation against the findings of all seeds, which are by result name."""
     measured = _measured(expectation, by_name)
     return ExpectationResult(
         metric=expectation.metric,
@@ -60,7 +60,7 @@ def _measured(
 
 
 def is_met(measured: Estimate, op: str, goal: float | list[float]) -> bool:
-    """Whether the whole interval lies where it should."""
+    """Tells whether the whole confidence interval satisfies the goal."""
     low, high = measured.ci95 or (measured.mean, measured.mean)
     if isinstance(goal, list):
         return goal[0] <= low and high <= goal[1]
@@ -68,7 +68,7 @@ def is_met(measured: Estimate, op: str, goal: float | list[float]) -> bool:
 
 
 def check_expectation(index: int, expectation: Expectation, document: TomlDocument) -> None:
-    """Refuses an operator that does not go with its value."""
+    """Raises a UsageError for an operator that does not fit its value."""
     if (expectation.op == "between") != isinstance(expectation.value, list):
         raise document.error(
             ("expect", index),

@@ -1,8 +1,7 @@
-"""Experiments as values: what a file may say, with its bounds.
+"""The schema of an experiment file: its keys, their types and bounds.
 
-Every field says its meaning; a field without a default must be written. What
-is here only says what is to be simulated: `build` does it. The tables that a file
-is made of are in `parts`.
+A key without a default is required. This module only describes what is simulated:
+`builders` construct it. The tables of the file that have many keys are in `schema`.
 """
 
 from __future__ import annotations
@@ -26,30 +25,30 @@ from penstock.lab.schema.workload import Group, Market
 
 
 class Times(Part, frozen=True, kw_only=True):
-    """How long; the clock of the experiment begins after the warm-up."""
+    """Durations of a run; the experiment's clock starts at 0 after the warm-up."""
 
     duration_s: Annotated[float, Meta(ge=0.001, le=1_000_000)]
-    # For brokers to learn of one another and of all interests; nothing is published before.
+    # Time for brokers to learn of one another and of all interests; nothing is published in it.
     warmup_s: NotNegative = 5
-    # For what is on its way at the end.
+    # Time for messages that are still in flight at the end.
     drain_s: NotNegative = 5
-    # Links and queues are sampled this often; 0 for never.
+    # Sampling interval of links and queues; 0 disables sampling.
     sample_s: Annotated[float, Meta(ge=0.001, le=NUMBER_MAX)] | Literal[0] = 1
 
 
 class RecordPart(Part, frozen=True, kw_only=True):
-    """What is recorded besides publications and arrivals."""
+    """Trace tables that are recorded besides publications and arrivals."""
 
     expected: bool = True
     deliveries: bool = True
-    # Only where there are orderings.
+    # Recorded only if the experiment has orderings.
     losses: bool = True
     drops: bool = True
     hops: bool = False
 
 
 class ResponsePart(Part, frozen=True, kw_only=True):
-    """Which curves of the response function there are."""
+    """The curves of the TCP response function to compute."""
 
     rtts_ms: list[Positive] = field(default_factory=lambda: [10, 20, 100, 200])
     loss_event_rates: list[Annotated[float, Meta(gt=0, le=1)]] = field(
@@ -58,24 +57,25 @@ class ResponsePart(Part, frozen=True, kw_only=True):
 
 
 class MeasurePart(Part, frozen=True, kw_only=True):
-    """Which metrics are computed, and what they need to know."""
+    """The metrics to compute, and their parameters."""
 
     metrics: list[str]
-    # Named stretches of time, in seconds, for which rates are given apart.
+    # Named intervals (start, stop) in seconds, for which rates are computed separately.
     phases: dict[str, tuple[NotNegative, NotNegative]] = field(default_factory=dict)
-    # The phase in which every receiver gets all it wants: what is fair in others is told by it.
+    # The phase in which every receiver gets all it subscribed to: the fair shares of the other
+    # phases are computed from its rates.
     ample: str | None = None
-    # The publishers and subscribers that metrics of one pair look at, as group names.
+    # Group names of the publishers and the subscribers that the pair metrics look at.
     pair: tuple[str, str] | None = None
-    # Of a pair's delays: where low ends and high begins.
+    # Delays of the pair below this are low, above it high.
     delay_split_ms: Positive = 1500
-    # Between clusters of delays.
+    # Distance between clusters of delays.
     hop_ms: Positive = 50
     response: ResponsePart = ResponsePart()
 
 
 class Expectation(Part, frozen=True, kw_only=True):
-    """What must be seen; `fails_with` is a change under which it must not be."""
+    """A bound on a metric that must hold; with the change `fails_with` it must not hold."""
 
     metric: str
     op: Literal[">=", "<=", "between"]
@@ -83,34 +83,35 @@ class Expectation(Part, frozen=True, kw_only=True):
     mutation: str
     fails_with: dict[str, object]
     variant: str = "off"
-    # The value then bounds the ratio of the variant's metric to this variant's.
+    # If set, the value bounds the ratio of the metric of `variant` to that of this variant.
     ratio_to: str | None = None
-    # What the paper says, as a number or in words.
+    # The paper's value, as a number or as text.
     published: Finite | str | None = None
     profiles: tuple[str, ...] = ("quick", "paper")
 
 
 class Experiment(Part, frozen=True, kw_only=True):
-    """One file, or one resolved profile and variant of it."""
+    """An experiment file, or one profile and variant of it after they were merged."""
 
     id: Name
     title: str
     source: str
     about: str = ""
-    # Other experiments of the papers that the same run shows.
+    # Ids of other experiments of the papers that the same run reproduces.
     ids: list[str] = field(default_factory=list)
-    # Parameters that the source leaves open, each with the reason for its value.
+    # Parameters that the source does not specify, each with the reason for its value.
     calibrated: dict[str, str] = field(default_factory=dict)
     seeds: Annotated[int, Meta(ge=1, le=10_000)] = 1
     run: Times
-    # One of the two; markets and clients belong to a network, a channel has its own.
+    # Exactly one of the two. Markets and clients belong to a network; a channel has its own.
     network: NetworkPart | None = None
     channel: ChannelPart | None = None
     markets: dict[str, Market] = field(default_factory=dict)
     clients: dict[Name, Group] = field(default_factory=dict)
-    # Only in a network.
+    # Only with a network.
     tcp: dict[Name, TcpPart] = field(default_factory=dict)
-    # With orderings clients run a transport, and subscribe once for each to the same arrivals.
+    # With orderings, clients run a transport and subscribe once per ordering, so that all
+    # orderings see the same arrivals.
     transport: TransportPart | None = None
     orderings: dict[Name, Ordering] = field(default_factory=dict)
     record: RecordPart = RecordPart()

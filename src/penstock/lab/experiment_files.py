@@ -1,7 +1,7 @@
-"""Finds experiment files, reads them, and says what is wrong with one and where.
+"""Finds and reads experiment files, and reports errors in them with file and line.
 
-An experiment is found by its id, or by the path of a file. A profile, a variant
-and `--set` are laid over it in this order; then all of it is checked.
+An experiment is found by its id or by the path of its file. A profile, a variant
+and `--set` override its keys in this order; the merged result is then checked.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _OTHER: Final = re.compile(r"(.*?)(?: - at `([^`]*)`)?$", re.S)
 
 @dataclass(frozen=True)
 class ExperimentFile:
-    """An experiment's file, before a profile and a variant are chosen."""
+    """An experiment file before a profile and a variant are chosen."""
 
     document: TomlDocument
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The file as it stands."""
+        """The experiment as written, without profile and variant."""
         return check_experiment(self.document)
 
     def resolve(
@@ -54,7 +54,7 @@ class ExperimentFile:
         overrides: Sequence[str] = (),
         mutation: tuple[str, Tree] | None = None,
     ) -> tuple[Experiment, TomlDocument]:
-        """What is run: the file, the profile, the variant, then what the caller sets."""
+        """Merges the file, the profile, the variant and the caller's overrides, and checks it."""
         self._check_choice("profile", profile, self.experiment.profiles)
         self._check_choice("variant", variant, self.experiment.variants)
         document = self.document.with_table("profiles", profile).with_table("variants", variant)
@@ -73,7 +73,7 @@ class ExperimentFile:
 
 
 def check_experiment(document: TomlDocument) -> Experiment:
-    """The experiment that a document describes."""
+    """Converts a document to an experiment; raises a UsageError that names the faulty key."""
     try:
         experiment = msgspec.convert(document.tree, Experiment)
     except msgspec.ValidationError as error:
@@ -117,14 +117,14 @@ def check_experiment(document: TomlDocument) -> Experiment:
 
 
 def experiments_directory() -> Path:
-    """Where the papers' experiments lie: in the wheel, or beside the sources."""
+    """The directory of the papers' experiments: in the wheel, or beside the sources."""
     package = Path(penstock.__file__).parent
     installed = package / "lab" / "experiments"
     return installed if installed.is_dir() else package.parents[1] / "experiments"
 
 
 def catalogue() -> dict[str, ExperimentFile]:
-    """All experiments by id, in order of their files' names."""
+    """All experiments by id, ordered by file name."""
     found: dict[str, ExperimentFile] = {}
     for path in sorted(experiments_directory().glob("*.toml")):
         experiment_file = ExperimentFile(read_document(path, f"experiments/{path.name}"))
@@ -133,7 +133,7 @@ def catalogue() -> dict[str, ExperimentFile]:
 
 
 def find_experiment(name: str) -> ExperimentFile:
-    """An experiment by its id, by another id that the same run shows, or by its file."""
+    """Finds an experiment by its id, by the id of another that it reproduces, or by path."""
     if name.endswith(".toml") or "/" in name:
         return ExperimentFile(read_document(Path(name)))
     known = catalogue()
@@ -150,7 +150,7 @@ def find_experiment(name: str) -> ExperimentFile:
 
 
 def _explain(document: TomlDocument, error: str) -> UsageError:
-    """msgspec's words, with the place and what to write instead."""
+    """Turns an error of msgspec into one that names the line and says what to write instead."""
     if (unknown := _UNKNOWN.match(error)) is not None:
         above = _resolve_path(document, error, unknown[2])
         path = (*above, unknown[1])
@@ -175,7 +175,7 @@ def _explain(document: TomlDocument, error: str) -> UsageError:
 
 
 def _resolve_path(document: TomlDocument, error: str, where: str | None) -> KeyPath:
-    """The path in an error; keys that msgspec does not name are found by trying each."""
+    """The key path of an error; a key that msgspec does not name is found by trying each."""
     path = parse_key_path(where or "$")
     while ANY_KEY in path:
         depth = path.index(ANY_KEY)
@@ -192,7 +192,7 @@ def _resolve_path(document: TomlDocument, error: str, where: str | None) -> KeyP
 
 
 def _with_only(tree: Any, path: KeyPath, key: str) -> Any:
-    """The same tree, but the table at `path` has this key alone."""
+    """A copy of the tree in which the table at `path` has only this key."""
     if not path:
         return {key: tree[key]}
     return {**tree, path[0]: _with_only(tree[path[0]], path[1:], key)}
@@ -222,13 +222,13 @@ def _value_at(tree: Any, path: KeyPath) -> Any:
 
 
 def _keys_at(document: TomlDocument, path: KeyPath) -> list[str]:
-    """The keys that the table at `path` may have."""
+    """The keys that are allowed in the table at `path`."""
     kind = _type_at(document, path)
     return [] if kind is None else list(kind.__struct_fields__)
 
 
 def _type_at(document: TomlDocument, path: KeyPath) -> Any:
-    """The type of the table at `path`; None if none is known."""
+    """The schema type of the table at `path`; None if there is none."""
     kind: Any = Experiment
     tree: Any = document.tree
     for step in path:
@@ -240,7 +240,7 @@ def _type_at(document: TomlDocument, path: KeyPath) -> Any:
 
 
 def _choices(document: TomlDocument, path: KeyPath) -> list[str]:
-    """The words that may stand at `path`, if they are few."""
+    """The values allowed at `path` if its type is a Literal, otherwise none."""
     if not path or not isinstance(path[-1], str):
         return []
     kind = _type_at(document, path[:-1])
@@ -249,7 +249,7 @@ def _choices(document: TomlDocument, path: KeyPath) -> list[str]:
 
 
 def _child_type(kind: Any, step: str | int, tree: Any) -> Any:
-    """The type of the table one step down; of several, the one whose `kind` the file says."""
+    """The type of the table one step down; of a union, the one with the file's `kind`."""
     if hasattr(kind, "__struct_fields__"):
         hint = get_type_hints(kind).get(str(step))
     else:

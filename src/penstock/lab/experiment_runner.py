@@ -1,4 +1,4 @@
-"""A whole experiment: every variant with every seed, judged and written down."""
+"""Runs an experiment: every variant with every seed, and the expectations judged on them."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ from penstock.lab.transport_options import orderings_by_variant, result_names, w
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentPlan:
-    """What the caller chose."""
+    """The caller's choices for one experiment."""
 
     profile: str = "quick"
-    # Exactly these, or as many as the file says, from 1.
+    # None: seeds 1 to the number that the file gives.
     seeds: Sequence[int] | None = None
     overrides: Sequence[str] = ()
     processes: int | None = None
-    # Where traces go, if anywhere; and where finished runs are kept, to be taken if `resume`.
+    # Directory of the traces, None for no traces.
     keep: Path | None = None
+    # Directory of the finished runs; with `resume`, runs found in it are not repeated.
     runs: Path | None = None
     resume: bool = False
-    # Only for tests of expectations: a change that should make one fail.
+    # For tests of expectations: a change that must make one fail.
     mutation: tuple[str, Tree] | None = None
-    # All of them if left out; with orderings, by the names that their results have.
+    # None for all; with orderings, by result name (such as `off.CST-30`).
     variants: Sequence[str] | None = None
 
 
 def plan_jobs(experiment_file: ExperimentFile, plan: ExperimentPlan) -> list[Job]:
-    """Every run of the plan, checked before the first begins."""
+    """Lists every run of the plan, and checks all of them before the first starts."""
     jobs = []
     names = plan.variants or result_names(experiment_file.experiment)
     for variant, orderings in orderings_by_variant(experiment_file.experiment, names).items():
@@ -70,9 +71,9 @@ def plan_jobs(experiment_file: ExperimentFile, plan: ExperimentPlan) -> list[Job
         ]
     for job in {job.variant: job for job in jobs}.values():
         check_buildable(job)
-    for place in (plan.keep, plan.runs):
-        if place is not None:
-            check_writable(place)
+    for directory in (plan.keep, plan.runs):
+        if directory is not None:
+            check_writable(directory)
     return jobs
 
 
@@ -82,7 +83,7 @@ def run_experiment(
     progress: ProgressCallback = lambda _times: None,
     jobs: list[Job] | None = None,
 ) -> Result:
-    """Runs the plan; `jobs` are those of `jobs_of`, when they are known already."""
+    """Runs the plan; pass the `jobs` of `plan_jobs` if they were computed already."""
     jobs = plan_jobs(experiment_file, plan) if jobs is None else jobs
     outcomes = run_all(jobs, processes=plan.processes, progress=progress)
     return _result(experiment_file, plan, jobs, outcomes)

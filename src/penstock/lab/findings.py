@@ -1,4 +1,4 @@
-"""What one run found: figures, series, quantiles and sketches, by the names that results have."""
+"""The measurements of one run: figures, series, quantiles and sketches, by result name."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from penstock.lab.metrics.sketches import Sketch
 
 
 class Findings(msgspec.Struct, frozen=True):
-    """Of the network, or of one ordering; figures are (value, unit)."""
+    """Measurements of the network or of one ordering; a figure is (value, unit)."""
 
     figures: dict[str, tuple[float, str]] = {}
-    # By second of the experiment.
+    # One value per second of the experiment.
     series: dict[str, list[float]] = {}
-    # What lies at 0, 1, … 100 % of some distribution.
+    # The 0th, 1st, … 100th percentile of a distribution.
     quantiles: dict[str, list[float]] = {}
-    # Of this run alone.
+    # Of one run only: sketches cannot be averaged over seeds.
     sketches: dict[str, Sketch] = {}
 
 
 def gather(metrics: Sequence[Metric], name_of: Callable[[str | None], str]) -> dict[str, Findings]:
-    """What all metrics saw, of the network (None to `name_of`) and of each ordering."""
+    """Collects the values of all metrics by result name; `name_of(None)` is the network's."""
     found = {name_of(None): Findings()}
     for metric in metrics:
         seen = Seen(metric.figures(), metric.series(), sketches=metric.sketches())
@@ -37,7 +37,7 @@ def gather(metrics: Sequence[Metric], name_of: Callable[[str | None], str]) -> d
 
 def _add(findings: Findings, seen: Seen) -> None:
     for name, figure in seen.figures.items():
-        # What could not be computed was not measured.
+        # A metric that could not be computed counts as not measured.
         if isfinite(figure.value):
             findings.figures[name] = (figure.value, figure.unit)
     findings.series.update(seen.series)

@@ -1,15 +1,16 @@
-"""What receivers of different means would make of the same arrivals.
+"""Replays the same arrivals to receivers that differ in how they learn of losses.
 
-Each is a session of the transport's own congestion control, told what came and, as far as
-its means go, what did not:
+Each receiver is a session of the transport's own congestion control. It gets every
+arrival, and the losses that its kind of knowledge reveals:
 
-    ideal       every loss, when the next message has come
-    numbers     what the numbers of its flow tell
-    record-k    what a record of k messages tells, with our correction for the rest [C4]
-    literal-k   the same by the dissertation's rule: gaps count, and every loss is an event
+    ideal       every loss, at the next arrival
+    numbers     losses revealed by the sequence numbers of its flow
+    record-k    losses revealed by records of k messages, corrected for the rest [C4]
+    literal-k   the same with the dissertation's rule: gaps count, every loss is an event
     literal-all the dissertation's rule with every loss known
 
-Nobody obeys them, so that all see the same. Knows nothing of files and traces.
+The publisher does not obey their allowed rates, so that all receivers see the same
+arrivals. Knows nothing of files and traces.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _MESSAGE: Final = Message({})
 
 @dataclass(frozen=True, slots=True)
 class ExpectedMessage:
-    """A message that the receiver wants; `arrived_ns` is None if it never came."""
+    """A message that matches the receiver's filter; `arrived_ns` is None if it was lost."""
 
     seq: int
     published_ns: Instant
@@ -44,7 +45,7 @@ class ExpectedMessage:
 
 @dataclass(frozen=True, slots=True)
 class LossKnowledge:
-    """How a receiver learns of losses."""
+    """How a receiver learns of losses; `record` is the length of a record in messages."""
 
     source: Literal["all", "numbers", "record"]
     record: int = 2
@@ -64,7 +65,7 @@ LOSS_KNOWLEDGE: Final[dict[str, LossKnowledge]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReplayEstimate:
-    """What a receiver thinks at the end of a second."""
+    """A receiver's loss event rate, allowed rate and loss counts at the end of a second."""
 
     loss_event_rate: float
     allowed_mps: float
@@ -79,7 +80,7 @@ def replay(
     start: Instant,
     seconds: int,
 ) -> list[ReplayEstimate]:
-    """What it thinks second by second; `wanted` is in order of number."""
+    """Replays one receiver, one estimate per second; `expected` is sorted by `seq`."""
     return list(_Replay(knowledge, expected, sent_mps, start).run(seconds))
 
 
@@ -100,9 +101,9 @@ class _Replay:
             if message.arrived_ns
         ]
         self._arrivals: Final = sorted(arrivals)
-        # The shortest way here is as long as the way back, where no queue is.
+        # The return path has no queue: its delay is the minimum one-way delay.
         self._return_ns: Final[Duration] = min(
-            (at - expected[place].published_ns for at, place in arrivals), default=0
+            (at - expected[index].published_ns for at, index in arrivals), default=0
         )
         self._revealed: Final = self._find_revealed()
         self._sent_mps: Final = sent_mps
@@ -137,7 +138,7 @@ class _Replay:
         session.on_round_trip_measured(previous_ns)
         session.flow_views.append(self._entry)
         if self._knowledge.source != "record":
-            # The publisher numbers what the filter matches.
+            # The publisher numbers the messages that the filter matches.
             self._entry.on_flow(1, is_limiting=False, now=at)
         return session
 
@@ -170,7 +171,7 @@ class _Replay:
         )
 
     def _find_revealed(self) -> dict[int, list[int]]:
-        """Of each message, in its place, the places of those whose loss it tells of."""
+        """Maps the index of a message to the indices of the losses that its arrival reveals."""
         revealed: dict[int, list[int]] = defaultdict(list)
         for index, lost in enumerate(self._expected):
             if lost.arrived_ns is None:

@@ -1,7 +1,7 @@
-"""Runs jobs in several processes, and tells how far each is.
+"""Runs jobs in several processes and reports the progress of each.
 
-Jobs share nothing but a board on which each writes its simulated time, so that
-the outcome of a job is the same wherever it runs.
+Jobs share only an array into which each writes its simulated time, so the outcome
+of a job does not depend on the process that runs it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from penstock.kernel.errors import PenstockError, UsageError
 from penstock.lab.run_cache import run_or_load
 from penstock.lab.single_run import Job, Outcome
 
-# Hears the simulated seconds of each job.
+# Called with the simulated seconds of each job.
 ProgressCallback = Callable[[Sequence[float]], None]
 
 _POLL_S: Final = 0.2
@@ -36,17 +36,17 @@ def run_all(
     processes: int | None = None,
     progress: ProgressCallback = lambda _times: None,
 ) -> list[Outcome]:
-    """The outcomes in the order of the jobs; the first failure stops the rest."""
+    """Runs all jobs and returns outcomes in their order; the first failure stops the rest."""
     count = min(len(jobs), processes or os.cpu_count() or 1)
     if count <= 1:
         return _run_sequentially(jobs, progress)
-    # Not fork: a child would inherit the threads' locks of whoever draws the progress.
+    # Not fork: a child would inherit locks held by the thread that draws the progress bar.
     context = get_context("spawn")
     shared_progress = context.Array("d", len(jobs), lock=False)
     pool = ProcessPoolExecutor(count, context, _init_worker, (shared_progress, os.getpid()))
     futures: list[Future[Outcome]] = []
     try:
-        # Ctrl-C reaches workers too, also while they import; but it is for us to end them.
+        # Ctrl-C also reaches workers, even while they import; only this process may end them.
         with _signals_blocked():
             futures += [pool.submit(_run_in_worker, index, job) for index, job in enumerate(jobs)]
         failed = _first_failed(futures, lambda: progress(list(shared_progress)))
@@ -54,13 +54,13 @@ def run_all(
             return [_outcome_of(jobs[failed], futures[failed].result)]
         return [_outcome_of(job, future.result) for job, future in zip(jobs, futures, strict=True)]
     finally:
-        # A second Ctrl-C must not leave half of them behind.
+        # A second Ctrl-C must not leave workers running.
         with _signals_blocked():
             _kill(pool)
 
 
 def _first_failed(futures: Sequence[Future[Outcome]], on_poll: Callable[[], None]) -> int | None:
-    """Waits for all, or for the first failure."""
+    """Waits for all futures or the first failure; returns the index of the first that failed."""
     waiting = set(futures)
     while waiting:
         done, waiting = wait(waiting, timeout=_POLL_S, return_when=FIRST_EXCEPTION)
@@ -72,23 +72,24 @@ def _first_failed(futures: Sequence[Future[Outcome]], on_poll: Callable[[], None
 
 
 def _kill(pool: Any) -> None:
-    """At once: whoever still runs finds what nobody will look at.
+    """Kills all workers at once, because nobody will use their outcomes.
 
-    An executor has no public way to end a job that has begun.
+    An executor has no public way to end a job that has started.
     """
     for process in list(pool._processes.values()):
         process.kill()
-    # Who was killed in the middle of an answer left half of it: without us as a writer it ends.
+    # A worker killed while it sent an outcome leaves a partial one in the pipe. The reader only
+    # sees the end of the pipe once this process closes its writing end too.
     pool._result_queue._writer.close()
     pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Whoever wants us to stop waits until its end; processes started in it never hear of it.
+    """Blocks signals that end a process; processes and threads started inside keep them blocked.
 
-    Nor do threads: a pipe whose readers were killed must not end the thread that fills it,
-    and with it us.
+    Threads need that for SIGPIPE: when the readers of a pipe were killed, the thread that
+    writes to it must not be ended, and the whole process with it.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
@@ -103,18 +104,18 @@ def _run_sequentially(jobs: Sequence[Job], progress: ProgressCallback) -> list[O
     outcomes = []
     for index, job in enumerate(jobs):
 
-        def report(simulated_s: float, number: int = index) -> None:
-            times[number] = simulated_s
+        def report(simulated_s: float, job_index: int = index) -> None:
+            times[job_index] = simulated_s
             progress(times)
 
-        outcomes.append(_outcome_of(job, lambda job=job, tell=report: run_or_load(job, tell)))  # type: ignore[misc]
+        outcomes.append(_outcome_of(job, lambda job=job, report=report: run_or_load(job, report)))  # type: ignore[misc]
     return outcomes
 
 
 def _init_worker(shared_progress: Any, parent: int) -> None:
-    global _shared_progress  # noqa: PLW0603  (a process has one board)
+    global _shared_progress  # noqa: PLW0603  (a process has one array)
     _shared_progress = shared_progress
-    # When whoever asked is killed, nobody waits for us any more.
+    # When the parent is killed, nobody waits for this worker any more.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -128,7 +129,7 @@ def _run_in_worker(index: int, job: Job) -> Outcome:
 
 
 def _outcome_of(job: Job, get: Callable[[], Outcome]) -> Outcome:
-    """The outcome; an error that is not the caller's says which run it was."""
+    """Gets the outcome of a job; an error that is not the user's names the run."""
     try:
         return get()
     except (PenstockError, OSError):

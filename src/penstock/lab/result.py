@@ -1,4 +1,4 @@
-"""What a whole experiment came to: `result.json`, and the difference between two."""
+"""The result of an experiment (`result.json`), and the comparison of two results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.lab.statistics import Estimate, estimate
 
 
 class Result(msgspec.Struct, kw_only=True):
-    """All variants over all seeds; the interval of one seed is null."""
+    """Estimates of all variants over all seeds; with one seed, `ci95` is null."""
 
     id: str
     profile: str
@@ -29,32 +29,32 @@ class Result(msgspec.Struct, kw_only=True):
     trace_hash: str
     variants: dict[str, dict[str, Estimate]]
     expect: list[ExpectationResult]
-    # What `--json` leaves out; the dictionaries are by variant and seed, as `off.1`.
+    # Left out by `--json`. Hashes and figures are keyed by variant and seed, as `off.1`.
     parameters: dict[str, Any] = {}
     trace_hashes: dict[str, str] = {}
     figures: dict[str, dict[str, float]] = {}
     series: dict[str, dict[str, list[float]]] = {}
-    # What lies at 0, 1, … 100 % of some distribution.
+    # The 0th, 1st, … 100th percentile of a distribution.
     quantiles: dict[str, dict[str, list[float]]] = {}
-    # Histograms and points, of the first seed: they cannot be averaged.
+    # Histograms and points of the first seed: they cannot be averaged.
     sketches: dict[str, dict[str, Sketch]] = {}
     wall_s: float = 0
     code_version: str = __version__
 
     @property
     def ok(self) -> bool:
-        """Whether all that was expected was seen."""
+        """Whether all expectations are met."""
         return all(verdict.ok for verdict in self.expect)
 
     def json_summary(self) -> dict[str, Any]:
-        """What `--json` prints."""
+        """The part of the result that `--json` prints."""
         tree = msgspec.to_builtins(self)
         keys = ("id", "profile", "seeds", "trace_hash", "variants", "expect")
         return {key: tree[key] for key in keys}
 
 
 def estimates(seeds: Sequence[Findings]) -> dict[str, Estimate]:
-    """Every figure over all seeds; one that some seed lacks is left out."""
+    """Estimates every figure over all seeds; a figure that some seed lacks is left out."""
     shared = [name for name in seeds[0].figures if all(name in s.figures for s in seeds)]
     return {
         name: estimate([s.figures[name][0] for s in seeds], seeds[0].figures[name][1])
@@ -63,7 +63,7 @@ def estimates(seeds: Sequence[Findings]) -> dict[str, Estimate]:
 
 
 def means(curves: Sequence[dict[str, list[float]]]) -> dict[str, list[float]]:
-    """Series or quantiles of all seeds, averaged; one that some seed lacks is left out."""
+    """Averages series or quantiles over all seeds; one that some seed lacks is left out."""
     shared = [name for name in curves[0] if all(name in seed for seed in curves)]
     return {
         name: [fmean(column) for column in zip(*(seed[name] for seed in curves), strict=True)]
@@ -72,13 +72,13 @@ def means(curves: Sequence[dict[str, list[float]]]) -> dict[str, list[float]]:
 
 
 def combined_hash(outcomes: Sequence[Outcome]) -> str:
-    """One hash for all traces, in order of variant and seed."""
+    """One hash over all trace hashes, sorted by variant and seed."""
     lines = sorted(f"{o.variant} {o.seed} {o.trace_hash}\n" for o in outcomes)
     return sha256("".join(lines).encode()).hexdigest()
 
 
 def write_result(result: Result, path: Path) -> None:
-    """As people can read it, too."""
+    """Writes the result as indented JSON."""
     write_atomically(path, msgspec.json.format(msgspec.json.encode(result), indent=1))
 
 
@@ -104,14 +104,14 @@ class MetricChange(msgspec.Struct, frozen=True):
 
     @property
     def relative(self) -> float | None:
-        """How much it grew, as a share of what it was."""
+        """The relative change of the mean; None if a mean is missing or the first is 0."""
         if self.before is None or self.after is None or not self.before.mean:
             return None
         return self.after.mean / self.before.mean - 1
 
     @property
     def is_significant(self) -> bool | None:
-        """Whether the intervals do not meet; None where there are not two of them."""
+        """Whether the confidence intervals are disjoint; None if one is missing."""
         if self.before is None or self.after is None:
             return None
         one, other = self.before.ci95, self.after.ci95
@@ -121,7 +121,7 @@ class MetricChange(msgspec.Struct, frozen=True):
 
 
 def compare(before: Result, after: Result) -> list[MetricChange]:
-    """Every metric of every variant, in the order of the first result."""
+    """Compares every metric of every variant, in the order of the first result."""
     changes = []
     for variant in dict.fromkeys([*before.variants, *after.variants]):
         old, new = before.variants.get(variant, {}), after.variants.get(variant, {})

@@ -1,7 +1,7 @@
-"""Finished runs that need not be run again: same program, same parameters, same seed.
+"""A cache of finished runs, valid for the same program, parameters and seed.
 
-An outcome is kept beside a fingerprint of all three. A run of another program,
-or of the same with one line changed, is run anew.
+An outcome is stored with a fingerprint of all three. Any change to the sources
+of the program invalidates it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _CachedRun(msgspec.Struct):
 
 
 def run_or_load(job: Job, progress: Callable[[float], None]) -> Outcome:
-    """Runs the job and keeps its outcome; a kept one will do if asked, and no trace is wanted."""
+    """Runs the job and caches its outcome; loads a cached one if it may resume without a trace."""
     if job.runs is None:
         return run_job(job, progress)
     path = job.runs / f"{job.run_id}.json"
@@ -38,7 +38,7 @@ def run_or_load(job: Job, progress: Callable[[float], None]) -> Outcome:
 
 
 def fingerprint(job: Job) -> str:
-    """Of everything that the outcome depends on."""
+    """A hash of everything that the outcome depends on."""
     parameters_json = json.dumps(parameters(job.experiment), sort_keys=True)
     digest = sha256(f"{_source_hash()} {job.variant} {job.seed} {parameters_json}".encode())
     digest.update(_topology_file(job))
@@ -46,13 +46,13 @@ def fingerprint(job: Job) -> str:
 
 
 def _topology_file(job: Job) -> bytes:
-    """What is in it, for parameters have only its name; nothing where there is none."""
+    """The content of the topology file, of which parameters hold only the path; b"" if none."""
     network = job.experiment.network
     path = None if network is None else network.topology.path
     try:
         return b"" if path is None else Path(path).read_bytes()
     except OSError:
-        # Whoever builds the network will say so.
+        # The network builder reports this error.
         return b""
 
 
@@ -66,7 +66,7 @@ def _load(path: Path, expected: str) -> Outcome | None:
 
 @cache
 def _source_hash() -> str:
-    """A hash of our own sources."""
+    """A hash of all sources of this package."""
     package = Path(penstock.__file__).parent
     digest = sha256()
     for path in sorted(package.rglob("*.py")):

@@ -1,4 +1,4 @@
-"""A run before it begins: everything in place, and nothing has happened yet."""
+"""A simulated world that is ready to run, as the builders return it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from penstock.sim.world import World
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Everything in place, at time 0."""
+    """A world at time 0 with all brokers, clients and scheduled events."""
 
     world: World[Any]
-    # Says that the run is over, so that whoever holds something back gives it.
+    # Called at the end of the run: endpoints deliver what is still in their reorder buffers.
     close: Callable[[], None]
-    # When the experiment's own clock begins, and when the run ends.
+    # Start of the experiment's clock (after the warm-up), and end of the run.
     origin: Instant
     stop: Instant
-    # The clients of each group.
+    # Client names by group.
     members: dict[str, list[str]]
 
 
 @contextmanager
 def errors_at_key(document: TomlDocument, *path: str | int) -> Iterator[None]:
-    """Says of the key at `path` what a value of the simulator says of itself."""
+    """Re-raises a UsageError of the simulator as an error at the key `path` of the file."""
     try:
         yield
     except UsageError as error:

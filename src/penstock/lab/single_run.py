@@ -1,4 +1,7 @@
-"""One run: an experiment, a variant and a seed in, figures and a trace hash out."""
+"""Simulates one job (an experiment, a variant, a seed) and returns figures and trace hash.
+
+Also checks, before anything is simulated, that a job can be built, measured and written.
+"""
 
 from __future__ import annotations
 
@@ -34,39 +37,40 @@ from penstock.trace.records import Run
 from penstock.trace.schema import TABLES, Table
 from penstock.tracefile.retention import Recording
 
-# How often a run says how far it is.
+# Progress reports per run.
 PROGRESS_STEPS: Final = 200
 _ORDERING_METRICS: Final = frozenset({"ordering", "detection", "adaptivity"})
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process is given to do."""
+    """One run for one process: experiment, variant, seed and where its output goes."""
 
     experiment: Experiment
     document: TomlDocument
     profile: str
     variant: str
     seed: int
-    # Where its trace goes, and where its outcome is kept; whether a kept one will do.
+    # Directory of the trace, None for no trace.
     keep: Path | None = None
+    # Directory of cached outcomes; with `resume`, a cached outcome is used.
     runs: Path | None = None
     resume: bool = False
 
     @property
     def run_id(self) -> str:
-        """The name of its trace."""
+        """The name of the trace and of the cached outcome."""
         name = re.sub(r"[^A-Za-z0-9._+-]", "-", self.experiment.id)
         return f"{name}.{self.profile}.{self.variant}.{self.seed}"
 
     @property
     def length_s(self) -> float:
-        """How much is simulated, all in all."""
+        """Simulated time in seconds, warm-up and drain included."""
         run = self.experiment.run
         return run.warmup_s + run.duration_s + run.drain_s
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a job, by the names that results have."""
+    """The findings of one job by result name, with its trace hash and wall-clock time."""
 
     variant: str
     seed: int
@@ -76,8 +80,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: None) -> Outcome:
-    """Simulates it; `progress` hears the simulated time every now and then."""
-    began = perf_counter()
+    """Simulates a job; `progress` is called 200 times with the simulated seconds."""
+    started = perf_counter()
     experiment = job.experiment
     feed = _MetricFeed()
     with Recording(
@@ -99,18 +103,18 @@ def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: N
         seed=job.seed,
         found=gather(metrics, partial(result_name, experiment, job.variant)),
         trace_hash=done.trace_hash,
-        wall_s=perf_counter() - began,
+        wall_s=perf_counter() - started,
     )
 
 
 def check_buildable(job: Job) -> None:
-    """Builds the scene and lets it go: what cannot be is refused before anything is simulated."""
+    """Builds the scenario and discards it, so that errors appear before any simulation."""
     with Recording("rehearsal", keep=None) as recording:
         build_scenario(job.experiment, job.document, Seeds(job.seed), Recorder(recording))
 
 
 class _MetricFeed:
-    """Hands batches to the metrics, which exist only once the scene does."""
+    """Passes batches to the metrics, which are created only after the scenario."""
 
     def __init__(self) -> None:
         self.metrics: Sequence[Metric] = ()
@@ -132,7 +136,7 @@ def _simulate(scenario: Scenario, progress: Callable[[float], None]) -> None:
 
 @contextmanager
 def _rare_collection() -> Iterator[None]:
-    """A run makes millions of objects and hardly a cycle: looking for them is a waste of time."""
+    """Makes garbage collection rare: a run creates millions of objects and few cycles."""
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()
@@ -158,7 +162,7 @@ def _metrics(job: Job, scenario: Scenario) -> list[Metric]:
 
 
 def find_metric(name: str, document: TomlDocument) -> type[Metric]:
-    """A metric by the name that files use."""
+    """Finds a metric by its name in experiment files."""
     if name not in METRICS:
         raise document.error(
             ("measure", "metrics"), f"there is no metric {name!r}: choose from {', '.join(METRICS)}"
@@ -178,7 +182,7 @@ def _recorded_tables(experiment: Experiment) -> Iterable[Table]:
         names += ["tcp"] * bool(experiment.tcp or "tcp" in experiment.measure.metrics)
     transport = experiment.transport
     recovers = transport is not None and transport.recovery.kind != "off"
-    # Where some variants recover and others do not, the tables of these are empty.
+    # If only some variants recover, the others record these tables empty.
     if recovers or "recovery" in experiment.measure.metrics:
         names += ["requests", "repairs", "caches"]
     controls = transport is not None and transport.congestion.kind != "off"
@@ -202,7 +206,7 @@ def _run_row(job: Job) -> Run:
 
 
 def parameters(experiment: Experiment) -> dict[str, Any]:
-    """Everything that was simulated, as plain values; not what is expected of it."""
+    """The parameters of the simulation as plain values, without expectations."""
     tree = msgspec.to_builtins(experiment)
     assert isinstance(tree, dict)
     for key in ("variants", "profiles", "expect", "calibrated", "about"):
@@ -211,7 +215,7 @@ def parameters(experiment: Experiment) -> dict[str, Any]:
 
 
 def check_metrics(experiment: Experiment, document: TomlDocument) -> None:
-    """Refuses metrics whose tables are not recorded."""
+    """Raises a UsageError for metrics without the tables, groups or phases they need."""
     recorded = {table.name for table in _recorded_tables(experiment)}
     for name in experiment.measure.metrics:
         if name in _ORDERING_METRICS and not experiment.orderings:
@@ -250,7 +254,7 @@ def check_metrics(experiment: Experiment, document: TomlDocument) -> None:
 
 
 def check_writable(directory: Path) -> None:
-    """Refuses a place that cannot be written to, before anything is simulated."""
+    """Raises a UsageError for a directory that cannot be written to."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=directory):

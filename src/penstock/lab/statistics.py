@@ -1,4 +1,4 @@
-"""Means over seeds, with the interval that holds the true one 19 times out of 20."""
+"""Means over seeds with their 95 % confidence intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import scipy
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A mean; one run has no interval."""
+    """A mean with its 95 % confidence interval, which is None for one value."""
 
     mean: float
     ci95: tuple[float, float] | None
@@ -19,20 +19,20 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 def estimate(values: Sequence[float], unit: str = "") -> Estimate:
-    """Student's interval: seeds are few, and their spread is itself an estimate."""
+    """The mean with Student's t interval, because there are few seeds."""
     mean = fmean(values)
     if len(values) < 2:
         return Estimate(mean, None, unit)
-    # scipy loads its parts when they are first used, which for most commands is never.
+    # scipy loads submodules on first use, and most commands never get here.
     student = float(scipy.special.stdtrit(len(values) - 1, 0.975))
     half = student * stdev(values, mean) / sqrt(len(values))
     return Estimate(mean, (mean - half, mean + half), unit)
 
 
 def ratio(values: Sequence[float], others: Sequence[float]) -> Estimate | None:
-    """Seed by seed: both saw the same world, so that most of its luck cancels.
+    """The ratio per seed: both variants ran in the same world, so common noise cancels.
 
-    None where one of the others is 0: there is no such ratio.
+    None if one of the others is 0.
     """
     if not all(others):
         return None

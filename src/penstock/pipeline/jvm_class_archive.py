@@ -1,8 +1,8 @@
-"""Has Spark start in a third of the time: most of it is loading classes.
+"""Class data sharing archives, which cut Spark's start to a third of the time.
 
-Java can keep classes loaded in an archive, on top of one of its own classes. The
-first session has Java leave one when it ends; the next ones use it. Archives lie in
-the user's cache directory; where that cannot be written to, there are none.
+Java can store loaded classes in a dynamic archive on top of a base archive of its own
+classes. The first session has Java write one on exit; later sessions use it. Archives
+are in the user's cache directory; if that is not writable, none are used.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Final
 
 from penstock.pipeline.java import TIMEOUT_S, Java, cache_directory
 
-# What a finished archive begins with: one of Java's own classes, or one on top of that. Java
-# writes the head last: half an archive has zeros there.
+# The first bytes of a complete archive: base or dynamic. Java writes the header last, so a
+# partial archive has zeros there.
 _MAGICS: Final = (b"\xa2\xab\x0b\xf0", b"\xa8\xab\x0b\xf0")
-# An archive takes 160 MB: one for each of the Javas and Sparks in use is enough.
+# An archive takes 160 MB; one per combination of Java and Spark in use is enough.
 _ARCHIVES_MAX: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """An archive that is there, or that Java is to leave; `base` is where Java came without one.
+    """An archive that exists or that Java will write; `base` is set if we made the base archive.
 
-    Its size is part of its name: Java crashes on one that was cut short.
+    Its size is part of its name, because Java crashes on a truncated archive.
     """
 
     stem: Path
@@ -36,30 +36,30 @@ class ClassArchive:
 
     @property
     def path(self) -> Path | None:
-        """Where it is, if it is, and is whole."""
+        """The path of the archive; None if it does not exist or is not complete."""
         every = self.stem.parent.glob(f"{self.stem.name}.*.jsa")
         return next((path for path in every if _is_whole(path)), None)
 
     @property
     def draft(self) -> Path:
-        """Where Java is to leave it."""
+        """Where Java writes a new archive."""
         return self.stem.with_name(f".{self.stem.name}.{os.getpid()}")
 
     @property
     def options(self) -> list[str]:
-        """For Java: use the archive, or make it."""
+        """Java options that use the archive, or write it on exit."""
         if (found := self.path) is not None:
-            # Its checksums are verified: Java does without a damaged one, instead of crashing.
+            # With verified checksums, Java ignores a damaged archive instead of crashing.
             return [f"-XX:SharedArchiveFile={found}", "-XX:+VerifySharedSpaces"]
         base = [] if self.base is None else [f"-XX:SharedArchiveFile={self.base}"]
         return [*base, f"-XX:ArchiveClassesAtExit={self.draft}"]
 
     def install(self) -> None:
-        """Once Java has ended: puts what it made in place, unless it is only half of one."""
+        """After Java has ended, moves a complete draft into place and deletes a partial one."""
         with suppress(OSError):
             if _is_finished(self.draft):
-                for worse in self.stem.parent.glob(f"{self.stem.name}.*.jsa"):
-                    worse.unlink(missing_ok=True)
+                for replaced in self.stem.parent.glob(f"{self.stem.name}.*.jsa"):
+                    replaced.unlink(missing_ok=True)
                 size_bytes = self.draft.stat().st_size
                 self.draft.replace(self.stem.with_name(f"{self.stem.name}.{size_bytes}.jsa"))
                 _remove_old(self.stem)
@@ -67,13 +67,13 @@ class ClassArchive:
 
 
 def class_archive_of(java: Java, spark_home: Path, spark_version: str) -> ClassArchive | None:
-    """The archive for this Java and this Spark; None where there can be none."""
+    """The archive for this Java and Spark; None if there is none and none can be written."""
     jars = spark_home / "jars"
     try:
         cache_directory().mkdir(parents=True, exist_ok=True)
         base = _base(java)
-        # Java does without an archive of other jars, or on top of another one, silently and for
-        # ever: a new name for those.
+        # Java silently ignores an archive made for other jars or another base, so both are part
+        # of the name.
         stamps = [path.stat().st_mtime_ns for path in (jars, base) if path is not None]
         archive = ClassArchive(
             _stem("spark", f"{java.version_text}\n{spark_version}\n{jars}\n{stamps}"), base
@@ -88,7 +88,7 @@ def class_archive_of(java: Java, spark_home: Path, spark_version: str) -> ClassA
 
 
 def _base(java: Java) -> Path | None:
-    """Makes what Java should have come with; None where it did."""
+    """Makes the base archive if Java lacks one; None if Java has its own."""
     home = java.command.resolve().parents[1]
     if any(home.glob("lib/server/classes*.jsa")):
         return None
@@ -124,7 +124,7 @@ def _remove_old(newest: Path) -> None:
     archives = sorted(newest.parent.glob(f"{kind}-*.jsa"), key=lambda path: path.stat().st_mtime)
     for old in archives[:-_ARCHIVES_MAX]:
         old.unlink(missing_ok=True)
-    # Of a session that was killed nobody keeps what its Java left.
+    # Drafts of killed sessions.
     for draft in newest.parent.glob(f".{kind}-*"):
         if not Path("/proc", draft.suffix.removeprefix(".")).exists():
             draft.unlink(missing_ok=True)

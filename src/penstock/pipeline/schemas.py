@@ -1,7 +1,7 @@
-"""The tables of a trace as Spark says them, derived from `trace.schema`; a test compares.
+"""Spark schemas of the trace tables, derived from `trace.schema`.
 
-Files do not hold the run they belong to: it stands in their path, and comes as
-the first column, `run`.
+Files do not contain the id of their run: it is part of their path, and becomes the
+first column, `run`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ TYPES: Final[Mapping[ColumnType, DataType]] = MappingProxyType(
 
 
 def field_of(column: Column) -> StructField:
-    """A column with its type, and whether it may be null."""
+    """The Spark field of a trace column."""
     return StructField(column.name, TYPES[column.kind], column.nullable)
 
 
 def schema_of(table: Table) -> StructType:
-    """A table's columns, after that of the run."""
+    """The Spark schema of a trace table, with `run` as first column."""
     run = StructField(RUN, StringType(), nullable=False)
     return StructType([run, *(field_of(column) for column in table.columns)])
 
@@ -48,7 +48,7 @@ def schema_of(table: Table) -> StructType:
 SCHEMAS: Final[Mapping[str, StructType]] = MappingProxyType(
     {name: schema_of(table) for name, table in TABLES.items()}
 )
-# What was found and cannot be used.
+# Unusable runs.
 QUARANTINE: Final = StructType(
     [
         StructField("path", StringType(), nullable=False),

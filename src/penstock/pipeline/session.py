@@ -1,8 +1,8 @@
-"""The one Spark session of a command, from `with` to the end of it.
+"""The Spark session of a command, as a context manager.
 
-A session that is there already, a notebook's or that of `spark-submit`, is used
-as it is and left open. Else Java is found, started and ended here, and all that
-Spark puts on the disk goes with it.
+An existing session, of a notebook or of `spark-submit`, is used as it is and left
+open. Otherwise Java is found, started and ended here, and all files that Spark wrote
+are deleted.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ except ImportError as error:
 from penstock.pipeline.java import find_java, java_home
 from penstock.pipeline.jvm_class_archive import ClassArchive, class_archive_of
 
-# All processors; a task whose process is killed is tried again, up to four times in all.
+# All processors; a task whose process is killed is retried, up to four attempts in total.
 DEFAULT_MASTER: Final = "local[*,4]"
-# Another word here shows what Spark logs: warn, info.
+# Spark's log level, such as warn or info.
 LOG_VARIABLE: Final = "PENSTOCK_SPARK_LOG"
 LOOPBACK: Final = "127.0.0.1"
 
 _NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
 _STOP_TIMEOUT_S: Final = 120
-# What Spark takes; of anything else it complains on pages.
+# Masters that Spark accepts; for others it prints long tracebacks.
 _MASTER: Final = re.compile(r"local|spark://|k8s://|yarn$")
 _LOCAL: Final = re.compile(r"local(\[|-cluster\[|$)")
 _ON_THIS_MACHINE: Final = re.compile(r"local(\[|-cluster\[|$)|spark://(127\.|localhost\b)")
 
-# What every session has; the caller's words, and those of spark-submit, come after these.
+# Defaults of every session; settings of the caller and of spark-submit override them.
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -61,16 +61,16 @@ _SETTINGS: Final = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.catalogImplementation": "in-memory",
-    # A page of a trace that was damaged on the disk is an error, not a figure.
+    # A damaged page of a trace must be an error, not a wrong figure.
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
-# A shuffle here is small; 200 parts of it would be 200 tasks.
+# Shuffles are small; Spark's default of 200 partitions would mean 200 tasks.
 _LOCAL_SETTINGS: Final = {
     "spark.sql.shuffle.partitions": "8",
     "spark.driver.memory": "2g",
 }
 
-# Errors in one line: what failed comes to the caller as an exception anyhow.
+# Errors in one line, without tracebacks: the caller gets an exception anyway.
 _LOGGING: Final = """\
 rootLogger.level = {level}
 rootLogger.appenderRef.stderr.ref = console
@@ -94,10 +94,10 @@ def open_session(
     settings: Mapping[str, str] = _NO_SETTINGS,
     is_brief: bool = False,
 ) -> Iterator[SparkSession]:
-    """A session on `master`, which may be anything that Spark takes; by default this machine.
+    """Opens a session on `master`, any that Spark accepts; by default on this machine.
 
-    `settings` are Spark's own. `is_brief` compiles Java code quickly instead of well,
-    which is the better for less than a minute.
+    `settings` are Spark's own. `is_brief` makes Java compile fast instead of optimising,
+    which is better for work of less than a minute.
     """
     if master is not None and not _MASTER.match(master):
         raise UsageError(
@@ -107,23 +107,23 @@ def open_session(
         yield active
         return
     if "PYSPARK_GATEWAY_PORT" in os.environ or SparkContext._gateway is not None:
-        # Somebody else started this Java, spark-submit for one, and has said how.
+        # Another program, such as spark-submit, started this Java with its own settings.
         SparkContext._ensure_initialized()
         submitted = SparkConf()
         defaults = {key: value for key, value in _SETTINGS.items() if not submitted.contains(key)}
         with _stopped(_start(master, name, defaults | dict(settings))) as session:
             yield session
         return
-    with TemporaryDirectory(prefix="penstock-spark-", ignore_cleanup_errors=True) as place:
+    with TemporaryDirectory(prefix="penstock-spark-", ignore_cleanup_errors=True) as directory:
         java = find_java()
         archive = class_archive_of(java, Path(_find_spark_home()), pyspark.__version__)
-        environment = _environment(master or DEFAULT_MASTER, java_home(java, Path(place)))
-        options = _java_options(Path(place), archive, is_brief=is_brief)
+        environment = _environment(master or DEFAULT_MASTER, java_home(java, Path(directory)))
+        options = _java_options(Path(directory), archive, is_brief=is_brief)
         defaults = _SETTINGS | (_LOCAL_SETTINGS if _LOCAL.match(master or DEFAULT_MASTER) else {})
-        ours = defaults | _places(Path(place), options) | dict(settings)
+        merged = defaults | _directory_settings(Path(directory), options) | dict(settings)
         try:
             with _environment_of(environment), _uninterrupted():
-                session = _start(master or DEFAULT_MASTER, name, ours)
+                session = _start(master or DEFAULT_MASTER, name, merged)
             with _stopped(session):
                 yield session
         finally:
@@ -149,22 +149,22 @@ def _stopped(session: SparkSession) -> Iterator[SparkSession]:
     try:
         yield session
     except KeyboardInterrupt:
-        # What is broken off complains, on pages.
+        # Interrupted jobs would print long tracebacks.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         with suppress(Exception):
             session.sparkContext.setLogLevel("OFF")
         raise
     finally:
-        # A Java that died has nothing left to stop.
+        # Java may be dead already.
         with suppress(Exception):
             session.stop()
 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until Java is there to be ended: else it would live on without us.
+    """Defers Ctrl-C until Java has started: otherwise Java would outlive this process.
 
-    Spark's own way with Ctrl-C, which talks to Java in the middle of talking to it, goes.
+    This also removes Spark's own SIGINT handler, which calls Java in the middle of a call.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -181,7 +181,7 @@ def _uninterrupted() -> Iterator[None]:
 
 def _no_session(master: str | None, error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # The first line of what Java throws says only that it threw.
+    # The first line of a Java error says only that an exception was thrown.
     why = next((line for line in lines if "Exception: " in line), lines[0] if lines else "")
     return (
         f"Spark did not start on {master or 'its master'} ({why.rpartition('Exception: ')[2]}):"
@@ -191,7 +191,7 @@ def _no_session(master: str | None, error: Exception) -> str:
 
 def _environment(master: str, home: Path) -> dict[str, str]:
     variables = {"JAVA_HOME": str(home), "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1"}
-    # Workers are to run the Python that we run on, unless somebody says otherwise.
+    # Workers run the same Python as this process, unless the user sets another.
     variables["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     if _ON_THIS_MACHINE.match(master):
         variables["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", LOOPBACK)
@@ -212,18 +212,18 @@ def _environment_of(changes: Mapping[str, str]) -> Iterator[None]:
                 os.environ[key] = value
 
 
-def _java_options(place: Path, archive: ClassArchive | None, *, is_brief: bool) -> str:
+def _java_options(directory: Path, archive: ClassArchive | None, *, is_brief: bool) -> str:
     level = os.environ.get(LOG_VARIABLE, "error")
-    logging = place / "log4j2.properties"
+    logging = directory / "log4j2.properties"
     logging.write_text(_LOGGING.format(level=level, traces=str(LOG_VARIABLE in os.environ).lower()))
     options = [
         f"-Dlog4j2.configurationFile={logging.as_uri()}",
-        f"-Djava.io.tmpdir={place}",
-        # Of an archive that it cannot use Java would complain, on standard output.
+        f"-Djava.io.tmpdir={directory}",
+        # Java would warn on standard output about an archive that it cannot use.
         *("-Xlog:disable", "-XX:-PrintWarnings"),
     ]
-    # The code that Spark makes of a large plan is in methods that Java would never compile;
-    # compiled it is large too, and a Java that has no room left for code breaks off.
+    # Spark generates methods for large plans that exceed Java's limit for compilation. When
+    # compiled they need much code cache, and Java fails if that is full.
     options += ["-XX:-DontCompileHugeMethods", "-XX:ReservedCodeCacheSize=512m"]
     if is_brief:
         options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
@@ -232,16 +232,16 @@ def _java_options(place: Path, archive: ClassArchive | None, *, is_brief: bool) 
     return shlex.join(options)
 
 
-def _places(place: Path, java_options: str) -> dict[str, str]:
+def _directory_settings(directory: Path, java_options: str) -> dict[str, str]:
     return {
         "spark.driver.extraJavaOptions": java_options,
-        "spark.local.dir": str(place),
-        "spark.sql.warehouse.dir": (place / "warehouse").as_uri(),
+        "spark.local.dir": str(directory),
+        "spark.sql.warehouse.dir": (directory / "warehouse").as_uri(),
     }
 
 
 def _end_java() -> None:
-    """Ends the Java that the session started: it would outlive its directory otherwise."""
+    """Ends the Java that the session started, which would otherwise outlive its directory."""
     gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     process = getattr(gateway, "proc", None)

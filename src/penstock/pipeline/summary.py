@@ -1,7 +1,6 @@
-"""Figures over seeds: the mean, and the half-width of its 95 % interval.
+"""Summarises figures over seeds: the mean, and the half-width of its 95 % interval.
 
-Student's, as in results of experiments: seeds are few, and their spread is itself
-an estimate.
+The interval is Student's t, as in results of the lab, because there are few seeds.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from pyspark.sql import functions as sf
 from penstock.pipeline.gold import SUMMARY
 from penstock.pipeline.ingest import FoundRun
 
-# What runs must have in common to differ in their seed alone.
+# Runs that agree in these columns differ only in their seed.
 _GROUP_COLUMNS: Final = ("experiment", "profile", "variant", "parameters")
 _QUANTILE: Final = 0.975
 
 
 def summary(spark: SparkSession, runs: Sequence[FoundRun], figures: DataFrame) -> DataFrame:
-    """One row for each metric of what differs in its seed alone."""
+    """One row per metric and group of runs that differ only in their seed."""
     grouped = figures.join(_kinds(spark, runs), "run").groupBy(
         *_GROUP_COLUMNS, "ordering", "metric", "unit"
     )
@@ -41,7 +40,7 @@ def summary(spark: SparkSession, runs: Sequence[FoundRun], figures: DataFrame) -
 
 
 def half_width_factor(seeds: int) -> float:
-    """What the standard deviation of so many values is multiplied by."""
+    """The factor from the standard deviation of `seeds` values to the half-width."""
     return float(scipy.special.stdtrit(seeds - 1, _QUANTILE)) / sqrt(seeds)
 
 
@@ -53,7 +52,7 @@ def _kinds(spark: SparkSession, runs: Sequence[FoundRun]) -> DataFrame:
 
 
 def _widths(spark: SparkSession, most: int) -> DataFrame:
-    """Of one seed there is none."""
+    """The half-width factors from 2 seeds on; with one seed there is no interval."""
     seeds = list(range(2, max(most, 2) + 1))
     factors = [half_width_factor(count) for count in seeds]
     return sf.broadcast(

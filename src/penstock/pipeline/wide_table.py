@@ -1,4 +1,4 @@
-"""All gold tables of a run as one, the way kernels and twins hand them over; see `findings`."""
+"""All gold tables as one wide table, as kernels and twins return them; see `findings`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ WIDE: Final = _wide()
 
 
 def to_wide(frame: DataFrame, table: str) -> DataFrame:
-    """Rows of a gold table among those of others."""
-    # As text: Spark is asked once, and not several times for each column.
+    """Converts rows of a gold table to rows of the wide table."""
+    # As SQL text: one call into Java instead of several per column.
     present = {*frame.columns}
     return frame.selectExpr(*(_column(field, table, present) for field in WIDE.fields))
 
 
 def from_wide(wide: DataFrame, table: str) -> DataFrame:
-    """The rows of one gold table again."""
+    """Selects the rows of one gold table from the wide table."""
     return wide.where(sf.col("table") == table).select(*GOLD[table].names)
 
 

@@ -1,1 +1,1 @@
-"""Tables, figures and one HTML page, from gold tables and results."""
+"""Reports: tables, figures and an HTML page, from gold tables and experiment results."""

@@ -1,7 +1,7 @@
-"""Congestion control at a glance: what it loses, drops, delivers and uses, and how fairly.
+"""The summary of congestion control: losses, drops, deliveries, link use and fairness.
 
-What is lost in the network and what is dropped at the source stand apart: the one was
-sent in vain, the other was not sent.
+Messages lost in the network and messages dropped at the source are separate columns:
+the former used bandwidth in vain, the latter were never sent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from penstock.report.number_format import (
 )
 from penstock.report.report_data import ReportData
 
-# By metric: what a reader would call it, in the order of the table.
+# Column heading by metric, in the order of the table.
 _COLUMNS: Final = {
     "false_negatives": "lost in the network",
     "dropped_at_source": "dropped at source",
@@ -34,13 +34,13 @@ _COLUMNS: Final = {
     "queue_delay_p95": "95 % of it below (ms)",
 }
 _PERCENT: Final = ("bottleneck_use",)
-# Shares of 1, which are compared by their third decimal.
+# Indices between 0 and 1, shown with three decimals.
 _INDICES: Final = ("jain", "effairness")
 _ROWS_MAX: Final = 12
 
 
 def congestion_table(facts: ReportData) -> Markup | None:
-    """One row for each variant, then how each receiver fared; None where nothing is controlled."""
+    """One row per variant, then fairness per receiver; None without congestion control."""
     if not facts.controlled:
         return None
     names = facts.networks
@@ -63,13 +63,13 @@ _NOTE: Final = (
 
 
 def _is_shown(facts: ReportData, metric: str) -> bool:
-    """Most ways of control know no acknowledgements."""
+    """Hides acknowledgements if no variant uses any; most laws do not."""
     found = [e.mean for n in facts.networks if (e := facts.figure(n, metric)) is not None]
     return any(found) if metric == "ack_rate" else bool(found)
 
 
 def congestion_sentences(facts: ReportData) -> str:
-    """The difference in a sentence for each variant that there is something to compare with."""
+    """A sentence per baseline that compares it with its controlled variants."""
     compared: dict[str, list[str]] = {}
     for name in facts.controlled:
         off = facts.baseline_of(name)
@@ -122,7 +122,7 @@ def _cell(facts: ReportData, name: str, metric: str) -> Cell:
 
 
 def _fairness(facts: ReportData, names: Sequence[str]) -> list[list[Content]]:
-    """Receivers, then sessions (what one publisher serves), then the network."""
+    """Rows of effairness: receivers, then sessions (all receivers of a publisher), then all."""
     pairs = {name: facts.pairs(name, "effairness") for name in names}
     every = sorted({pair for own in pairs.values() for pair in own})
     if not every:
@@ -140,11 +140,14 @@ def _fairness(facts: ReportData, names: Sequence[str]) -> list[list[Content]]:
              *(_index_text(of(own.values())) if (own := pairs[name]) else "–" for name in names)]
             for label, of in spread.items()
         ]  # fmt: skip
-    publishers = sorted({whose for _, whose in every})
+    publishers = sorted({publisher for _, publisher in every})
     if 1 < len(publishers) <= _ROWS_MAX:
         rows += [
-            [f"all from {whose}", *(_index_text_of(facts, n, f"effairness.{whose}") for n in names)]
-            for whose in publishers
+            [
+                f"all from {publisher}",
+                *(_index_text_of(facts, n, f"effairness.{publisher}") for n in names),
+            ]
+            for publisher in publishers
         ]
     rows.append(["the network", *(_index_text_of(facts, name, "effairness") for name in names)])
     return rows

@@ -1,7 +1,8 @@
-"""What a curve looks like: colours that everyone can tell apart, and lines and markers besides.
+"""Styles of curves: colour, line and marker.
 
-The colours are those of Okabe and Ito. In a comparison of orderings the colour
-says what kind an ordering is, the line and the marker which one of its kind.
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart. In a
+comparison of orderings the colour shows the kind of an ordering, and the line and the
+marker tell orderings of one kind apart.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from penstock.report.report_data import ReportData
 
-# Text, axes and whatever stands for "nothing done"; in a page it takes the page's colour.
+# Text, axes and the baseline "off"; in a page it is replaced by the page's text colour.
 INK: Final = "#1f2328"
 BLUE: Final = "#0072b2"
 ORANGE: Final = "#e69f00"
@@ -31,7 +32,7 @@ _MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 
 @dataclass(frozen=True, slots=True)
 class CurveStyle:
-    """Of one curve."""
+    """Colour, line style, marker and line width of one curve."""
 
     colour: str
     line: Any = "-"
@@ -40,7 +41,7 @@ class CurveStyle:
 
 
 def curve_style(index: int) -> CurveStyle:
-    """The so-many-th of curves that have nothing else in common."""
+    """The style of the curve at `index` among unrelated curves."""
     return CurveStyle(
         PALETTE[index % len(PALETTE)],
         _LINE_STYLES[index // len(PALETTE) % len(_LINE_STYLES)],
@@ -49,10 +50,10 @@ def curve_style(index: int) -> CurveStyle:
 
 
 def curve_styles(facts: ReportData, names: Sequence[str]) -> dict[str, CurveStyle]:
-    """By kind of ordering where there are several kinds, otherwise one after another."""
+    """Styles by kind of ordering if there are several kinds, otherwise by position."""
     kinds = {name: facts.kind(name) for name in names}
     if len({*kinds.values()} - {None}) < 2:
-        return {name: curve_style(place) for place, name in enumerate(names)}
+        return {name: curve_style(index) for index, name in enumerate(names)}
     found: dict[str, CurveStyle] = {}
     seen: Counter[str] = Counter()
     for name in names:
@@ -68,16 +69,16 @@ def curve_styles(facts: ReportData, names: Sequence[str]) -> dict[str, CurveStyl
 
 
 def variant_styles(names: Sequence[str]) -> dict[str, CurveStyle]:
-    """Of variants: those that are called like a kind have its colour, others what is left."""
+    """Styles of variants: one named like a kind has that colour, others have the rest."""
     left = [colour for colour in PALETTE if colour not in KIND_COLOURS.values()] or [INK]
     others = [name for name in names if name not in KIND_COLOURS]
     return {
         name: CurveStyle(
             KIND_COLOURS[name] if name in KIND_COLOURS else left[others.index(name) % len(left)],
-            _LINE_STYLES[place % len(_LINE_STYLES)],
-            _MARKERS[place % len(_MARKERS)],
+            _LINE_STYLES[index % len(_LINE_STYLES)],
+            _MARKERS[index % len(_MARKERS)],
         )
-        for place, name in enumerate(names)
+        for index, name in enumerate(names)
     }
 
 

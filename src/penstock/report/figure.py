@@ -1,8 +1,8 @@
-"""A figure as a value, and what it looks like on the page and beside it.
+"""The figure as a value, and its rendering to SVG, PNG and PDF.
 
-Nothing here knows what is drawn. Output is the same for the same input: no
-dates, no random identifiers. Matplotlib is loaded when the first figure is
-drawn, and used without its global state.
+Does not know what is drawn. Output is deterministic: no dates, no random
+identifiers. Matplotlib is loaded when the first figure is drawn, and used without
+its global state.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WIDTH_IN: Final = 7.4
 _PNG_DPI: Final = 150
 _STYLE: Final[dict[str, Any]] = {
     "svg.hashsalt": "penstock",
-    # Text stays text: it can be read aloud, searched and copied.
+    # Text stays text, so that it can be searched, copied and read by screen readers.
     "svg.fonttype": "none",
     "font.family": ["DejaVu Sans"],
     "font.size": 10,
@@ -54,7 +54,7 @@ _REFERENCE: Final = re.compile(r'(url\(#|href="#)([^")]+)')
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """What can be drawn; `name` is that of its files, `title` says what one sees."""
+    """A figure to draw; `name` is the stem of its files, `title` says what it shows."""
 
     name: str
     title: str
@@ -65,7 +65,7 @@ class Figure:
 
 @contextmanager
 def rendered(figure: Figure) -> Iterator[Canvas]:
-    """The figure on a canvas of its own, as long as it is being saved."""
+    """Draws the figure on its own canvas, which is valid inside the context."""
     matplotlib = _matplotlib()
     with matplotlib.rc_context(_STYLE):
         canvas = matplotlib.figure.Figure(
@@ -73,17 +73,17 @@ def rendered(figure: Figure) -> Iterator[Canvas]:
         )
         figure.draw(canvas)
         for text in canvas.findobj(matplotlib.text.Text):
-            # What has words already is a name or a label; the ticks of logarithms come later.
+            # Names and labels may contain "$"; logarithmic ticks need math, but are set later.
             if text.get_text():
                 text.set_parse_math(False)
-        # Laid out once, not once for every format: that is half of the work.
+        # The layout is computed once for all formats, because it takes half of the time.
         canvas.draw_without_rendering()
         canvas.set_layout_engine("none")
         yield canvas
 
 
 def svg(figure: Figure, canvas: Canvas) -> str:
-    """To stand within a page: takes its colour, and has identifiers that no other figure has."""
+    """Inline SVG in the page's text colour, with identifiers that are unique to the figure."""
     text = StringIO()
     canvas.savefig(text, format="svg", transparent=True, metadata=_unset("Date", "Creator"))
     body = text.getvalue()
@@ -99,12 +99,12 @@ def svg(figure: Figure, canvas: Canvas) -> str:
 
 
 def png(canvas: Canvas) -> bytes:
-    """For slides."""
+    """PNG, for slides."""
     return _save(canvas, "png", dpi=_PNG_DPI, facecolor="white", metadata=_unset("Software"))
 
 
 def pdf(canvas: Canvas) -> bytes:
-    """For papers."""
+    """PDF, for papers."""
     unset = _unset("CreationDate", "Creator", "Producer")
     return _save(canvas, "pdf", facecolor="white", metadata=unset)
 
@@ -116,7 +116,7 @@ def _save(canvas: Canvas, form: str, **options: Any) -> bytes:
 
 
 def _unset(*keys: str) -> dict[str, None]:
-    """Metadata that would differ from one run or one version to the next."""
+    """Removes metadata that would differ between runs or versions."""
     return dict.fromkeys(keys)
 
 

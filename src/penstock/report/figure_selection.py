@@ -1,4 +1,4 @@
-"""Which figures a page has: every family that finds something to draw, or else the plain ones."""
+"""Selects the figures of a page: those of every family with data, otherwise the generic ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from penstock.report.figures import (
 )
 from penstock.report.report_data import ReportData
 
-# In the order of the page: what differs first, then what it was measured on.
+# In the order of the page: comparisons first, then the workload.
 FAMILIES = (
     bottleneck,
     shares,
@@ -48,6 +48,6 @@ FAMILIES = (
 
 
 def figures_of(facts: ReportData) -> list[Figure]:
-    """At least one, if anything was measured."""
+    """All figures of a page; at least one if anything was measured."""
     found = [figure for family in FAMILIES for figure in family.figures(facts)]
     return found or generic.figures(facts)

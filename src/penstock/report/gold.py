@@ -1,8 +1,8 @@
-"""Facts from the gold tables of the pipeline, under the names that results have.
+"""Report data from the pipeline's gold tables, by the lab's result names.
 
-The tables know runs and orderings. What a run is of (experiment, variant, seed,
-parameters) stands in its trace; where traces are gone, in the table `summary` and
-in the run's name. From there on everything is computed as the lab does it.
+The tables are keyed by run and ordering. The experiment, variant, seed and parameters
+of a run are read from its trace; without traces, from the table `summary` and the
+run's name. Estimates and verdicts are computed by the lab's own functions.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ _LISTS: Final = {
     "seconds": ("second", "value"),
     "histograms": ("bin", "count"),
 }
-# What the lab calls the distribution over pairs of a pairs' figure.
+# The lab's name of the distribution of a figure over pairs.
 _DISTRIBUTIONS: Final = {"extra_delay_mean": "extra_delay_pairs_ms"}
-# Of these each pair is kept.
+# Metrics of which the value of each pair is kept.
 _OF_PAIRS: Final = ("effairness", "received_mps")
-# What the lab calls a network's where there is one ordering only, and the pipeline that ordering's.
+# Pipeline metrics of an ordering that the lab reports for the network if there is only one
+# ordering, with the lab's name.
 _RECOVERY: Final = {
     "false_negatives": "missed_deliveries",
     "false_negative_ratio": "missed_ratio",
@@ -49,13 +50,13 @@ _RECOVERY: Final = {
 }
 _RECOVERY_DELAYS: Final = ("delivery_delay", "repaired_delay")
 _SHARES: Final = np.linspace(0, 1, 101)
-# A histogram that reaches further is cut there.
+# Histograms are cut at this bin.
 _BINS_MAX: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """What one run is of."""
+    """The identity and parameters of one run."""
 
     name: str
     experiment: str
@@ -68,7 +69,7 @@ class _Run:
 
 
 def report_data_of_gold(gold: Path, traces: Path | None = None) -> list[ReportData]:
-    """One for every experiment, profile and setting of what a sweep varies."""
+    """One per experiment, profile and setting of the parameters that a sweep varies."""
     tables = {name: _rows(table, name) for name, table in read_gold(gold).items()}
     names = dict.fromkeys(row["run"] for row in tables["figures"])
     runs = _from_traces(traces, names) if traces else _from_summary(tables["summary"], names)
@@ -78,7 +79,7 @@ def report_data_of_gold(gold: Path, traces: Path | None = None) -> list[ReportDa
 
 
 def _rows(table: Any, name: str) -> list[Mapping[str, Any]]:
-    """Rows of a table; what has many to a metric comes as one row of lists."""
+    """The rows of a table; tables with many rows per metric become one row of lists each."""
     if name not in _LISTS:
         return list(table.to_pylist())
     if name == "pairs":
@@ -111,7 +112,7 @@ def _from_traces(traces: Path, names: Iterable[str]) -> list[_Run]:
 
 
 def _from_summary(summary: Sequence[Mapping[str, Any]], names: Iterable[str]) -> list[_Run]:
-    """By name: a run is called EXPERIMENT.PROFILE.VARIANT.SEED."""
+    """Identifies runs by their names, which are EXPERIMENT.PROFILE.VARIANT.SEED."""
     kinds: dict[tuple[str, str, str], str] = {}
     for row in summary:
         kind = (row["experiment"], row["profile"], row["variant"])
@@ -140,7 +141,7 @@ def _from_summary(summary: Sequence[Mapping[str, Any]], names: Iterable[str]) ->
 
 
 def _grouped(runs: Sequence[_Run]) -> list[list[_Run]]:
-    """Runs that belong on one page: of the same experiment, and of one point of a sweep."""
+    """Groups runs by page: same experiment, profile and point of a sweep."""
     by_variant: dict[tuple[str, str, str], list[dict[str, str]]] = defaultdict(list)
     trees = {run.name: flatten(json.loads(run.parameters or "{}")) for run in runs}
     for run in runs:
@@ -175,7 +176,7 @@ def _facts(runs: Sequence[_Run], tables: Mapping[str, Sequence[Mapping[str, Any]
         expect=[
             judge_expectation(expectation, found)
             for expectation in expectations
-            # Of a metric that only the lab computes there is nothing to be judged.
+            # Metrics that only the lab computes cannot be judged here.
             if first.profile in expectation.profiles
             and all(
                 expectation.metric in own.figures
@@ -199,13 +200,13 @@ def _facts(runs: Sequence[_Run], tables: Mapping[str, Sequence[Mapping[str, Any]
 
 
 class _ResultNaming:
-    """Gathers rows of runs and orderings under the names that results have."""
+    """Maps rows, which are keyed by run and ordering, to result names."""
 
     def __init__(self, runs: Sequence[_Run]) -> None:
         self._runs = {run.name: run for run in runs}
         self._is_alone = len({run.variant for run in runs}) == 1
         trees = {run.name: json.loads(run.parameters or "{}") for run in runs}
-        # Without a transport rows have an ordering too, which nobody asked for.
+        # Rows of runs without a transport have an ordering too, which the experiment lacks.
         self._orderings = {name: tree.get("orderings") for name, tree in trees.items()}
         self._recovers = {
             name
@@ -215,7 +216,7 @@ class _ResultNaming:
         }
 
     def names_and_orderings(self, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Under which names a row goes, and what its metric is called there."""
+        """Yields the result names of a row, each with the name of its metric there."""
         name, metric = self.name_of(row), row["metric"]
         if name is not None:
             yield name, metric
@@ -227,7 +228,7 @@ class _ResultNaming:
                     yield variant, _RECOVERY[metric]
 
     def name_of(self, row: Mapping[str, Any]) -> str | None:
-        """None for rows of other runs, and of orderings that the experiment does not have."""
+        """The result name of a row; None for other runs and for unknown orderings."""
         run = self._runs.get(row["run"])
         if run is None:
             return None
@@ -241,7 +242,7 @@ class _ResultNaming:
     def findings(
         self, tables: Mapping[str, Sequence[Mapping[str, Any]]]
     ) -> dict[str, list[Findings]]:
-        """By name, one for each seed; the network's come before those of its orderings."""
+        """Findings by name, one per seed; the network comes before its orderings."""
         found: dict[tuple[str, str], Findings] = {}
         for row, metric, own in self._by_name(tables["figures"], found):
             own.figures[metric] = (row["value"], row["unit"])
@@ -257,7 +258,7 @@ class _ResultNaming:
         return {name: by_name[name] for name in [*self._in_order(), *by_name] if name in by_name}
 
     def _in_order(self) -> Iterator[str]:
-        """Names as the experiment's file has them; tables are sorted by the alphabet."""
+        """Result names in the order of the experiment file; tables are sorted by name."""
         for run, orderings in self._orderings.items():
             for ordering in ("", *(orderings or ())):
                 yield str(self.name_of({"run": run, "ordering": ordering}))
@@ -268,7 +269,7 @@ class _ResultNaming:
         for row in sorted(rows, key=_network_first):
             for name, metric in self.names_and_orderings(row):
                 key = (name, row["run"])
-                # Not setdefault: the default of a field is shared by all that have it.
+                # Not Findings(): all instances share the default dicts of the class.
                 if key not in found:
                     found[key] = Findings(figures={}, series={}, quantiles={})
                 yield row, metric, found[key]
@@ -276,7 +277,7 @@ class _ResultNaming:
     def pairs(
         self, rows: Iterable[Mapping[str, Any]]
     ) -> dict[str, dict[str, dict[tuple[str, str], float]]]:
-        """Means over seeds, of each pair over those that have it."""
+        """Means per pair over the seeds that have it, by name and metric."""
         values: dict[tuple[str, str, tuple[str, str]], list[float]] = defaultdict(list)
         for row in rows:
             name = self.name_of(row)
@@ -290,7 +291,7 @@ class _ResultNaming:
         return found
 
     def histograms(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Histogram]]:
-        """Bins of all seeds added up."""
+        """Histograms summed over all seeds, by name and metric."""
         counts: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
         for row in rows:
             for name, metric in self.names_and_orderings(row):
@@ -307,7 +308,7 @@ def _network_first(row: Mapping[str, Any]) -> bool:
 
 
 def _laid_out(seconds: Sequence[int], values: Sequence[float]) -> list[float]:
-    """From the first second to the last; a level that was not sampled in one is not known."""
+    """A dense series from second 0 to the last; seconds without a sample are NaN."""
     series = [nan] * (max(seconds) + 1)
     for second, value in zip(seconds, values, strict=True):
         series[second] = value
@@ -315,16 +316,16 @@ def _laid_out(seconds: Sequence[int], values: Sequence[float]) -> list[float]:
 
 
 def _dense(bins: Mapping[int, int]) -> Histogram:
-    """Clocks that differ make delays below 0: they are left out, as is what lies far beyond."""
-    inside = {place: count for place, count in bins.items() if 0 <= place < _BINS_MAX}
+    """A dense histogram without out-of-range bins; clock offsets can make delays negative."""
+    inside = {index: count for index, count in bins.items() if 0 <= index < _BINS_MAX}
     counts = [0] * (max(inside, default=-1) + 1)
-    for place, count in inside.items():
-        counts[place] = count
+    for index, count in inside.items():
+        counts[index] = count
     return Histogram(counts=tuple(counts), width=BIN_MS)
 
 
 def _combined(hashes: Mapping[str, str]) -> str:
-    """One for all runs, as the lab makes it."""
+    """One hash for all runs, computed as the lab does."""
     lines = sorted(
         f"{name.rpartition('.')[0]} {name.rpartition('.')[2]} {hash_}\n"
         for name, hash_ in hashes.items()

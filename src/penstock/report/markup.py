@@ -1,4 +1,4 @@
-"""Pieces of HTML that are XML too. Text is escaped on the way in; only `Markup` is taken as is."""
+"""Building blocks of HTML that is also XML. Text is escaped; only `Markup` is inserted as is."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 
 class Markup(str):
-    """HTML already."""
+    """Text that is HTML already, and is not escaped again."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Of a table: its text, and how much of it is filled to show a size at a glance."""
+    """A table cell: its text, and the share of its width that a bar fills."""
 
     text: str
     share: float | None = None
@@ -27,29 +27,29 @@ Content: TypeAlias = str | Cell
 
 
 def text(content: str) -> Markup:
-    """As it would be read; what is markup already stays."""
+    """Escapes text; leaves markup as it is."""
     return content if isinstance(content, Markup) else Markup(escape(content))
 
 
 def tag(name: str, *content: str, **attributes: str | None) -> Markup:
     """An element; `class_` is written class, and an attribute of None is left out."""
-    said = "".join(
+    attribute_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return Markup(f"<{name}{said}>{''.join(map(text, content))}</{name}>")
+    return Markup(f"<{name}{attribute_text}>{''.join(map(text, content))}</{name}>")
 
 
 def join(parts: Iterable[str]) -> Markup:
-    """One after another."""
+    """Joins parts by newlines."""
     return Markup("\n".join(map(text, parts)))
 
 
 def table(
     headings: Sequence[str], rows: Iterable[Sequence[Content]], *, class_: str | None = None
 ) -> Markup:
-    """In a box that scrolls; the first cell of a row is its heading."""
+    """A table in a scrolling box; the first cell of a row is its heading."""
     head = tag("thead", tag("tr", *(tag("th", heading, scope="col") for heading in headings)))
     body = tag("tbody", join(_row(row) for row in rows))
     return tag("div", tag("table", head, body, class_=class_), class_="scroll", tabindex="0")

@@ -1,4 +1,4 @@
-"""Numbers as people read them: no more digits than are known."""
+"""Formats numbers for readers, with no more digits than are significant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.lab.statistics import Estimate
 
 
 def format_number(value: float) -> str:
-    """Three digits of small ones, all of large ones."""
+    """Three significant digits, or all digits of integers and of values above 1000."""
     if not isfinite(value):
         return "not known"
     if value == int(value) or abs(value) >= 1000:
@@ -18,12 +18,12 @@ def format_number(value: float) -> str:
         return f"{value:.1e}"
     places = 2 - floor(log10(abs(value)))
     text = _decimals(value, places)
-    # The zeros of 230 are not those of 2.30.
+    # Trailing zeros are dropped only after a decimal point: 2.30, but not 230.
     return text.rstrip("0").rstrip(".") if places > 0 else text
 
 
 def format_interval(mean: float, ci95: tuple[float, float] | None) -> str:
-    """`mean ± half`; the interval has two digits, and the mean as many decimals."""
+    """`mean ± half-width`; the latter has two digits, and the mean as many decimals."""
     half = 0.0 if ci95 is None else (ci95[1] - ci95[0]) / 2
     if not (half > 0 and isfinite(half)):
         return format_number(mean)
@@ -34,7 +34,7 @@ def format_interval(mean: float, ci95: tuple[float, float] | None) -> str:
 
 
 def format_estimate(figure: Estimate | None, *, with_unit: bool = False) -> str:
-    """Of one figure; a dash where there is none."""
+    """One figure with its interval; a dash if there is none."""
     if figure is None:
         return "–"
     unit = f" {figure.unit}" if with_unit and figure.unit else ""
@@ -42,7 +42,7 @@ def format_estimate(figure: Estimate | None, *, with_unit: bool = False) -> str:
 
 
 def format_percent(share: float) -> str:
-    """A share, with a decimal more the nearer it is to all or nothing."""
+    """A share as a percentage, with more decimals the closer it is to 0 or 100 %."""
     size = abs(share)
     if size in (0, 1):
         return f"{share * 100:.0f} %"
@@ -51,12 +51,12 @@ def format_percent(share: float) -> str:
 
 
 def format_plain(value: float) -> str:
-    """A number that somebody wrote: with no digits that were not written."""
+    """A number from a file, with the digits that were written."""
     return f"{value:,.10g}"
 
 
 def format_goal(verdict: ExpectationResult) -> str:
-    """What was expected, as it would be said."""
+    """The goal of an expectation, as `≥ 3` or `1 to 2`."""
     signs = {">=": "≥", "<=": "≤"}
     goal = verdict.goal
     if isinstance(goal, list):

@@ -1,4 +1,4 @@
-"""A page and the files beside it, as values; then on disk."""
+"""The report page with its figure files, as values, and their writing to disk."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _FIGURES: Final = "figures"
 
 @dataclass(frozen=True)
 class Report:
-    """`page` needs nothing but itself; `files` are by path below its directory."""
+    """A self-contained HTML page, and figure files by path relative to its directory."""
 
     page: str
     files: dict[str, bytes] = field(default_factory=dict)
 
     def write(self, directory: Path) -> Path:
-        """Writes all of it, the page last, and says where the page is."""
+        """Writes all files, the page last, and returns the path of the page."""
         for name, content in self.files.items():
             write_atomically(directory / name, content)
         write_atomically(directory / PAGE, self.page.encode())
@@ -38,14 +38,14 @@ class Report:
 
 
 def report_of(subject: ReportData | Sweep, *, with_files: bool = True) -> Report:
-    """Without files there is no PNG and no PDF, which take most of the time."""
+    """Makes the report; without files it has no PNG and PDF, which take most of the time."""
     if isinstance(subject, Sweep):
         return _sweep_report(subject, with_files=with_files)
     return _report(subject, with_files=with_files)
 
 
 def _report(facts: ReportData, *, with_files: bool) -> Report:
-    shown, beside = _drawn(figures_of(facts), with_files=with_files)
+    shown, files_beside = _drawn(figures_of(facts), with_files=with_files)
     result = facts.result
     seeds = f"{len(result.seeds)} seed{'s' * (len(result.seeds) != 1)}"
     sections = [
@@ -61,12 +61,12 @@ def _report(facts: ReportData, *, with_files: bool) -> Report:
         about=facts.about,
         sections=[(id_, title, content) for id_, title, content in sections if content],
     )
-    return Report(page, beside)
+    return Report(page, files_beside)
 
 
 def _sweep_report(sweep: Sweep, *, with_files: bool) -> Report:
-    """Of several results that differ in some parameters: one page for all of them."""
-    shown, beside = _drawn(sweep_figures(sweep), with_files=with_files)
+    """One page for several results that differ in some parameters."""
+    shown, files_beside = _drawn(sweep_figures(sweep), with_files=with_files)
     first = sweep.points[0]
     points = [
         tag("details", tag("summary", sweep.label(point)), summary_section(point))
@@ -85,13 +85,13 @@ def _sweep_report(sweep: Sweep, *, with_files: bool) -> Report:
         about=first.about,
         sections=sections,
     )
-    return Report(page, beside)
+    return Report(page, files_beside)
 
 
 def html(
     *, title: str, subtitle: str, about: str, sections: Sequence[tuple[str, str, Markup]]
 ) -> str:
-    """The whole page."""
+    """The complete HTML page; a section is (id, heading, content)."""
     links = [tag("a", heading, href=f"#{id_}") for id_, heading, _ in sections]
     paragraphs = [part for part in about.strip().split("\n\n") if part]
     style = files("penstock.report").joinpath("page.css").read_text(encoding="utf-8")
@@ -118,10 +118,10 @@ def html(
     return f"<!DOCTYPE html>\n{tag('html', tag('head', head), tag('body', body), lang='en')}\n"
 
 
-def _with_code(words: str) -> Iterator[str]:
-    """What stands between backticks is a name."""
-    for place, part in enumerate(words.split("`")):
-        yield tag("code", part) if place % 2 else part
+def _with_code(paragraph: str) -> Iterator[str]:
+    """Marks up text between backticks as code."""
+    for index, part in enumerate(paragraph.split("`")):
+        yield tag("code", part) if index % 2 else part
 
 
 def _section(id_: str, heading: str, content: Markup) -> Markup:
@@ -134,9 +134,9 @@ def _numbers(facts: ReportData) -> Markup:
 
 
 def _drawn(figures: Iterable[Figure], *, with_files: bool) -> tuple[Markup, dict[str, bytes]]:
-    """The figures as they stand on a page, and the files that it links to."""
+    """Renders figures for the page, and the PNG and PDF files that it links to."""
     shown: list[Markup] = []
-    beside: dict[str, bytes] = {}
+    files_beside: dict[str, bytes] = {}
     for figure in figures:
         with rendered(figure) as canvas:
             body = svg(figure, canvas)
@@ -144,10 +144,10 @@ def _drawn(figures: Iterable[Figure], *, with_files: bool) -> tuple[Markup, dict
             if with_files:
                 for form, content in (("png", png(canvas)), ("pdf", pdf(canvas))):
                     path = f"{_FIGURES}/{figure.name}.{form}"
-                    beside[path] = content
+                    files_beside[path] = content
                     links += [Markup(" "), tag("a", form.upper(), href=path)]
         shown.append(_figure(figure, body, links))
-    return join(shown), beside
+    return join(shown), files_beside
 
 
 def _figure(figure: Figure, body: str, links: Sequence[Markup]) -> Markup:

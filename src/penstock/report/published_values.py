@@ -1,14 +1,14 @@
-"""What the papers state, where it is not in a result: numbers of their figures, values in the text.
+"""Published values that results do not contain: figure numbers and values in the papers' text.
 
-By experiment id: a file of one's own has none of it. Values that were only read
-off a picture are not here.
+Keyed by experiment id, so a user's own experiment has none. Values that could only
+be read off a plot are not here.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# Which figure of its source an experiment redraws, by experiment and name of our figure.
+# The figure of the source that is redrawn, by experiment and name of our figure.
 _FIGURE_NUMBERS: Final = {
     ("M-3.1", "rates"): "3.1b",
     ("M-3.1", "violations-over-time"): "3.2",
@@ -45,37 +45,38 @@ _FIGURE_NUMBERS: Final = {
     ("M-5.17", "feedback"): "5.18b",
 }
 
-# Deliveries a second at which the network is full.
+# Deliveries per second at which the network is saturated.
 DELIVERY_LIMIT: Final = {"M-3.1": 30_000.0}
 # The share of violations that P-x-y removes, by x.
 VIOLATIONS_REMOVED: Final = {
     "M-3.11": {0.05: 0.99, 0.2: 0.91},
     "M-3.13": {0.05: 0.995},
 }
-# Extra delay (ms) that so many of the pairs stay below, by entries of the record looked at.
+# (extra delay in ms, share of pairs that stay below it), by record entries looked at.
 EXTRA_DELAY: Final = {"M-3.13": {25: (190.0, 0.9), 0: (960.0, 1.0)}}
-# Probability that a loss is noticed, by (match probability, record).
+# Probability that a loss is detected, by (match probability, record length).
 LOSSES_DETECTED: Final = {"M-4.2": {(0.05, 10): 0.4}}
-# So many of the messages have at most two receivers.
+# Share of messages with at most two receivers.
 TWO_RECEIVERS_SHARE: Final = {"M-4.3": 0.5}
-# Match probability that such a share of pairs stays below.
+# (match probability, share of pairs that stay below it).
 PAIR_MATCH: Final = {"M-4.3": ((0.08, 0.8), (0.1, 1.0))}
-# What recovery divides the false negatives by, with a record of 10; by brokers, as are the next.
+# Factor by which recovery reduces false negatives with a record of 10, by number of brokers;
+# the next two are by number of brokers too.
 FALSE_NEGATIVES_DIVISOR: Final = {"M-4.5": {12: 2.0, 46: 3.0}}
-# Time (ms) from request to repair that such a share stays below.
+# (time in ms from request to repair, share of repairs that stay below it).
 REQUEST_TO_REPAIR: Final = {"M-4.5": {12: (200.0, 0.8), 46: (350.0, 0.8)}}
-# Shares of requests and of repairs that are not duplicated: more than this.
+# Lower bounds on the shares of requests and of repairs that are not duplicated.
 NOT_DUPLICATED: Final = {"M-4.5": {12: (0.9, 0.8), 46: (0.8, 0.7)}}
-# What a message carries more (B) with a record of 10.
+# Extra bytes per message with a record of 10.
 RECORD_BYTES: Final = {"M-4.5": 320.0}
-# What recovery adds to the delay (ms) of everything else.
+# Delay (ms) that recovery adds to all other messages.
 ADDED_DELAY: Final = {"M-4.5": 25.0}
-# The hit ratio that caches aim for, and the least and the most that they may hold.
+# The target hit ratio of caches, and the bounds (min, max) on their size.
 HIT_RATIO: Final = {"M-4.5": 1.0}
 CACHE_LIMITS: Final = {"M-4.5": (5, 300)}
 
 
 def redrawn_figure(experiment: str, figure: str) -> str:
-    """A sentence for the caption; empty where nothing was published."""
+    """A sentence for the caption; empty if the source has no such figure."""
     number = _FIGURE_NUMBERS.get((experiment, figure))
     return "" if number is None else f"Redraws figure {number} of the source."

@@ -1,7 +1,7 @@
-"""What a page is made of: the result of an experiment, and what else its traces told.
+"""The data of one report page: an experiment's result, and what its traces add.
 
-Whoever draws asks `Facts`, and does not know whether the answer comes from
-`result.json` or from the pipeline's tables.
+Figures and tables query `ReportData`, and do not know whether a value comes from
+`result.json` or from the pipeline's gold tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.lab.statistics import Estimate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:
-    """How many fell into each bin; bin i of a `start` of 0 holds i·width ≤ x < (i + 1)·width."""
+    """Counts per bin; with a `start` of 0, bin i holds i·width ≤ x < (i + 1)·width."""
 
     counts: tuple[int, ...]
     width: float
@@ -27,16 +27,16 @@ class Histogram:
 
     @property
     def edges(self) -> list[float]:
-        """One more than there are bins."""
-        return [self.start + number * self.width for number in range(len(self.counts) + 1)]
+        """The bin edges, one more than there are bins."""
+        return [self.start + index * self.width for index in range(len(self.counts) + 1)]
 
 
 Histograms = Mapping[str, Mapping[str, Histogram]]
-# By name and metric: of each subscriber and publisher, the mean over seeds.
+# By name and metric: the mean over seeds of each (subscriber, publisher).
 Pairs = Mapping[str, Mapping[str, Mapping[tuple[str, str], float]]]
 _NO_HISTOGRAMS: Final[Histograms] = MappingProxyType({})
 _NO_PAIRS: Final[Pairs] = MappingProxyType({})
-# What traces add to the figures of a result where rates are controlled.
+# Figures that traces add to a result with congestion control.
 _CONTROL_METRICS: Final = (
     *("jain", "effairness", "offered", "sent", "rate_limited", "dropped_at_source", "lost"),
     *("feedback_rate", "ack_rate", "flow_table_mean", "flow_table_max", "quota_use"),
@@ -45,7 +45,7 @@ _CONTROL_METRICS: Final = (
 
 
 class ReportData:
-    """One experiment with all that is compared in it, by the names that results have."""
+    """One experiment with all that is compared in it, by result name."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ReportData:
         self._origins = {name: _origin(name, result.parameters) for name in self.names}
 
     def merged_with(self, other: ReportData) -> ReportData:
-        """With what another source tells besides; what both tell is taken from this one."""
+        """Adds the data of another source; data that both have is taken from this one."""
         mine, theirs = self.result, other.result
         known = mine.variants
         result = msgspec.structs.replace(
@@ -92,32 +92,32 @@ class ReportData:
 
     @property
     def id(self) -> str:
-        """The experiment's."""
+        """The experiment's id."""
         return self.result.id
 
     @property
     def title(self) -> str:
-        """What the experiment shows, in its own words."""
+        """The experiment's title, or its id if it has none."""
         return str(self._first_parameter("title") or self.id)
 
     @property
     def source(self) -> str:
-        """Where the experiment comes from."""
+        """The publication that the experiment reproduces; empty if none."""
         return str(self._first_parameter("source") or "")
 
     @property
     def names(self) -> list[str]:
-        """What is compared: variants, and orderings of each."""
+        """Result names of everything compared: variants and their orderings."""
         return list(self.result.variants)
 
     @property
     def networks(self) -> list[str]:
-        """Of these, the variants: what stands there is the network's."""
+        """The names that are variants; their figures are those of the network."""
         return [name for name in self.names if name in self.result.parameters]
 
     @property
     def controlled(self) -> list[str]:
-        """Of these, the ones whose publishers are told how fast to send; none where none are."""
+        """The variants with congestion control."""
         return [name for name in self.networks if self.has_control(name)]
 
     def has_control(self, name: str) -> bool:
@@ -125,9 +125,9 @@ class ReportData:
         return self.parameter(name, "transport.congestion.kind") not in (None, "off")
 
     def baseline_of(self, name: str) -> str | None:
-        """The variant without control that a controlled one is like in all else but transport.
+        """The variant without control that differs from this one in nothing but the transport.
 
-        Where there is none such, the first without; None where all are controlled.
+        If there is none, the first variant without control; None if all are controlled.
         """
         without = [other for other in self.networks if not self.has_control(other)]
         mine = self._parameters_but_transport(name)
@@ -139,69 +139,69 @@ class ReportData:
         return {key: value for key, value in tree.items() if key != "transport"}
 
     def figure(self, name: str, metric: str) -> Estimate | None:
-        """None where it was not measured."""
+        """A figure; None if it was not measured."""
         return self.result.variants.get(name, {}).get(metric)
 
     def names_with(self, metric: str) -> list[str]:
-        """Everything compared of which this figure is known."""
+        """The names that have this figure."""
         return [name for name in self.names if self.figure(name, metric) is not None]
 
     def metrics(self) -> dict[str, str]:
-        """The unit of every figure that anything has."""
+        """The unit of every figure, by metric."""
         every = [f for figures in self.result.variants.values() for f in figures.items()]
         return {metric: estimate.unit for metric, estimate in every}
 
     def series(self, name: str, metric: str) -> Sequence[float]:
-        """By second of the experiment; empty where it was not measured."""
+        """A series by second of the experiment; empty if it was not measured."""
         return self.result.series.get(name, {}).get(metric, [])
 
     def names_with_series(self, metric: str) -> list[str]:
-        """Everything compared of which there is such a series."""
+        """The names that have this series."""
         return [name for name in self.names if self.series(name, metric)]
 
     def distribution(self, name: str, metric: str) -> Sequence[float]:
-        """What lies at 0, 1, … 100 %; empty where it is not known."""
+        """The 0th, 1st, … 100th percentile; empty if not known."""
         return self.result.quantiles.get(name, {}).get(metric, [])
 
     def names_with_distribution(self, metric: str) -> list[str]:
-        """Everything compared of which there is such a distribution."""
+        """The names that have this distribution."""
         return [name for name in self.names if self.distribution(name, metric)]
 
     def histogram(self, name: str, metric: str) -> Histogram | None:
-        """Only traces have them."""
+        """A histogram; None without traces."""
         return self._histograms.get(name, {}).get(metric)
 
     def pairs(self, name: str, metric: str) -> Mapping[tuple[str, str], float]:
-        """Of each subscriber and publisher; only traces have them."""
+        """Values by (subscriber, publisher); empty without traces."""
         return self._pairs.get(name, {}).get(metric, {})
 
     def variant(self, name: str) -> str:
-        """The variant that this is, or is an ordering of."""
+        """The variant that a name belongs to."""
         return self._origins[name][0]
 
     def ordering(self, name: str) -> str | None:
-        """The ordering that this is of; None where it is the network's."""
+        """The ordering of a name; None if the name is a network's."""
         return self._origins[name][1]
 
     def kind(self, name: str) -> str | None:
-        """Of an ordering: off, constant, literal or default."""
+        """The kind of an ordering: off, constant, literal or default; None for a network."""
         kind = self.setting(name, "kind")
         return None if kind is None else str(kind)
 
     def setting(self, name: str, key: str) -> Any:
-        """What the file says of an ordering; None where it says nothing."""
+        """A key of an ordering in the experiment file; None if not set."""
         ordering = self.ordering(name)
         orderings = self.parameter(name, "orderings") or {}
         return None if ordering is None else orderings.get(ordering, {}).get(key)
 
     def record(self, name: str) -> int:
-        """How many entries of the record an ordering looks at, of those that there are."""
+        """The number of record entries that an ordering looks at, at most those carried."""
         used = int(self.setting(name, "record") or 0)
         carried = self.parameter(name, "transport.record")
         return used if carried is None else min(used, int(carried))
 
     def parameter(self, name: str, path: str) -> Any:
-        """What the file says of the variant, by dotted path; None where it says nothing."""
+        """A parameter of the variant by dotted path; None if not set."""
         tree: Any = self.result.parameters.get(self.variant(name), {})
         for key in path.split("."):
             tree = tree.get(key) if isinstance(tree, dict) else None
@@ -213,7 +213,7 @@ class ReportData:
 
 
 def _origin(name: str, parameters: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The variant and ordering that a result's name stands for."""
+    """The variant and ordering of a result name; the ordering of a network is None."""
     if name in parameters:
         return name, name if name in _orderings(parameters[name]) else None
     for variant, tree in parameters.items():
@@ -225,7 +225,7 @@ def _origin(name: str, parameters: Mapping[str, Any]) -> tuple[str, str | None]:
 
 
 def flatten(tree: Any, above: str = "") -> dict[str, str]:
-    """Dotted keys and values as text; what is not set is left out."""
+    """Dotted keys with values as text; keys that are not set are left out."""
     if not isinstance(tree, dict):
         return {} if tree is None else {above: _value_text(tree)}
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What a directory holds that a page can be made of."""
+"""Finds the results, gold tables and traces in a directory that a report can be made of."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ RESULT: Final = "result.json"
 GOLD: Final = "gold"
 TRACES: Final = "traces"
 SWEEP: Final = "sweep.json"
-# Results that were put side by side, as in out/lab/ID/PROFILE.
+# Levels of subdirectories searched, as in out/lab/ID/PROFILE.
 _DEPTH: Final = 2
 _DIRECTORIES_MAX: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class ResultDirectory:
-    """One result; its traces and what the pipeline made of them, where there are any."""
+    """A directory with a result, with gold tables, with traces, or with several of them."""
 
     directory: Path
     result: Path | None = None
@@ -31,7 +31,7 @@ class ResultDirectory:
 
     @property
     def is_stale(self) -> bool:
-        """Whether there are traces that the gold tables cannot know."""
+        """Whether there are traces newer than the gold tables, or traces without gold tables."""
         if self.traces is None:
             return False
         if self.gold is None:
@@ -41,7 +41,7 @@ class ResultDirectory:
 
 
 def result_directories(path: Path) -> list[ResultDirectory]:
-    """What is there, or in the directories below; an error that says what to name instead."""
+    """Finds what is in a directory or below it; raises a UsageError if that is nothing."""
     if not path.exists():
         raise UsageError(f"there is no {path}: name a directory that 'penstock lab run' wrote")
     if path.is_file():
@@ -57,8 +57,8 @@ def result_directories(path: Path) -> list[ResultDirectory]:
 
 def _find_below(path: Path, depth: int) -> list[ResultDirectory]:
     if (path / SWEEP).is_file():
-        # Its traces lie side by side; the results say what each point came to. Results of points
-        # that an earlier sweep had, and the last one has not, may still be there.
+        # All points share one traces directory; each has its own result. Only the listed files
+        # are read, because results of an earlier sweep's points may still be there.
         files = [path / file for file in _files_of_points(path / SWEEP)]
         return [ResultDirectory(file.parent, result=file) for file in files if file.is_file()]
     found = _inspect(path)
@@ -67,7 +67,7 @@ def _find_below(path: Path, depth: int) -> list[ResultDirectory]:
     if not depth or not path.is_dir():
         return []
     below = sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
-    return [place for child in below[:_DIRECTORIES_MAX] for place in _find_below(child, depth - 1)]
+    return [item for child in below[:_DIRECTORIES_MAX] for item in _find_below(child, depth - 1)]
 
 
 class _Point(msgspec.Struct):
@@ -79,7 +79,7 @@ class _Sweep(msgspec.Struct):
 
 
 def _files_of_points(sweep: Path) -> list[str]:
-    """Where the results of a sweep's points are; none of those that failed."""
+    """The result files of a sweep's points, without those that failed."""
     try:
         found = msgspec.json.decode(sweep.read_bytes(), type=_Sweep)
     except (OSError, msgspec.DecodeError) as error:
@@ -101,7 +101,7 @@ def _inspect(path: Path) -> ResultDirectory:
 
 
 def _is_gold(path: Path) -> bool:
-    # A page's own figures lie in a directory of that name too.
+    # One table is not enough: a page's own figures lie in a directory `figures` too.
     return all(
         any((path / f"{table}{ending}").exists() for ending in ("", ".parquet"))
         for table in ("figures", "summary")

@@ -1,4 +1,4 @@
-"""Where facts come from: `result.json`, or what the pipeline made of traces, or both."""
+"""Loads report data from `result.json`, from gold tables, or from both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.report.sweep import Sweep, varied_parameters
 
 
 def report_data_of(directory: ResultDirectory) -> list[ReportData]:
-    """A result, with what traces tell besides; without one, all that traces tell."""
+    """The result with the data of its traces; without a result, the data of all traces."""
     from_traces = (
         [] if directory.gold is None else report_data_of_gold(directory.gold, directory.traces)
     )
@@ -41,7 +41,7 @@ def report_data_of_result(path: Path) -> ReportData:
 
 
 def subjects(every: Iterable[ReportData]) -> list[ReportData | Sweep]:
-    """What gets a page: results of one experiment that differ in parameters share theirs."""
+    """Groups data by page: results of one experiment with different parameters share a page."""
     groups: dict[tuple[str, str], list[ReportData]] = {}
     for facts in every:
         groups.setdefault((facts.id, facts.result.profile), []).append(facts)
@@ -55,7 +55,7 @@ def subjects(every: Iterable[ReportData]) -> list[ReportData | Sweep]:
 
 
 def _check_version(result: Result, path: Path) -> None:
-    """What figures mean may change with a minor version."""
+    """Refuses results of another minor version, because the meaning of figures may differ."""
     if result.code_version.split(".")[:2] != __version__.split(".")[:2]:
         raise UsageError(
             f"{path} was made by penstock {result.code_version} and this is {__version__}:"

@@ -1,4 +1,4 @@
-"""What a reader sees first: who leaves how much, at what cost, and whether it is as expected."""
+"""The summary at the top of a page: what is compared, its benefit and cost, and the verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.report.number_format import (
 )
 from penstock.report.report_data import ReportData
 
-# Metrics that tell orderings and networks apart, with what a reader would call them.
+# Metrics that distinguish orderings and networks, with their column headings.
 _METRIC_LABELS: Final = {
     "missed_deliveries": "never delivered",
     "header_bytes": "headers and signals a message",
@@ -56,7 +56,7 @@ _KINDS: Final = ("off", "constant", "literal", "default")
 
 
 def summary_section(facts: ReportData) -> Markup:
-    """A few sentences, then a table."""
+    """The summary: a few sentences, then tables."""
     sentences = (
         congestion_sentences(facts),
         _recovery_sentence(facts),
@@ -67,11 +67,11 @@ def summary_section(facts: ReportData) -> Markup:
     controlled = congestion_table(facts)
     recovering = [name for name in facts.names_with("missed_deliveries") if name in facts.networks]
     if controlled is not None:
-        # Some of these may recover what is lost, too.
+        # Controlled variants may use recovery too.
         also = [_side_by_side(facts, recovering)] if len(recovering) > 1 else []
         return join([*paragraphs, controlled, *also])
     if len(recovering) > 1:
-        # What is compared are ways of recovery; there is one ordering for all of them.
+        # The variants compare kinds of recovery; all use the same ordering.
         return join([*paragraphs, _side_by_side(facts, recovering)])
     orderings = [name for name in facts.names if facts.ordering(name) is not None]
     if len(facts.networks) > 1 and orderings:
@@ -80,7 +80,7 @@ def summary_section(facts: ReportData) -> Markup:
 
 
 def expectations_sentence(facts: ReportData) -> str:
-    """How many expectations are met, and which are not, or not for sure."""
+    """The number of expectations met, and the names of those that are not or are unsure."""
     verdicts = facts.result.expect
     if not verdicts:
         return ""
@@ -99,17 +99,17 @@ def expectations_sentence(facts: ReportData) -> str:
 
 
 def verdict_word(verdict: ExpectationResult) -> str:
-    """Unsure where the mean meets the goal and the interval does not."""
+    """The verdict as a word; "unsure" if the mean meets the goal but the interval does not."""
     if verdict.ok:
         return "met"
     if verdict.value is None:
         return "not measured"
-    alone = Estimate(verdict.value, None)
-    return "unsure" if is_met(alone, verdict.op, verdict.goal) else "missed"
+    mean_only = Estimate(verdict.value, None)
+    return "unsure" if is_met(mean_only, verdict.op, verdict.goal) else "missed"
 
 
 def describe_ordering(facts: ReportData, name: str) -> str:
-    """What an ordering does, from what the file says of it."""
+    """A short description of an ordering, from its settings."""
     kind, record = facts.kind(name), facts.record(name)
     looks_at = f", record of {record}" if record else ", no record"
     match kind:
@@ -126,11 +126,11 @@ def describe_ordering(facts: ReportData, name: str) -> str:
 
 
 def _side_by_side(facts: ReportData, names: Sequence[str]) -> Markup:
-    """Off, constant, literal, default: one row each."""
+    """One row per name, in the order off, constant, literal, default."""
     names = sorted(names, key=lambda name: _rank(facts.kind(name)))
     metrics = _metrics(facts, names)
     headings = ["", *_headings(facts, metrics)]
-    # One row alone has nothing to be compared with.
+    # A single row gets no bars: there is nothing to compare.
     tops = {m: _top(facts, names, m) if len(names) > 1 else 0.0 for m in metrics}
     rows: list[list[Content]] = []
     for name in names:
@@ -141,7 +141,7 @@ def _side_by_side(facts: ReportData, names: Sequence[str]) -> Markup:
 
 
 def _over_variants(facts: ReportData, names: Sequence[str]) -> Markup:
-    """One row for each ordering: the least and the most over all variants."""
+    """One row per ordering, with the lowest and highest mean over all variants."""
     metrics = _metrics(facts, names)
     orderings = dict.fromkeys(str(facts.ordering(name)) for name in names)
     rows: list[list[Content]] = []
@@ -156,9 +156,9 @@ def _over_variants(facts: ReportData, names: Sequence[str]) -> Markup:
 
 
 def _name_cell(facts: ReportData, name: str, label: str) -> Markup:
-    """With what it does below, for whoever does not know the names by heart."""
-    what = describe_ordering(facts, name)
-    return join([label, tag("small", what)] if what else [label])
+    """The label with a description of the ordering below it."""
+    description = describe_ordering(facts, name)
+    return join([label, tag("small", description)] if description else [label])
 
 
 def _metrics(facts: ReportData, names: Sequence[str]) -> list[str]:
@@ -170,12 +170,12 @@ def _metrics(facts: ReportData, names: Sequence[str]) -> list[str]:
 
 
 def distinguishing_metrics(facts: ReportData, names: Sequence[str]) -> list[str]:
-    """Metrics that tell these apart, the most telling first."""
+    """Metrics that distinguish these names, the most important first."""
     return [metric for metric in _METRIC_LABELS if _distinguishes(facts, names, metric)]
 
 
 def _distinguishes(facts: ReportData, names: Sequence[str], metric: str) -> bool:
-    """A column of nothing but zeros, or of the network alone, is no comparison."""
+    """Tells whether a column compares anything: not only zeros, and not only one name."""
     found = [e.mean for name in names if (e := facts.figure(name, metric)) is not None]
     return any(found) and (len(found) > 1 or len(names) == 1)
 
@@ -195,7 +195,7 @@ def _cell(figure: Estimate | None, metric: str, top: float) -> Cell:
 
 
 def _figure_text(figure: Estimate, metric: str) -> str:
-    """Shares of everything as percentages: they are what is compared."""
+    """A figure as text; shares as percentages."""
     if metric in _SHARES:
         return format_percent(figure.mean)
     return format_estimate(figure)
@@ -219,7 +219,7 @@ def _rank(kind: str | None) -> int:
 
 
 def _recovery_sentence(facts: ReportData) -> str:
-    """What ways of recovery leave of what is missed without, and for how many bytes."""
+    """Compares the missed deliveries of each kind of recovery with "off", and their bytes."""
     kinds = {n: facts.parameter(n, "transport.recovery.kind") for n in facts.networks}
     off = next((name for name, kind in kinds.items() if kind == "off"), None)
     missed = None if off is None else facts.figure(off, "missed_deliveries")
@@ -242,7 +242,7 @@ def _recovery_sentence(facts: ReportData) -> str:
 
 
 def _ordering_sentence(facts: ReportData) -> str:
-    """What default, literal and constant make of the violations, where there are all of them."""
+    """Compares the order violations left by one ordering of each kind with those of "off"."""
     off = next((n for n in facts.names if facts.kind(n) == "off"), None)
     raw = None if off is None else facts.figure(off, "violations")
     if raw is None or not raw.mean:
@@ -255,7 +255,7 @@ def _ordering_sentence(facts: ReportData) -> str:
 
 
 def _one_of_each_kind(facts: ReportData) -> list[str]:
-    """One of each kind; of constants the longest latch, which is the safest."""
+    """One ordering of each kind; of constants the longest latch, which is the safest."""
     found = []
     for kind in ("default", "literal", "constant"):
         own = [n for n in facts.names if facts.kind(n) == kind]

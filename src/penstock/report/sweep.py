@@ -1,4 +1,4 @@
-"""Several results of one experiment that differ in some parameters: which, and by how much."""
+"""Several results of one experiment that differ in some parameters, and those parameters."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 from penstock.report.report_data import ReportData, flatten
 from penstock.report.summary_table import distinguishing_metrics
 
-# What a reader does not vary.
+# Keys that differ for other reasons than a sweep.
 _IGNORED: Final = ("seeds", "title", "source")
 
 
 class Sweep:
-    """Points of a grid, in the order of their settings."""
+    """Points of a grid, sorted by their settings."""
 
     def __init__(self, points: Sequence[ReportData]) -> None:
         self.points = sorted(points, key=lambda point: self._order(point, points))
@@ -26,21 +26,21 @@ class Sweep:
 
     @property
     def names(self) -> list[str]:
-        """What is compared, at any of the points."""
+        """Result names of all points."""
         return list(dict.fromkeys(name for point in self.points for name in point.names))
 
     def setting(self, point: ReportData, key: str) -> str:
-        """What the point has there; of several variants the first one that has anything."""
+        """A parameter of a point, as text; of several variants, the first that has it."""
         trees = (flatten(tree) for tree in point.result.parameters.values())
         return next((tree[key] for tree in trees if key in tree), "")
 
     def label(self, point: ReportData, keys: Sequence[str] | None = None) -> str:
-        """As one would set it."""
+        """The settings of a point, as `key = value, …`."""
         chosen = self.keys if keys is None else keys
         return ", ".join(f"{_short(key)} = {self.setting(point, key)}" for key in chosen)
 
     def metrics(self) -> list[str]:
-        """Those that tell the points apart, as far as one page goes."""
+        """Metrics that distinguish the names of a point, then those with expectations."""
         expected = [v.metric for point in self.points for v in point.result.expect]
         distinguishing = [
             metric for point in self.points for metric in distinguishing_metrics(point, point.names)
@@ -66,7 +66,7 @@ def varied_parameters(points: Sequence[ReportData]) -> list[str]:
 
 
 def numeric(value: str) -> float | None:
-    """None for words."""
+    """The value as a number; None if it is not one."""
     try:
         return float(value)
     except ValueError:
@@ -79,5 +79,5 @@ def _comparable(value: str) -> tuple[bool, float, str]:
 
 
 def _short(key: str) -> str:
-    """`channel.loss` is `loss` to whoever varied it."""
+    """The last part of a dotted key: `loss` of `channel.loss`."""
     return key.rpartition(".")[2]

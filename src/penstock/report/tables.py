@@ -1,4 +1,4 @@
-"""All figures, all expectations, and where they come from."""
+"""The detailed tables of a page: figures, expectations, parameters and provenance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.report.report_data import ReportData, flatten
 from penstock.report.summary_table import verdict_word
 from penstock.report.sweep import Sweep
 
-# Said elsewhere on the page.
+# Parameters that the page shows elsewhere.
 _SHOWN_ELSEWHERE: Final = ("id", "ids", "title", "source", "seeds")
 _HASH_DIGITS: Final = 16
 _HASHES_MAX: Final = 100
@@ -25,7 +25,7 @@ _NAMES_MAX: Final = 14
 
 
 def expectations(facts: ReportData) -> Markup:
-    """What was expected and what was seen."""
+    """The table of expectations with goals, measured values and verdicts."""
     rows: list[list[Content]] = []
     for verdict in facts.result.expect:
         published = verdict.published
@@ -46,7 +46,7 @@ def expectations(facts: ReportData) -> Markup:
 
 
 def all_figures(facts: ReportData) -> Markup:
-    """Every metric of everything compared; whichever are more stand below each other."""
+    """Every metric of every name; the longer of the two lists makes the rows."""
     names, metrics = facts.names, facts.metrics()
     if len(names) <= len(metrics):
         headings = ["", *names, "unit"]
@@ -64,7 +64,7 @@ def all_figures(facts: ReportData) -> Markup:
 
 
 def provenance(facts: ReportData) -> Markup:
-    """Enough to make it again."""
+    """Everything needed to reproduce the result."""
     result = facts.result
     seeds = ", ".join(map(str, result.seeds))
     rows = [
@@ -85,7 +85,7 @@ def provenance(facts: ReportData) -> Markup:
 
 
 def by_setting(sweep: Sweep) -> Markup:
-    """One table for every metric that tells settings apart: settings down, names across."""
+    """One table per metric: settings are rows, names are columns."""
     parts: list[str] = []
     for metric in sweep.metrics()[:_METRICS_MAX]:
         names = [n for n in sweep.names if any(p.figure(n, metric) for p in sweep.points)]
@@ -101,7 +101,7 @@ def by_setting(sweep: Sweep) -> Markup:
 
 
 def origins(sweep: Sweep) -> Markup:
-    """Enough to make every point of a sweep again."""
+    """Everything needed to reproduce every point of a sweep."""
     first = sweep.points[0]
     rows = [
         (
@@ -124,7 +124,7 @@ def origins(sweep: Sweep) -> Markup:
 
 
 def _parameters(parameters: Mapping[str, Any], *, aside: Collection[str]) -> Markup:
-    """Those that all variants share once, the others side by side."""
+    """Parameters that all variants share listed once, the others by variant."""
     trees = {variant: flatten(tree) for variant, tree in parameters.items()}
     keys = list(dict.fromkeys(key for tree in trees.values() for key in tree))
     keys = [key for key in keys if key not in aside]

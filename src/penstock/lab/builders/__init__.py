@@ -1,1 +1,1 @@
-"""Builds what an experiment file describes."""
+"""Build the simulated world that an experiment file describes."""

@@ -1,4 +1,4 @@
-"""Makes a model network of an experiment's `[channel]`, with its publisher and receivers."""
+"""Builds the channel network of an experiment's `[channel]`: one publisher, its receivers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def build_channel(
     seeds: Seeds,
     recorder: Recorder,
 ) -> Scenario:
-    """The publisher and all receivers; nothing has happened yet."""
+    """Builds the publisher and all receivers, at time 0."""
     run = experiment.run
     origin = seconds(run.warmup_s)
     end = origin + seconds(run.duration_s)
@@ -50,7 +50,7 @@ def build_channel(
         draws = _make_match_draws(part)
         access = LinkSpec(loss=None if part.lost_every is None else PeriodicLoss(part.lost_every))
         settings = endpoint_settings(experiment.transport)
-        # No link has a rate, so that there is nothing to sample.
+        # No sampling: the links of a channel have no rate and no queue.
         recorder.attach(network)
         network.add_endpoint(PUBLISHER, publisher=_PUBLISHER_ID, settings=settings, access=access)
         names = _add_receivers(part, network, draws, orderings, recorder)
@@ -75,7 +75,7 @@ def build_channel(
 
 
 def check_network_or_channel(experiment: Experiment, document: TomlDocument) -> None:
-    """Refuses an experiment without a world, or with two of them."""
+    """Raises a UsageError unless there is exactly one of network and channel, with its keys."""
     if (experiment.network is None) == (experiment.channel is None):
         raise document.error(
             ("network",) if experiment.network else (),
@@ -94,7 +94,7 @@ def check_network_or_channel(experiment: Experiment, document: TomlDocument) -> 
 
 
 def make_path_model(part: ChannelPart) -> PathModel:
-    """The path that a file asks for."""
+    """Builds the path model that a file describes."""
     return PathModel(
         hops=part.hops,
         hop_ns=_milliseconds(part.hop_ms),
@@ -121,15 +121,15 @@ def _add_receivers(
 ) -> list[str]:
     names = [f"receiver-{index + 1}" for index in range(part.receivers)]
     clock = part.clock
-    for number, name in enumerate(names):
+    for index, name in enumerate(names):
         network.add_endpoint(
             name,
-            publisher=_PUBLISHER_ID + 1 + number,
+            publisher=_PUBLISHER_ID + 1 + index,
             settings=endpoint_settings(None),
             on_arrived=recorder.on_arrived,
             clock=Clock(offset_ns=_milliseconds(clock.offset_ms), drift_ppm=clock.drift_ppm),
         )
-        predicate = draws.interest(0 if part.overlap is None else number)
+        predicate = draws.interest(0 if part.overlap is None else index)
         network.subscribe_endpoint(name, predicate, orderings)
         recorder.add_subscriber(name, predicate)
     return names
@@ -138,7 +138,7 @@ def _add_receivers(
 def _schedule_clock_steps(
     clock: ClockPart, network: ChannelNetwork, names: list[str], stop: Instant
 ) -> None:
-    """Schedules every time that a clock is set."""
+    """Schedules all clock steps of the receivers up to `stop`."""
     every = seconds(clock.step_every_s)
     if not every or not clock.step_ms:
         return

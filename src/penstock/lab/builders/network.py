@@ -1,7 +1,7 @@
-"""Makes a network and its workload of an experiment and a seed.
+"""Builds the broker network and the workload of an experiment for one seed.
 
-What a simulator's value refuses (a jitter longer than its delay, a tree that
-cannot be) is said of the key in the file that asked for it.
+Values that the simulator rejects (a jitter longer than its delay, an impossible tree)
+are reported as errors at their key in the file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from penstock.transport.settings import OrderingSettings
 def build_scenario(
     experiment: Experiment, document: TomlDocument, seeds: Seeds, recorder: Recorder
 ) -> Scenario:
-    """The network with all clients and publishers; nothing has happened yet."""
+    """Builds the network or channel with all clients and publishers, at time 0."""
     if experiment.channel is not None:
         return build_channel(experiment.channel, experiment, document, seeds, recorder)
     network = _network(experiment, document, seeds, recorder)
@@ -95,7 +95,7 @@ def _network(
 
 
 def _schedule_link_changes(part: NetworkPart, network: BrokerNetwork, origin: Instant) -> None:
-    """Plans what becomes of links."""
+    """Schedules the rate changes of links."""
     known = {frozenset((edge.one, edge.other)) for edge in network.topology.edges}
     for change in part.changes:
         one, other = change.between
@@ -107,7 +107,7 @@ def _schedule_link_changes(part: NetworkPart, network: BrokerNetwork, origin: In
 
 
 def make_topology(shape: Shape, seeds: Seeds) -> Topology:
-    """The topology that a file asks for."""
+    """Builds the topology that a file describes."""
     if shape.shape == "file":
         if shape.path is None:
             raise UsageError('a topology from a file needs path = "…"')
@@ -128,7 +128,7 @@ def make_topology(shape: Shape, seeds: Seeds) -> Topology:
 
 
 def make_link(link: LinkPart, delay_ms: float) -> LinkSpec:
-    """The link that a file asks for."""
+    """Builds the link that a file describes."""
     return link_spec(
         rate_mbps=link.rate_mbps,
         delay_ms=delay_ms,
@@ -165,7 +165,7 @@ def _workers(broker: BrokerPart) -> Workers | None:
 
 
 class _ClientBuilder:
-    """All clients, added group by group."""
+    """Adds clients to the network, group by group."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class _ClientBuilder:
         self._origin: Final = origin
         self._end: Final = end
         self._brokers_in_turn: Final = cycle(network.topology.nodes)
-        # Counts clients; each publishes under its number.
+        # Clients are numbered from 1; the number is also the publisher id.
         self._last_client_id = 0
         self._transport: Final = endpoint_settings(experiment.transport)
         self._orderings: Final[dict[str, OrderingSettings]] = {}
@@ -197,7 +197,7 @@ class _ClientBuilder:
                 self._workloads[name] = make_workload(name, market)
 
     def add(self, name: str, group: Group) -> list[str]:
-        """The clients of a group, named after it."""
+        """Adds the clients of a group, and returns their names (`GROUP-1`, `GROUP-2`, …)."""
         nodes = self._network.topology.nodes
         for broker in group.at or ():
             if broker not in nodes:
@@ -275,7 +275,7 @@ class _ClientBuilder:
 
 
 def make_workload(name: str, market: Market) -> TopicWorkload | ZipfWorkload:
-    """What a file says that messages are about."""
+    """Builds the workload of a market: topics, or values of Zipf popularity."""
     if market.zipf is not None:
         return ZipfWorkload(
             name=f"{name}.",
@@ -301,7 +301,7 @@ def make_workload(name: str, market: Market) -> TopicWorkload | ZipfWorkload:
 def make_rate(
     part: ConstantRate | RampRate | BurstRate | PointsRate, rng: Random
 ) -> publish_schedule.RateProfile:
-    """The rate that a file asks for; bursts of different publishers do not march in step."""
+    """Builds the rate that a file describes; bursts of publishers have random phases."""
     match part:
         case ConstantRate():
             return publish_schedule.Constant(part.rate)

@@ -1,4 +1,4 @@
-"""Puts an experiment's `[tcp]` connections on the links of its network."""
+"""Adds an experiment's `[tcp]` connections to the links of its network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_tcp_connections(
     recorder: Recorder,
     origin: Instant,
 ) -> None:
-    """All of them, each to begin and to end when the file says."""
+    """Adds all connections and schedules the start and stop of each."""
     for name, part in experiment.tcp.items():
         with errors_at_key(document, "tcp", name):
             stop_s = experiment.run.duration_s if part.stop_s is None else part.stop_s

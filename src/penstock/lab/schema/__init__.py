@@ -1,1 +1,1 @@
-"""The tables that an experiment's file is made of."""
+"""The tables of an experiment file."""

@@ -1,4 +1,4 @@
-"""Tables of an experiment's file: how endpoints order, recover and control."""
+"""Tables of an experiment file: ordering, recovery and congestion control of endpoints."""
 
 from __future__ import annotations
 
@@ -10,58 +10,61 @@ from penstock.lab.schema.base import Count, Entries, LatchMs, Part, Positive
 
 
 class RecoveryPart(Part, frozen=True, kw_only=True):
-    """How endpoints get back what they lost; see `transport.recovery.settings`."""
+    """Recovery of lost messages; see `transport.recovery.settings`."""
 
-    # `literal` is chapter 4 of 003.
+    # `literal` is chapter 4 of the dissertation.
     kind: Literal["off", "default", "literal"] = "default"
-    # Messages kept of each publisher, at least and at most.
+    # Bounds on the messages cached per publisher.
     cache_min: Count = 5
     cache_max: Count = 300
-    # Whether subscribers keep what they get for others, and so hear others ask.
+    # Whether subscribers cache received messages and receive and serve requests of others.
     volunteers: bool = True
-    # Whether publishers keep and answer too; by default all but those of `literal` do.
+    # Whether publishers cache and repair too; by default in all kinds but `literal`.
     publisher_answers: bool | None = None
-    # Whether subscribers whom records tell too little ask publishers for digests.
+    # Whether subscribers request digests where records reveal too few losses.
     digests: bool = False
-    # Whether subscribers ask publishers to number what their filters match.
+    # Whether subscribers ask publishers to number the messages that their filters match.
     tracks: bool = False
-    # Over how many distances those who lost the same draw when to ask; SRM's C2.
+    # Width, in distances, of the interval from which the request delay is drawn; SRM's C2.
     ask_width: Annotated[float, Meta(ge=0, le=1000)] | None = None
-    # How many distances all of them wait before that; SRM's C1.
+    # Minimum request delay, in distances; SRM's C1.
     ask_first: Annotated[float, Meta(gt=0, le=1000)] | None = None
-    # Over how many distances those who have it draw when to answer; SRM's D2.
+    # Width, in distances, of the interval from which the repair delay is drawn; SRM's D2.
     answer_width: Annotated[float, Meta(gt=0, le=1000)] | None = None
-    # Whether requests name who is to answer at once; by default all but those of `literal` do.
+    # Whether a request designates a repairer that replies at once; by default in all kinds but
+    # `literal`.
     names_first: bool | None = None
 
 
 class CongestionPart(Part, frozen=True, kw_only=True):
-    """How publishers are slowed down; see `transport.congestion.settings`."""
+    """Congestion control of publishers; see `transport.congestion.settings`."""
 
-    # `literal` is chapter 5 of 003, `window` has acknowledgements and windows, after pgmcc.
+    # `literal` is chapter 5 of the dissertation; `window` uses acknowledgements and windows,
+    # after pgmcc.
     kind: Literal["off", "default", "literal", "window"] = "default"
-    # The size that a message counts as; its own if left out.
+    # The size that every message counts as; its real size if left out.
     nominal_bytes: Count | None = None
-    # By how much of what comes a flow may grow in a round trip; the kind's own if left out.
+    # Growth of a flow per round trip, as a share of its received rate; the kind's own value if
+    # left out.
     increase: Annotated[float, Meta(gt=0, le=1)] | None = None
-    # Messages a second that a publisher begins with.
+    # Initial rate of a publisher, in messages per second.
     initial_rate: Positive = 100
-    # Messages that wait at a publisher, and what becomes of more.
+    # Length of a publisher's send queue, and which message is dropped when it is full.
     queue: Count = 1000
     policy: Literal["drop-oldest", "drop-newest"] = "drop-oldest"
-    # Whether no message leaves before an earlier one, so that what is slowed down holds up all.
+    # Whether messages leave in the order of publication, so that a slow flow delays all others.
     strict: bool = False
 
 
 class TransportPart(Part, frozen=True, kw_only=True):
-    """What publishers say of their past in every message."""
+    """The record in every message, and the settings of recovery and congestion control."""
 
-    # At most so many messages; with `cover_ms`, only as many as left within that time.
+    # Maximum entries of a record; with `cover_ms`, only messages sent within that time.
     record: Entries = 10
     cover_ms: Positive | None = None
-    # Attributes whose numbers travel beside the fingerprints, so that ranges can be tested.
+    # Attributes whose numeric values are sent beside the fingerprints, so that ranges match.
     numbers: list[str] = field(default_factory=list)
-    # Entries are Bloom sets of so many bits, as in the paper, instead of fingerprints.
+    # If set, entries are Bloom sets of this size, as in the paper, instead of fingerprints.
     bloom_bits: Annotated[int, Meta(ge=8, le=2040, multiple_of=8)] | None = None
     bloom_hashes: Annotated[int, Meta(ge=1, le=16)] = 3
     recovery: RecoveryPart = RecoveryPart(kind="off")
@@ -69,45 +72,45 @@ class TransportPart(Part, frozen=True, kw_only=True):
 
 
 class OffOrdering(Part, frozen=True, kw_only=True, tag_field="kind", tag="off"):
-    """Messages are handed over as they arrive."""
+    """Messages are delivered as they arrive."""
 
 
 class _LatchedOrdering(Part, frozen=True, kw_only=True):
-    """What all have in common that wait for missing messages."""
+    """Common keys of all orderings that wait for missing messages."""
 
-    # What is done with a message that comes after others had been handed over.
+    # What to do with a message that arrives after later ones were delivered.
     late: Literal["deliver", "drop"] = "deliver"
-    # No message waits longer.
+    # The longest time that a message is held back.
     max_delay_ms: LatchMs = 2_000
-    # What comes after a lost message waits so long for its repair.
+    # How long messages after a lost one are held back for its repair.
     hold_for_repair_ms: LatchMs = 0
 
 
 class ConstantOrdering(
     _LatchedOrdering, frozen=True, kw_only=True, tag_field="kind", tag="constant"
 ):
-    """CST-t: always waits as long; for the number before, or for what `record` entries tell of."""
+    """CST-t: a constant latch, for the previous sequence number or for `record` entries."""
 
     latch_ms: LatchMs
     record: Entries = 0
 
 
 class LiteralOrdering(_LatchedOrdering, frozen=True, kw_only=True, tag_field="kind", tag="literal"):
-    """P-x-y: the paper's algorithm, with x the chance and y the entries looked at."""
+    """P-x-y: the paper's algorithm; x is the chance and y the number of entries looked at."""
 
     chance: Annotated[float, Meta(gt=0, le=0.5)] = 0.05
     record: Entries = 25
-    # By the formula that the paper prints, which takes the wrong branch.
+    # Use the formula as printed in the paper, which takes the wrong branch.
     as_printed: bool = False
 
 
 class DefaultOrdering(_LatchedOrdering, frozen=True, kw_only=True, tag_field="kind", tag="default"):
-    """What the transport does unless told otherwise."""
+    """The transport's default ordering."""
 
-    # Of missing messages that do come: how many come too late.
+    # The target share of missing messages that arrive too late, of those that arrive at all.
     chance: Annotated[float, Meta(gt=0, le=1)] = 0.003
     record: Entries = 255
-    # Corrects the latch by what is seen where the law does not fit.
+    # Corrects the latch by observed lateness where the delay law does not fit.
     empirical: bool = True
 
 

@@ -1,4 +1,4 @@
-"""Tables of an experiment's file: what messages are about, who publishes and who subscribes."""
+"""Tables of an experiment file: markets (message content), publishers and subscribers."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from penstock.lab.schema.base import PAIR_LENGTH, Chance, Count, NotNegative, Pa
 
 
 class ZipfPart(Part, frozen=True, kw_only=True):
-    """Values that are not equally popular, and filters that ask for them; see `sim.zipf`."""
+    """Attribute values and filters of Zipf popularity; see `sim.zipf_workload`."""
 
-    # How many each attribute has, and how much more popular the first ones are.
+    # Values per attribute, and the Zipf exponent of their popularity.
     values: Annotated[int, Meta(ge=1, le=10_000)] = 20
     exponent: NotNegative = 1
-    # A filter has one to so many.
+    # The most constraints of a filter; the fewest is one.
     constraints: Annotated[int, Meta(ge=1, le=64)] = 5
-    # So many of all messages have values that filters ask for.
+    # The share of messages whose values occur in filters.
     asked_share: Chance = 1
 
 
 class Market(Part, frozen=True, kw_only=True):
-    """What messages are about; see `sim.content.Topics`.
+    """The content of messages; see `sim.topic_workload.TopicWorkload`.
 
     With `zipf` there are no topics: a subscriber has one filter, drawn by popularity, and
-    how much of the market that matches is for chance to say.
+    the share of the market that it matches is random.
     """
 
     hot: Annotated[int, Meta(ge=1, le=10_000)] = 60
@@ -38,13 +38,13 @@ class Market(Part, frozen=True, kw_only=True):
 
 
 class ConstantRate(Part, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
-    """The same for ever, in messages a second."""
+    """A constant rate in messages per second."""
 
     rate: NotNegative
 
 
 class RampRate(Part, frozen=True, kw_only=True, tag_field="kind", tag="ramp"):
-    """From one rate to another."""
+    """A linear change from one rate to another."""
 
     start: NotNegative
     stop: NotNegative
@@ -52,7 +52,7 @@ class RampRate(Part, frozen=True, kw_only=True, tag_field="kind", tag="ramp"):
 
 
 class BurstRate(Part, frozen=True, kw_only=True, tag_field="kind", tag="bursts"):
-    """A base rate, and a higher one for the first part of every period."""
+    """A base rate, and another rate for the first `burst_s` of every period."""
 
     base: NotNegative
     burst: NotNegative
@@ -61,13 +61,13 @@ class BurstRate(Part, frozen=True, kw_only=True, tag_field="kind", tag="bursts")
 
 
 class PointsRate(Part, frozen=True, kw_only=True, tag_field="kind", tag="points"):
-    """From point to point, each a time in seconds and a rate; the last one stays."""
+    """Linear from point to point, each (seconds, rate); the last rate stays."""
 
     points: Annotated[list[tuple[NotNegative, NotNegative]], Meta(min_length=1)]
 
 
 class PublishPart(Part, frozen=True, kw_only=True):
-    """What each client of a group publishes; several start times are taken in turn."""
+    """What each client of a group publishes; clients take several start times in turn."""
 
     market: str
     rate: ConstantRate | RampRate | BurstRate | PointsRate
@@ -76,11 +76,11 @@ class PublishPart(Part, frozen=True, kw_only=True):
 
 
 class Group(Part, frozen=True, kw_only=True):
-    """Clients that do the same.
+    """Clients with the same behaviour.
 
-    `subscribe` says for each market how much of it a client wants to match: a
-    number, or a pair to draw from evenly. `at` names their brokers, taken in turn;
-    otherwise clients of all groups go round all brokers.
+    `subscribe` gives for each market the share that a client's filters match: a number,
+    or a pair between which it is drawn uniformly. `at` names their brokers, taken in turn;
+    without it, clients of all groups are spread over all brokers in turn.
     """
 
     count: Count
@@ -88,11 +88,11 @@ class Group(Part, frozen=True, kw_only=True):
     subscribe: dict[str, Chance | Annotated[list[Chance], PAIR_LENGTH]] = field(
         default_factory=dict
     )
-    # What all of them want besides, in the filter language: topics are called MARKET.0, MARKET.1, …
+    # A further filter of all clients, in the filter language; topics are MARKET.0, MARKET.1, …
     filter: str | None = None
     publish: PublishPart | None = None
 
     @property
     def subscribes(self) -> bool:
-        """Whether its clients want anything."""
+        """Whether its clients subscribe to anything."""
         return bool(self.subscribe) or self.filter is not None

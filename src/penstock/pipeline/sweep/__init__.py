@@ -1,6 +1,6 @@
-"""One experiment over a grid and many seeds, spread over Spark's executors.
+"""Sweeps: one experiment over a grid and many seeds, on Spark's executors.
 
-`grid` says what varies, `plan` makes jobs of it, `task` does some of them on an
-executor, `spread` has Spark do them all, `result` puts together what came of them.
-The only part of the pipeline that runs experiments.
+`grid` defines the varied keys, `plan` turns them into jobs, `task` runs some jobs on
+an executor, `spread` distributes the tasks, and `result` collects the outcomes. The
+only part of the pipeline that runs experiments.
 """

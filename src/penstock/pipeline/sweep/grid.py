@@ -1,4 +1,4 @@
-"""What varies: keys and their values, and every combination of them."""
+"""The grid of a sweep: varied keys, their values, and all combinations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _QUOTES: Final = "\"'"
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A key of the experiment's file, and the values it takes in turn, as in TOML."""
+    """A key of the experiment file, and its values as TOML text."""
 
     key: str
     values: tuple[str, ...]
@@ -26,30 +26,30 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One value for each key; none where nothing varies."""
+    """One value per key; empty if nothing varies."""
 
     settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def overrides(self) -> list[str]:
-        """As `--set` takes them."""
+        """The settings as `--set` takes them."""
         return [f"{key}={value}" for key, value in self.settings]
 
     @property
     def mark(self) -> str:
-        """Short, and different from that of any other point."""
+        """A short hash that identifies the point; empty if nothing varies."""
         return sha256("\n".join(self.overrides).encode()).hexdigest()[:8] if self.settings else ""
 
     @property
     def directory(self) -> str:
-        """A name for its files that people can read, too."""
-        words = "+".join(f"{key.rpartition('.')[2]}={value}" for key, value in self.settings)
-        readable = re.sub(r"[^\w.+=-]+", "_", words)[:80]
+        """A readable and unique directory name."""
+        settings = "+".join(f"{key.rpartition('.')[2]}={value}" for key, value in self.settings)
+        readable = re.sub(r"[^\w.+=-]+", "_", settings)[:80]
         return f"{readable}-{self.mark}" if self.settings else "as-it-stands"
 
 
 def parse_axis(text: str) -> Axis:
-    """Reads `key=a,b,c`; commas within brackets or quotes belong to a value."""
+    """Parses `key=a,b,c`; commas within brackets or quotes belong to a value."""
     key, equals, values = text.partition("=")
     found = [value.strip() for value in _split(values)]
     if not equals or not key.strip() or not all(found):
@@ -58,7 +58,7 @@ def parse_axis(text: str) -> Axis:
 
 
 def points_of(axes: Sequence[Axis]) -> list[Point]:
-    """All combinations; the last key varies quickest."""
+    """All combinations; the last key varies fastest."""
     keys = [axis.key for axis in axes]
     for key in keys:
         if keys.count(key) > 1:
@@ -71,16 +71,16 @@ def points_of(axes: Sequence[Axis]) -> list[Point]:
 
 def _split(text: str) -> Iterator[str]:
     depth, quote, value = 0, "", ""
-    for mark in text:
-        if mark == "," and not depth and not quote:
+    for char in text:
+        if char == "," and not depth and not quote:
             yield value
             value = ""
             continue
-        value += mark
+        value += char
         if quote:
-            quote = "" if mark == quote else quote
-        elif mark in _QUOTES:
-            quote = mark
+            quote = "" if char == quote else quote
+        elif char in _QUOTES:
+            quote = char
         else:
-            depth += (mark in _OPENING) - (mark in _CLOSING)
+            depth += (char in _OPENING) - (char in _CLOSING)
     yield value

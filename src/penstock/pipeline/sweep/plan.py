@@ -1,4 +1,4 @@
-"""The jobs of a sweep, each point's with names of their own, and which of them are done."""
+"""The jobs of a sweep with names unique to each point, and the test whether one is done."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from penstock.tracefile.reader import TraceReader
 
 
 class SweepJob(Job, frozen=True, kw_only=True):
-    """A job of one point: all points' runs lie side by side, told apart by its mark."""
+    """A job of one point; runs of all points share a directory, and differ by `mark`."""
 
     mark: str = ""
 
     @property
     def run_id(self) -> str:
-        """The name of its trace."""
+        """The name of the trace and of the cached outcome."""
         name = Job.run_id.fget(self)  # type: ignore[attr-defined]  # a property's function
         return f"{name}+{self.mark}" if self.mark else str(name)
 
     @property
     def cached_path(self) -> Path:
-        """Where `lab` keeps its outcome."""
+        """The file in which `lab` caches the outcome."""
         assert self.runs is not None, "a sweep keeps what it finds"
         return self.runs / f"{self.run_id}.json"
 
 
 @dataclass(frozen=True, slots=True)
 class PointPlan:
-    """What is to be run at one point."""
+    """The jobs of one point."""
 
     point: Point
     plan: ExperimentPlan
@@ -54,14 +54,14 @@ def plan_points(
     keep: bool = False,
     resume: bool = False,
 ) -> list[PointPlan]:
-    """Every run of every point; what cannot be is refused before the first begins."""
+    """Lists every run of every point, and checks all of them before the first starts."""
     plans = []
     for point in points:
         plan = ExperimentPlan(
             profile=profile,
             seeds=seeds,
             overrides=point.overrides,
-            # What is done comes out of files, which one process reads as quickly as many.
+            # Only used to read cached outcomes, for which one process is fast enough.
             processes=1,
             keep=out / "traces" if keep else None,
             runs=out / "runs",
@@ -78,14 +78,14 @@ class _CachedOutcome(msgspec.Struct):
 
 
 class _CachedRun(msgspec.Struct):
-    """What is looked at of an outcome that `lab` kept."""
+    """The fields of a cached outcome that are read here."""
 
     fingerprint: str
     outcome: _CachedOutcome
 
 
 def is_done(job: SweepJob) -> bool:
-    """Whether this very run was finished before, by this very program, with its trace if wanted."""
+    """Whether this run was finished by the same program, and its trace, if needed, exists."""
     try:
         cached = msgspec.json.decode(job.cached_path.read_bytes(), type=_CachedRun)
     except (OSError, msgspec.DecodeError):

@@ -1,4 +1,4 @@
-"""What a sweep came to: a result for each point, as `lab run` would have it, and one of all."""
+"""The result of a sweep: a result per point, as of `lab run`, and `sweep.json` of all."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from penstock.pipeline.sweep.task import Failure
 
 
 class PointResult(msgspec.Struct, kw_only=True):
-    """One point over the seeds with which no variant failed; nothing where there is none."""
+    """One point over the seeds with which no variant failed; empty if there are none."""
 
     settings: dict[str, str]
     seeds: list[int]
     trace_hash: str = ""
     variants: dict[str, dict[str, Estimate]] = {}
-    # What the whole result is in.
+    # The path of the complete result, relative to the sweep's directory.
     file: str = ""
 
 
 class SweepResult(msgspec.Struct, kw_only=True):
-    """All points, and all that failed."""
+    """All points, and all failed runs."""
 
     id: str
     profile: str
@@ -43,7 +43,7 @@ class SweepResult(msgspec.Struct, kw_only=True):
     code_version: str = __version__
 
     def json_summary(self) -> Any:
-        """What `--json` prints."""
+        """The document that `--json` prints."""
         return msgspec.to_builtins(self)
 
 
@@ -54,7 +54,7 @@ def gather(
     failed: Mapping[str, Failure],
     out: Path,
 ) -> SweepResult:
-    """Reads what the runs left, and writes `sweep.json` and each point's `result.json`."""
+    """Reads the cached outcomes, and writes `sweep.json` and each point's `result.json`."""
     result = SweepResult(
         id=experiment_file.experiment.id,
         profile=plans[0].plan.profile,
@@ -69,7 +69,7 @@ def gather(
 
 
 def failure(job: SweepJob, point: Point, error: str, where: str = "") -> Failure:
-    """With all that it takes to run it again."""
+    """A failure with everything needed to run the job again; `where` is the traceback."""
     return Failure(
         run=job.run_id,
         settings=dict(point.settings),
@@ -83,7 +83,7 @@ def failure(job: SweepJob, point: Point, error: str, where: str = "") -> Failure
 def _point(
     experiment_file: ExperimentFile, plan: PointPlan, failed: Mapping[str, Failure], out: Path
 ) -> PointResult:
-    # Variants are compared seed by seed: one that a variant lacks is of no use to the others.
+    # Variants are compared seed by seed, so a seed that one variant lacks is dropped for all.
     failed_seeds = {job.seed for job in plan.jobs if job.run_id in failed}
     complete = [job for job in plan.jobs if job.seed not in failed_seeds]
     settings = dict(plan.point.settings)
@@ -102,7 +102,7 @@ def _point(
 
 
 def _result(experiment_file: ExperimentFile, plan: PointPlan, jobs: Sequence[SweepJob]) -> Result:
-    """Has `lab` put the outcomes together: it finds them all done."""
+    """Has `lab` combine the outcomes, all of which it finds in its cache."""
     for job in jobs:
         if not is_done(job):
             raise UsageError(

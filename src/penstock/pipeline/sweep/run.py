@@ -1,4 +1,4 @@
-"""A whole sweep, from the plan to the result."""
+"""Runs a sweep, from the plan to the result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.pipeline.sweep.result import SweepResult, failure, gather
 from penstock.pipeline.sweep.spread import ProgressCallback, SparkStoppedError, run_on_spark
 from penstock.pipeline.sweep.task import Failure
 
-# Spark is started only if there is something to do.
+# A function, so that Spark starts only if there are jobs to run.
 Session = Callable[[], AbstractContextManager[SparkSession]]
 
 
@@ -27,7 +27,7 @@ def run_sweep(
     session: Session,
     progress: ProgressCallback = lambda _runs: None,
 ) -> SweepResult:
-    """Runs what is not done; a run that fails is told in the result, and stops nobody."""
+    """Runs all jobs not done yet; a failed run is listed in the result and stops no other."""
     all_jobs = [(plan.point, job) for plan in plans for job in plan.jobs]
     to_do = [(point, job) for point, job in all_jobs if not (job.resume and is_done(job))]
     jobs = [job for _, job in to_do]
@@ -40,8 +40,8 @@ def run_sweep(
                 errors = run_on_spark(spark, jobs, lambda runs: progress(before + runs))
         except SparkStoppedError as error:
             why = f"not run to its end: Spark gave up ({error}); --resume tries again"
-            errors = {at: (why, "") for at, job in enumerate(jobs) if not is_done(job)}
-        for at, (why, where) in errors.items():
-            point, job = to_do[at]
+            errors = {index: (why, "") for index, job in enumerate(jobs) if not is_done(job)}
+        for index, (why, where) in errors.items():
+            point, job = to_do[index]
             failed[job.run_id] = failure(job, point, why, where)
     return gather(experiment_file, axes, plans, failed, out)

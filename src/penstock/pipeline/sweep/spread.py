@@ -1,4 +1,4 @@
-"""Has Spark do all jobs, and tells how many are done."""
+"""Runs all jobs of a sweep as Spark tasks, and reports progress."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from penstock.pipeline.sweep.plan import SweepJob
 from penstock.pipeline.sweep.task import run_task
 
-# Hears how many runs are done.
+# Called with the number of runs done.
 ProgressCallback = Callable[[float], None]
 
-# A task costs 30 to 55 ms: many short runs share one, as long as every processor has enough of
-# them that none is left alone at the end.
+# A task costs 30 to 55 ms, so many short runs share one. Each processor still gets enough tasks
+# that none runs alone for long at the end.
 _TASKS_PER_SLOT: Final = 64
 _POLL_S: Final = 0.25
 _ATTEMPTS: Final = 4
@@ -39,18 +39,18 @@ _REPORT_SCHEMA: Final = StructType(
 
 
 class SparkStoppedError(Exception):
-    """Spark gave up: some task was lost more often than it may be."""
+    """Spark gave up, because a task failed more often than allowed."""
 
 
 def run_on_spark(
     spark: SparkSession, jobs: Sequence[SweepJob], progress: ProgressCallback = lambda _runs: None
 ) -> dict[int, tuple[str, str]]:
-    """Runs the jobs; returns what failed by number, with its error and where it happened."""
+    """Runs the jobs; returns error and traceback of those that failed, by index."""
     if not jobs:
         return {}
     context = spark.sparkContext
     tasks = min(len(jobs), _TASKS_PER_SLOT * context.defaultParallelism)
-    # Read once by every process, and not again for every task.
+    # Broadcast: loaded once per process instead of once per task.
     shared = context.broadcast(tuple(jobs))
     work = partial(run_task, shared, tasks, attempts_of(spark))
     with _reporting_progress(spark, len(jobs) / tasks, progress):
@@ -64,7 +64,7 @@ def run_on_spark(
 
 
 def attempts_of(spark: SparkSession) -> int:
-    """How often Spark tries a task: on one machine as often as the master says, or only once."""
+    """The attempts per task: on one machine those of the master URL, by default 1."""
     master = spark.sparkContext.master or ""
     if (found := _LOCAL_ATTEMPTS.fullmatch(master)) is not None:
         return int(found[1])
@@ -74,7 +74,7 @@ def attempts_of(spark: SparkSession) -> int:
 
 
 def first_line(error: Exception) -> str:
-    """What a person wants to know of what Spark says on pages."""
+    """The first line of Spark's long error texts."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
 
@@ -83,14 +83,14 @@ def first_line(error: Exception) -> str:
 def _reporting_progress(
     spark: SparkSession, runs_per_task: float, progress: ProgressCallback
 ) -> Iterator[None]:
-    """A thread asks Spark, since the one that started the job waits for its end."""
+    """Polls Spark's progress in a thread, because the caller's thread waits for the job."""
     group, is_finished = f"penstock-sweep-{uuid4().hex}", Event()
     context = spark.sparkContext
     tracker = context.statusTracker()
 
     def poll() -> None:
         while not is_finished.wait(_POLL_S):
-            # Of a Spark that is dying there is nothing to tell.
+            # Errors of a Spark that is shutting down do not matter here.
             with suppress(Exception):
                 progress(runs_per_task * _tasks_done(tracker, group))
 

@@ -1,9 +1,9 @@
-"""What one task does on an executor: some runs, one after the other.
+"""One Spark task: runs several jobs one after another on an executor.
 
-A run that fails says why, and the next begins. A process that is killed takes its
-task with it, and Spark starts the task again, elsewhere perhaps: it then leaves out
-the runs that were finished. One that kills its process every time would take the
-whole sweep with it; so it is given up, and told as failed.
+A failed run is reported, and the next one starts. If the process is killed, Spark
+retries the task, perhaps elsewhere, and the task skips the runs that are done. A run
+that kills its process every time would fail the whole sweep; it is therefore given
+up and reported as failed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from penstock.pipeline.sweep.plan import SweepJob, is_done
 _REPORT_SCHEMA: Final = pa.schema(
     [("job", pa.int64()), ("error", pa.string()), ("trace", pa.string())]
 )
-# So many processes may die of one run.
+# A run is given up after killing this many processes.
 _DEATHS_MAX: Final = 2
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that came to nothing."""
+    """A failed run."""
 
     run: str
     settings: dict[str, str]
@@ -43,23 +43,23 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 def run_task(
     shared: Broadcast[tuple[SweepJob, ...]], tasks: int, attempts: int, batches: Iterable[Any]
 ) -> Iterator[Any]:
-    """For `mapInArrow`, over the numbers of tasks: each says of its runs why they failed, if so.
+    """The function for `mapInArrow` over task numbers; yields a row per run, with its error.
 
-    Runs are dealt out like cards: those of a slow point come to different tasks.
+    Runs are assigned round-robin, so that those of a slow point go to different tasks.
     """
     jobs = shared.value
     context = TaskContext.get()
     attempt = 0 if context is None else context.attemptNumber()
     for batch in batches:
         for task in batch.column("id").to_pylist():
-            for at in range(task, len(jobs), tasks):
-                error, trace = run_unless_done(jobs[at], attempt=attempt, attempts=attempts)
-                report = {"job": [at], "error": [error], "trace": [trace]}
+            for index in range(task, len(jobs), tasks):
+                error, trace = run_unless_done(jobs[index], attempt=attempt, attempts=attempts)
+                report = {"job": [index], "error": [error], "trace": [trace]}
                 yield pa.RecordBatch.from_pydict(report, _REPORT_SCHEMA)
 
 
 def run_unless_done(job: SweepJob, *, attempt: int, attempts: int) -> tuple[str | None, str | None]:
-    """Runs it, unless that is done; returns why it failed, and where."""
+    """Runs a job unless it is done; returns its error and traceback, None if it succeeded."""
     if (job.resume or attempt) and is_done(job):
         return None, None
     marker = job.cached_path.with_name(f".{job.run_id}.begun")
@@ -80,7 +80,7 @@ def run_unless_done(job: SweepJob, *, attempt: int, attempts: int) -> tuple[str 
 
 
 def _count_deaths(marker: Path, attempt: int) -> int:
-    """Notes that this process begins a run; returns how many have died of it in this sweep."""
+    """Records the start of a run; returns how many processes it has killed in this sweep."""
     marker.parent.mkdir(parents=True, exist_ok=True)
     if attempt == 0:
         marker.unlink(missing_ok=True)

@@ -1,1 +1,1 @@
-"""Figures by family: each looks at the facts and has what can be drawn of them, or nothing."""
+"""Families of figures: each module returns the figures that the report data allows, if any."""

@@ -1,4 +1,4 @@
-"""What crosses the bottleneck; what is published, delivered, lost, and dropped at the source."""
+"""Rates over time: bottleneck link, publications, deliveries, losses and drops at the source."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-# What is drawn in the panels below: the first of these series that there is.
+# Curves of the lower panels; of several series, the first that exists is drawn.
 _PUBLISHED: Final = (
     (("offered", "publications"), "published by applications", SKY, "-", 2.6),
     (("sent",), "sent", BLUE, "-", 1.1),
@@ -43,7 +43,7 @@ _FATES: Final = (
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Where some variant has congestion control, and rates were measured."""
+    """One figure, if some variant has congestion control and rates were measured."""
     names = [name for name in compared(facts) if facts.series(name, "deliveries")]
     if not names:
         return []
@@ -52,7 +52,7 @@ def figures(facts: ReportData) -> list[Figure]:
         Figure(
             name="bottleneck",
             title=_title(facts, names),
-            caption=f"{_above(links)}Messages a second of the whole network, means over seeds."
+            caption=f"{_links_text(links)}Messages a second of the whole network, means over seeds."
             " Lost in the network: sent, wanted by somebody and never received, by the second of"
             " its publication. Dropped at source: never sent, because too much waited there."
             f" {published_values.redrawn_figure(facts.id, 'bottleneck')}",
@@ -69,12 +69,12 @@ def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str], links: Seq
             axes.set_ylabel(f"{link}\nkbit/s" if len(links) > 1 else "link (kbit/s)")
             kbps, capacity = kbps_of(facts, name, link), capacity_of(facts, name, link)
             if not len(capacity):
-                # It was never even half full there.
+                # No series: the link was never even half full in this variant.
                 continue
             times = second_midpoints(kbps.tolist())
             axes.fill_between(times, kbps, color=INK, alpha=0.18, linewidth=0)
             axes.plot(times, kbps, color=INK, linewidth=1, label="on the link")
-            # Steps: a link changes at once.
+            # Drawn as steps, because a link's rate changes at once.
             axes.step(np.arange(len(capacity) + 1), [*capacity, *capacity[-1:]], where="post",
                       color=ORANGE, linewidth=1.4, linestyle=(0, (4, 2)),
                       label="what the link bears")  # fmt: skip
@@ -103,7 +103,7 @@ def _curves(
                       label=label)  # fmt: skip
 
 
-def _above(links: Sequence[str]) -> str:
+def _links_text(links: Sequence[str]) -> str:
     if not links:
         return "Traces would also tell what the bottleneck carried. "
     many = len(links) > 1
@@ -112,11 +112,11 @@ def _above(links: Sequence[str]) -> str:
 
 
 def _title(facts: ReportData, names: Sequence[str]) -> str:
-    """The difference that control makes, in losses and in deliveries."""
+    """The difference that control makes to losses and deliveries."""
     off = without_control(facts)
     others = [name for name in names if name != off]
     before = None if off is None else figure_mean(facts, off, "false_negatives")
-    # Beside TCP it is not the aim to deliver as much.
+    # Beside TCP, delivering as much as without control is not a goal.
     is_alone = not any(m.startswith("tcp_kbps.") for m in facts.result.series.get(names[0], {}))
     if not others or not before or not is_alone:
         return "What is published, delivered and lost, second by second"
@@ -125,8 +125,8 @@ def _title(facts: ReportData, names: Sequence[str]) -> str:
     text = (
         f"{best} loses {format_number(left)} messages in the network, {off} {format_number(before)}"
     )
-    delivered, was = (figure_mean(facts, name, "deliveries") for name in (best, str(off)))
-    if not delivered or not was:
+    delivered, delivered_off = (figure_mean(facts, name, "deliveries") for name in (best, str(off)))
+    if not delivered or not delivered_off:
         return text
-    more = "more" if delivered >= was else "less"
-    return f"{text}; it delivers {format_percent(abs(delivered / was - 1))} {more}"
+    more = "more" if delivered >= delivered_off else "less"
+    return f"{text}; it delivers {format_percent(abs(delivered / delivered_off - 1))} {more}"

@@ -1,4 +1,4 @@
-"""The calibrated claim: what comes late, against what was asked for."""
+"""Calibration of the latch: the measured share of late messages against the requested chance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROWS_MAX: Final = 40
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Where orderings ask for different chances, or the same is asked under many conditions."""
+    """Figures if orderings have different chances, or one chance is used in many variants."""
     names = [n for n in facts.names_with("residual") if facts.setting(n, "chance") is not None]
     names = [n for n in names if facts.kind(n) == "default"]
     if len({facts.setting(name, "chance") for name in names}) < 2:
@@ -53,12 +53,14 @@ def _identity(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> Non
     axes = canvas.subplots()
     for ordering, style in _curve_styles(facts, names).items():
         own = [n for n in names if facts.ordering(n) == ordering and _mean(facts, n) > 0]
-        # Beside each other: there are many points of the same chance.
+        # Spread sideways, because many points have the same chance.
         spread = np.geomspace(0.85, 1.18, len(own)) if len(own) > 1 else np.ones(len(own))
-        asked = [facts.setting(name, "chance") * by for name, by in zip(own, spread, strict=True)]
+        requested = [
+            facts.setting(name, "chance") * by for name, by in zip(own, spread, strict=True)
+        ]
         estimates = _estimates(facts, own)
         axes.errorbar(
-            asked, [e.mean for e in estimates], yerr=error_bars(estimates), linestyle="",
+            requested, [e.mean for e in estimates], yerr=error_bars(estimates), linestyle="",
             marker=style.marker, color=style.colour, label=ordering, alpha=0.85, capsize=2,
         )  # fmt: skip
     chances = [facts.setting(name, "chance") for name in names]
@@ -76,17 +78,17 @@ def _ratios(
 ) -> None:
     axes = canvas.subplots()
     styles = _curve_styles(facts, names)
-    for number, (ordering, style) in enumerate(styles.items()):
+    for index, (ordering, style) in enumerate(styles.items()):
         own = [n for n in names if facts.ordering(n) == ordering and facts.variant(n) in variants]
         own = [n for n in own if _mean(facts, n) > 0]
         rows = [variants.index(facts.variant(name)) for name in own]
-        asked = np.array([facts.setting(name, "chance") for name in own])
+        requested = np.array([facts.setting(name, "chance") for name in own])
         estimates = _estimates(facts, own)
         bars = error_bars(estimates)
         axes.errorbar(
-            np.array([e.mean for e in estimates]) / asked,
-            np.array(rows) + 0.16 * (number - (len(styles) - 1) / 2),
-            xerr=None if bars is None else bars / asked,
+            np.array([e.mean for e in estimates]) / requested,
+            np.array(rows) + 0.16 * (index - (len(styles) - 1) / 2),
+            xerr=None if bars is None else bars / requested,
             linestyle="", marker=style.marker, color=style.colour, label=ordering, capsize=2,
         )  # fmt: skip
     axes.axvline(1, color=INK, linewidth=1, linestyle="--", label="as asked for")
@@ -101,7 +103,7 @@ def _ratios(
 
 def _curve_styles(facts: ReportData, names: Sequence[str]) -> dict[str, CurveStyle]:
     orderings = dict.fromkeys(str(facts.ordering(name)) for name in names)
-    return {ordering: curve_style(number) for number, ordering in enumerate(orderings)}
+    return {ordering: curve_style(index) for index, ordering in enumerate(orderings)}
 
 
 def _estimates(facts: ReportData, names: Sequence[str]) -> list[Estimate]:

@@ -1,4 +1,4 @@
-"""What the figures of congestion control have in common: whose they are, and side by side."""
+"""Helpers of the congestion control figures: variants to compare, bottlenecks and layout."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _COLUMNS_MAX: Final = 4
 _COLUMNS: Final = 3
 VARIANTS_MAX: Final = 6
 _LINKS_MAX: Final = 2
-# A link that is used so much less than the busiest one is no bottleneck beside it.
+# A second bottleneck has at least this share of the busiest link's utilisation.
 _AS_BUSY: Final = 0.6
 _KBPS: Final = "link_kbps."
 _CAPACITY: Final = "link_capacity_kbps."
 
 
 def compared(facts: ReportData) -> list[str]:
-    """Variants with and without control, as many as there is room for; none if none has it."""
+    """The first variants, with and without control; none if no variant has control."""
     return facts.networks[:VARIANTS_MAX] if facts.controlled else []
 
 
 def without_control(facts: ReportData) -> str | None:
-    """What others are compared with."""
+    """The first variant without control, the baseline."""
     return next((name for name in facts.networks if not facts.has_control(name)), None)
 
 
 def bottlenecks(facts: ReportData, names: Sequence[str]) -> list[str]:
-    """The busiest link, and another that is nearly as busy; known from traces alone."""
+    """The busiest link, and another that is nearly as busy; empty without traces."""
     uses: dict[str, float] = {}
     for name in names:
         for metric, kbps in facts.result.series.get(name, {}).items():
@@ -50,28 +50,28 @@ def bottlenecks(facts: ReportData, names: Sequence[str]) -> list[str]:
 
 
 def kbps_of(facts: ReportData, name: str, link: str) -> NDArray[np.float64]:
-    """What a link carried, by second; unknown where it was not sampled."""
+    """The rate on a link by second; NaN if it was not sampled."""
     return np.array(facts.series(name, f"{_KBPS}{link}"), np.float64)
 
 
 def capacity_of(facts: ReportData, name: str, link: str) -> NDArray[np.float64]:
-    """What it could have."""
+    """The capacity of a link by second; NaN if it was not sampled."""
     return np.array(facts.series(name, f"{_CAPACITY}{link}"), np.float64)
 
 
 def side_by_side(
     canvas: Canvas, names: Sequence[str], rows: int
 ) -> list[tuple[str, list[Axes]]]:  # fmt: skip
-    """Each variant's axes, one above the other; variants beside each other, with one scale a row.
+    """A column of axes per variant, with the variants side by side.
 
-    More than four begin a new block below.
+    With more than four variants, each three start a new block below.
     """
     columns = _columns(len(names))
     blocks = -(-len(names) // columns)
     frames = panels(canvas, rows * blocks, columns, sharex=True)
     found = []
-    for place, name in enumerate(names):
-        block, column = divmod(place, columns)
+    for index, name in enumerate(names):
+        block, column = divmod(index, columns)
         own = [frames[(block * rows + row) * columns + column] for row in range(rows)]
         own[0].set_title(name, fontsize=9, pad=4)
         own[-1].set_xlabel("time (s)")
@@ -84,19 +84,19 @@ def side_by_side(
 
 
 def one_scale(all_axes: Sequence[Sequence[Axes]]) -> None:
-    """From 0 to what the largest of each row needs; numbers at the left-most only."""
+    """One y scale per row, from 0 to its largest value; tick labels only in the first column."""
     for row in range(len(all_axes[0])):
         top = max(own[row].get_ylim()[1] for own in all_axes)
-        for place, own in enumerate(all_axes):
+        for index, own in enumerate(all_axes):
             own[row].set_ylim(0, top)
             own[row].set_xlim(0, None)
-            if place % _columns(len(all_axes)):
+            if index % _columns(len(all_axes)):
                 own[row].tick_params(labelleft=False)
                 own[row].set_ylabel("")
 
 
 def height_of(names: Sequence[str], rows: int, *, each: float = 1.45) -> float:
-    """Inches for so many rows of as many blocks as variants take."""
+    """The height in inches of all blocks that the variants take, with `rows` each."""
     return 1.1 + each * rows * -(-len(names) // _columns(len(names)))
 
 

@@ -1,4 +1,4 @@
-"""The laws of delays and of their differences: what was measured against what was fitted."""
+"""The laws of delays and of delay differences: measured against fitted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _DELAYS: Final = "delay"
 _BINS_MAX: Final = 150
-# Distances of the fitted laws, by metric.
+# Label and colour of the fitted laws' Kolmogorov–Smirnov distances, by metric.
 _FITS: Final = {
     "delay_ks": ("delays: hypoexponential", GREEN),
     "delay_gamma_ks": ("delays: gamma", SKY),
@@ -35,7 +35,7 @@ _TAILS: Final = (0.05, 0.01)
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Delays where traces were read; laws where some were fitted."""
+    """Delays if there are traces; laws if any were fitted."""
     found = []
     name = next((n for n in facts.names if facts.histogram(n, _DELAYS)), None)
     if name is not None:
@@ -109,15 +109,15 @@ def _draw_differences(
 ) -> None:
     law, tails = panels(canvas, 1, 2)
     scales = {n: e.mean for n in brokers if (e := facts.figure(name, f"difference_scale.{n}"))}
-    # Beside a histogram stands the law that was fitted to it, not the mean over seeds.
+    # With a histogram, show the law that was fitted to it, not the mean over seeds.
     scales |= {n: bins.law[0] for n, bins in histograms.items() if n in scales}
-    # One histogram alone, as in the source: of two on top of each other none is seen.
+    # One histogram only, as in the source: two overlapping ones are unreadable.
     shown = {n: bins for n, bins in histograms.items() if n == max(histograms)}
     reach = [np.abs(edges(bins)).max() for bins in shown.values()]
     ends = max([6 * max(scales.values(), default=1.0), *reach])
     x = np.linspace(-ends, ends, 401)
-    for place, (count, scale) in enumerate(scales.items()):
-        style = curve_style(place)
+    for index, (count, scale) in enumerate(scales.items()):
+        style = curve_style(index)
         label = f"{count} brokers, b = {format_number(scale)} ms"
         if count in shown:
             law.stairs(density(shown[count]), edges(shown[count]), fill=True, alpha=0.3,
@@ -150,8 +150,8 @@ def _points(
 
 def _draw_fits(canvas: Canvas, *, facts: ReportData, name: str, brokers: Sequence[int]) -> None:
     axes = canvas.subplots()
-    for place, (metric, (label, colour)) in enumerate(_FITS.items()):
-        rows = np.arange(len(brokers)) + 0.27 * (place - 1)
+    for index, (metric, (label, colour)) in enumerate(_FITS.items()):
+        rows = np.arange(len(brokers)) + 0.27 * (index - 1)
         found = [facts.figure(name, f"{metric}.{count}") for count in brokers]
         axes.barh(
             rows, [0.0 if e is None else e.mean for e in found], height=0.24, color=colour,
@@ -165,7 +165,7 @@ def _draw_fits(canvas: Canvas, *, facts: ReportData, name: str, brokers: Sequenc
 
 
 def _coarse(histogram: Histogram) -> Histogram:
-    """Few enough bins to be seen, and only as far as nearly everything reaches."""
+    """Merges bins to a visible number, and cuts the histogram at its 99.9 % quantile."""
     counts = np.array(histogram.counts)
     reach = int(np.searchsorted(counts.cumsum(), 0.999 * counts.sum())) + 1
     first = int(np.flatnonzero(counts)[0]) if counts.any() else 0
@@ -180,7 +180,7 @@ def _coarse(histogram: Histogram) -> Histogram:
 
 
 def _brokers(facts: ReportData, name: str) -> list[int]:
-    """How far apart the pairs were that laws were fitted to."""
+    """The distances, in brokers, of the pairs that laws were fitted to."""
     found = (re.fullmatch(r"difference_scale\.(\d+)", m) for m in facts.result.variants[name])
     return sorted(int(match[1]) for match in found if match)
 

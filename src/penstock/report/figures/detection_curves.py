@@ -1,4 +1,4 @@
-"""How probable it is that a loss is noticed, by size of the record: formula and measurement."""
+"""The probability of loss detection by record length: formula and measurement."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-# Of others that share a loss, as in the paper.
+# Numbers of other receivers that share a loss, as in the paper.
 _OTHERS: Final = (1, 2, 4)
 _LINES: Final = {1: ":", 2: "--", 4: "-"}
-# The least match probability that the paper has, of which nothing need be measured.
+# The lowest match probability of the paper; drawn by the formula, even without measurements.
 _RARE: Final = 0.001
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Where `detected.k` was measured for several sizes of the record."""
+    """One figure, if `detected.k` was measured for several record lengths."""
     names = [n for n in facts.names_with("detected.0") if _match(facts, n) is not None]
     if len({facts.record(name) for name in names}) < 2:
         return []
@@ -53,14 +53,14 @@ def _draw(canvas: Canvas, *, facts: ReportData, names: list[str]) -> None:
     longest = max(facts.record(name) for name in names)
     if facts.id in published_values.LOSSES_DETECTED:
         matches = [_RARE, *matches]
-    for place, match in enumerate(matches):
-        _curve(one, place, match, loss, longest, others=0, label=f"P = {match:g}")
-        _points(one, facts, names, place, match, others=0)
-    for place, match in enumerate(matches):
+    for index, match in enumerate(matches):
+        _curve(one, index, match, loss, longest, others=0, label=f"P = {match:g}")
+        _points(one, facts, names, index, match, others=0)
+    for index, match in enumerate(matches):
         if any(_match(facts, n) == match for n in names):
             for others in _OTHERS:
-                _curve(shared, place, match, loss, longest, others=others)
-                _points(shared, facts, names, place, match, others=others)
+                _curve(shared, index, match, loss, longest, others=others)
+                _points(shared, facts, names, index, match, others=others)
     for (match, record), chance in published_values.LOSSES_DETECTED.get(facts.id, {}).items():
         one.plot(
             record, chance, marker="*", markersize=14, color=INK, linestyle="", zorder=5,
@@ -76,15 +76,15 @@ def _draw(canvas: Canvas, *, facts: ReportData, names: list[str]) -> None:
 
 
 def _curve(
-    axes: Axes, place: int, match: float, loss: float, longest: int, *, others: int, label: str = ""
+    axes: Axes, index: int, match: float, loss: float, longest: int, *, others: int, label: str = ""
 ) -> None:
     records = np.arange(longest + 1)
     try:
         chances = [detected_by_any(int(r), match, loss, others=others) for r in records]
     except UsageError:
-        # Nodes that match nearly everything share more than half of it: there is no such curve.
+        # The formula is undefined for receivers that match nearly everything.
         return
-    style = curve_style(place)
+    style = curve_style(index)
     axes.plot(
         records, chances, color=style.colour, linestyle=_LINES.get(others, "-"), linewidth=1.3,
         label=label or "_",
@@ -92,7 +92,7 @@ def _curve(
 
 
 def _points(
-    axes: Axes, facts: ReportData, names: list[str], place: int, match: float, *, others: int
+    axes: Axes, facts: ReportData, names: list[str], index: int, match: float, *, others: int
 ) -> None:
     found: list[tuple[int, Estimate]] = [
         (facts.record(name), estimate)
@@ -102,7 +102,7 @@ def _points(
     ]
     if found:
         records, estimates = zip(*found, strict=True)
-        style = curve_style(place)
+        style = curve_style(index)
         axes.errorbar(
             records, [e.mean for e in estimates], yerr=error_bars(estimates), linestyle="",
             color=style.colour, marker=style.marker, capsize=2,

@@ -1,4 +1,4 @@
-"""Precision and recall of declared losses, by match probability and loss: one map an ordering."""
+"""Precision and recall of declared losses by match probability and loss, one map per ordering."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PANELS_MAX: Final = 10
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Where match probability and loss both vary."""
+    """Figures if both match probability and loss vary."""
     found = []
     for metric, (short, caption) in _MAPS.items():
         names = [n for n in facts.names_with(metric) if _cell(facts, n) is not None]
@@ -58,7 +58,7 @@ def _draw(canvas: Canvas, *, facts: ReportData, metric: str, orderings: list[str
     all_axes = panels(canvas, ceil(len(orderings) / columns), columns, sharey=True)
     for axes, ordering in zip(all_axes, orderings, strict=False):
         matches, losses, values = _grid(facts, metric, ordering)
-        # Not an image: that would be pixels in the page.
+        # Not imshow, which would embed a bitmap in the page.
         axes.pcolormesh(values, vmin=0, vmax=1, cmap="cividis", edgecolor="face")
         for (row, column), value in np.ndenumerate(values):
             text = "–" if np.isnan(value) else f"{value:.2f}"
@@ -100,12 +100,12 @@ def _cell(facts: ReportData, name: str) -> tuple[float, float] | None:
 
 
 def _short(chance: float) -> str:
-    """.001, since there is little room."""
+    """A probability without its leading zero (.001), because there is little room."""
     return f"{chance:g}".removeprefix("0") or "0"
 
 
 def _title(facts: ReportData, metric: str, names: list[str], short: str) -> str:
-    """The range of each kind says whether the kind matters."""
+    """The range of the metric for each kind of ordering."""
     text = []
     for kind in ("default", "literal"):
         means = [

@@ -1,4 +1,4 @@
-"""What order costs: the mean extra delay of each pair, as a cumulative distribution."""
+"""The cost of ordering: cumulative distribution of the mean extra delay of pairs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 _METRIC: Final = "extra_delay_pairs_ms"
 _CURVES_MAX: Final = 14
-# As many as there are variants of recovery: who is left out of a title seems to cost nothing.
+# As many as there are recovery variants: one left out of the title would seem free of cost.
 _NAMES_SHOWN_MAX: Final = 6
-# Below this the axis is linear, so that nothing at all can be shown beside a second.
+# Below this the axis is linear, so that it can show 0 beside 1 s.
 _LINEAR_MS: Final = 1.0
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """An ordering that is off adds nothing and is not drawn."""
+    """One figure of all orderings but "off", which adds no delay."""
     names = [n for n in facts.names_with_distribution(_METRIC) if facts.kind(n) != "off"]
     names = [n for n in names if facts.distribution(n, _METRIC)[-1] > 0][:_CURVES_MAX]
     if not names or not _has_pairs(facts, names):
@@ -48,7 +48,7 @@ def figures(facts: ReportData) -> list[Figure]:
 
 
 def _has_pairs(facts: ReportData, names: Sequence[str]) -> bool:
-    """One pair has no distribution."""
+    """Tells whether there is more than one pair: a single one has no distribution."""
     every = [facts.distribution(name, _METRIC) for name in names]
     return any(values[0] != values[-1] for values in every)
 
@@ -56,7 +56,7 @@ def _has_pairs(facts: ReportData, names: Sequence[str]) -> bool:
 def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
     shares = np.linspace(0, 1, 101)
-    for number_, (name, style) in enumerate(curve_styles(facts, names).items()):
+    for index, (name, style) in enumerate(curve_styles(facts, names).items()):
         values = facts.distribution(name, _METRIC)
         axes.plot(
             values,
@@ -65,8 +65,8 @@ def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
             linestyle=style.line,
             linewidth=style.width,
             marker=style.marker,
-            # Apart from each other, so that curves that lie together can be told apart.
-            markevery=(5 + 2 * number_ % 20, 20),
+            # Markers at different points, so that coinciding curves can be told apart.
+            markevery=(5 + 2 * index % 20, 20),
             label=name,
         )
     _mark_published(axes, facts, names)

@@ -1,4 +1,4 @@
-"""What applications never got, with recovery and without; and what each way to it costs."""
+"""Messages that applications never got, with and without recovery, and the bytes it costs."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _COSTS: Final = (
     ("header_bytes", "headers, and what else is said to find losses", BLUE, ""),
     ("recovery_bytes", "requests and repairs", ORANGE, "//"),
 )
-# What else tells of losses, by the setting that says so.
-_FINDING: Final = {
+# Means of loss detection besides records, by the setting that enables them.
+_DETECTION: Final = {
     "transport.recovery.digests": "digests",
     "transport.recovery.tracks": "tracked",
 }
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """In all, over time, and what a message costs."""
+    """False negatives in total and over time, and the bytes per message."""
     names = networks(facts)
     if len(names) < 2:
         return []
@@ -104,14 +104,18 @@ def _bars(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     if whole and by:
         label = f"{PUBLISHED}: {off} ÷{by:g}, with a record of 10"
         reference_line(axes, y=whole / by, label=label)
-    # Numbers stand below the bars: above them a line may cross them.
-    words = [
+    # Counts stand below the bars, because the published line may cross text above them.
+    labels = [
         "\n".join(
-            [name, _count(count.mean, None if name == off else whole), *_described(facts, name)]
+            [
+                name,
+                _count(count.mean, None if name == off else whole),
+                *_detection_lines(facts, name),
+            ]
         )
         for name, count in zip(names, counts, strict=True)
     ]
-    axes.set_xticks(range(len(names)), words)
+    axes.set_xticks(range(len(names)), labels)
     axes.set(ylabel="false negatives (deliveries)")
     axes.grid(visible=False, axis="x")
     format_thousands(axes.yaxis)
@@ -157,7 +161,7 @@ def _costs(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
 
 
 def _count(left: float, whole: float | None) -> str:
-    """How many, and by what recovery divides them."""
+    """The count, and the factor by which recovery reduced it."""
     return (
         f"{format_number(left)} (÷{format_number(round(whole / left, 1))})"
         if whole and left
@@ -165,12 +169,12 @@ def _count(left: float, whole: float | None) -> str:
     )
 
 
-def _described(facts: ReportData, name: str) -> list[str]:
-    """How losses are found, which is what the source varies; in lines, for bars are narrow."""
+def _detection_lines(facts: ReportData, name: str) -> list[str]:
+    """How losses are detected, which is what the source varies; one line per part."""
     if facts.parameter(name, "transport.recovery.kind") == "off":
         return ["no recovery"]
     record = facts.parameter(name, "transport.record")
-    also = [word for key, word in _FINDING.items() if facts.parameter(name, key)]
+    also = [word for key, word in _DETECTION.items() if facts.parameter(name, key)]
     return [] if record is None else [f"record {record}", *also]
 
 

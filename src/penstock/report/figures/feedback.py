@@ -1,4 +1,4 @@
-"""What congestion control costs a publisher: feedback that comes, and flows to be kept."""
+"""The load of congestion control on a publisher: feedback frames and size of the flow table."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _ROWS: Final = (
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Traces have these series."""
+    """One figure; its series come from traces only."""
     names = [name for name in compared(facts) if facts.has_control(name)]
-    # Of those that anybody has: few acknowledge anything.
+    # Only rows with data: most laws send no acknowledgements.
     rows = [row for row in _ROWS if any(_at_publishers(facts, n, row[0]).size for n in names)]
     if not rows:
         return []
@@ -52,7 +52,7 @@ def _draw(
     canvas: Canvas, *, facts: ReportData, names: Sequence[str], rows: Sequence[tuple[str, str]]
 ) -> None:
     frames = panels(canvas, len(rows), sharex=True)
-    # Whoever has no control has a colour too, which is nobody else's.
+    # Variants without control count too, so that colours are the same as in other figures.
     styles = variant_styles(compared(facts))
     for axes, (prefix, label) in zip(frames, rows, strict=True):
         for name in names:
@@ -66,7 +66,7 @@ def _draw(
                 least, most = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
                 axes.fill_between(times, least, most, color=style.colour, alpha=0.15, linewidth=0)
         axes.set(ylabel=label, ylim=(0, None), xlim=(0, None))
-        # There is no half a flow.
+        # Flows and frames are whole numbers.
         axes.locator_params(axis="y", integer=True)
     frames[-1].set_xlabel("time (s)")
     canvas.align_ylabels()
@@ -74,7 +74,7 @@ def _draw(
 
 
 def _at_publishers(facts: ReportData, name: str, prefix: str) -> NDArray[np.float64]:
-    """One row for each publisher."""
+    """The series with this prefix, one row per publisher."""
     series = facts.result.series.get(name, {})
     own = [values for metric, values in series.items() if metric.startswith(prefix)]
     return np.array(own, np.float64)

@@ -1,4 +1,4 @@
-"""For experiments that have no figure of their own: what is expected, and what has a series."""
+"""Figures of experiments that no family fits: metrics with expectations, and all series."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CURVES_MAX: Final = 7
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Bars of the metrics that somebody expects something of, then lines."""
+    """Bars of the metrics that have expectations, then lines of the series."""
     return [*_bars(facts), *_lines(facts)]
 
 
@@ -35,13 +35,13 @@ def _bars(facts: ReportData) -> list[Figure]:
     metrics = dict.fromkeys(v.metric for v in facts.result.expect if facts.names_with(v.metric))
     chosen = list(metrics or facts.metrics())[:_FIGURES_MAX]
     found = []
-    for number, metric in enumerate(chosen):
+    for index, metric in enumerate(chosen):
         names = facts.names_with(metric)
         shown = names[:_ROWS_MAX]
         more = f" The first {len(shown)} of {len(names)}." if len(shown) < len(names) else ""
         found.append(
             Figure(
-                name=f"figure-{number + 1}",
+                name=f"figure-{index + 1}",
                 title=f"{metric}, side by side",
                 caption=f"Means over seeds, with 95 % intervals.{more}",
                 draw=partial(_draw_bars, facts=facts, metric=metric, names=shown),
@@ -55,14 +55,14 @@ def _lines(facts: ReportData) -> list[Figure]:
     every = dict.fromkeys(metric for own in facts.result.series.values() for metric in own)
     return [
         Figure(
-            name=f"series-{number + 1}",
+            name=f"series-{index + 1}",
             title=f"{metric}, second by second",
             caption="Means over seeds.",
             draw=partial(_draw_lines, facts=facts, metric=metric),
             height_in=3.2,
         )
-        for number, metric in enumerate(every)
-        if number < _FIGURES_MAX and facts.names_with_series(metric)
+        for index, metric in enumerate(every)
+        if index < _FIGURES_MAX and facts.names_with_series(metric)
     ]
 
 
@@ -88,8 +88,8 @@ def _draw_bars(canvas: Canvas, *, facts: ReportData, metric: str, names: Sequenc
 
 def _draw_lines(canvas: Canvas, *, facts: ReportData, metric: str) -> None:
     (axes,) = panels(canvas, 1)
-    for number, name in enumerate(facts.names_with_series(metric)[:_CURVES_MAX]):
-        values, style = facts.series(name, metric), curve_style(number)
+    for index, name in enumerate(facts.names_with_series(metric)[:_CURVES_MAX]):
+        values, style = facts.series(name, metric), curve_style(index)
         axes.plot(
             second_midpoints(values), values, color=style.colour, linestyle=style.line, label=name,
             marker=marker_for(values, style.marker),

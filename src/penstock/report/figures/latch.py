@@ -1,4 +1,4 @@
-"""One pair over time: what comes out of order, how fast, how probable, and how long is waited."""
+"""One pair over time: violations of order, publication rate, violation probability, latches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LATCHES_MAX: Final = 6
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """The frames of the paper, and one for each ordering more."""
+    """One figure with the paper's panels, and a panel per ordering that waits."""
     networks = facts.names_with_series("pair_publications")
     if not networks:
         return []
@@ -46,7 +46,7 @@ def figures(facts: ReportData) -> list[Figure]:
 
 
 def _rank(facts: ReportData, name: str) -> tuple[bool, int]:
-    """As the paper has them: enhanced mode, then basic; what is not the paper's comes last."""
+    """The paper's order: enhanced mode, then basic; orderings not in the paper come last."""
     return facts.kind(name) != "literal", -int(facts.setting(name, "record") or 0)
 
 
@@ -56,7 +56,7 @@ def _draw(canvas: Canvas, *, facts: ReportData, network: str, waiting: Sequence[
         values = facts.series(network, metric)
         axes.plot(second_midpoints(values), values, color=colour)
         axes.set(ylabel=label, ylim=(0, None))
-    # All latches on one scale: that is what is compared.
+    # All latches on one scale, because they are compared.
     top = max((max(facts.series(n, "pair_latch_max_ms"), default=0) for n in waiting), default=0)
     styles = curve_styles(facts, [*facts.names])
     for axes, name in zip(frames[len(_NETWORK) :], waiting, strict=True):

@@ -1,7 +1,7 @@
-"""One pair's delays: their law, each against the next, and how they differ when queues are long.
+"""The delays of one pair: their law, consecutive delays, and differences at long queues.
 
-All of it is of one run, the first seed's. Results of earlier versions have none of
-it, nor have traces alone: these figures are then left out.
+All data is of one run, that of the first seed. Results of earlier versions and gold
+tables alone do not have it; these figures are then left out.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 _MEASURED: Final = "measured"
-# An odd number: the peak of a law that is symmetric around zero is then one of them.
+# Odd, so that the peak of a law that is symmetric around zero is one of the points.
 _STEPS: Final = 601
 _LAW: Final[dict[str, Any]] = {"color": VERMILION, "linewidth": 2.2}
 _DIFFERENCES: Final = ("pair_differences.low", "pair_differences.high")
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Each where the first run of anything compared kept what it needs."""
+    """Each figure, if the first run of some name recorded the sketches that it needs."""
     return [*_laws(facts), *_consecutive(facts), *_by_delay(facts)]
 
 
 def bins_by_brokers(facts: ReportData, name: str, what: str) -> dict[int, Bins]:
-    """Histograms of `delays` or `differences` of pairs that are so many brokers apart."""
+    """Histograms of `delays` or `differences`, by the distance of the pair in brokers."""
     found = {}
     for key, sketch in _sketches(facts, name).items():
         head, _, brokers = key.rpartition(".")
@@ -48,17 +48,17 @@ def bins_by_brokers(facts: ReportData, name: str, what: str) -> dict[int, Bins]:
 
 
 def edges(bins: Bins) -> NDArray[np.float64]:
-    """One more than there are bins."""
+    """The bin edges, one more than there are bins."""
     return bins.start + bins.width * np.arange(len(bins.counts) + 1, dtype=np.float64)
 
 
 def density(bins: Bins) -> NDArray[np.float64]:
-    """The area of all bins, and of what lies beyond them, is 1."""
+    """The density, with an area of 1 over all bins and the values beyond them."""
     return np.array(bins.counts) / (max(1, bins.total) * bins.width)
 
 
 def origin(facts: ReportData, name: str) -> str:
-    """A sentence for captions: which run is seen."""
+    """A sentence for captions that names the run shown."""
     which = f"Variant {name}, seed" if len(facts.networks) > 1 else "Seed"
     return f"{which} {facts.result.seeds[0]}." if facts.result.seeds else ""
 
@@ -103,7 +103,7 @@ def _draw_laws(canvas: Canvas, *, near: tuple[int, Bins], far: tuple[int, Bins])
     constant, *rates = bins.law
     x = _along(bins)
     shares = (bins.below + np.cumsum([0, *bins.counts])) / max(1, bins.total)
-    # Wide below and narrow above: where they are one, both are seen.
+    # A narrow curve over a wide one: both stay visible where they coincide.
     cumulative.plot(edges(bins), shares, color=SKY, linewidth=6)
     cumulative.plot(x, hypoexponential.cdf(x - constant, rates), **_LAW | {"linewidth": 1.4})
     cumulative.set(ylabel="share of messages", ylim=(0, 1.02))
@@ -149,7 +149,7 @@ def _draw_consecutive(canvas: Canvas, *, points: Points, split_ms: float | None)
     ends = (min(both) - margin, max(both) + margin)
     if split_ms is not None and ends[0] < split_ms < ends[1]:
         axes.axhline(split_ms, color=INK, linewidth=1.2, linestyle=":")
-    # One scale for both, so that what stays the same lies on the diagonal.
+    # One scale for both axes, so that equal delays lie on the diagonal.
     axes.set(
         xlabel="delay of a message (ms)", ylabel="delay of the next (ms)", xlim=ends, ylim=ends,
         aspect="equal",
@@ -204,10 +204,10 @@ def _along(bins: Bins) -> NDArray[np.float64]:
 
 
 def _consecutive_title(facts: ReportData, name: str) -> str:
-    together = facts.figure(name, "pair_correlation")
-    if together is None or together.mean < 0.9:
+    correlation = facts.figure(name, "pair_correlation")
+    if correlation is None or correlation.mean < 0.9:
         return "The delay of each message of one pair against that of the next"
-    return f"Consecutive delays of one pair go together (correlation {together.mean:.2f})"
+    return f"Consecutive delays of one pair go together (correlation {correlation.mean:.2f})"
 
 
 def _by_delay_title(facts: ReportData, name: str) -> str:

@@ -1,4 +1,4 @@
-"""What several figures have in common."""
+"""Helpers that several figures share: panels, legends, ticks, error bars, reference lines."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-# Single points are shown as long as they do not run into each other.
+# Curves with more points have no markers, which would overlap.
 _MARKERS_MAX: Final = 25
 _LEGEND_COLUMNS: Final = 4
-# What fits below a figure: letters, and those that a sample of the line takes the place of.
+# The width of a legend below a figure, and of a line sample in it, in characters.
 _LEGEND_LETTERS: Final = 94
 _SAMPLE_LETTERS: Final = 9
-# What the paper states. "Published" would also be what a publisher does.
+# Label of published values; "published" could also mean sent by a publisher.
 PUBLISHED: Final = "the paper"
 
 
 def panels(canvas: Canvas, rows: int, columns: int = 1, **options: Any) -> list[Axes]:
-    """Axes below each other, row by row."""
+    """Axes of a grid as a flat list, row by row."""
     found = canvas.subplots(rows, columns, squeeze=False, **options)
     return list(np.asarray(found).ravel())
 
 
 def legend_below(canvas: Canvas, axes: Sequence[Axes]) -> None:
-    """One legend for all axes, where it hides nothing."""
+    """One legend for all axes, below the figure."""
     entries: dict[str, Any] = {}
     for one in axes:
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
@@ -47,9 +47,9 @@ def legend_below(canvas: Canvas, axes: Sequence[Axes]) -> None:
 
 
 def _columns(labels: Sequence[str]) -> int:
-    """As many as fit; a column is as wide as its longest label."""
+    """The number of legend columns that fit; a column is as wide as its longest label."""
     for columns in range(min(_LEGEND_COLUMNS, len(labels)), 1, -1):
-        # As Matplotlib fills them: the first ones have one more.
+        # Split as Matplotlib does: the first columns have one entry more.
         parts = [[labels[i] for i in part] for part in np.array_split(range(len(labels)), columns)]
         if sum(max(map(len, part)) + _SAMPLE_LETTERS for part in parts) <= _LEGEND_LETTERS:
             return columns
@@ -57,22 +57,22 @@ def _columns(labels: Sequence[str]) -> int:
 
 
 def format_thousands(axis: Any) -> None:
-    """30,000 and not 3e4."""
+    """Formats ticks as 30,000, not as 3e4."""
     axis.set_major_formatter("{x:,.10g}")
 
 
 def marker_for(values: Sequence[float], marker: str) -> str:
-    """None for long curves."""
+    """The marker for a curve; no marker for long curves."""
     return marker if len(values) <= _MARKERS_MAX else ""
 
 
 def second_midpoints(values: Sequence[float]) -> NDArray[np.float64]:
-    """The middle of each second, which is what a count of it tells of."""
+    """The middle of each second, where its count is drawn."""
     return np.arange(len(values), dtype=np.float64) + 0.5
 
 
 def error_bars(estimates: Sequence[Estimate]) -> NDArray[np.float64] | None:
-    """Below and above each mean, for error bars; None where there is only one seed."""
+    """Distances below and above each mean; None with only one seed."""
     if all(e.ci95 is None for e in estimates):
         return None
     ends = [e.ci95 or (e.mean, e.mean) for e in estimates]
@@ -83,7 +83,7 @@ def error_bars(estimates: Sequence[Estimate]) -> NDArray[np.float64] | None:
 def reference_line(
     axes: Axes, *, x: float | None = None, y: float | None = None, label: str
 ) -> None:
-    """A line where the paper says it should be."""
+    """A line at a published value."""
     style: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": (0, (4, 3)), "alpha": 0.8}
     if y is not None:
         axes.axhline(y, label=label, **style)

@@ -1,4 +1,4 @@
-"""What is published, delivered and missed, second by second; and what comes out of order."""
+"""Publications, deliveries, false negatives and order violations over time."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _CURVES: Final = (
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Rates of each network; violations of order below them, where they were counted."""
+    """Rates of each network, and its violations of order if they were counted."""
     found = []
     names = _networks(facts, "deliveries")
-    # Where publishers are slowed down, the figure of the bottleneck shows that and more.
+    # With congestion control, the bottleneck figure shows the same curves and more.
     if names and not facts.controlled:
         found.append(
             Figure(
@@ -116,7 +116,7 @@ def _title(facts: ReportData, name: str) -> str:
 
 
 def _violations_title(facts: ReportData, name: str) -> str:
-    goes_with = facts.figure(name, "violations_with_deliveries")
-    if goes_with is None or goes_with.mean < 0.9:
+    correlation = facts.figure(name, "violations_with_deliveries")
+    if correlation is None or correlation.mean < 0.9:
         return "What arrives out of order"
-    return f"Violations of order follow the deliveries (correlation {goes_with.mean:.2f})"
+    return f"Violations of order follow the deliveries (correlation {correlation.mean:.2f})"

@@ -1,4 +1,4 @@
-"""What the figures of recovery have in common: whose they are, and how a delay is distributed."""
+"""Helpers of the recovery figures: variants to compare, smoothing, delay distributions."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ Value = TypeVar("Value")
 
 
 def networks(facts: ReportData) -> list[str]:
-    """Variants whose losses were counted, with recovery or without."""
+    """Variants whose missed deliveries were counted, with recovery or without."""
     return [name for name in facts.names_with("missed_deliveries") if name in facts.networks]
 
 
 def recovering(facts: ReportData) -> list[str]:
-    """Those of them that recover what was lost, as many as there is room for."""
+    """The first of these variants that use recovery."""
     return [name for name in networks(facts) if name != without(facts)][:VARIANTS_MAX]
 
 
 def without(facts: ReportData) -> str | None:
-    """The one that recovers nothing, which others are compared with."""
+    """The variant without recovery, the baseline."""
     kinds = {name: facts.parameter(name, "transport.recovery.kind") for name in networks(facts)}
     return next((name for name, kind in kinds.items() if kind == "off"), None)
 
 
 def stated(facts: ReportData, name: str, known: Mapping[str, Mapping[int, Value]]) -> Value | None:
-    """What the paper states of a network of so many brokers."""
+    """The published value for a network with as many brokers as this variant has."""
     brokers = facts.parameter(name, "network.topology.size")
     return known.get(facts.id, {}).get(brokers)
 
 
 def smooth(values: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Times and means of stretches, a few dozen in all: single seconds are a matter of luck."""
+    """Times and means of equal intervals, at most 119: single seconds are too noisy."""
     step = max(1, len(values) // _POINTS_MAX)
-    kept = np.array(values[: len(values) // step * step], np.float64).reshape(-1, step)
-    times = (np.arange(len(kept), dtype=np.float64) + 0.5) * step
-    return times, np.asarray(kept.mean(axis=1))
+    groups = np.array(values[: len(values) // step * step], np.float64).reshape(-1, step)
+    times = (np.arange(len(groups), dtype=np.float64) + 0.5) * step
+    return times, np.asarray(groups.mean(axis=1))
 
 
 def cumulative(
@@ -61,14 +61,14 @@ def cumulative(
     *,
     more_ms: float = 0,
 ) -> bool:
-    """A distribution, whole where traces were read; else the points of it that a result has."""
+    """Draws a distribution: complete with traces, otherwise the quantiles of the result."""
     histogram = facts.histogram(name, metric)
     drawn_as: dict[str, Any] = {"color": style.colour, "linestyle": style.line, "label": label}
     counts = np.array(() if histogram is None else histogram.counts, np.int64)
     if histogram is not None and counts.any():
-        there = np.flatnonzero(counts)
-        x = np.array(histogram.edges)[there + 1] + more_ms
-        axes.plot(x, np.cumsum(counts[there]) / counts.sum(), **drawn_as)
+        nonzero = np.flatnonzero(counts)
+        x = np.array(histogram.edges)[nonzero + 1] + more_ms
+        axes.plot(x, np.cumsum(counts[nonzero]) / counts.sum(), **drawn_as)
         return True
     points = [
         (found.mean + more_ms, share)
@@ -81,14 +81,14 @@ def cumulative(
 
 
 def is_whole(facts: ReportData, names: Sequence[str], metric: str) -> str:
-    """What a caption says where there are points only."""
+    """A sentence for the caption if only quantiles are known, otherwise empty."""
     if any(facts.histogram(name, metric) for name in names):
         return ""
     return "Points are measured (50, 80 and 99 %); traces would tell what lies between them."
 
 
 def beside(axes: Axes, rows: Sequence[float], words: Sequence[str]) -> None:
-    """Words to the right of all bars, where no line crosses them."""
+    """Draws labels to the right of all bars, where no line crosses them."""
     for row, text in zip(rows, words, strict=True):
         axes.annotate(
             text, (1, row), xycoords=axes.get_yaxis_transform(), xytext=(4, 0), va="center",
@@ -97,6 +97,6 @@ def beside(axes: Axes, rows: Sequence[float], words: Sequence[str]) -> None:
 
 
 def figure_mean(facts: ReportData, name: str, metric: str) -> float | None:
-    """None where it was not measured."""
+    """The mean of a figure; None if it was not measured."""
     found = facts.figure(name, metric)
     return None if found is None else found.mean

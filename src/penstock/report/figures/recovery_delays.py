@@ -1,4 +1,4 @@
-"""How long it takes to make a loss good, and whether all else takes longer for it."""
+"""The delay of repairs, and the delay that recovery adds to originals."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _CURVES: Final = (
     ("request_to_repair", "request to repair", CurveStyle(VERMILION, ":", "^", 2.2)),
 )
 _COLUMNS: Final = 2
-# What takes less time is between clients of one broker, and stretches the scale.
+# Shorter delays are between clients of one broker, and would only stretch the scale.
 _LEAST_MS: Final = 10.0
 _STAR: Final[dict[str, Any]] = {"marker": "*", "markersize": 13, "linestyle": "", "zorder": 5}
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Where anything was repaired, and where a delay without recovery is there to compare with."""
+    """Delays of repairs if there are any; delays of originals if there is a baseline."""
     found = []
     names = [n for n in recovering(facts) if facts.figure(n, "repaired_delay_p80")]
     if names:
@@ -79,7 +79,7 @@ def _repairs(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None
         for metric, label, style in _CURVES:
             cumulative(axes, facts, name, metric, style, label)
         point = stated(facts, name, published_values.REQUEST_TO_REPAIR)
-        # A way of recovery may do without requests.
+        # Some kinds of recovery send no requests.
         if point is not None and facts.figure(name, "request_to_repair_p80"):
             label = f"{PUBLISHED}: request to repair below {point[0]:g} ms for {point[1]:.0%}"
             axes.plot(*point, color=INK, label=label, **_STAR)
@@ -87,14 +87,14 @@ def _repairs(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None
         axes.xaxis.set_major_formatter("{x:,.10g}")
         axes.set_ylim(0, 1.03)
         axes.set_title(name, fontsize=9, pad=2)
-    # All share it, and it is fixed from now on.
+    # All panels share this axis; setting a limit also stops autoscaling.
     frames[0].set_xlim(_LEAST_MS, None)
     for axes in frames[len(names) :]:
         axes.set_visible(False)
     for axes in frames[::columns]:
         axes.set_ylabel("share of messages")
     for axes in frames[max(0, len(names) - columns) : len(names)]:
-        # Of axes that share a scale those above the last row have no labels.
+        # Matplotlib hides the labels of shared axes above the last row.
         axes.tick_params(labelbottom=True)
         axes.set_xlabel("delay (ms)")
     legend_below(canvas, frames)

@@ -1,4 +1,4 @@
-"""What is asked for and sent again, second by second; how much of it is in vain; caches."""
+"""Requests and repairs over time, duplicates among them, hit ratio and limits of caches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LIMITS: Final = (("max", VERMILION, "--"), ("mean", BLUE, "-"), ("min", GREEN, 
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Each where its series are there: those of caches are in traces alone."""
+    """Each figure whose series exist; those of caches come from traces only."""
     found = []
     names = recovering(facts)
     asking = [name for name in names if facts.series(name, "requests")]
@@ -71,17 +71,17 @@ def figures(facts: ReportData) -> list[Figure]:
             )
         )
     known = [name for name in names if facts.series(name, "messages_answered")]
-    answering = [name for name in known if any(facts.series(name, "messages_asked_for"))]
-    if answering:
+    requesting = [name for name in known if any(facts.series(name, "messages_asked_for"))]
+    if requesting:
         found.append(
             Figure(
                 name="hit-ratio",
-                title=_hits_title(facts, answering),
+                title=_hits_title(facts, requesting),
                 caption="Of the messages that anyone asked for, how many anyone sent, by the second"
                 " of the first request; where nobody asked there is no point."
-                f"{_without_requests(set(known) - set(answering), names)}"
+                f"{_without_requests(set(known) - set(requesting), names)}"
                 f" {published_values.redrawn_figure(facts.id, 'hit-ratio')}",
-                draw=partial(_hits, facts=facts, names=answering),
+                draw=partial(_hits, facts=facts, names=requesting),
                 height_in=3.6,
             )
         )
@@ -119,9 +119,9 @@ def _rates(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
 def _duplicates(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
     rows = np.arange(len(names))
-    for place, (metric, label, colour, hatch) in enumerate(_DUPLICATES):
+    for index, (metric, label, colour, hatch) in enumerate(_DUPLICATES):
         values = [figure_mean(facts, name, metric) or 0.0 for name in names]
-        at = rows + 0.32 * (place - 0.5)
+        at = rows + 0.32 * (index - 0.5)
         axes.barh(at, values, height=0.28, color=colour, hatch=hatch, edgecolor="white",
                   label=label)  # fmt: skip
         beside(axes, at.tolist(), [format_percent(value) for value in values])
@@ -142,9 +142,9 @@ def _hits(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     for name in names:
         times, requests = smooth(facts.series(name, "messages_asked_for"))
         _, repairs = smooth(facts.series(name, "messages_answered"))
-        there = requests > 0
+        requested = requests > 0
         axes.plot(
-            times[there], repairs[there] / requests[there], color=styles[name].colour,
+            times[requested], repairs[requested] / requests[requested], color=styles[name].colour,
             linestyle=styles[name].line, marker=marker_for(times.tolist(), styles[name].marker),
             label=name,
         )  # fmt: skip
@@ -160,10 +160,10 @@ def _limits(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     for axes, name in zip(frames, names, strict=True):
         for which, colour, line in _LIMITS:
             values = np.array(facts.series(name, f"cache_limit_{which}"), np.float64)
-            # In some seconds there may be no sample.
-            there = np.isfinite(values)
+            # Some seconds may have no sample.
+            sampled = np.isfinite(values)
             times = second_midpoints(values.tolist())
-            axes.plot(times[there], values[there], color=colour, linestyle=line, label=which)
+            axes.plot(times[sampled], values[sampled], color=colour, linestyle=line, label=which)
         for limit in published_values.CACHE_LIMITS.get(facts.id, ()):
             low, high = published_values.CACHE_LIMITS[facts.id]
             reference_line(axes, y=limit, label=f"{PUBLISHED}: between {low} and {high}")
@@ -191,9 +191,9 @@ def _hits_title(facts: ReportData, names: Sequence[str]) -> str:
     return f"Somebody had what was asked for: {', '.join(text)}"
 
 
-def _without_requests(unasked: AbstractSet[str], names: Sequence[str]) -> str:
-    """A sentence for whoever misses a curve."""
-    text = ", ".join(name for name in names if name in unasked)
+def _without_requests(without_requests: AbstractSet[str], names: Sequence[str]) -> str:
+    """A sentence for the caption that names the variants without a curve."""
+    text = ", ".join(name for name in names if name in without_requests)
     return f" No curve: {text}, where nobody sends requests (a RECALL is a signal)." if text else ""
 
 

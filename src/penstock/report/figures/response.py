@@ -1,4 +1,4 @@
-"""What congestion control reckons with: the response function, and what it makes of losses."""
+"""The TCP response function, and loss event rates as receivers compute them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.report.report_data import ReportData
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-# The series that has the points of curves whose names begin so, and what these stand for.
+# (series of x values, prefix of the curves, axis label, curve label).
 _CURVES: Final = (
     ("response_at_p", "response.rtt_", "loss event rate", "round trip {}"),
     ("response_at_rtt_ms", "response.p_", "round trip (ms)", "loss event rate {}"),
@@ -31,7 +31,7 @@ _EVENTS: Final = (
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """The formula's curves, and what receivers that know more or less of losses make of them."""
+    """The curves of the formula, and the estimates of receivers with different knowledge."""
     found = []
     for name in facts.names_with_series("response_at_p")[:1]:
         found.append(
@@ -61,10 +61,10 @@ def figures(facts: ReportData) -> list[Figure]:
 def _response(canvas: Canvas, *, facts: ReportData, name: str) -> None:
     frames = panels(canvas, 1, 2, sharey=True)
     for axes, (points, prefix, label, called) in zip(frames, _CURVES, strict=True):
-        for place, metric in enumerate(_named(facts, name, prefix)):
+        for index, metric in enumerate(_named(facts, name, prefix)):
             text = called.format(metric.removeprefix(prefix).replace("ms", " ms"))
             axes.plot(facts.series(name, points), facts.series(name, metric), label=text,
-                      color=curve_style(place).colour)  # fmt: skip
+                      color=curve_style(index).colour)  # fmt: skip
         axes.set_yscale("log")
         axes.set_xlabel(label)
         axes.legend()
@@ -75,8 +75,8 @@ def _response(canvas: Canvas, *, facts: ReportData, name: str) -> None:
 def _events(canvas: Canvas, *, facts: ReportData, name: str) -> None:
     frames = panels(canvas, len(_EVENTS), sharex=True)
     for axes, (prefix, label) in zip(frames, _EVENTS, strict=True):
-        for place, metric in enumerate(_named(facts, name, prefix)):
-            values, style = facts.series(name, metric), curve_style(place)
+        for index, metric in enumerate(_named(facts, name, prefix)):
+            values, style = facts.series(name, metric), curve_style(index)
             axes.plot(second_midpoints(values), values, color=style.colour, linewidth=1.2,
                       label=metric.removeprefix(prefix))  # fmt: skip
         axes.set(ylabel=label, ylim=(0, None), xlim=(0, None))

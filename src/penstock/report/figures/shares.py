@@ -1,4 +1,4 @@
-"""What each receiver gets, beside its fair share; and content beside TCP."""
+"""The rate of each receiver with its fair share, and of messages beside TCP."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _RECEIVED: Final = "received."
 _RECEIVERS_MAX: Final = 6
 _CONTENT: Final = "content_kbps"
 _TCP: Final = "tcp_kbps."
-# Rates of a link that differ less are the same.
+# Relative difference below which two rates of a link count as equal.
 _SAME: Final = 0.02
-# None of those that variants have, as long as there are others.
+# Colours that variants do not have come first.
 _COLOURS: Final = (BLUE, ORANGE, PURPLE, SKY, VERMILION, GREEN)
 _DOTS: Final[Any] = (0, (1, 1.6))
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Of a few receivers, and where there is a TCP connection beside the messages."""
+    """Rates of receivers if they are few, and rates beside TCP if there is a connection."""
     names = compared(facts)
     found = []
     receivers = _receivers(facts, names)
@@ -73,7 +73,7 @@ def figures(facts: ReportData) -> list[Figure]:
                 caption="Kilobits a second that come out of the bottleneck, means over seeds."
                 f"{_dotted(facts, beside)}"
                 f" {published_values.redrawn_figure(facts.id, 'beside-tcp')}",
-                draw=partial(_beside, facts=facts, names=beside[:_RECEIVERS_MAX]),
+                draw=partial(_draw_beside_tcp, facts=facts, names=beside[:_RECEIVERS_MAX]),
                 height_in=height_of(beside[:_RECEIVERS_MAX], 1, each=2.6),
             )
         )
@@ -83,48 +83,48 @@ def figures(facts: ReportData) -> list[Figure]:
 def fair_shares(
     facts: ReportData, name: str, receivers: Sequence[str]
 ) -> dict[str, NDArray[np.float64]]:  # fmt: skip
-    """By second; empty where receivers share more than one link, or messages."""
+    """Max-min fair shares by second; empty if receivers share several links, or messages."""
     links, pairs = bottlenecks(facts, [name]), facts.pairs(name, "received_mps")
-    whose = [publisher for _, publisher in pairs]
-    # Whoever has a publisher of its own shares nothing with others but the link.
-    if len(links) != 1 or len({*whose}) < len(whose) or len(pairs) != len(receivers):
+    publishers = [publisher for _, publisher in pairs]
+    # Receivers with a publisher each share nothing but the link.
+    if len(links) != 1 or len({*publishers}) < len(publishers) or len(pairs) != len(receivers):
         return {}
     kbps, capacity = kbps_of(facts, name, links[0]), capacity_of(facts, name, links[0])
-    received = sum(np.nansum(facts.series(name, f"{_RECEIVED}{who}")) for who in receivers)
+    received = sum(np.nansum(facts.series(name, f"{_RECEIVED}{r}")) for r in receivers)
     demand_series = _demands(facts, receivers)
     if not received or len(demand_series) != len(receivers):
         return {}
     kbits = float(np.nansum(kbps) / received)
-    shares = {who: np.full(len(capacity), np.nan) for who in receivers}
-    for stretch in _stretches(capacity):
-        demands = {who: float(np.nanmean(own[stretch])) for who, own in demand_series.items()}
-        rates = max_min(float(np.nanmean(capacity[stretch])) / kbits, demands)
-        for who, rate in rates.items():
-            shares[who][stretch] = rate
+    shares = {receiver: np.full(len(capacity), np.nan) for receiver in receivers}
+    for interval in _constant_intervals(capacity):
+        demands = {r: float(np.nanmean(own[interval])) for r, own in demand_series.items()}
+        rates = max_min(float(np.nanmean(capacity[interval])) / kbits, demands)
+        for receiver, rate in rates.items():
+            shares[receiver][interval] = rate
     return shares
 
 
 def max_min(capacity: float, demands: Mapping[str, float]) -> dict[str, float]:
-    """Who wants less than an even share gets that; the others share the rest."""
+    """Max-min fair shares: demands below an even share are met, the others share the rest."""
     found: dict[str, float] = {}
-    for place, who in enumerate(sorted(demands, key=lambda who: demands[who])):
-        even = max(0.0, capacity - sum(found.values())) / (len(demands) - place)
-        found[who] = min(demands[who], even)
+    for index, receiver in enumerate(sorted(demands, key=lambda receiver: demands[receiver])):
+        even = max(0.0, capacity - sum(found.values())) / (len(demands) - index)
+        found[receiver] = min(demands[receiver], even)
     return found
 
 
 def _demands(facts: ReportData, receivers: Sequence[str]) -> dict[str, NDArray[np.float64]]:
-    """What was sent for each where least was held back: that is what it wants."""
+    """Demand by receiver: the matching messages sent in the variant that sent most of them."""
     series = {
-        name: {w: np.array(v) for w in receivers if (v := facts.series(name, f"wanted.{w}"))}
+        name: {r: np.array(v) for r in receivers if (v := facts.series(name, f"wanted.{r}"))}
         for name in facts.networks
     }
     known = [own for own in series.values() if len(own) == len(receivers)]
     return max(known, key=lambda own: sum(v.sum() for v in own.values()), default={})
 
 
-def _stretches(capacity: NDArray[np.float64]) -> list[slice]:
-    """Seconds in which the link bears the same."""
+def _constant_intervals(capacity: NDArray[np.float64]) -> list[slice]:
+    """Intervals of seconds in which the capacity of the link is constant."""
     known = np.nan_to_num(capacity, nan=0.0)
     steps = np.abs(np.diff(known)) > _SAME * np.maximum(known[1:], known[:-1])
     ends = [0, *(np.flatnonzero(steps) + 1).tolist(), len(capacity)]
@@ -146,12 +146,12 @@ def _rates(
     receivers = _receivers(facts, names)
     every = side_by_side(canvas, names, 1)
     for name, (axes,) in every:
-        for place, who in enumerate(receivers):
-            colour, values = _COLOURS[place], facts.series(name, f"{_RECEIVED}{who}")
-            axes.plot(second_midpoints(values), values, color=colour, linewidth=1.3, label=who)
-            share = shares[name].get(who)
+        for index, receiver in enumerate(receivers):
+            colour, values = _COLOURS[index], facts.series(name, f"{_RECEIVED}{receiver}")
+            axes.plot(second_midpoints(values), values, color=colour, linewidth=1.3, label=receiver)
+            share = shares[name].get(receiver)
             if share is not None:
-                # Steps: a link changes at once.
+                # Drawn as steps, because a link's rate changes at once.
                 axes.step(np.arange(len(share) + 1), [*share, *share[-1:]], where="post",
                           color=colour, linewidth=1.8, linestyle=_DOTS)  # fmt: skip
         axes.set_ylabel("received (messages/s)")
@@ -167,7 +167,7 @@ def _connections(facts: ReportData, name: str) -> list[str]:
 
 
 def _even_kbps(facts: ReportData, name: str) -> NDArray[np.float64]:
-    """Of what the link bears, by second: from traces, or from the file if it never changes."""
+    """An even share of the link's capacity by second, from traces or from a constant rate."""
     own = _connections(facts, name)
     for link in bottlenecks(facts, [name])[:1]:
         return capacity_of(facts, name, link) / (1 + len(own))
@@ -183,21 +183,21 @@ def _dotted(facts: ReportData, names: Sequence[str]) -> str:
     return " Dotted: an even share of what the link bears, from when all are there."
 
 
-def _all_there(facts: ReportData, name: str) -> int:
-    """The first second in which every connection gets something."""
+def _all_started_at(facts: ReportData, name: str) -> int:
+    """The first second in which every connection has received data."""
     series = (facts.series(name, metric) for metric in _connections(facts, name))
     return max((int(np.flatnonzero(own)[0]) for own in series if any(own)), default=0)
 
 
 def ahead(facts: ReportData, name: str) -> float | None:
-    """How much more a TCP connection gets than messages do, of the link, once all are there."""
-    even, there = _even_kbps(facts, name), _all_there(facts, name)
-    content = facts.series(name, _CONTENT)[there:]
-    if not even[there:].size or not content:
+    """The lead of a TCP connection over messages, as a share of the link, once all run."""
+    even, start = _even_kbps(facts, name), _all_started_at(facts, name)
+    content = facts.series(name, _CONTENT)[start:]
+    if not even[start:].size or not content:
         return None
     own = _connections(facts, name)
-    tcp_kbps = np.mean([facts.series(name, metric)[there:] for metric in own])
-    capacity_kbps = np.nanmean(even[there:]) * (1 + len(own))
+    tcp_kbps = np.mean([facts.series(name, metric)[start:] for metric in own])
+    capacity_kbps = np.nanmean(even[start:]) * (1 + len(own))
     return float((tcp_kbps - np.mean(content)) / capacity_kbps)
 
 
@@ -212,7 +212,7 @@ def _tcp_title(facts: ReportData, names: Sequence[str]) -> str:
     return f"By how much of the link TCP is ahead of messages: {', '.join(text)}"
 
 
-def _beside(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
+def _draw_beside_tcp(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     every = side_by_side(canvas, names, 1)
     for name, (axes,) in every:
         own = _connections(facts, name)
@@ -221,16 +221,16 @@ def _beside(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
             axes.plot(
                 second_midpoints(content), content, color=BLUE, linewidth=1.4, label="messages"
             )
-        for place, metric in enumerate(own):
+        for index, metric in enumerate(own):
             values = facts.series(name, metric)
             label = "TCP" if len(own) == 1 else f"TCP {metric.removeprefix(_TCP)}"
-            axes.plot(second_midpoints(values), values, color=_COLOURS[1 + place % 5],
+            axes.plot(second_midpoints(values), values, color=_COLOURS[1 + index % 5],
                       linewidth=1.2,
                       label=label)  # fmt: skip
-        even, there = _even_kbps(facts, name), _all_there(facts, name)
+        even, start = _even_kbps(facts, name), _all_started_at(facts, name)
         if even.size:
-            even = even[there:]
-            axes.plot(second_midpoints(even.tolist()) + there, even, color=INK, linewidth=1.6,
+            even = even[start:]
+            axes.plot(second_midpoints(even.tolist()) + start, even, color=INK, linewidth=1.6,
                       linestyle=_DOTS, label="even share")  # fmt: skip
         axes.set_ylabel("kbit/s")
         format_thousands(axes.yaxis)
@@ -241,12 +241,12 @@ def _beside(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
 def distance(
     facts: ReportData, name: str, shares: Mapping[str, NDArray[np.float64]]
 ) -> float:  # fmt: skip
-    """How far receivers are from their fair shares, as a part of them: the mean of all seconds."""
-    off = [
-        np.abs(np.array(facts.series(name, f"{_RECEIVED}{who}"))[: len(share)] - share) / share
-        for who, share in shares.items()
+    """The mean relative distance of receivers from their fair shares, over all seconds."""
+    errors = [
+        np.abs(np.array(facts.series(name, f"{_RECEIVED}{receiver}"))[: len(share)] - share) / share
+        for receiver, share in shares.items()
     ]
-    return float(np.nanmean(off))
+    return float(np.nanmean(errors))
 
 
 def _title(

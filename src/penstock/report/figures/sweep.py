@@ -1,4 +1,4 @@
-"""A metric against the parameter that was varied, with intervals."""
+"""Metrics against the parameter that a sweep varies, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 _FIGURES_MAX: Final = 8
 _CURVES_MAX: Final = 14
-# Values that span more than this are spread evenly by a logarithmic axis.
+# The axis is logarithmic if the ratio of the largest to the smallest value reaches this.
 _WIDE: Final = 50
 _TICKS_MAX: Final = 12
 
 
 def figures(sweep: Sweep) -> list[Figure]:
-    """One for every metric that tells the points apart."""
+    """One figure per metric that distinguishes the points."""
     return [
         Figure(
-            name=f"sweep-{number + 1}",
+            name=f"sweep-{index + 1}",
             title=f"{metric} by {', '.join(sweep.keys)}",
             caption="Means over seeds, with 95 % intervals where there are several.",
             draw=partial(_draw, sweep=sweep, metric=metric),
             height_in=4.2,
         )
-        for number, metric in enumerate(sweep.metrics()[:_FIGURES_MAX])
+        for index, metric in enumerate(sweep.metrics()[:_FIGURES_MAX])
     ]
 
 
@@ -42,12 +42,12 @@ def _draw(canvas: Canvas, *, sweep: Sweep, metric: str) -> None:
     axes = canvas.subplots()
     key, *others = sweep.keys
     values = list(dict.fromkeys(sweep.setting(point, key) for point in sweep.points))
-    places = _positions(values)
+    positions = _positions(values)
     curves = _curves(sweep, metric, others)
     styles = _curve_styles(sweep.points[0], [name for name, _ in curves], len(curves))
     for ((name, rest), points), style in zip(curves.items(), styles, strict=True):
         axes.errorbar(
-            [places[sweep.setting(point, key)] for point, _ in points],
+            [positions[sweep.setting(point, key)] for point, _ in points],
             [estimate.mean for _, estimate in points],
             yerr=error_bars([estimate for _, estimate in points]),
             color=style.colour,
@@ -58,11 +58,11 @@ def _draw(canvas: Canvas, *, sweep: Sweep, metric: str) -> None:
             capsize=3,
             label=", ".join(part for part in (name, rest) if part),
         )
-    low, high = min(places.values()), max(places.values())
+    low, high = min(positions.values()), max(positions.values())
     if low > 0 and high / low >= _WIDE:
         axes.set_xscale("log")
     if len(values) <= _TICKS_MAX:
-        axes.set_xticks(list(places.values()), values)
+        axes.set_xticks(list(positions.values()), values)
         axes.minorticks_off()
     unit = sweep.points[0].metrics().get(metric)
     axes.set(xlabel=key, ylabel=f"{metric} ({unit})" if unit else metric)
@@ -71,17 +71,17 @@ def _draw(canvas: Canvas, *, sweep: Sweep, metric: str) -> None:
 
 
 def _positions(values: Sequence[str]) -> dict[str, float]:
-    """Numbers where they belong; words one after another."""
+    """Positions on the axis: numbers at their value, other values one after another."""
     numbers = {value: number for value in values if (number := numeric(value)) is not None}
     if len(numbers) == len(values):
         return numbers
-    return {value: float(place) for place, value in enumerate(values)}
+    return {value: float(index) for index, value in enumerate(values)}
 
 
 def _curves(
     sweep: Sweep, metric: str, others: Sequence[str]
 ) -> dict[tuple[str, str], list[tuple[ReportData, Estimate]]]:
-    """By what is compared, and by the setting of all parameters but the first."""
+    """Curves by result name and by the setting of all parameters but the first."""
     found: dict[tuple[str, str], list[tuple[ReportData, Estimate]]] = defaultdict(list)
     for point in sweep.points:
         for name in point.names_with(metric):
@@ -92,7 +92,7 @@ def _curves(
 
 
 def _curve_styles(point: ReportData, names: Sequence[str], count: int) -> list[CurveStyle]:
-    """Those of a single page, where each name has one curve."""
+    """The styles of a single result's page if each name has one curve."""
     if len({*names}) == count and all(name in point.names for name in names):
         return list(curve_styles(point, names).values())
-    return [curve_style(number) for number in range(count)]
+    return [curve_style(index) for index in range(count)]

@@ -1,4 +1,4 @@
-"""Violations of order that each ordering leaves: bars on a logarithmic scale."""
+"""The order violations that each ordering leaves, as bars on a logarithmic scale."""
 
 from __future__ import annotations
 
@@ -22,32 +22,34 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-# More names than this do not fit beside each other.
-_UPRIGHT_MAX: Final = 14
+# More names do not fit side by side, and are drawn as horizontal bars.
+_VERTICAL_MAX: Final = 14
 _ROWS_MAX: Final = 60
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Only where there are orderings to be compared."""
+    """One figure, if there are orderings to compare."""
     names = [n for n in facts.names_with("violations_removed") if facts.kind(n)][:_ROWS_MAX]
     if len(names) < 2:
         return []
-    is_upright = len(names) <= _UPRIGHT_MAX
+    is_vertical = len(names) <= _VERTICAL_MAX
     return [
         Figure(
             name="violations",
             title=_title(facts, names),
             caption="Messages delivered after a higher number of the same publisher, in all;"
             " above each bar how many, and what share of those among arrivals is gone"
-            f" (−) or new (+). Logarithmic scale.{_of_repairs(facts, names)}"
+            f" (−) or new (+). Logarithmic scale.{_repairs_note(facts, names)}"
             f" {published_values.redrawn_figure(facts.id, 'violations')}",
-            draw=partial(_upright if is_upright else _lying, facts=facts, names=names),
-            height_in=4.2 if is_upright else 1.2 + 0.24 * len(names),
+            draw=partial(
+                _draw_vertical if is_vertical else _draw_horizontal, facts=facts, names=names
+            ),
+            height_in=4.2 if is_vertical else 1.2 + 0.24 * len(names),
         )
     ]
 
 
-def _upright(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
+def _draw_vertical(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
     counts = [e for name in names if (e := facts.figure(name, "violations")) is not None]
     styles = curve_styles(facts, names)
@@ -60,11 +62,11 @@ def _upright(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None
         capsize=3,
         width=0.66,
     )
-    for place, (name, count) in enumerate(zip(names, counts, strict=True)):
+    for index, (name, count) in enumerate(zip(names, counts, strict=True)):
         top = count.ci95[1] if count.ci95 else count.mean
         axes.annotate(
-            f"{format_number(count.mean)}\n{_gone(facts, name)}",
-            (place, max(top, 0.6)),
+            f"{format_number(count.mean)}\n{_removed_text(facts, name)}",
+            (index, max(top, 0.6)),
             xytext=(0, 3),
             textcoords="offset points",
             ha="center",
@@ -84,7 +86,7 @@ def _upright(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None
     legend_below(canvas, [axes])
 
 
-def _lying(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
+def _draw_horizontal(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
     counts = [e for name in names if (e := facts.figure(name, "violations")) is not None]
     styles = curve_styles(facts, names)
@@ -99,16 +101,16 @@ def _lying(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
 
 
 def _mark_published(axes: Axes, facts: ReportData, names: Sequence[str]) -> None:
-    """What would be left if as many were removed as is published."""
+    """Marks the violations that would be left if the published share were removed."""
     removed = published_values.VIOLATIONS_REMOVED.get(facts.id, {})
     off = next((e for n in names if facts.kind(n) == "off" for e in [_count(facts, n)]), None)
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         share = removed.get(facts.setting(name, "chance"))
         if off is None or share is None or facts.kind(name) != "literal":
             continue
         left = off * (1 - share)
         axes.hlines(
-            left, place - 0.45, place + 0.45, color=INK, linewidth=2, linestyle=(0, (2, 1)),
+            left, index - 0.45, index + 0.45, color=INK, linewidth=2, linestyle=(0, (2, 1)),
             label=f"{PUBLISHED}: what this P would leave of the violations here",
         )  # fmt: skip
 
@@ -118,17 +120,17 @@ def _count(facts: ReportData, name: str) -> float | None:
     return None if found is None else found.mean
 
 
-def _gone(facts: ReportData, name: str) -> str:
+def _removed_text(facts: ReportData, name: str) -> str:
     removed = facts.figure(name, "violations_removed")
     if facts.kind(name) == "off" or removed is None:
         return ""
-    # Repairs may come in another order than anything arrived in: then there are more than before.
+    # Repairs may arrive out of order too, so that there can be more violations than without.
     sign = "−" if removed.mean >= 0 else "+"
     return f"{sign}{format_percent(abs(removed.mean))}"
 
 
-def _of_repairs(facts: ReportData, names: Sequence[str]) -> str:
-    """Else who recovers most looks worst."""
+def _repairs_note(facts: ReportData, names: Sequence[str]) -> str:
+    """A sentence for the caption: repairs count as violations, so more recovery looks worse."""
     repaired = [n for n in names if (e := facts.figure(facts.variant(n), "repairs")) and e.mean]
     if not repaired:
         return ""

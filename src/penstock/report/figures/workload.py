@@ -1,6 +1,6 @@
-"""The workload itself: receivers of a message, match probability of a pair.
+"""The workload: distributions of receivers per message and match probability per pair.
 
-A result knows some points of these distributions, those that the source states.
+A result has only those points of the distributions that the source states.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CURVES_MAX: Final = 7
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """Where receivers were counted."""
+    """One figure, if receivers were counted."""
     names = facts.names_with("messages_with_2_or_fewer")[:_CURVES_MAX]
     if not names:
         return []
@@ -42,13 +42,13 @@ def figures(facts: ReportData) -> list[Figure]:
 
 def _draw(canvas: Canvas, *, facts: ReportData, names: list[str]) -> None:
     receivers, match = panels(canvas, 1, 2)
-    for place, name in enumerate(names):
-        _draw_points(receivers, _receivers(facts, name), name, curve_style(place))
-        _draw_points(match, _matches(facts, name), name, curve_style(place))
+    for index, name in enumerate(names):
+        _draw_points(receivers, _receivers(facts, name), name, curve_style(index))
+        _draw_points(match, _matches(facts, name), name, curve_style(index))
     mark: dict[str, Any] = {"color": INK, "marker": "*", "linestyle": "", "markersize": 13}
-    few = published_values.TWO_RECEIVERS_SHARE.get(facts.id)
-    if few is not None:
-        receivers.plot(2, few, label=PUBLISHED, **mark)
+    two_receivers_share = published_values.TWO_RECEIVERS_SHARE.get(facts.id)
+    if two_receivers_share is not None:
+        receivers.plot(2, two_receivers_share, label=PUBLISHED, **mark)
     for point in published_values.PAIR_MATCH.get(facts.id, ()):
         match.plot(*point, label=PUBLISHED, **mark)
     receivers.set(xlabel="receivers of a message", ylabel="share of messages", ylim=(0, 1.05))
