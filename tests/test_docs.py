@@ -77,7 +77,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 def test_every_path_of_the_architecture_exists() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    paths = re.findall(r"`(src/[^`]+)`", text)
+    paths = re.findall(r"`((?:src|bench)/[^`]*)`", text)
     assert len(paths) > 15
     assert [path for path in paths if not (ROOT / path).exists()] == []
 

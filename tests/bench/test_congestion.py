@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.bench import BENCHES, congestion
-from penstock.bench.congestion import CASES, GOALS, RATIOS
-from penstock.bench.congestion.crowd import Crowd, CrowdCase
-from penstock.bench.congestion.publishing import Publishing, PublishingCase, filters, messages
+from bench import BENCHES, congestion
+from bench.congestion import CASES, GOALS, RATIOS
+from bench.congestion.crowd import Crowd, CrowdCase
+from bench.congestion.publishing import Publishing, PublishingCase, filters, messages
 from penstock.content.covering import covers
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import SECOND

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.bench import BENCHES
-from penstock.bench.effairness import PLAIN, RECEIVERS, TIMES, growth, seconds, workload
+from bench import BENCHES
+from bench.effairness import PLAIN, RECEIVERS, TIMES, growth, seconds, workload
 from penstock.fairness.contention import contention_of
 from penstock.fairness.effairness import effairness
 from penstock.fairness.maxmin import MaxMin

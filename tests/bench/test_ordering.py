@@ -8,8 +8,8 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from penstock.bench import BENCHES
-from penstock.bench.ordering import (
+from bench import BENCHES
+from bench.ordering import (
     CASES,
     EVERYTHING,
     GOALS,

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.bench.pipeline import MILLIONS_VARIABLE, _chosen_sizes
-from penstock.bench.pipeline.question import ALTERNATIVES, by_kernels
-from penstock.bench.pipeline.traces import LOSS, make_runs
+from bench.pipeline import MILLIONS_VARIABLE, _chosen_sizes
+from bench.pipeline.queries import ALTERNATIVES, by_kernels
+from bench.pipeline.subprocess_case import run_in_subprocess
+from bench.pipeline.traces import LOSS, make_runs
 from penstock.kernel.errors import UsageError
 
 DELIVERIES = 10_000
@@ -23,6 +24,17 @@ def test_alternatives_agree(tmp_path: Path, name: str) -> None:
     assert found.deliveries >= 2 * DELIVERIES * (1 - LOSS)
     assert all(figures["violations"] > 0 for figures in found.figures.values())
     assert all(figures["false_negatives"] > 0 for figures in found.figures.values())
+
+
+def test_a_process_of_its_own_gives_the_same_result_from_any_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = make_runs(Path("traces"), DELIVERIES, per_run=DELIVERIES)
+    found = run_in_subprocess("kernels", Path("traces"), runs)
+    assert found.result == by_kernels(Path("traces"), runs)
+    assert found.wall_s > 0
+    assert found.peak_mb > 0
 
 
 def test_made_up_traces_are_the_same_every_time(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from penstock.bench.sim import NS3, ns3, peers
-from penstock.bench.sim.brokers import SINK, BrokerChain
-from penstock.bench.sim.chain import FLOWS, INTERVAL_NS, PLAIN, ROUTERS, SIZE_BYTES
-from penstock.bench.sim.in_simpy import in_simpy
-from penstock.bench.sim.links import over_hosts, over_links
-from penstock.bench.sim.tracing import TracedChain
+from bench.sim import NS3, ns3, peers
+from bench.sim.brokers import SINK, BrokerChain
+from bench.sim.chain import FLOWS, INTERVAL_NS, PLAIN, ROUTERS, SIZE_BYTES
+from bench.sim.in_simpy import in_simpy
+from bench.sim.links import over_hosts, over_links
+from bench.sim.tracing import TracedChain
 from penstock.kernel.instant import MILLISECOND, Instant
 from penstock.trace.records import Delivery, Expected, Publication
 from penstock.tracefile.layout import run_directory

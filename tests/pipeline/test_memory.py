@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from penstock.bench.pipeline.traces import make_runs
+from bench.pipeline.traces import make_runs
 
 DELIVERIES = 30_000
 RUNS = 12

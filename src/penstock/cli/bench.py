@@ -1,23 +1,30 @@
-"""`penstock bench`: measures, compares with the last run, and says which goals are met."""
+"""`penstock bench`: measures, compares with the last run, and says which goals are met.
+
+The benchmarks are not part of the package: they stand in `bench/`, beside `src/`, and
+are there only where the package runs from a clone.
+"""
 
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Callable
 from importlib import import_module
 from math import inf
+from pathlib import Path
 from time import monotonic
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from penstock.bench import BENCHES
+import penstock
 from penstock.cli import new_app
 from penstock.cli.output import AsJson, on_terminal, print_json, print_table
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from penstock.bench.result import Result
+    from bench.result import Result
 
 app = new_app("Side-by-side benchmarks.")
 
@@ -44,27 +51,51 @@ def bench(
       penstock bench wire
       penstock bench match --json
     """
-    if name is not None and name not in BENCHES:
-        raise UsageError(f"there is no benchmark {name!r}: choose from {', '.join(BENCHES)}")
+    benchmarks = _load_benchmarks()
+    if name is not None and name not in benchmarks.BENCHES:
+        raise UsageError(
+            f"there is no benchmark {name!r}: choose from {', '.join(benchmarks.BENCHES)}"
+        )
     if name is None and as_json:
         raise UsageError(
             "--json prints one object: name one benchmark, as in 'penstock bench wire'"
         )
-    for chosen in BENCHES if name is None else [name]:
-        _run(chosen, as_json)
+    for chosen in benchmarks.BENCHES if name is None else [name]:
+        _run(benchmarks, chosen, as_json)
 
 
-def _run(name: str, as_json: bool) -> None:
-    from penstock.bench.store import load_last, save
+def _load_benchmarks() -> ModuleType:
+    """The package `bench` of the clone that this package runs from."""
+    root = Path(penstock.__file__).parents[2]
+    if not ((root / "bench" / "__init__.py").is_file() and _is_penstock(root / "pyproject.toml")):
+        raise UsageError(
+            "benchmarks are part of the source tree: clone the project, run 'make setup' there,"
+            " and then '.venv/bin/penstock bench'"
+        )
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    return import_module("bench")
 
-    last = load_last(name)
-    result: Result = import_module(f"penstock.bench.{name}").run(_Progress())
+
+def _is_penstock(project_file: Path) -> bool:
+    # Above an installed package there may be anything.
+    try:
+        document = tomllib.loads(project_file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return bool(document.get("project", {}).get("name") == "penstock")
+
+
+def _run(benchmarks: ModuleType, name: str, as_json: bool) -> None:
+    store = import_module("bench.store")
+    last = store.load_last(name)
+    result: Result = benchmarks.run(name, _Progress())
     _clear_note()
-    kept = save(result)
+    kept = store.save(result)
     if as_json:
         print_json(result.as_json())
         return
-    typer.echo(f"{name}: {BENCHES[name]}")
+    typer.echo(f"{name}: {benchmarks.BENCHES[name]}")
     rows = [
         (c.case, c.metric, _figure(c.value), c.unit, _verdict(c.value, c.goal),
          _change(c.value, last.get((c.case, c.metric))))

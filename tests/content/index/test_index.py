@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from penstock.bench.workload import MIXES, Workload
+from bench.workload import MIXES, Workload
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter, Predicate
 from penstock.content.index import MatchingIndex, NaiveIndex, index, level, narrow

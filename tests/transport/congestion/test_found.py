@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 import pytest
 
-from penstock.bench.ordering import LoopbackNetwork
+from bench.ordering import LoopbackNetwork
 from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.content.tags import Encoder

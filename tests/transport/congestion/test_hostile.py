@@ -16,7 +16,7 @@ from math import inf, nan
 
 import pytest
 
-from penstock.bench.ordering import LoopbackNetwork
+from bench.ordering import LoopbackNetwork
 from penstock.content.filter import Filter
 from penstock.content.message import Message
 from penstock.content.syntax import parse

@@ -10,9 +10,9 @@ from statistics import fmean
 
 import pytest
 
-from penstock.bench import BENCHES, storm
-from penstock.bench.storm import WARM_AFTER, storm_cases
-from penstock.bench.storm.group import DEFAULT, LITERAL, Delays, Outcome, StormCase, StormGroup
+from bench import BENCHES, repair_storm
+from bench.repair_storm import WARM_AFTER, storm_cases
+from bench.repair_storm.group import DEFAULT, LITERAL, Delays, Outcome, StormCase, StormGroup
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.kernel.seeds import Seeds
 
@@ -127,11 +127,11 @@ def test_it_is_listed_with_all_sizes_both_timers_and_with_and_without_the_publis
 def test_the_benchmark_prints_means_and_the_most_cold_and_warm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(storm, "SIZES", (10,))
-    monkeypatch.setattr(storm, "STAR_SIZES", ())
-    monkeypatch.setattr(storm, "RUNS", {10: 2})
+    monkeypatch.setattr(repair_storm, "SIZES", (10,))
+    monkeypatch.setattr(repair_storm, "STAR_SIZES", ())
+    monkeypatch.setattr(repair_storm, "RUNS", {10: 2})
     notes: list[str] = []
-    result = storm.run(notes.append)
+    result = repair_storm.run(notes.append)
     assert notes[:2] == [
         "10, default, publisher answers: group 1 of 2",
         "10, default, publisher answers: group 1 of 2, loss 1 of 21",

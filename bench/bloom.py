@@ -8,7 +8,7 @@ from itertools import cycle
 from random import Random
 from typing import Final
 
-from penstock.bench.result import Case, Note, Result, seconds_per_call
+from bench.result import Case, Note, Result, seconds_per_call
 from penstock.content.bloom import BloomParams, FilterTable, subset
 from penstock.content.constraint import Constraint, Op
 from penstock.content.covering import minimal

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from penstock.bench.result import Case, Note, Result
+from bench.result import Case, Note, Result
 from penstock.lab.experiment_files import ExperimentFile, find_experiment
 from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs
 from penstock.lab.process_pool import run_all

@@ -1,6 +1,6 @@
 """The pipeline's metrics over millions of deliveries, beside Polars and DuckDB.
 
-All answer the same question (`question`) on the same files (`traces`), one after
+All answer the same question (`queries`) on the same files (`traces`), one after
 the other in one run, and must agree. Kernels run on Spark as a job does, one task
 for each run of a million deliveries, in a session that is warm.
 
@@ -17,10 +17,10 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from penstock.bench.pipeline.alone import run_in_subprocess
-from penstock.bench.pipeline.question import METRICS, QueryResult, result_from_wide
-from penstock.bench.pipeline.traces import make_runs
-from penstock.bench.result import Case, Note, Result
+from bench.pipeline.queries import METRICS, QueryResult, result_from_wide
+from bench.pipeline.subprocess_case import run_in_subprocess
+from bench.pipeline.traces import make_runs
+from bench.result import Case, Note, Result
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from functools import partial
 from itertools import count, cycle
 from typing import Any, Final, TypeAlias
 
-from penstock.bench.sim.chain import (
+from bench.sim.chain import (
     FLOWS,
     INTERVAL_NS,
     PLAIN,
@@ -37,7 +37,7 @@ from penstock.bench.sim.chain import (
     phases,
     specs,
 )
-from penstock.bench.workload import ATTRIBUTES, MIXES, NUMBER_MAX, Workload
+from bench.workload import ATTRIBUTES, MIXES, NUMBER_MAX, Workload
 from penstock.content.bloom import BloomParams
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter, Predicate

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from bench.sim.brokers import BrokerChain
+from bench.sim.chain import SIZE_BYTES
 from penstock import __version__
-from penstock.bench.sim.brokers import BrokerChain
-from penstock.bench.sim.chain import SIZE_BYTES
 from penstock.content.index import MatchingIndex
 from penstock.kernel.instant import Duration, Instant
 from penstock.trace.fates import PublisherFate, ReceiverFate

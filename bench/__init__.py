@@ -1,10 +1,13 @@
 """Benchmarks that compare alternatives in one run, because machines are noisy.
 
-Each module listed in `BENCHES` has a `run(note)` that returns a `Result`;
-`note` takes a line of progress.
+Each benchmark listed in `BENCHES` is a module with a `run(note)` that returns a
+`Result`; `note` takes a line of progress. Knows nothing of how results are printed.
 """
 
+from importlib import import_module
 from typing import Final
+
+from bench.result import Note, Result
 
 BENCHES: Final = {
     "match": "messages matched per second: the index against its naive twin",
@@ -18,3 +21,17 @@ BENCHES: Final = {
     "sim": "packet-hops simulated per second on a chain of 8 routers",
     "sweep": "what Spark costs a sweep, over the same runs in plain processes",
 }
+
+# Where the name on the command line is not the module's.
+_MODULES: Final = {"storm": "repair_storm"}
+
+
+def module_name(name: str) -> str:
+    """Where one of `BENCHES` is."""
+    return f"{__name__}.{_MODULES.get(name, name)}"
+
+
+def run(name: str, note: Note) -> Result:
+    """Runs one of `BENCHES`; only its own module is loaded, and what that needs."""
+    result: Result = import_module(module_name(name)).run(note)
+    return result

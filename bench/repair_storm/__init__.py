@@ -23,8 +23,7 @@ from functools import partial
 from statistics import fmean
 from typing import Final
 
-from penstock.bench.result import Case, Note, Result
-from penstock.bench.storm.group import (
+from bench.repair_storm.group import (
     DEFAULT,
     LITERAL,
     LITERAL_WITH_PUBLISHER,
@@ -32,6 +31,7 @@ from penstock.bench.storm.group import (
     StormCase,
     StormGroup,
 )
+from bench.result import Case, Note, Result
 from penstock.kernel.instant import SECOND
 from penstock.kernel.seeds import Seeds
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from penstock.bench.sim.chain import INTERVAL_NS, PLAIN, ROUTERS, SIZE_BYTES, phases, specs
+from bench.sim.chain import INTERVAL_NS, PLAIN, ROUTERS, SIZE_BYTES, phases, specs
 from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.machine import Output, Port, Send
 from penstock.kernel.seeds import Seeds

@@ -25,7 +25,7 @@ from random import Random
 from time import process_time
 from typing import Final, TypeAlias
 
-from penstock.bench.result import Case, Note, Result
+from bench.result import Case, Note, Result
 from penstock.content.bloom import BloomParams
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter, Predicate

@@ -26,13 +26,13 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Final, TypeAlias
 
-from penstock.bench.result import Case, Note, Result
-from penstock.bench.sim import ns3
-from penstock.bench.sim.brokers import NEW_MESSAGES, BrokerChain
-from penstock.bench.sim.chain import CHANCY, PLAIN, SPAN_NS
-from penstock.bench.sim.in_simpy import in_simpy
-from penstock.bench.sim.links import over_hosts, over_links
-from penstock.bench.sim.tracing import TracedChain
+from bench.result import Case, Note, Result
+from bench.sim import ns3
+from bench.sim.brokers import NEW_MESSAGES, BrokerChain
+from bench.sim.chain import CHANCY, PLAIN, SPAN_NS
+from bench.sim.in_simpy import in_simpy
+from bench.sim.links import over_hosts, over_links
+from bench.sim.tracing import TracedChain
 from penstock.kernel.instant import Duration
 
 ROUNDS: Final = 3

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.bench.congestion.crowd import Crowd, CrowdCase
-from penstock.bench.congestion.publishing import Publishing, PublishingCase
-from penstock.bench.result import Case, Note, Result
+from bench.congestion.crowd import Crowd, CrowdCase
+from bench.congestion.publishing import Publishing, PublishingCase
+from bench.result import Case, Note, Result
 from penstock.content.tags import Encoder
 from penstock.kernel.seeds import Seeds
 

@@ -12,7 +12,7 @@ import platform
 from hashlib import blake2b
 from pathlib import Path
 
-from penstock.bench.result import Result
+from bench.result import Result
 
 
 def machine_name() -> str:

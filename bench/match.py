@@ -15,8 +15,8 @@ from itertools import cycle
 from time import perf_counter
 from typing import Final
 
-from penstock.bench.result import Case, Note, Result
-from penstock.bench.workload import Workload
+from bench.result import Case, Note, Result
+from bench.workload import Workload
 from penstock.content.filter import Predicate
 from penstock.content.index import MatchingIndex, NaiveIndex
 from penstock.content.message import Message

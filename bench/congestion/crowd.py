@@ -19,7 +19,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final, NamedTuple
 
-from penstock.bench.ordering import LoopbackNetwork
+from bench.ordering import LoopbackNetwork
 from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.content.tags import Encoder

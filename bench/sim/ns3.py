@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from penstock.bench.sim.chain import (
+from bench.sim.chain import (
     DELAY_NS,
     INTERVAL_NS,
     PLAIN,

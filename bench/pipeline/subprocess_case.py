@@ -1,6 +1,6 @@
 """One alternative in a process of its own: how long it takes, and the most memory it had.
 
-python -m penstock.bench.pipeline.alone NAME DIRECTORY RUN...
+python -m bench.pipeline.subprocess_case NAME DIRECTORY RUN...
 """
 
 from __future__ import annotations
@@ -13,8 +13,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Final
 
-from penstock.bench.pipeline.question import ALTERNATIVES, QueryResult
+from bench.pipeline.queries import ALTERNATIVES, QueryResult
+
+# `python -m` finds `bench` there.
+_PROJECT: Final = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,9 @@ class Measurement:
 
 def run_in_subprocess(name: str, directory: Path, runs: Sequence[str]) -> Measurement:
     """Asks in a new process."""
-    command = [sys.executable, "-m", __name__, name, str(directory), *runs]
-    output = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    command = [sys.executable, "-m", __name__, name, str(directory.absolute()), *runs]
+    done = subprocess.run(command, check=True, capture_output=True, cwd=_PROJECT)
+    output = json.loads(done.stdout)
     return Measurement(QueryResult(**output["answer"]), output["wall_s"], output["peak_mb"])
 
 

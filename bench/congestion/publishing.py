@@ -19,7 +19,7 @@ from random import Random
 from time import process_time
 from typing import Final
 
-from penstock.bench.ordering import LoopbackNetwork
+from bench.ordering import LoopbackNetwork
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter
 from penstock.content.message import Message

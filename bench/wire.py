@@ -10,7 +10,7 @@ from itertools import cycle
 from random import Random
 from typing import Any, Final
 
-from penstock.bench.result import Case, Note, Result, seconds_per_call
+from bench.result import Case, Note, Result, seconds_per_call
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.content.value import Value

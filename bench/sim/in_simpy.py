@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from penstock.bench.sim.chain import INTERVAL_NS, PLAIN, SIZE_BYTES, phases, specs
+from bench.sim.chain import INTERVAL_NS, PLAIN, SIZE_BYTES, phases, specs
 from penstock.kernel.instant import SECOND, Duration
 from penstock.sim.link_spec import LinkSpec
 

@@ -31,7 +31,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from penstock.bench.result import Case, Note, Result
+from bench.result import Case, Note, Result
 from penstock.fairness.arrays import Floats, Ints
 from penstock.fairness.contention import contention_of
 from penstock.fairness.effair import Allocation
