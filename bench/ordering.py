@@ -18,7 +18,6 @@ A message is one that arrives.
 from __future__ import annotations
 
 import gc
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -32,8 +31,9 @@ from penstock.content.filter import Filter, Predicate
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import MILLISECOND, Instant
-from penstock.kernel.machine import Deliver, Output, Port, Send
+from penstock.kernel.machine import Deliver, Output, Send
 from penstock.kernel.seeds import Seeds
+from penstock.testing.loopback_network import LoopbackNetwork
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Delivery
 from penstock.transport.settings import (
@@ -45,7 +45,7 @@ from penstock.transport.settings import (
     literal,
 )
 from penstock.wire.codec.transport import TRANSPORT
-from penstock.wire.frames.base import TrafficClass, TransportFrame
+from penstock.wire.frames.base import TransportFrame
 
 ARRIVALS: Final = 5_000
 # Nineteen others must be published for each of these.
@@ -227,46 +227,3 @@ def with_overtaking(traffic: Traffic, share: float) -> Traffic:
 def _message(rng: Random) -> Message:
     details = {f"detail{i}": rng.randrange(1000) for i in range(ATTRIBUTES - 2)}
     return Message({"kind": "quote", "topic": f"topic {rng.randrange(TOPICS)}", **details})
-
-
-class LoopbackNetwork:
-    """A network that carries frames as they are, and neither waits nor asks for anything."""
-
-    def __init__(self) -> None:
-        self._out: Final[deque[Send[TransportFrame] | Deliver]] = deque()
-
-    def publish(
-        self, frame: TransportFrame, *, traffic: TrafficClass = TrafficClass.DATA, now: Instant
-    ) -> None:
-        """Puts it out."""
-        del traffic, now
-        self._out.append(Send("", frame))
-
-    def subscribe(
-        self,
-        subscription: int,
-        predicate: Predicate,
-        *,
-        traffic: TrafficClass = TrafficClass.DATA,
-        now: Instant,
-    ) -> None:
-        """Everything comes anyway."""
-
-    def unsubscribe(self, subscription: int, *, now: Instant) -> None:
-        """Nor does it stop."""
-
-    def receive(self, frame: TransportFrame, *, via: Port, now: Instant) -> None:
-        """Hands it up."""
-        del via, now
-        self._out.append(Deliver(frame))
-
-    def wake(self, *, now: Instant) -> None:
-        """There is nothing to wake for."""
-
-    def next_wakeup(self) -> Instant | None:
-        """Never."""
-        return None
-
-    def poll(self) -> Send[TransportFrame] | Deliver | None:
-        """The next frame, out or up."""
-        return self._out.popleft() if self._out else None

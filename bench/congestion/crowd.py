@@ -19,13 +19,13 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final, NamedTuple
 
-from bench.ordering import LoopbackNetwork
 from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.machine import Send
 from penstock.kernel.seeds import Seeds
+from penstock.testing.loopback_network import LoopbackNetwork
 from penstock.transport.congestion.receiver.feedback_sender import FrameSent
 from penstock.transport.congestion.receiver.sessions import SessionTable
 from penstock.transport.congestion.settings import DEFAULT, CongestionSettings

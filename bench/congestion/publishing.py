@@ -19,7 +19,6 @@ from random import Random
 from time import process_time
 from typing import Final
 
-from bench.ordering import LoopbackNetwork
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter
 from penstock.content.message import Message
@@ -27,6 +26,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Send
 from penstock.kernel.seeds import Seeds
+from penstock.testing.loopback_network import LoopbackNetwork
 from penstock.transport.congestion.settings import DEFAULT, CongestionSettings
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.settings import EndpointSettings, RecordSettings

@@ -2,63 +2,23 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 
-from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.content.tags import Encoder
 from penstock.content.value import Value
 from penstock.kernel.instant import MILLISECOND, Instant
-from penstock.kernel.machine import Deliver, Port, Send
+from penstock.kernel.machine import Deliver
+from penstock.testing.loopback_network import LoopbackNetwork
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.endpoint import Endpoint, LossObserver
 from penstock.transport.facts import Absence, Delivery
 from penstock.transport.settings import DEFAULT, EndpointSettings, OrderingSettings, RecordSettings
-from penstock.wire.frames.base import TrafficClass, TransportFrame
+from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 
 ENCODER = Encoder(b"test")
-
-
-class Straight:
-    """A network that hands up what it is given, and remembers what it was asked for."""
-
-    def __init__(self) -> None:
-        self.out: deque[Send[Data] | Deliver] = deque()
-        self.asked: dict[int, Predicate] = {}
-
-    def publish(
-        self, frame: TransportFrame, *, traffic: TrafficClass = TrafficClass.DATA, now: Instant
-    ) -> None:
-        assert isinstance(frame, Data)
-        self.out.append(Send("all", frame))
-
-    def subscribe(
-        self,
-        subscription: int,
-        predicate: Predicate,
-        *,
-        traffic: TrafficClass = TrafficClass.DATA,
-        now: Instant,
-    ) -> None:
-        self.asked[subscription] = predicate
-
-    def unsubscribe(self, subscription: int, *, now: Instant) -> None:
-        del self.asked[subscription]
-
-    def receive(self, frame: Data, *, via: Port, now: Instant) -> None:
-        self.out.append(Deliver(frame))
-
-    def wake(self, *, now: Instant) -> None:
-        pass
-
-    def next_wakeup(self) -> Instant | None:
-        return None
-
-    def poll(self) -> Send[Data] | Deliver | None:
-        return self.out.popleft() if self.out else None
 
 
 def endpoint(
@@ -69,14 +29,14 @@ def endpoint(
     publishers_max: int = 1_000,
     missing_max: int = 65_536,
     listeners: Iterable[LossObserver] = (),
-) -> Endpoint[Data]:
+) -> Endpoint[TransportFrame]:
     settings = EndpointSettings(
         record=record or RecordSettings(),
         publishers_max=publishers_max,
         missing_total_max=missing_max,
     )
     return Endpoint(
-        Straight(),
+        LoopbackNetwork(),
         endpoint_id=pub,
         epoch=epoch,
         encoder=ENCODER,

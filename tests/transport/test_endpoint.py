@@ -11,14 +11,16 @@ from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
+from penstock.testing.loopback_network import LoopbackNetwork
 from penstock.transport.facts import Loss
 from penstock.transport.order.latch import LATCH_MAX_NS, ConstantLatch
 from penstock.transport.settings import DEFAULT, OFF, OrderingSettings, constant, literal
 from penstock.wire import size_of
+from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.record import EMPTY_RECORD
 from penstock.wire.limits import FRAME_BYTES_MAX
-from tests.transport.harness import Receiver, Straight, endpoint, message, published
+from tests.transport.harness import Receiver, endpoint, message, published
 
 HELD_10_MS = OrderingSettings(latch=ConstantLatch(10 * MILLISECOND))
 
@@ -266,17 +268,17 @@ def test_subscriptions_with_one_interest_share_it_below_and_order_each_in_its_wa
     receiver = Receiver(ordering=OFF)
     second = receiver.subscribe("topic = 1", HELD_10_MS)
     network = receiver.endpoint.network
-    assert isinstance(network, Straight)
-    assert list(network.asked.values()) == [parse("topic = 1")]
+    assert isinstance(network, LoopbackNetwork)
+    assert list(network.subscriptions.values()) == [(TrafficClass.DATA, parse("topic = 1"))]
     receiver.hear(a, c, b)
     by = {1: [0, 2, 1], second: [0, 1, 2]}
     for number, expected in by.items():
         got = [r.frame.seq for r in receiver.receipts if r.subscription == number]
         assert got == expected
     receiver.endpoint.unsubscribe(receiver.subscription, now=0)
-    assert network.asked
+    assert network.subscriptions
     receiver.endpoint.unsubscribe(second, now=0)
-    assert not network.asked
+    assert not network.subscriptions
 
 
 def test_unsubscribing_hands_over_what_is_held_and_then_nothing() -> None:

@@ -44,7 +44,7 @@ def publish(bus: Bus, rate: int, for_s: float, *values: int) -> None:
     """So many a second, of each of these."""
     for _ in range(round(rate * for_s)):
         for value in values:
-            bus.offer(PUBLISHER, a=value)
+            bus.submit(PUBLISHER, a=value)
         bus.run(SECOND // rate)
 
 

@@ -34,9 +34,9 @@ def test_in_the_long_run_it_gets_what_a_connection_would(loss: float, delay_ms: 
     bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
     bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
     publish(bus, 250, 20, 1)
-    before = len(bus.receipts[ONE])
+    before = len(bus.deliveries[ONE])
     publish(bus, 250, 80, 1)
-    rate = (len(bus.receipts[ONE]) - before) / 80
+    rate = (len(bus.deliveries[ONE]) - before) / 80
     assert rate == pytest.approx(fair_rate(loss, 2 * delay_ms / 1_000), rel=0.2)
 
 
@@ -50,9 +50,9 @@ def test_who_wants_less_than_a_connection_would_get_is_not_slowed_down(
     bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
     offered = Random(1).choices(range(kinds), k=60 * 250)
     for kind in offered:
-        bus.offer(PUBLISHER, a=kind)
+        bus.submit(PUBLISHER, a=kind)
         bus.run(4 * MILLISECOND)
-    assert len(bus.receipts[ONE]) > 0.95 * (1 - loss) * offered.count(1)
+    assert len(bus.deliveries[ONE]) > 0.95 * (1 - loss) * offered.count(1)
     reports = [each for each in bus.frames(Feedback) if isinstance(each, Feedback)]
     asked = [request.quota_mps for report in reports for request in report.requests]
     assert min(asked, default=250) > 0.6 * 250 / kinds
@@ -64,10 +64,10 @@ def test_who_gets_something_else_keeps_its_rate() -> None:
     bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
     bus.add(OTHER, None, interest="a = 2", congestion=CONTROL)
     publish(bus, 200, 10, 1, 2)
-    one, other = len(bus.receipts[ONE]), len(bus.receipts[OTHER])
+    one, other = len(bus.deliveries[ONE]), len(bus.deliveries[OTHER])
     publish(bus, 200, 10, 1, 2)
-    assert len(bus.receipts[ONE]) - one < 0.4 * 2_000
-    assert len(bus.receipts[OTHER]) - other > 0.95 * 2_000
+    assert len(bus.deliveries[ONE]) - one < 0.4 * 2_000
+    assert len(bus.deliveries[OTHER]) - other > 0.95 * 2_000
 
 
 def test_who_gets_the_same_is_slowed_down_with_it() -> None:
@@ -76,10 +76,10 @@ def test_who_gets_the_same_is_slowed_down_with_it() -> None:
     bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
     bus.add(OTHER, None, interest="a >= 1", congestion=CONTROL)
     publish(bus, 200, 10, 1, 2)
-    other = len(bus.receipts[OTHER])
+    other = len(bus.deliveries[OTHER])
     publish(bus, 200, 10, 1, 2)
-    of_one = [r for r in bus.receipts[OTHER][other:] if r.frame.message.attributes["a"] == 1]
-    of_other = [r for r in bus.receipts[OTHER][other:] if r.frame.message.attributes["a"] == 2]
+    of_one = [r for r in bus.deliveries[OTHER][other:] if r.frame.message.attributes["a"] == 1]
+    of_other = [r for r in bus.deliveries[OTHER][other:] if r.frame.message.attributes["a"] == 2]
     assert len(of_one) < 0.4 * 2_000
     assert len(of_other) > 0.95 * 2_000
 
@@ -92,7 +92,7 @@ def test_where_nothing_is_lost_nothing_is_said() -> None:
     assert not bus.frames(Feedback)
     assert len(bus.frames(EchoRequest)) <= 5
     # It began at a hundred a second, and waited for nothing.
-    assert len(bus.receipts[ONE]) >= 1_990
+    assert len(bus.deliveries[ONE]) >= 1_990
     assert not bus.endpoints[PUBLISHER].congestion.controlled_flows  # type: ignore[union-attr]
 
 
@@ -147,13 +147,13 @@ def test_who_leaves_does_not_hold_up_the_others() -> None:
     bus.add(OTHER, None, interest="a >= 1", congestion=CONTROL)
     number = one.subscribe(parse("a = 1"), now=bus.now)
     publish(bus, 200, 10, 1)
-    slow = len(bus.receipts[OTHER])
+    slow = len(bus.deliveries[OTHER])
     one.unsubscribe(number, now=bus.now)
     publish(bus, 200, 4, 1)
-    fast = len(bus.receipts[OTHER])
+    fast = len(bus.deliveries[OTHER])
     publish(bus, 200, 4, 1)
     assert slow < 0.6 * 2_000
-    assert len(bus.receipts[OTHER]) - fast > 0.95 * 800
+    assert len(bus.deliveries[OTHER]) - fast > 0.95 * 800
 
 
 def test_as_many_filters_as_one_likes_are_told_of_in_frames_that_fit() -> None:
@@ -164,7 +164,7 @@ def test_as_many_filters_as_one_likes_are_told_of_in_frames_that_fit() -> None:
     bus.add(ONE, None, interest=interest, congestion=CONTROL)
     others = {f"another_attribute_of_{i}": i for i in range(6)}
     for number in range(1_500):
-        bus.offer(PUBLISHER, a=number % 30, **others)
+        bus.submit(PUBLISHER, a=number % 30, **others)
         bus.run(2 * MILLISECOND)
     told = [frame for frame in bus.frames(Feedback) if isinstance(frame, Feedback)]
     # The bus writes all of them, which none could be that is too large.

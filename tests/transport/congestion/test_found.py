@@ -8,13 +8,13 @@ from random import Random
 import msgspec
 import pytest
 
-from bench.ordering import LoopbackNetwork
 from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver, Record, Send
+from penstock.testing.loopback_network import LoopbackNetwork
 from penstock.tfrc.rate_meter import RateMeter
 from penstock.transport.congestion.repair_allowance import RepairAllowance
 from penstock.transport.congestion.settings import DEFAULT, LITERAL, CongestionSettings

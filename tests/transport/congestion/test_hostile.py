@@ -16,7 +16,6 @@ from math import inf, nan
 
 import pytest
 
-from bench.ordering import LoopbackNetwork
 from penstock.content.filter import Filter
 from penstock.content.message import Message
 from penstock.content.syntax import parse
@@ -24,6 +23,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Send
+from penstock.testing.loopback_network import LoopbackNetwork
 from penstock.transport.congestion.sender.feedback_limits import ROUND_TRIP_MAX_NS
 from penstock.transport.congestion.settings import DEFAULT
 from penstock.transport.endpoint import Endpoint

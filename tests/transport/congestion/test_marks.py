@@ -46,9 +46,9 @@ def test_it_is_slowed_down_as_if_they_were_lost(law: CongestionSettings) -> None
     bus.add(PUBLISHER, None, record=2, congestion=control(law))
     bus.add(ONE, None, interest="a = 1", congestion=control(law))
     publish(bus, 250, 10, 1)
-    before = len(bus.receipts[ONE])
+    before = len(bus.deliveries[ONE])
     publish(bus, 250, 20, 1)
-    rate = (len(bus.receipts[ONE]) - before) / 20
+    rate = (len(bus.deliveries[ONE]) - before) / 20
     assert rate == pytest.approx(fair_rate(0.03, 0.05), rel=0.3)
     endpoint = bus.endpoints[ONE]
     assert endpoint.counters["marked"] > 50
@@ -70,10 +70,10 @@ def test_who_orders_and_recovers_never_sees_them() -> None:
     bus.add(PUBLISHER, None, congestion=control(DEFAULT))
     bus.add(ONE, recovery, interest="a = 1", congestion=control(DEFAULT))
     publish(bus, 50, 4, 1)
-    assert len(bus.receipts[ONE]) > 20
+    assert len(bus.deliveries[ONE]) > 20
     assert not bus.absences[ONE]
     assert not bus.frames(Request)
-    assert not any(receipt.frame.congestion_experienced for receipt in bus.receipts[ONE])
+    assert not any(receipt.frame.congestion_experienced for receipt in bus.deliveries[ONE])
 
 
 def test_without_control_nobody_minds() -> None:
@@ -84,8 +84,8 @@ def test_without_control_nobody_minds() -> None:
         bus.publish(PUBLISHER, a=1)
         bus.run(10 * MILLISECOND)
     bus.run(1_000 * MILLISECOND)
-    assert bus.got(ONE) == sorted(bus.got(ONE))
-    assert len(bus.got(ONE)) == 100
+    assert bus.delivered_seqs(ONE) == sorted(bus.delivered_seqs(ONE))
+    assert len(bus.delivered_seqs(ONE)) == 100
 
 
 def test_chapter_five_knows_none() -> None:

@@ -71,7 +71,7 @@ def test_both_together_give_back_what_congestion_loses(digests: bool) -> None:
     bus.add(ONE, recovers, interest="a = 1", congestion=CONTROL)
     bus.add(OTHER, recovers, interest="a = 2", congestion=CONTROL)
     for number in range(2_000):
-        bus.offer(PUBLISHER, a=1 + number % 2)
+        bus.submit(PUBLISHER, a=1 + number % 2)
         bus.run(5 * MILLISECOND)
     bus.run(5 * SECOND)
     sent = [
@@ -82,7 +82,7 @@ def test_both_together_give_back_what_congestion_loses(digests: bool) -> None:
     frames = [frame for _, frame in bus.sent]
     flows = [flow for frame in frames if isinstance(frame, Data) for flow in frame.flows]
     assert any(flow.quota_mps for flow in flows), "nothing was slowed down"
-    assert len(set(sent) - set(bus.got(ONE))) <= 2
+    assert len(set(sent) - set(bus.delivered_seqs(ONE))) <= 2
     repairs = [frame.original for frame in frames if isinstance(frame, Repair)]
     assert repairs
     assert all(flow.flow_id < FIRST_CONTROLLED_FLOW for each in repairs for flow in each.flows)

@@ -50,9 +50,9 @@ def has_window(flow: ControlledFlow) -> bool:
 
 
 def came(bus: Bus, receiver: int, during: Callable[[], None]) -> int:
-    before = len(bus.receipts[receiver])
+    before = len(bus.deliveries[receiver])
     during()
-    return len(bus.receipts[receiver]) - before
+    return len(bus.deliveries[receiver]) - before
 
 
 @pytest.mark.parametrize(("loss", "delay_ms"), [(0.01, 50), (0.03, 25), (0.05, 100)])
@@ -75,11 +75,11 @@ def test_who_gets_something_else_keeps_its_rate() -> None:
     bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
     bus.add(OTHER, None, interest="a >= 1", congestion=CONTROL)
     publish(bus, 200, 6, 1, 2)
-    before = len(bus.receipts[OTHER])
+    before = len(bus.deliveries[OTHER])
     assert came(bus, ONE, lambda: publish(bus, 200, 6, 1, 2)) < 0.4 * 1_200
     of_other = [
         receipt
-        for receipt in bus.receipts[OTHER][before:]
+        for receipt in bus.deliveries[OTHER][before:]
         if receipt.frame.message.attributes["a"] == 2
     ]
     assert len(of_other) > 0.95 * 1_200
@@ -91,7 +91,7 @@ def test_before_anybody_complains_nothing_is_acknowledged() -> None:
     bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
     publish(bus, 100, 5, 1)
     assert not bus.frames(Ack)
-    assert len(bus.receipts[ONE]) > 490
+    assert len(bus.deliveries[ONE]) > 490
 
 
 def test_the_one_who_bears_least_acknowledges() -> None:
@@ -145,7 +145,7 @@ def test_who_leaves_does_not_hold_up_the_others(crashes: bool) -> None:
     assert came(bus, OTHER, lambda: publish(bus, 200, 6, 1)) < 0.6 * 1_200
     assert one_flow(bus).clr == ONE
     if crashes:
-        bus.remove(ONE)
+        bus.detach(ONE)
     else:
         one.unsubscribe(number, now=bus.now)
     # Nobody else has lost anything.

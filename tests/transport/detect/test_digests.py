@@ -56,14 +56,14 @@ def test_one_that_is_lost_is_not_missed(
     lost_digests: int, settings: recovery.RecoverySettings
 ) -> None:
     bus = run(lost_digests, settings)
-    assert sorted(bus.got(ONE)) == list(range(0, COUNT, 10))
+    assert sorted(bus.delivered_seqs(ONE)) == list(range(0, COUNT, 10))
     assert recalled_digests(bus) == []
 
 
 @pytest.mark.parametrize("lost_digests", [2, 3, 5])
 def test_of_several_the_first_ones_are_asked_for(lost_digests: int) -> None:
     bus = run(lost_digests, recovery.DEFAULT)
-    assert sorted(bus.got(ONE)) == list(range(0, COUNT, 10))
+    assert sorted(bus.delivered_seqs(ONE)) == list(range(0, COUNT, 10))
     asked = recalled_digests(bus)
     # What was new in the last of them the next one tells again.
     assert sum(count for _, count in asked[0].ranges) == lost_digests - 1
@@ -72,7 +72,7 @@ def test_of_several_the_first_ones_are_asked_for(lost_digests: int) -> None:
 @pytest.mark.parametrize("settings", [recovery.DEFAULT, NUMBERED], ids=["told", "numbered"])
 def test_the_last_message_is_told_of_twice(settings: recovery.RecoverySettings) -> None:
     bus = run(1, settings, lost=COUNT - 10)
-    assert sorted(bus.got(ONE)) == list(range(0, COUNT, 10))
+    assert sorted(bus.delivered_seqs(ONE)) == list(range(0, COUNT, 10))
 
 
 def test_many_who_begin_to_listen_are_told_of_the_past_together() -> None:

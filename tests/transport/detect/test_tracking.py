@@ -65,8 +65,8 @@ def test_a_lost_message_of_a_range_is_seen_and_repaired() -> None:
     bus = bus_of(ONE, lost=((ONE, 10), (ONE, 11)))
     publish(bus, [1, 9] * 10)
     bus.run(SECOND)
-    assert sorted(bus.got(ONE)) == list(range(0, 20, 2))
-    repaired = [r.frame.seq for r in bus.receipts[ONE] if r.fate is ReceiverFate.REPAIRED]
+    assert sorted(bus.delivered_seqs(ONE)) == list(range(0, 20, 2))
+    repaired = [r.frame.seq for r in bus.deliveries[ONE] if r.fate is ReceiverFate.REPAIRED]
     # Number 11 was not for us, and nobody asked for it.
     assert repaired == [10]
     assert len(recalls(bus)) == len(bus.frames(Repair)) == 1
@@ -83,7 +83,7 @@ def test_what_nothing_else_tells_is_tracked_unless_that_is_refused(
     bus.add(ONE, settings, interest=CHEAP)
     publish(bus, [1, 9] * 10)
     bus.run(5 * SECOND)
-    assert (10 in bus.got(ONE)) is gets_all
+    assert (10 in bus.delivered_seqs(ONE)) is gets_all
 
 
 def test_what_records_tell_is_not_tracked_unless_that_is_asked_for() -> None:
@@ -117,7 +117,7 @@ def test_who_asks_again_is_answered_again() -> None:
     bus.add(ONE, TRACKS, interest=CHEAP)
     publish(bus, [1] * 20)
     bus.run(5 * SECOND)
-    assert 10 in bus.got(ONE)
+    assert 10 in bus.delivered_seqs(ONE)
     assert len(recalls(bus)) == len(bus.frames(Repair)) == 4
 
 
@@ -125,7 +125,7 @@ def test_the_last_message_before_a_silence_is_repaired() -> None:
     bus = bus_of(ONE, lost=((ONE, 19),))
     publish(bus, [1] * 20)
     bus.run(2 * SECOND)
-    assert bus.got(ONE) == list(range(20))
+    assert bus.delivered_seqs(ONE) == list(range(20))
 
 
 def test_what_was_published_before_it_was_numbered_is_not_missed() -> None:
@@ -134,7 +134,7 @@ def test_what_was_published_before_it_was_numbered_is_not_missed() -> None:
     bus.add(OTHER, TRACKS, interest=CHEAP)
     publish(bus, [1] * 5)
     bus.run(SECOND)
-    assert bus.got(OTHER) == list(range(5, 10))
+    assert bus.delivered_seqs(OTHER) == list(range(5, 10))
     assert not recalls(bus)
 
 
@@ -146,18 +146,18 @@ def test_what_is_only_late_is_not_asked_for() -> None:
         bus.delay_ns = draw.choice((8, 10, 12)) * MILLISECOND
         publish(bus, [1], every_ns=MILLISECOND)
     bus.run(SECOND)
-    assert sorted(bus.got(ONE)) == list(range(60))
+    assert sorted(bus.delivered_seqs(ONE)) == list(range(60))
     assert len(recalls(bus)) <= 1
 
 
 def test_a_publisher_that_restarts_is_told_again() -> None:
     bus = bus_of(ONE, lost=((ONE, 10),))
     publish(bus, [1] * 10)
-    bus.remove(PUBLISHER)
+    bus.detach(PUBLISHER)
     bus.add(PUBLISHER, TRACKS, record=0, epoch=2)
     publish(bus, [1] * 20)
     bus.run(SECOND)
-    new = [r.frame.seq for r in bus.receipts[ONE] if r.frame.epoch == 2]
+    new = [r.frame.seq for r in bus.deliveries[ONE] if r.frame.epoch == 2]
     assert sorted(new) == list(range(20))
     assert not bus.unseen[ONE]
 
@@ -167,7 +167,7 @@ def test_a_publisher_that_is_gone_leaves_a_count() -> None:
     publish(bus, [1] * 10)
     publish(bus, [1] * 4, every_ns=MILLISECOND)
     bus.run(12 * MILLISECOND)
-    bus.remove(PUBLISHER)
+    bus.detach(PUBLISHER)
     bus.run(60 * SECOND)
     assert sum(unseen.messages for unseen in bus.unseen[ONE]) == 3
     assert {unseen.pub for unseen in bus.unseen[ONE]} == {PUBLISHER}
@@ -179,7 +179,7 @@ def test_a_restart_ends_what_was_missing_of_the_old_epoch() -> None:
     publish(bus, [1] * 10)
     publish(bus, [1] * 2, every_ns=MILLISECOND)
     bus.run(12 * MILLISECOND)
-    bus.remove(PUBLISHER)
+    bus.detach(PUBLISHER)
     bus.add(PUBLISHER, TRACKS, record=0, epoch=2)
     publish(bus, [1] * 3)
     bus.run(30 * SECOND)
@@ -207,7 +207,7 @@ def test_those_who_share_a_loss_seldom_ask_all() -> None:
     publish(bus, [1] * 50)
     bus.run(2 * SECOND)
     for me in many:
-        assert sorted(bus.got(me)) == list(range(80))
+        assert sorted(bus.delivered_seqs(me)) == list(range(80))
     assert len(recalls(bus)) < 25
     repairs = [frame for frame in bus.frames(Repair) if isinstance(frame, Repair)]
     assert len(repairs) < 5
@@ -285,7 +285,7 @@ def test_every_message_comes_once_or_is_counted(seed: int) -> None:
     publish(bus, [1])
     bus.run(90 * SECOND)
     for me in (ONE, OTHER):
-        got = Counter(bus.got(me))
+        got = Counter(bus.delivered_seqs(me))
         assert max(got.values()) == 1
         begun = _numbered_since(bus, me)
         missed = [number for number in wanted if number not in got and number > begun]

@@ -38,7 +38,7 @@ def test_an_outage_longer_than_a_record_is_mended(lost: int) -> None:
     bus.add(ONE, recovery.DEFAULT, interest="topic = 1")
     publish(bus, 20 + lost + 20, topic=1)
     bus.run(10 * SECOND)
-    assert sorted(bus.got(ONE)) == list(range(40 + lost))
+    assert sorted(bus.delivered_seqs(ONE)) == list(range(40 + lost))
     assert len(asked_about(bus)) <= 4
 
 
@@ -50,7 +50,7 @@ def test_of_an_outage_only_what_is_for_us_is_asked_for() -> None:
         bus.publish(PUBLISHER, topic=1 + number % 2)
         bus.run(20 * MILLISECOND)
     bus.run(10 * SECOND)
-    assert sorted(bus.got(ONE)) == list(range(0, 180, 2))
+    assert sorted(bus.delivered_seqs(ONE)) == list(range(0, 180, 2))
     assert bus.endpoints[ONE].counters["repair_unmatched"] == 0
 
 
@@ -70,7 +70,7 @@ def test_who_asks_in_vain_asks_again() -> None:
     bus.add(ONE, recovery.DEFAULT, interest="topic = 1")
     publish(bus, 100, topic=1)
     bus.run(10 * SECOND)
-    assert sorted(bus.got(ONE)) == list(range(100))
+    assert sorted(bus.delivered_seqs(ONE)) == list(range(100))
 
 
 def test_what_was_lost_before_the_first_digest_is_found() -> None:
@@ -82,7 +82,7 @@ def test_what_was_lost_before_the_first_digest_is_found() -> None:
         bus.publish(PUBLISHER, topic=number % 10)
         bus.run(10 * MILLISECOND)
     bus.run(5 * SECOND)
-    assert sorted(bus.got(ONE)) == list(range(0, 100, 10))
+    assert sorted(bus.delivered_seqs(ONE)) == list(range(0, 100, 10))
 
 
 def test_who_wants_no_digests_does_not_ask() -> None:

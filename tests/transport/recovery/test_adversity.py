@@ -51,7 +51,7 @@ def test_an_outage_longer_than_digests_are_kept_is_mended(
             wanted |= {seq} if topic == 1 else set()
             bus.run(SECOND // 50)
     bus.run(30 * SECOND)
-    first, *others = bus.got(ONE)
+    first, *others = bus.delivered_seqs(ONE)
     assert {seq for seq in wanted if seq > first} == {*others}
 
 
@@ -78,7 +78,7 @@ def test_a_hiccup_while_it_is_asked_about_is_outlasted(delay_us: int, cut_ms: in
     line.is_cut = False
     publish(50)
     bus.run(30 * SECOND)
-    assert sorted(bus.got(ONE)) == list(range(141))
+    assert sorted(bus.delivered_seqs(ONE)) == list(range(141))
 
 
 def test_names_that_are_told_while_others_are_on_their_way_are_heard() -> None:
@@ -102,7 +102,7 @@ def test_names_that_are_told_while_others_are_on_their_way_are_heard() -> None:
             endpoint.subscribe(parse("rare = 1"), now=bus.now)
     bus.run(5 * SECOND)
     assert len(lost) > 5
-    assert lost <= {*bus.got(ONE)}
+    assert lost <= {*bus.delivered_seqs(ONE)}
 
 
 def test_a_digest_fits_its_frame_whatever_the_messages_are_like() -> None:
@@ -192,4 +192,4 @@ def test_a_repair_of_what_was_before_we_heard_anybody_is_not_for_us() -> None:
     )
     bus.endpoints[ONE].receive(repair, via="bus", now=bus.now)
     bus.run(SECOND)
-    assert bus.got(ONE) == [1, 2, 3, 4, 5]
+    assert bus.delivered_seqs(ONE) == [1, 2, 3, 4, 5]

@@ -47,17 +47,17 @@ def test_a_keeper_answers_for_a_publisher_that_died() -> None:
     offer = keeper.open_cache(TOPIC, now=bus.now)
     publish(bus)
     bus.publish(PUBLISHER, topic=1)
-    bus.remove(PUBLISHER)
+    bus.detach(PUBLISHER)
     bus.run(5 * SECOND)
-    assert sorted(bus.got(ONE)) == list(range(21))
+    assert sorted(bus.delivered_seqs(ONE)) == list(range(21))
     assert [r.repairer for r in bus.frames(Repair) if isinstance(r, Repair)] == [KEEPER]
     assert keeper.counters["answered"] == 1
     # It has no application, and orders nothing.
-    assert not bus.receipts[KEEPER]
+    assert not bus.deliveries[KEEPER]
     assert not bus.absences[KEEPER]
     keeper.close_cache(offer, now=bus.now)
     # What is for it alone still comes.
-    assert len(bus.taps[KEEPER].asked) == 1
+    assert len(bus.ports[KEEPER].subscriptions) == 1
 
 
 def test_a_keeper_asks_for_nothing_itself() -> None:
@@ -84,10 +84,10 @@ def test_a_keeper_keeps_the_repairs_that_it_hears() -> None:
     keeper.open_cache(TOPIC, now=bus.now)
     publish(bus)
     bus.run(3 * SECOND)
-    assert 5 in bus.got(ONE)
+    assert 5 in bus.delivered_seqs(ONE)
     assert keeper.recovery is not None
     assert keeper.recovery.cache.messages == 20
-    assert not bus.receipts[KEEPER]
+    assert not bus.deliveries[KEEPER]
 
 
 @pytest.mark.parametrize("later", [{"seq": 9_000}, {"epoch": 2}])
@@ -122,7 +122,7 @@ def test_an_offer_and_a_subscription_to_the_same_end_one_by_one() -> None:
     both.unsubscribe(subscription, now=bus.now)
     publish(bus)
     assert both.recovery is not None
-    assert (both.recovery.cache.messages, bus.got(ONE)) == (20, [])
+    assert (both.recovery.cache.messages, bus.delivered_seqs(ONE)) == (20, [])
     both.close_cache(offer, now=bus.now)
     publish(bus, 5)
     assert both.recovery.cache.messages == 25

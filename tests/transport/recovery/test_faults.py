@@ -69,7 +69,9 @@ def given_up(bus: Bus, me: int) -> set[tuple[int, int]]:
 
 def delivered(bus: Bus, me: int) -> Counter[tuple[int, int]]:
     dropped = ReceiverFate.DROPPED_LATE
-    return Counter((r.frame.epoch, r.frame.seq) for r in bus.receipts[me] if r.fate is not dropped)
+    return Counter(
+        (r.frame.epoch, r.frame.seq) for r in bus.deliveries[me] if r.fate is not dropped
+    )
 
 
 def check(bus: Bus, *members: int, topics: tuple[int, ...] = (1,)) -> None:
@@ -92,7 +94,7 @@ def known(bus: Bus, me: int, epoch: int) -> tuple[int, int]:
     """What was sent before the first original that came, or after the last, nobody can miss."""
     numbers = [
         r.frame.seq
-        for r in bus.receipts[me]
+        for r in bus.deliveries[me]
         if r.frame.epoch == epoch and r.fate is not ReceiverFate.REPAIRED
     ]
     return numbers[0], max(numbers)
@@ -109,7 +111,7 @@ def test_if_who_was_named_leaves_before_it_answers_another_does() -> None:
     publish(bus, 6, every_ns=MILLISECOND)
     request = run_until_asked(bus)
     assert request.designated_repairer == PUBLISHER
-    bus.remove(PUBLISHER)
+    bus.detach(PUBLISHER)
     bus.run(10 * SECOND)
     assert delivered(bus, ONE)[1, 10] == 1
     repairs = [frame for frame in bus.frames(Repair) if isinstance(frame, Repair)]
@@ -128,7 +130,7 @@ def test_if_who_is_about_to_answer_leaves_the_next_one_does() -> None:
     waits = {me: repairer_wakeup(bus, me) for me in (OTHER, THIRD)}
     assert all(at is not None for at in waits.values()), "both have it, and wait"
     leaver = min(waits, key=lambda me: waits[me] or 0)
-    bus.remove(leaver)
+    bus.detach(leaver)
     bus.run(10 * SECOND)
     (stayed,) = {OTHER, THIRD} - {leaver}
     assert {f.repairer for f in bus.frames(Repair) if isinstance(f, Repair)} == {stayed}
@@ -180,7 +182,7 @@ def test_if_none_of_them_ever_arrives_the_message_is_given_up_and_said(
 
 def restart(bus: Bus, settings: RecoverySettings, *, epoch: int, record: int = 10) -> None:
     if PUBLISHER in bus.endpoints:
-        bus.remove(PUBLISHER)
+        bus.detach(PUBLISHER)
     bus.add(PUBLISHER, settings, epoch=epoch, record=record)
 
 
@@ -237,13 +239,15 @@ def test_all_that_a_partition_of_five_seconds_took_is_got_back(
     bus.loses = lambda sender, to, _frame: (sender == PUBLISHER) != (to == PUBLISHER)
     publish(bus, 5_000 // every_ms, every_ns=every_ns)
     healed = len(bus.frames(Data))
-    assert all(seq < before for me in SUBSCRIBERS for seq in bus.got(me))
+    assert all(seq < before for me in SUBSCRIBERS for seq in bus.delivered_seqs(me))
     bus.loses = lambda *_of: False
     publish(bus, 3_000 // every_ms, every_ns=every_ns)
     bus.run(60 * SECOND)
     check(bus, *SUBSCRIBERS)
     for me in SUBSCRIBERS:
-        assert {*range(before, healed)} <= {*bus.got(me)}, "the publisher had kept all of it"
+        assert {*range(before, healed)} <= {*bus.delivered_seqs(me)}, (
+            "the publisher had kept all of it"
+        )
 
 
 # Many at once ------------------------------------------------------------------------------------
@@ -300,7 +304,7 @@ class Adversity:
             there = [me for me in SUBSCRIBERS if me in self.bus.endpoints]
             if len(there) > 1:
                 gone = self.rng.choice(there)
-                self.bus.remove(gone)
+                self.bus.detach(gone)
                 # Nobody tells a dead application anything.
                 del self.topics[gone]
 

@@ -114,7 +114,7 @@ def test_a_repair_that_is_made_up_does_not_end_the_search() -> None:
     assert bus.endpoints[ONE].counters["repair_forged"] == 1
     bus.loses = lambda *_: False
     bus.run(10 * SECOND)
-    assert lost in bus.got(ONE)
+    assert lost in bus.delivered_seqs(ONE)
 
 
 @pytest.mark.parametrize(
@@ -131,13 +131,13 @@ def test_a_repair_that_is_made_up_does_not_end_the_search() -> None:
 )
 def test_what_was_not_missing_is_not_taken(forged: Data) -> None:
     bus = network()
-    before = bus.got(ONE)
+    before = bus.delivered_seqs(ONE)
     send(bus, ONE, repair(forged))
     bus.run(SECOND)
-    assert bus.got(ONE) == before
+    assert bus.delivered_seqs(ONE) == before
     bus.publish(PUBLISHER, topic=1)
     bus.run(SECOND)
-    assert bus.got(ONE) == [*before, 20], "the real one still comes"
+    assert bus.delivered_seqs(ONE) == [*before, 20], "the real one still comes"
 
 
 def test_a_lost_message_is_not_repaired_by_one_that_does_not_match() -> None:
@@ -150,7 +150,7 @@ def test_a_lost_message_is_not_repaired_by_one_that_does_not_match() -> None:
         bus.run(10 * MILLISECOND)
     send(bus, ONE, repair(data(5, topic=2)))
     bus.run(SECOND)
-    assert 5 not in bus.got(ONE)
+    assert 5 not in bus.delivered_seqs(ONE)
     assert bus.endpoints[ONE].counters["repair_unmatched"] == 1
 
 
@@ -160,7 +160,7 @@ def test_a_message_too_large_to_be_repaired_is_kept_and_refused_in_silence() -> 
     send(bus, ONE, large)
     send(bus, ONE, request(20, first=ONE))
     bus.run(SECOND)
-    assert 20 in bus.got(ONE)
+    assert 20 in bus.delivered_seqs(ONE)
     assert not bus.frames(Repair)
 
 
@@ -226,7 +226,7 @@ def test_those_who_never_were_do_not_fill_a_publisher() -> None:
 )
 def test_no_frame_of_any_content_does_harm(frame: TransportFrame, to: int) -> None:
     bus = network(published=3)
-    before = bus.got(ONE)
+    before = bus.delivered_seqs(ONE)
     send(bus, to, frame)
     bus.run(2 * SECOND)
-    assert bus.got(ONE) == before
+    assert bus.delivered_seqs(ONE) == before

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from heapq import heappop, heappush
+from itertools import count
 from math import sqrt
 
 import pytest
@@ -45,6 +46,7 @@ class Loose(Bus):
         # Who wants messages of a topic: everyone has said so before the first is sent.
         self._routes: dict[int, list[int]] = {}
         self._events: list[tuple[Instant, int, int, TransportFrame | None]] = []
+        self._numbers = count()
         self._armed: dict[int, Instant] = {}
         # What was sent to whom, and of that what the wire lost.
         self.due: dict[int, set[int]] = defaultdict(set)
@@ -61,7 +63,7 @@ class Loose(Bus):
                 if not delays:
                     self.lost[me].add(frame.seq)  # type: ignore[attr-defined]
             for delay_ns in delays:
-                heappush(self._events, (now + delay_ns, next(self._serial), me, frame))
+                heappush(self._events, (now + delay_ns, next(self._numbers), me, frame))
 
     def run(self, for_ns: int) -> None:
         end = self.now + for_ns
@@ -86,11 +88,11 @@ class Loose(Bus):
         at = endpoint.next_wakeup()
         if at is not None and at < self._armed.get(me, at + 1):
             self._armed[me] = max(at, self.now)
-            heappush(self._events, (self._armed[me], next(self._serial), me, None))
+            heappush(self._events, (self._armed[me], next(self._numbers), me, None))
 
     def _told(self, me: int, fact: object) -> None:
         if isinstance(fact, Delivery):
-            self.receipts[me].append(fact)
+            self.deliveries[me].append(fact)
         else:
             assert isinstance(fact, Absence)
             self.absences[me].append(fact)
@@ -105,7 +107,9 @@ class Loose(Bus):
         return self._wanted_by(sender, frame, traffic)
 
     def _wanted_by(self, sender: int, frame: TransportFrame, traffic: TrafficClass) -> list[int]:
-        return [me for me, tap in self.taps.items() if me != sender and tap.wants(frame, traffic)]
+        return [
+            me for me, port in self.ports.items() if me != sender and port.wants(frame, traffic)
+        ]
 
     def _journey(self, me: int) -> PathSampler:
         if me not in self._journeys:
@@ -139,11 +143,11 @@ def wire_loss(bus: Loose) -> float:
 
 
 def never_delivered(bus: Loose) -> dict[int, set[int]]:
-    return {me: due - {*bus.got(me)} for me, due in bus.due.items()}
+    return {me: due - {*bus.delivered_seqs(me)} for me, due in bus.due.items()}
 
 
 def longest_wait_ns(bus: Loose) -> int:
-    return max(r.resolved_ns - r.arrived_ns for got in bus.receipts.values() for r in got)
+    return max(r.resolved_ns - r.arrived_ns for got in bus.deliveries.values() for r in got)
 
 
 def allowed(bus: Loose, share: float) -> float:
