@@ -26,25 +26,11 @@ from penstock.wire import decode, encode
 from penstock.wire.frames.base import OverlayFrame, TrafficClass
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.packet import Packet
+from tests.frames import data
 
 Loss: TypeAlias = Callable[[str, str, OverlayFrame], bool]
 
 DELAY_NS = MILLISECOND
-
-
-def data(pub: int, seq: int, attributes: Mapping[str, Value]) -> Data:
-    """A message with a transport header that does not matter here."""
-    return Data(
-        pub=pub,
-        epoch=1,
-        seq=seq,
-        send_ts_us=0,
-        since_previous_100us=0,
-        send_rate_mps=1.0,
-        max_round_trip_code=0,
-        feedback_round=0,
-        message=Message(attributes),
-    )
 
 
 class Net:
@@ -156,7 +142,7 @@ class Net:
         traffic: TrafficClass = TrafficClass.DATA,
     ) -> MessageId:
         self._seq += 1
-        frame = data(1, self._seq, attributes)
+        frame = data(self._seq, attributes)
         self.clients[name].publish(frame, traffic=traffic, now=self.now)
         self.drain(name)
         return frame.id

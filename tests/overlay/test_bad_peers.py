@@ -26,7 +26,8 @@ from penstock.wire.frames.pub import Pub
 from penstock.wire.frames.sub import Sub
 from penstock.wire.frames.summary import Database, Summary, SummaryRow
 from penstock.wire.frames.unsub import Unsub
-from tests.overlay.net import Net, data
+from tests.frames import data
+from tests.overlay.net import Net
 from tests.wire.strategies import STRATEGIES
 
 SMALL = OverlaySettings(
@@ -161,7 +162,7 @@ def test_who_has_not_said_hello_is_not_listened_to() -> None:
 
 def test_a_client_may_not_speak_as_a_broker_nor_a_broker_as_a_client() -> None:
     net = pair()
-    parcel = CarriedFrame(data(1, 1, {"x": 1}))
+    parcel = CarriedFrame(data(1, {"x": 1}))
     before = dict(net.brokers["2"].counters)
     net.inject("bad", "2", Pub(traffic=TrafficClass.DATA, carried=parcel))
     net.inject("bad", "2", Sub(subscription=1, traffic=TrafficClass.DATA, predicate=parse("x=1")))
@@ -175,7 +176,7 @@ def test_a_client_may_not_speak_as_a_broker_nor_a_broker_as_a_client() -> None:
     assert after[Count.MALFORMED] == before[Count.MALFORMED] + 3
     assert after[Count.STRANGER] == before[Count.STRANGER] + 1
     net.run(100 * MILLISECOND)
-    assert net.got(data(1, 1, {}).id) == []
+    assert net.got(data(1, {}).id) == []
 
 
 def test_clients_and_their_subscriptions_have_bounds() -> None:
@@ -246,7 +247,7 @@ def any_frame(rng: random.Random) -> OverlayFrame:
                 id=PacketId(origin, rng.randrange(3), rng.randrange(50)),
                 traffic=rng.choice(list(TrafficClass)),
                 destinations=tuple(sorted(rng.sample([1, 2, 3, 66, 70], rng.randint(1, 5)))),
-                carried=CarriedFrame(data(5, 5, {"y": 1})),
+                carried=CarriedFrame(data(5, {"y": 1}, pub=5)),
                 ttl=rng.randrange(40),
             )
 

@@ -22,7 +22,8 @@ from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.frames.pub import Pub
 from penstock.wire.frames.sub import Sub
-from tests.overlay.net import Net, data, line
+from tests.frames import data
+from tests.overlay.net import Net, line
 
 
 def fork(*, codec: bool = False) -> Net:
@@ -147,7 +148,7 @@ def test_a_duplicate_is_dropped_where_it_arrives() -> None:
     net = fork()
     net.subscribe("c", 1, "x = 1")
     net.run()
-    frame = data(9, 9, {"x": 1})
+    frame = data(9, {"x": 1}, pub=9)
     packet = Packet(
         id=PacketId(1, 7, 7),
         traffic=TrafficClass.DATA,
@@ -169,7 +170,7 @@ def test_copies_of_one_packet_for_different_destinations_are_no_duplicates() -> 
     net.subscribe("c", 1, "x = 1")
     net.subscribe("d", 1, "x = 1")
     net.run()
-    frame = data(9, 9, {"x": 1})
+    frame = data(9, {"x": 1}, pub=9)
     for destinations in ((3,), (4,)):
         net.inject(
             "1",
@@ -192,7 +193,7 @@ def test_a_packet_dies_when_its_hops_are_used_up() -> None:
     net.run()
     net.subscribe("z", 1, "x = 1")
     net.run()
-    frame = data(9, 9, {"x": 1})
+    frame = data(9, {"x": 1}, pub=9)
     for counter, ttl in enumerate((3, 4)):
         net.inject(
             "1",
@@ -213,7 +214,7 @@ def test_a_packet_dies_when_its_hops_are_used_up() -> None:
 
 def test_a_packet_for_someone_unreachable_is_counted() -> None:
     net = fork()
-    frame = data(9, 9, {"x": 1})
+    frame = data(9, {"x": 1}, pub=9)
     packet = Packet(
         id=PacketId(1, 7, 7),
         traffic=TrafficClass.DATA,
@@ -259,7 +260,7 @@ def test_of_two_links_to_one_neighbour_the_cheaper_is_used_while_it_lasts() -> N
         origin=2, seq=1, traffic=TrafficClass.DATA, full=True, bloom_bytes=32, added=(0,)
     )
     broker.receive(everything, via="dear", now=0)
-    pub = Pub(traffic=TrafficClass.DATA, carried=CarriedFrame(data(1, 1, {})))
+    pub = Pub(traffic=TrafficClass.DATA, carried=CarriedFrame(data(1, {})))
     for port, next_port in (("cheap", "cheap too"), ("cheap too", "dear")):
         broker.receive(pub, via="client", now=0)
         assert sent(broker, Packet) == [port]

@@ -15,7 +15,7 @@ from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.notify import Notify
-from tests.overlay.net import data
+from tests.frames import data
 
 
 def said(client: OverlayClient) -> list[OverlayFrame]:
@@ -93,7 +93,7 @@ def test_it_says_all_again_after_silence(client: OverlayClient) -> None:
 def test_without_a_link_nothing_is_sent(client: OverlayClient) -> None:
     client.link_down(now=SECOND)
     client.subscribe(2, parse("x = 2"), now=SECOND)
-    client.publish(data(1, 1, {}), now=SECOND)
+    client.publish(data(1, {}), now=SECOND)
     client.receive(hello(), via="up", now=SECOND)
     assert names(client) == []
     assert client.next_wakeup() is None
@@ -104,7 +104,7 @@ def test_without_a_link_nothing_is_sent(client: OverlayClient) -> None:
 
 
 def test_what_arrives_is_handed_up(client: OverlayClient) -> None:
-    frame = data(1, 1, {"x": 1})
+    frame = data(1, {"x": 1})
     client.receive(Notify(carried=CarriedFrame(frame)), via="up", now=0)
     assert client.poll() == Deliver(frame)
 

@@ -18,8 +18,9 @@ from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.frames.pub import Pub
+from tests.frames import data
 from tests.overlay import net as overlay_net
-from tests.overlay.net import Net, data
+from tests.overlay.net import Net
 
 
 class Teller(Broker):
@@ -127,7 +128,7 @@ def test_what_no_exact_filter_matches_is_told_where_it_came_to(net: Net) -> None
 
 
 def test_drops_are_told_with_their_reason(net: Net) -> None:
-    frame = data(9, 9, {"x": 1})
+    frame = data(9, {"x": 1}, pub=9)
     broker = net.brokers["2"]
     net.inject("1", "2", packet(frame, (3,)))
     net.inject("1", "2", packet(frame, (3,)))
@@ -232,7 +233,7 @@ def test_a_broker_tells_nothing_unless_asked() -> None:
     net.subscribe("c", 1, "x = 1")
     net.run()
     broker = net.brokers["3"]
-    broker.receive(packet(data(9, 9, {"x": 1}), (3,)), via="2", now=net.now)
+    broker.receive(packet(data(9, {"x": 1}, pub=9), (3,)), via="2", now=net.now)
     outputs = []
     while (output := broker.poll()) is not None:
         outputs.append(output)

@@ -12,7 +12,6 @@ import pytest
 import scipy.stats
 
 from penstock.content.filter import Predicate
-from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
@@ -28,6 +27,7 @@ from penstock.sim.loss import ListedLosses
 from penstock.sim.observer import DropReason, Observer
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.data import Data
+from tests.frames import data
 
 HOP = 4 * MILLISECOND
 MANY = 20_000
@@ -147,20 +147,6 @@ class Bench(Observer):
     def on_drop(self, place: str, frame: Any, reason: DropReason, *, now: Instant) -> None:
         del frame, now
         self.dropped.append((place, reason))
-
-
-def data(seq: int, attributes: dict[str, Any]) -> Data:
-    return Data(
-        pub=1,
-        epoch=0,
-        seq=seq,
-        send_ts_us=0,
-        since_previous_100us=0,
-        send_rate_mps=0.0,
-        max_round_trip_code=0,
-        feedback_round=0,
-        message=Message(attributes),
-    )
 
 
 @pytest.mark.parametrize("codec", [False, True])

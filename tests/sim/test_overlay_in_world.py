@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from penstock.content.filter import Predicate
-from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Deliver
@@ -27,7 +26,7 @@ from penstock.sim.world import World
 from penstock.wire import decode, encode, size_of
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.packet import Packet
-from penstock.wire.quantise import quantise_rate
+from tests.frames import data
 
 BROKERS = 8
 CLIENTS = 24
@@ -111,7 +110,7 @@ def simulate(seed: int, *, workers: int | None, codec: bool = False) -> Run:
         times = departures(Constant(60), start=STABLE, stop=STOP, rng=rng)
         for seq, at in enumerate(times):
             message = topics.message(rng)
-            frame = _data(publisher, seq, message)
+            frame = data(seq, {}, pub=publisher, message=message)
             world.call_at(at, f"c{publisher}", saying("publish", frame))
             expected += [(n, publisher, seq) for n, p in interests.items() if p.matches(message)]
     world.run(STOP + 5 * SECOND)
@@ -129,20 +128,6 @@ def client_of(broker: str) -> Callable[[Instant], OverlayClient]:
 def saying(verb: str, *arguments: object) -> Callable[[Any, Instant], object]:
     """What a workload says to a machine, when its time has come."""
     return lambda machine, now: getattr(machine, verb)(*arguments, now=now)
-
-
-def _data(publisher: int, seq: int, message: Message) -> Data:
-    return Data(
-        pub=publisher,
-        epoch=1,
-        seq=seq,
-        send_ts_us=0,
-        since_previous_100us=0,
-        send_rate_mps=quantise_rate(60.0),
-        max_round_trip_code=0,
-        feedback_round=0,
-        message=message,
-    )
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -20,8 +20,8 @@ from penstock.live.network_config import Agreement
 from penstock.overlay.client import OverlayClient
 from penstock.overlay.settings import OverlaySettings
 from penstock.wire.frames.data import Data
+from tests.frames import data
 from tests.live.loopback import QUICK, run, until
-from tests.overlay.net import data
 
 
 class Bare:
@@ -47,7 +47,7 @@ class Bare:
         self.pump.call(lambda client, now: client.subscribe(1, parse(text), now=now))
 
     def publish(self, seq: int, **attributes: int) -> None:
-        frame = data(1, seq, attributes)
+        frame = data(seq, attributes)
         self.pump.call(lambda client, now: client.publish(frame, now=now))
 
 

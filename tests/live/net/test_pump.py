@@ -20,8 +20,8 @@ from penstock.wire import encode
 from penstock.wire.frames.base import OverlayFrame
 from penstock.wire.frames.hello import Hello
 from penstock.wire.limits import DATAGRAM_BYTES_MAX
+from tests.frames import data
 from tests.live.loopback import bound_socket, run, until
-from tests.overlay.net import data
 
 HELLO = Hello(broker=1, epoch=2, network=3, heard=True)
 
@@ -136,7 +136,7 @@ def test_what_a_machine_has_to_say_from_the_start_is_said() -> None:
         encode(HELLO) + b"\0",
         b"\0" * (DATAGRAM_BYTES_MAX + 1),
         b"\0" * 9000,
-        encode(data(1, 1, {})),
+        encode(data(1, {})),
     ],
     ids=["empty", "short", "noise", "cut", "long", "over", "jumbo", "not carried"],
 )

@@ -15,10 +15,11 @@ from penstock.wire.frames.hello import Hello
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.frames.pub import Pub
-from tests.overlay.net import Net, data
+from tests.frames import data
+from tests.overlay.net import Net
 from tests.overlay.test_broker import fork
 
-FRAME = data(9, 9, {"x": 1})
+FRAME = data(9, {"x": 1}, pub=9)
 PACKET = Packet(
     id=PacketId(1, 7, 1),
     traffic=TrafficClass.DATA,

@@ -18,7 +18,7 @@ from penstock.wire.frames.base import TrafficClass
 from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.limits import DATAGRAM_BYTES_MAX, FRAME_BYTES_MAX
-from tests.overlay.net import data
+from tests.frames import data
 
 
 def packet(destinations: tuple[int, ...], parcel: CarriedFrame) -> Packet:
@@ -29,10 +29,10 @@ def packet(destinations: tuple[int, ...], parcel: CarriedFrame) -> Packet:
 
 def parcel_of(size_bytes: int) -> CarriedFrame:
     """A parcel of just so many bytes, or a little less."""
-    empty = size_of(data(1, 1, {"s": ""}))
-    parcel = CarriedFrame(data(1, 1, {"s": "a" * min(1000, size_bytes - empty - 3), "t": ""}))
+    empty = size_of(data(1, {"s": ""}))
+    parcel = CarriedFrame(data(1, {"s": "a" * min(1000, size_bytes - empty - 3), "t": ""}))
     rest = size_bytes - size_of(parcel.frame) - 3
-    return CarriedFrame(data(1, 1, {**parcel.frame.message.attributes, "t": "b" * max(0, rest)}))  # type: ignore[attr-defined]
+    return CarriedFrame(data(1, {**parcel.frame.message.attributes, "t": "b" * max(0, rest)}))  # type: ignore[attr-defined]
 
 
 def some(rng: random.Random, count: int) -> list[int]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.content.message import Message
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.transport.congestion.repair_allowance import RepairAllowance, Requests
 from penstock.transport.congestion.settings import DEFAULT
@@ -14,6 +13,7 @@ from penstock.transport.recovery import settings as recovery
 from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.frames.repair import Repair
 from penstock.wire.limits import FIRST_CONTROLLED_FLOW
+from tests import frames
 from tests.transport.congestion.scene import Lossy
 from tests.transport.recovery.bus import Bus
 
@@ -22,11 +22,7 @@ CONTROL = replace(DEFAULT, policy="drop-oldest", queue_max=200)
 
 
 def data(*flows: FlowTag) -> Data:
-    return Data(
-        pub=PUBLISHER, epoch=1, seq=1, send_ts_us=0, since_previous_100us=0, send_rate_mps=1.0,
-        max_round_trip_code=0, feedback_round=0,
-        message=Message({"a": 1}), flows=flows,
-    )  # fmt: skip
+    return frames.data(1, {"a": 1}, flows=flows)
 
 
 def test_requests_have_a_twentieth_of_what_comes() -> None:

@@ -11,27 +11,16 @@ from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.transport.detect.flow_numbers import LEASE_NS, FlowClaim, FlowNumbers
-from penstock.wire.frames.data import Data, FlowTag
+from penstock.wire.frames.data import FlowTag
 from penstock.wire.limits import FLOWS_MAX
+from tests.frames import data
 
 ONE, OTHER = FlowClaim(1, 0), FlowClaim(2, 0)
 
 
 def send(flows: FlowNumbers, seq: int, now: int = 0, **attributes: int) -> tuple[FlowTag, ...]:
-    message = Message(attributes)
-    numbered = flows.tags_for(message)
-    frame = Data(
-        pub=1,
-        epoch=1,
-        seq=seq,
-        send_ts_us=0,
-        since_previous_100us=0,
-        send_rate_mps=0.0,
-        max_round_trip_code=0,
-        feedback_round=0,
-        message=message,
-        flows=numbered,
-    )
+    numbered = flows.tags_for(Message(attributes))
+    frame = data(seq, attributes, flows=numbered)
     flows.on_sent(frame, now)
     return numbered
 

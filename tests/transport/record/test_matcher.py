@@ -23,6 +23,7 @@ from penstock.transport.settings import RecordSettings
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry, PublicationRecord, RecordEntry
 from tests.content.strategies import NAMES, messages, messages_near, predicates
+from tests.frames import data
 
 SPACING: Duration = 2 * MILLISECOND
 SCHEMA = Schema(
@@ -48,15 +49,10 @@ def frame_of(
     for i, message in enumerate(past):
         keeper.append(message, i * SPACING)
     record = keeper.append(carrier, len(past) * SPACING)
-    return Data(
-        pub=1,
-        epoch=1,
-        seq=len(past),
-        send_ts_us=0,
+    return data(
+        len(past),
+        {},
         since_previous_100us=20,
-        send_rate_mps=1.0,
-        max_round_trip_code=0,
-        feedback_round=0,
         message=carrier,
         record=record,
         has_bloom_entries=told is not None and told.bloom is not None,

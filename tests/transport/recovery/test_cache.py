@@ -23,22 +23,13 @@ from penstock.transport.recovery.cache import (
 )
 from penstock.wire import size_of
 from penstock.wire.frames.data import Data, MessageId
+from tests.frames import data
 
 DEFAULT = CacheSettings()
 
 
 def frame(seq: int, *, pub: int = 1, epoch: int = 1, payload: int = 0) -> Data:
-    return Data(
-        pub=pub,
-        epoch=epoch,
-        seq=seq,
-        send_ts_us=0,
-        since_previous_100us=0,
-        send_rate_mps=0.0,
-        max_round_trip_code=0,
-        feedback_round=0,
-        message=Message({}, bytes(payload)),
-    )
+    return data(seq, {}, pub=pub, epoch=epoch, message=Message({}, bytes(payload)))
 
 
 EMPTY = size_of(frame(0))

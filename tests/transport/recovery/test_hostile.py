@@ -21,7 +21,7 @@ from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
 from penstock.wire.frames.track_request import TrackRequest
 from penstock.wire.limits import ALL_MESSAGES
-from penstock.wire.quantise import quantise_rate
+from tests import frames
 from tests.transport.recovery.bus import Bus
 from tests.wire.strategies import digests, recalls, repairs, requests, trackeds, tracks
 
@@ -64,17 +64,8 @@ def request(seq: int, requester: int = LIAR, first: int | None = PUBLISHER) -> R
 
 
 def data(seq: int, *, epoch: int = 1, pub: int = PUBLISHER, topic: int = 1, size: int = 0) -> Data:
-    return Data(
-        pub=pub,
-        epoch=epoch,
-        seq=seq,
-        send_ts_us=0,
-        since_previous_100us=0,
-        send_rate_mps=quantise_rate(1),
-        max_round_trip_code=0,
-        feedback_round=0,
-        message=Message({"topic": topic, "forged": True}, b"x" * size),
-    )
+    message = Message({"topic": topic, "forged": True}, b"x" * size)
+    return frames.data(seq, {}, pub=pub, epoch=epoch, message=message)
 
 
 def repair(original: Data) -> Repair:

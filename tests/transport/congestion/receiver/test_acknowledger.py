@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.content.message import Message
 from penstock.kernel.instant import Instant
 from penstock.transport.congestion.facts import AckSent
 from penstock.transport.congestion.receiver.acknowledger import Acknowledger
 from penstock.wire.frames.ack import Ack, FlowAck
-from penstock.wire.frames.data import Data, FlowAnnouncement, FlowTag
+from penstock.wire.frames.data import FlowAnnouncement, FlowTag
+from tests.frames import data
 
 # Only the low half of a name is announced.
 ME, OTHER = 7 << 32 | 11, 12
@@ -34,10 +34,7 @@ class Line:
             )
             for id_, seq, clr in flows
         )
-        frame = Data(
-            pub=1, epoch=2, seq=1, send_ts_us=0, since_previous_100us=0, send_rate_mps=1.0,
-            max_round_trip_code=0, feedback_round=0, message=Message({}), flows=told,
-        )  # fmt: skip
+        frame = data(1, {}, epoch=2, flows=told)
         if marked:
             self.acker.on_mark()
         self.acker.on_data(frame, 0)
