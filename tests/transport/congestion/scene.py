@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from random import Random
 
-from penstock.kernel.instant import SECOND
+from penstock.content.value import Value
+from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.testing.shared_bus import Loses
 from penstock.tfrc.throughput_equation import tcp_throughput
+from penstock.transport.congestion.settings import CongestionSettings
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from tests.transport.recovery.bus import Bus
@@ -38,6 +43,28 @@ class Upstream:
         if not isinstance(frame, Data):
             return False
         return self._lost.setdefault(frame.seq, self._draws.random() < self._share)
+
+
+def bus_of(
+    control: CongestionSettings, *interests: str, delay_ms: int, loses: Loses | None = None
+) -> Bus:
+    """The publisher, and a receiver for each interest: `ONE`, `OTHER`; records of two entries."""
+    bus = Bus(delay_ns=delay_ms * MILLISECOND, loses=loses)
+    bus.add(PUBLISHER, None, record=2, congestion=control)
+    for me, interest in enumerate(interests, start=ONE):
+        bus.add(me, None, interest=interest, congestion=control)
+    return bus
+
+
+def received(bus: Bus, during: Callable[[], None]) -> Counter[tuple[int, Value]]:
+    """How many messages each receiver got during that, by their value of `a`."""
+    before = {me: len(deliveries) for me, deliveries in bus.deliveries.items()}
+    during()
+    return Counter(
+        (me, delivery.frame.message.attributes["a"])
+        for me, deliveries in bus.deliveries.items()
+        for delivery in deliveries[before[me] :]
+    )
 
 
 def publish(bus: Bus, rate: int, for_s: float, *values: int) -> None:

@@ -20,8 +20,10 @@ from tests.transport.congestion.scene import (
     PUBLISHER,
     Lossy,
     Upstream,
+    bus_of,
     fair_rate,
     publish,
+    received,
 )
 from tests.transport.recovery.bus import Bus
 
@@ -30,13 +32,9 @@ CONTROL = replace(DEFAULT, policy="drop-oldest", queue_max=50)
 
 @pytest.mark.parametrize(("loss", "delay_ms"), [(0.01, 50), (0.03, 25), (0.05, 100)])
 def test_in_the_long_run_it_gets_what_a_connection_would(loss: float, delay_ms: int) -> None:
-    bus = Bus(delay_ns=delay_ms * MILLISECOND, loses=Lossy(loss, ONE))
-    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
-    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
+    bus = bus_of(CONTROL, "a = 1", delay_ms=delay_ms, loses=Lossy(loss, ONE))
     publish(bus, 250, 20, 1)
-    before = len(bus.deliveries[ONE])
-    publish(bus, 250, 80, 1)
-    rate = (len(bus.deliveries[ONE]) - before) / 80
+    rate = received(bus, lambda: publish(bus, 250, 80, 1))[ONE, 1] / 80
     assert rate == pytest.approx(fair_rate(loss, 2 * delay_ms / 1_000), rel=0.2)
 
 
@@ -45,9 +43,7 @@ def test_who_wants_less_than_a_connection_would_get_is_not_slowed_down(
     kinds: int, loss: float
 ) -> None:
     """Of so many kinds it wants one: records tell it of a fifth of its losses, or a tenth."""
-    bus = Bus(delay_ns=50 * MILLISECOND, loses=Lossy(loss, ONE))
-    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
-    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
+    bus = bus_of(CONTROL, "a = 1", delay_ms=50, loses=Lossy(loss, ONE))
     offered = Random(1).choices(range(kinds), k=60 * 250)
     for kind in offered:
         bus.submit(PUBLISHER, a=kind)
@@ -59,29 +55,19 @@ def test_who_wants_less_than_a_connection_would_get_is_not_slowed_down(
 
 
 def test_who_gets_something_else_keeps_its_rate() -> None:
-    bus = Bus(delay_ns=50 * MILLISECOND, loses=Lossy(0.05, ONE))
-    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
-    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
-    bus.add(OTHER, None, interest="a = 2", congestion=CONTROL)
+    bus = bus_of(CONTROL, "a = 1", "a = 2", delay_ms=50, loses=Lossy(0.05, ONE))
     publish(bus, 200, 10, 1, 2)
-    one, other = len(bus.deliveries[ONE]), len(bus.deliveries[OTHER])
-    publish(bus, 200, 10, 1, 2)
-    assert len(bus.deliveries[ONE]) - one < 0.4 * 2_000
-    assert len(bus.deliveries[OTHER]) - other > 0.95 * 2_000
+    got = received(bus, lambda: publish(bus, 200, 10, 1, 2))
+    assert got[ONE, 1] < 0.4 * 2_000
+    assert got[OTHER, 2] > 0.95 * 2_000
 
 
 def test_who_gets_the_same_is_slowed_down_with_it() -> None:
-    bus = Bus(delay_ns=50 * MILLISECOND, loses=Lossy(0.05, ONE))
-    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
-    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
-    bus.add(OTHER, None, interest="a >= 1", congestion=CONTROL)
+    bus = bus_of(CONTROL, "a = 1", "a >= 1", delay_ms=50, loses=Lossy(0.05, ONE))
     publish(bus, 200, 10, 1, 2)
-    other = len(bus.deliveries[OTHER])
-    publish(bus, 200, 10, 1, 2)
-    of_one = [r for r in bus.deliveries[OTHER][other:] if r.frame.message.attributes["a"] == 1]
-    of_other = [r for r in bus.deliveries[OTHER][other:] if r.frame.message.attributes["a"] == 2]
-    assert len(of_one) < 0.4 * 2_000
-    assert len(of_other) > 0.95 * 2_000
+    got = received(bus, lambda: publish(bus, 200, 10, 1, 2))
+    assert got[OTHER, 1] < 0.4 * 2_000
+    assert got[OTHER, 2] > 0.95 * 2_000
 
 
 def test_where_nothing_is_lost_nothing_is_said() -> None:
@@ -146,14 +132,10 @@ def test_who_leaves_does_not_hold_up_the_others() -> None:
     one = bus.add(ONE, None, congestion=CONTROL)
     bus.add(OTHER, None, interest="a >= 1", congestion=CONTROL)
     number = one.subscribe(parse("a = 1"), now=bus.now)
-    publish(bus, 200, 10, 1)
-    slow = len(bus.deliveries[OTHER])
+    assert received(bus, lambda: publish(bus, 200, 10, 1))[OTHER, 1] < 0.6 * 2_000
     one.unsubscribe(number, now=bus.now)
     publish(bus, 200, 4, 1)
-    fast = len(bus.deliveries[OTHER])
-    publish(bus, 200, 4, 1)
-    assert slow < 0.6 * 2_000
-    assert len(bus.deliveries[OTHER]) - fast > 0.95 * 800
+    assert received(bus, lambda: publish(bus, 200, 4, 1))[OTHER, 1] > 0.95 * 800
 
 
 def test_as_many_filters_as_one_likes_are_told_of_in_frames_that_fit() -> None:

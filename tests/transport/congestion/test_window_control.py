@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -23,8 +22,10 @@ from tests.transport.congestion.scene import (
     PUBLISHER,
     Lossy,
     Upstream,
+    bus_of,
     fair_rate,
     publish,
+    received,
 )
 from tests.transport.congestion.sender.test_sender import OPEN, Line
 from tests.transport.recovery.bus import Bus
@@ -49,19 +50,11 @@ def has_window(flow: ControlledFlow) -> bool:
     return flow.window is not None and flow.window.is_active
 
 
-def came(bus: Bus, receiver: int, during: Callable[[], None]) -> int:
-    before = len(bus.deliveries[receiver])
-    during()
-    return len(bus.deliveries[receiver]) - before
-
-
 @pytest.mark.parametrize(("loss", "delay_ms"), [(0.01, 50), (0.03, 25), (0.05, 100)])
 def test_in_the_long_run_it_gets_what_a_connection_would(loss: float, delay_ms: int) -> None:
-    bus = Bus(delay_ns=delay_ms * MILLISECOND, loses=Lossy(loss, ONE))
-    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
-    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
+    bus = bus_of(CONTROL, "a = 1", delay_ms=delay_ms, loses=Lossy(loss, ONE))
     publish(bus, 250, 10, 1)
-    rate = came(bus, ONE, lambda: publish(bus, 250, 40, 1)) / 40
+    rate = received(bus, lambda: publish(bus, 250, 40, 1))[ONE, 1] / 40
     assert rate == pytest.approx(fair_rate(loss, 2 * delay_ms / 1_000), rel=0.25)
     window = one_flow(bus).window
     assert window is not None
@@ -70,19 +63,11 @@ def test_in_the_long_run_it_gets_what_a_connection_would(loss: float, delay_ms: 
 
 
 def test_who_gets_something_else_keeps_its_rate() -> None:
-    bus = Bus(delay_ns=50 * MILLISECOND, loses=Lossy(0.05, ONE))
-    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
-    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
-    bus.add(OTHER, None, interest="a >= 1", congestion=CONTROL)
+    bus = bus_of(CONTROL, "a = 1", "a >= 1", delay_ms=50, loses=Lossy(0.05, ONE))
     publish(bus, 200, 6, 1, 2)
-    before = len(bus.deliveries[OTHER])
-    assert came(bus, ONE, lambda: publish(bus, 200, 6, 1, 2)) < 0.4 * 1_200
-    of_other = [
-        receipt
-        for receipt in bus.deliveries[OTHER][before:]
-        if receipt.frame.message.attributes["a"] == 2
-    ]
-    assert len(of_other) > 0.95 * 1_200
+    got = received(bus, lambda: publish(bus, 200, 6, 1, 2))
+    assert got[ONE, 1] < 0.4 * 1_200
+    assert got[OTHER, 2] > 0.95 * 1_200
 
 
 def test_before_anybody_complains_nothing_is_acknowledged() -> None:
@@ -106,7 +91,7 @@ def test_the_one_who_bears_least_acknowledges() -> None:
     publish(bus, 400, 5, 1)
     assert one_flow(bus).clr == ONE
     worse.share = 0.08
-    slow = came(bus, ONE, lambda: publish(bus, 400, 10, 1))
+    slow = received(bus, lambda: publish(bus, 400, 10, 1))[ONE, 1]
     assert one_flow(bus).clr == OTHER
     fast = fair_rate(0.01, 0.05) * 10
     assert slow < 0.7 * fast
@@ -142,7 +127,7 @@ def test_who_leaves_does_not_hold_up_the_others(crashes: bool) -> None:
     one = bus.add(ONE, None, congestion=CONTROL)
     bus.add(OTHER, None, interest="a >= 1", congestion=CONTROL)
     number = one.subscribe(parse("a = 1"), now=bus.now)
-    assert came(bus, OTHER, lambda: publish(bus, 200, 6, 1)) < 0.6 * 1_200
+    assert received(bus, lambda: publish(bus, 200, 6, 1))[OTHER, 1] < 0.6 * 1_200
     assert one_flow(bus).clr == ONE
     if crashes:
         bus.detach(ONE)
@@ -150,7 +135,7 @@ def test_who_leaves_does_not_hold_up_the_others(crashes: bool) -> None:
         one.unsubscribe(number, now=bus.now)
     # Nobody else has lost anything.
     publish(bus, 200, 8, 1)
-    assert came(bus, OTHER, lambda: publish(bus, 200, 4, 1)) > 0.95 * 800
+    assert received(bus, lambda: publish(bus, 200, 4, 1))[OTHER, 1] > 0.95 * 800
 
 
 def test_where_acknowledgements_are_lost_it_goes_by_rate() -> None:
@@ -160,15 +145,13 @@ def test_where_acknowledgements_are_lost_it_goes_by_rate() -> None:
     def loses(sender: int, receiver: int, frame: TransportFrame) -> bool:
         return lossy(sender, receiver, frame) or (is_deaf and isinstance(frame, Ack))
 
-    bus = Bus(delay_ns=25 * MILLISECOND, loses=loses)
-    bus.add(PUBLISHER, None, record=2, congestion=CONTROL)
-    bus.add(ONE, None, interest="a = 1", congestion=CONTROL)
+    bus = bus_of(CONTROL, "a = 1", delay_ms=25, loses=loses)
     publish(bus, 250, 4, 1)
     assert has_window(one_flow(bus))
     is_deaf = True
     publish(bus, 250, 20, 1)
     assert not has_window(one_flow(bus))
-    rate = came(bus, ONE, lambda: publish(bus, 250, 10, 1)) / 10
+    rate = received(bus, lambda: publish(bus, 250, 10, 1))[ONE, 1] / 10
     assert 0.3 * fair_rate(0.02, 0.05) < rate < 1.2 * fair_rate(0.02, 0.05)
 
 
@@ -178,7 +161,7 @@ def test_who_keeps_another_law_is_controlled_too(publisher: object, receiver: ob
     bus.add(PUBLISHER, None, record=2, congestion=publisher)  # type: ignore[arg-type]
     bus.add(ONE, None, interest="a = 1", congestion=receiver)  # type: ignore[arg-type]
     publish(bus, 250, 10, 1)
-    rate = came(bus, ONE, lambda: publish(bus, 250, 20, 1)) / 20
+    rate = received(bus, lambda: publish(bus, 250, 20, 1))[ONE, 1] / 20
     assert rate == pytest.approx(fair_rate(0.03, 0.05), rel=0.35)
 
 
@@ -212,7 +195,7 @@ def test_who_claims_to_be_slow_and_is_not_is_held_to_its_claim() -> None:
             bus.lie(10.0)
             publish(bus, 250, 0.02, 1)
 
-    assert came(bus, ONE, lying) <= 10 * 2 * 10 + 30
+    assert received(bus, lying)[ONE, 1] <= 10 * 2 * 10 + 30
     assert one_flow(bus).clr == 99
 
 
