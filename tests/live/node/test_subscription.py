@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND
+from penstock.live.node.node import Node
+from penstock.live.node.subscription import Subscription
 from penstock.live.node.subscription_options import Late
 from penstock.trace.fates import MissingState, ReceiverFate
 from penstock.transport.facts import Absence, Unseen
@@ -17,6 +22,7 @@ from tests.live.loopback import (
     HASTY,
     PATIENT,
     TICKS,
+    LiveLine,
     bad_line,
     network,
     node_at,
@@ -31,17 +37,33 @@ from tests.live.loopback import (
 SURE = replace(HASTY, loss_share=0.0)
 
 
+class Scene(NamedTuple):
+    """A publisher behind a bad line; two subscriptions to it, one of them without order."""
+
+    line: LiveLine
+    publisher: Node
+    ticks: Subscription
+    unordered: Subscription
+
+
+@asynccontextmanager
+async def ticking(**options: Any) -> AsyncIterator[Scene]:
+    """Publisher 9 has sent message 0, and it has arrived."""
+    async with (
+        network() as (broker, node),
+        bad_line(broker.address) as line,
+        node_at(line.address, 9) as publisher,
+        node.subscribe(TICKS, **options) as ticks,
+        node.subscribe(TICKS, order=False) as unordered,
+    ):
+        await tick(publisher)
+        assert numbers(await take(unordered, 1)) == [0]
+        yield Scene(line, publisher, ticks, unordered)
+
+
 def test_an_overtaken_message_is_put_in_order() -> None:
     async def program() -> None:
-        async with (
-            network() as (broker, node),
-            bad_line(broker.address) as line,
-            node_at(line.address) as publisher,
-            node.subscribe(TICKS, ordering=PATIENT) as ordered,
-            node.subscribe(TICKS, order=False) as unordered,
-        ):
-            await tick(publisher)
-            assert numbers(await take(unordered, 1)) == [0]
+        async with ticking(ordering=PATIENT) as (line, publisher, ordered, unordered):
             line.hold()
             await tick(publisher, 2)
             # One has it, and the other waits for the one before it.
@@ -59,14 +81,8 @@ def test_an_overtaken_message_is_put_in_order() -> None:
 @pytest.mark.parametrize("late", ["deliver", "drop"])
 def test_a_late_message_is_handed_over_or_not(late: Late) -> None:
     async def program() -> None:
-        async with (
-            network() as (broker, node),
-            bad_line(broker.address) as line,
-            node_at(line.address) as publisher,
-            node.subscribe(TICKS, ordering=HASTY, late=late) as ticks,
-        ):
+        async with ticking(ordering=HASTY, late=late) as (line, publisher, ticks, _):
             missing = ticks.missing
-            await tick(publisher)
             assert numbers(await take(ticks, 1)) == [0]
             line.hold()
             await tick(publisher, 2)
@@ -85,34 +101,23 @@ def test_a_late_message_is_handed_over_or_not(late: Late) -> None:
 
 def test_a_lost_message_is_given_up_and_told() -> None:
     async def program() -> None:
-        async with network() as (broker, node), bad_line(broker.address) as line:
-            async with (
-                node_at(line.address, 9) as publisher,
-                node.subscribe(TICKS, ordering=HASTY) as ticks,
-            ):
-                missing = ticks.missing
-                await tick(publisher)
-                assert numbers(await take(ticks, 1)) == [0]
-                line.lose()
-                await tick(publisher, 2)
-                assert numbers(await take(ticks, 1)) == [2]
-            told = [(a.id.pub, a.id.seq, a.resolution) async for a in missing]
-            assert told == [(9, 1, ReceiverFate.GIVEN_UP)]
-            assert (ticks.counters["missing"], ticks.counters["given_up"]) == (1, 1)
+        async with ticking(ordering=HASTY) as (line, publisher, ticks, _):
+            missing = ticks.missing
+            assert numbers(await take(ticks, 1)) == [0]
+            line.lose()
+            await tick(publisher, 2)
+            assert numbers(await take(ticks, 1)) == [2]
+        told = [(a.id.pub, a.id.seq, a.resolution) async for a in missing]
+        assert told == [(9, 1, ReceiverFate.GIVEN_UP)]
+        assert (ticks.counters["missing"], ticks.counters["given_up"]) == (1, 1)
 
     run(program())
 
 
 def test_a_loss_is_told_when_it_is_declared_and_taken_back_when_it_comes() -> None:
     async def program() -> None:
-        async with (
-            network() as (broker, node),
-            bad_line(broker.address) as line,
-            node_at(line.address, 9) as publisher,
-            node.subscribe(TICKS, ordering=SURE) as ticks,
-        ):
+        async with ticking(ordering=SURE) as (line, publisher, ticks, _):
             losses = ticks.losses
-            await tick(publisher)
             assert numbers(await take(ticks, 1)) == [0]
             line.hold()
             await tick(publisher, 2)
@@ -129,21 +134,16 @@ def test_a_loss_is_told_when_it_is_declared_and_taken_back_when_it_comes() -> No
 
 def test_losses_that_nobody_reads_have_a_bound() -> None:
     async def program() -> None:
-        async with network() as (broker, node), bad_line(broker.address) as line:
-            async with (
-                node_at(line.address) as publisher,
-                node.subscribe(TICKS, ordering=SURE, queue_max=1) as ticks,
-            ):
-                losses = ticks.losses
-                await tick(publisher)
-                assert numbers(await take(ticks, 1)) == [0]
-                for number in (2, 4, 6):
-                    line.lose()
-                    await tick(publisher, 2)
-                    assert numbers(await take(ticks, 1)) == [number]
-                await until(lambda: ticks.counters["lost"] == 3)
-            assert [loss.id.seq async for loss in losses] == [1]
-            assert ticks.counters["losses_overflow"] == 2
+        async with ticking(ordering=SURE, queue_max=1) as (line, publisher, ticks, _):
+            losses = ticks.losses
+            assert numbers(await take(ticks, 1)) == [0]
+            for number in (2, 4, 6):
+                line.lose()
+                await tick(publisher, 2)
+                assert numbers(await take(ticks, 1)) == [number]
+            await until(lambda: ticks.counters["lost"] == 3)
+        assert [loss.id.seq async for loss in losses] == [1]
+        assert ticks.counters["losses_overflow"] == 2
 
     run(program())
 
@@ -209,28 +209,21 @@ def test_who_asks_too_late_what_was_missing_finds_the_end() -> None:
 
 def test_a_subscription_is_adjusted_while_it_lasts() -> None:
     async def program() -> None:
-        async with network() as (broker, node), bad_line(broker.address) as line:
-            async with (
-                node_at(line.address) as publisher,
-                node.subscribe(TICKS, ordering=PATIENT) as ticks,
-                node.subscribe(TICKS, order=False) as unordered,
-            ):
-                await tick(publisher)
-                assert numbers(await take(unordered, 1)) == [0]
-                line.lose()
-                await tick(publisher, 2)
-                assert numbers(await take(unordered, 1)) == [2]
-                # It need not wait any more for the one that was lost.
-                ticks.adjust(order=False)
-                assert numbers(await take(ticks, 2)) == [0, 2]
-                assert ticks.ordering.latch is None
-                ticks.adjust(order=True, max_delay=0.1, late="drop")
-                assert ticks.ordering.max_delay_ns == 100 * MILLISECOND
-                with pytest.raises(UsageError, match="max_delay"):
-                    ticks.adjust(max_delay=100.0)
-                assert ticks.ordering.max_delay_ns == 100 * MILLISECOND
-            with pytest.raises(UsageError, match="inside its 'async with'"):
-                ticks.adjust(late="deliver")
+        async with ticking(ordering=PATIENT) as (line, publisher, ticks, unordered):
+            line.lose()
+            await tick(publisher, 2)
+            assert numbers(await take(unordered, 1)) == [2]
+            # It need not wait any more for the one that was lost.
+            ticks.adjust(order=False)
+            assert numbers(await take(ticks, 2)) == [0, 2]
+            assert ticks.ordering.latch is None
+            ticks.adjust(order=True, max_delay=0.1, late="drop")
+            assert ticks.ordering.max_delay_ns == 100 * MILLISECOND
+            with pytest.raises(UsageError, match="max_delay"):
+                ticks.adjust(max_delay=100.0)
+            assert ticks.ordering.max_delay_ns == 100 * MILLISECOND
+        with pytest.raises(UsageError, match="inside its 'async with'"):
+            ticks.adjust(late="deliver")
 
     run(program())
 
