@@ -37,6 +37,7 @@ from penstock.tracefile.retention import Recording
 from penstock.transport.settings import OFF, EndpointSettings, RecordSettings, constant
 
 LATCH = 30 * MILLISECOND
+TWO_BROKERS = Topology(("B1", "B2"), (Edge("B1", "B2"),))
 SLOW = LinkSpec(rate_bps=1_000_000, delay_ns=10 * MILLISECOND)
 RUN = Run(
     experiment="t", profile="quick", variant="off", seed=1, parameters="{}",
@@ -46,20 +47,30 @@ RUN = Run(
 DEPARTURES = [3 * SECOND + i * 100 * MILLISECOND for i in range(10)]
 
 
+def two_brokers(
+    recording: Recording, *, sample_every_ns: int | None = None
+) -> tuple[Recorder, BrokerNetwork]:
+    """B1-B2, recorded; the link between them fails from 3.45 to 3.55 s."""
+    recorder = Recorder(recording)
+    network = BrokerNetwork(
+        Seeds(1),
+        TWO_BROKERS,
+        SLOW,
+        outlets=recorder.outlets,
+        records_decisions=recorder.records_decisions,
+    )
+    recorder.attach(network, sample_every_ns=sample_every_ns)
+    down = LinkDown(start=3450 * MILLISECOND, stop=3550 * MILLISECOND, one="B1", other="B2")
+    down.apply(network.world)
+    return recorder, network
+
+
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> TraceReader:
     """B1-B2: `near` and `far` want everything, `picky` nothing; the link fails for a while."""
     place: Path = tmp_path_factory.mktemp("traces")
     with Recording("r", keep=place) as recording:
-        recorder = Recorder(recording)
-        network = BrokerNetwork(
-            Seeds(1),
-            Topology(("B1", "B2"), (Edge("B1", "B2"),)),
-            SLOW,
-            outlets=recorder.outlets,
-            records_decisions=recorder.records_decisions,
-        )
-        recorder.attach(network, sample_every_ns=SECOND)
+        recorder, network = two_brokers(recording, sample_every_ns=SECOND)
         wishes = {"near": ("B1", "n >= 0"), "far": ("B2", "n >= 0"), "picky": ("B2", "n < 0")}
         for name, (broker, text) in wishes.items():
             network.add_client(name, broker)
@@ -75,9 +86,6 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> TraceReader:
             iter(DEPARTURES),
             lambda: Message({"n": next(numbers)}),
             on_published=recorder.on_published,
-        )
-        LinkDown(start=3450 * MILLISECOND, stop=3550 * MILLISECOND, one="B1", other="B2").apply(
-            network.world
         )
         network.world.run(5 * SECOND)
         recording.finish(RUN)
@@ -160,7 +168,7 @@ def test_a_recorder_hears_drops_and_slows_nothing_else() -> None:
 
     network = BrokerNetwork(
         Seeds(1),
-        Topology(("B1", "B2"), (Edge("B1", "B2"),)),
+        TWO_BROKERS,
         LinkSpec(delay_ns=MILLISECOND, loss=ListedLosses(frozenset({0}))),
     )
     ear = Ear()
@@ -174,14 +182,7 @@ def ordered(tmp_path_factory: pytest.TempPathFactory) -> TraceReader:
     """B1-B2: two orderings on `far`, whose clock is ahead; the link loses one message."""
     place: Path = tmp_path_factory.mktemp("ordered")
     with Recording("r", keep=place) as recording:
-        recorder = Recorder(recording)
-        network = BrokerNetwork(
-            Seeds(1),
-            Topology(("B1", "B2"), (Edge("B1", "B2"),)),
-            SLOW,
-            outlets=recorder.outlets,
-        )
-        recorder.attach(network)
+        recorder, network = two_brokers(recording)
         settings = EndpointSettings(record=RecordSettings(size=4))
         hosts = {
             name: network.add_endpoint(
@@ -202,9 +203,6 @@ def ordered(tmp_path_factory: pytest.TempPathFactory) -> TraceReader:
             iter(DEPARTURES),
             lambda: Message({"kind": "tick", "n": next(numbers)}),
             on_published=recorder.on_published,
-        )
-        LinkDown(start=3450 * MILLISECOND, stop=3550 * MILLISECOND, one="B1", other="B2").apply(
-            network.world
         )
         network.world.run(8 * SECOND)
         network.close_endpoints()
