@@ -106,33 +106,6 @@ GOLDEN: list[tuple[Frame, str]] = [
     (Pub(traffic=TrafficClass.DATA, carried=CarriedFrame(DATA)), "0152 00" + INNER.hex()),
     (Notify(carried=CarriedFrame(DATA)), "0153" + INNER.hex()),
 ]
-IDS = [f"{type(frame).__name__}-{i}" for i, (frame, _) in enumerate(GOLDEN)]
-
-
-@pytest.mark.parametrize(("frame", "written"), GOLDEN, ids=IDS)
-def test_the_bytes_are_those_of_the_pictures(frame: Frame, written: str) -> None:
-    data = bytes.fromhex(written)
-    assert encode(frame) == data
-    assert size_of(frame) == len(data)
-    assert decode(data) == frame
-
-
-@pytest.mark.parametrize(("frame", "written"), GOLDEN, ids=IDS)
-def test_truncated_frames_are_refused(frame: Frame, written: str) -> None:
-    data = bytes.fromhex(written)
-    for end in range(len(data)):
-        with pytest.raises(PeerError, match=r"^[^\n]+$"):
-            decode(data[:end])
-
-
-@pytest.mark.parametrize(
-    ("frame", "written"),
-    [row for row in GOLDEN if not hasattr(row[0], "carried")],
-    ids=[name for name, row in zip(IDS, GOLDEN, strict=True) if not hasattr(row[0], "carried")],
-)
-def test_trailing_bytes_are_refused(frame: Frame, written: str) -> None:
-    with pytest.raises(PeerError, match="bytes left: 1"):
-        decode(bytes.fromhex(written) + b"\0")
 
 
 HELLO = "0140 01020304 0506 0708090a"

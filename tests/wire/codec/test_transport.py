@@ -12,7 +12,7 @@ from penstock.wire import Frame, decode, encode, fit, size_of
 from penstock.wire.codec.record import EntryCodec
 from penstock.wire.frames.ack import Ack, FlowAck
 from penstock.wire.frames.control_routing import digest_message, endpoint_message, request_message
-from penstock.wire.frames.data import Data, FlowAnnouncement, FlowTag, MessageId
+from penstock.wire.frames.data import FlowTag, MessageId
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.echo_reply import EchoReply
 from penstock.wire.frames.echo_request import EchoRequest
@@ -24,6 +24,7 @@ from penstock.wire.frames.request import Request
 from penstock.wire.frames.track_reply import TrackReply
 from penstock.wire.frames.track_request import TrackRequest
 from penstock.wire.limits import FRAME_BYTES_MAX, MESSAGE_BYTES_MAX
+from tests.wire.codec.test_data import FRAME
 
 REQUEST = Request(
     pub=0x0102030405060708,
@@ -38,20 +39,8 @@ REQUEST = Request(
     bloom=0x8001,
     bloom_bytes=2,
 )
-ORIGINAL = Data(
-    pub=0x0102030405060708,
-    epoch=0x090A,
-    seq=0x0B0C0D0E,
-    send_ts_us=0x0F1011121314,
-    since_previous_100us=0x151617,
-    send_rate_mps=440.0,
-    max_round_trip_code=0x18,
-    feedback_round=0x19,
-    message=Message({"a": 1}),
-    flows=(
-        FlowTag(0x1234, 1.5, 0x56789ABC),
-        FlowTag(0x0001, 0.0, 2, FlowAnnouncement(0xDEADBEEF, 0xAA55, 2)),
-    ),
+ORIGINAL = msgspec.structs.replace(
+    FRAME, message=Message({"a": 1}), echo=None, record=PublicationRecord.of([])
 )
 REPAIR = Repair(
     original=ORIGINAL,
@@ -223,35 +212,6 @@ GOLDEN += [
         "1234 56789abc 80000001 8001 00000002 00000000",
     ),
 ]
-IDS = [f"{type(frame).__name__}-{i}" for i, (frame, _) in enumerate(GOLDEN)]
-
-
-@pytest.mark.parametrize(("frame", "written"), GOLDEN, ids=IDS)
-def test_the_bytes_are_those_of_the_pictures(frame: Frame, written: str) -> None:
-    data = bytes.fromhex(written)
-    assert encode(frame) == data
-    assert size_of(frame) == len(data)
-    assert decode(data) == frame
-
-
-@pytest.mark.parametrize(("frame", "written"), GOLDEN, ids=IDS)
-def test_truncated_frames_are_refused(frame: Frame, written: str) -> None:
-    data = bytes.fromhex(written)
-    for end in range(len(data)):
-        with pytest.raises(PeerError, match=r"^[^\n]+$"):
-            decode(data[:end])
-
-
-@pytest.mark.parametrize(("frame", "written"), GOLDEN, ids=IDS)
-def test_trailing_bytes_are_refused_or_payload(frame: Frame, written: str) -> None:
-    data = bytes.fromhex(written) + b"\0"
-    if isinstance(frame, Repair):
-        again = decode(data)
-        assert isinstance(again, Repair)
-        assert again.original.message == Message({"a": 1}, b"\0")
-    else:
-        with pytest.raises(PeerError, match="bytes left: 1"):
-            decode(data)
 
 
 ACK_HEAD = "0108 0000000000000001 0000000000000002 0003"
