@@ -12,14 +12,14 @@ from penstock.cli.lab_tables import show, sparkline
 from penstock.cli.main import app
 from penstock.lab.result import Result as LabResult
 from penstock.lab.statistics import Estimate
-from tests.lab.test_experiment_files import GOOD
+from tests.experiment_files import TINY
 from tests.lab.test_experiment_runner import EXPECTING
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "t.toml").write_text(GOOD + EXPECTING)
+    (tmp_path / "t.toml").write_text(TINY + EXPECTING)
     return tmp_path
 
 

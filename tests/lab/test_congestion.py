@@ -12,7 +12,7 @@ from penstock.lab.experiment_files import ExperimentFile
 from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.trace.records import Expected, Feedback, FlowSample, LinkSample, Publication
 from penstock.tracefile.reader import TraceReader
-from tests.lab.test_experiment_files import load
+from tests.experiment_files import load
 
 DUMBBELL = """
 id = "t"

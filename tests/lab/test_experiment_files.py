@@ -13,38 +13,7 @@ from penstock.lab.experiment_files import ExperimentFile, catalogue, find_experi
 from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
 from penstock.sim.recorder import Recorder
 from penstock.tracefile.retention import Recording
-
-GOOD = """\
-id = "T-1"
-title = "a test"
-source = "nowhere"
-[run]
-duration_s = 2
-[network]
-topology = { shape = "line", size = 3 }
-link = { rate_mbps = 10, delay_ms = 5 }
-[markets.all]
-hot = 10
-cold = 0
-hot_share = 1
-[clients.talker]
-count = 1
-publish = { market = "all", rate = { kind = "constant", rate = 10 } }
-[clients.listeners]
-count = 2
-subscribe = { all = 0.5 }
-[measure]
-metrics = ["rates"]
-[profiles.quick]
-[profiles.paper]
-run.duration_s = 20
-"""
-
-
-def load(path: Path, text: str) -> ExperimentFile:
-    file = path / "t.toml"
-    file.write_text(text)
-    return find_experiment(str(file))
+from tests.experiment_files import TINY, load
 
 
 def stage(source: ExperimentFile, profile: str = "quick", *sets: str) -> None:
@@ -55,7 +24,7 @@ def stage(source: ExperimentFile, profile: str = "quick", *sets: str) -> None:
 
 
 def test_the_good_file_is_good(tmp_path: Path) -> None:
-    stage(load(tmp_path, GOOD))
+    stage(load(tmp_path, TINY))
 
 
 @pytest.mark.parametrize(
@@ -84,15 +53,15 @@ def test_the_good_file_is_good(tmp_path: Path) -> None:
 def test_mistakes_are_named_with_their_line(
     tmp_path: Path, old: str, new: str, line: int, advice: str
 ) -> None:
-    assert old in GOOD
+    assert old in TINY
     with pytest.raises(UsageError) as failure:
-        stage(load(tmp_path, GOOD.replace(old, new)))
+        stage(load(tmp_path, TINY.replace(old, new)))
     assert str(failure.value).startswith(f"{tmp_path}/t.toml:{line}: ")
     assert advice in str(failure.value)
 
 
 def test_a_mistake_in_a_profile_is_found_there(tmp_path: Path) -> None:
-    source = load(tmp_path, GOOD.replace("run.duration_s = 20", "run.duration_s = -20"))
+    source = load(tmp_path, TINY.replace("run.duration_s = 20", "run.duration_s = -20"))
     stage(source)
     with pytest.raises(UsageError, match=r"t\.toml:23: run\.duration_s = -20"):
         stage(source, "paper")
@@ -100,14 +69,14 @@ def test_a_mistake_in_a_profile_is_found_there(tmp_path: Path) -> None:
 
 def test_a_mistake_in_a_set_is_found_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^--set run\.duraton_s=4: .* did you mean duration_s"):
-        stage(load(tmp_path, GOOD), "quick", "run.duraton_s=4")
+        stage(load(tmp_path, TINY), "quick", "run.duraton_s=4")
     with pytest.raises(UsageError, match=r"^--set network\.link\.loss=2: network\.link\.loss = 2"):
-        stage(load(tmp_path, GOOD), "quick", "network.link.loss=2")
+        stage(load(tmp_path, TINY), "quick", "network.link.loss=2")
 
 
 def test_profiles_and_experiments_that_are_not_there_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no profile 'slow': choose from quick, paper"):
-        stage(load(tmp_path, GOOD), "slow")
+        stage(load(tmp_path, TINY), "slow")
     with pytest.raises(UsageError, match=r"no experiment 'M-3\.11x': did you mean"):
         find_experiment("M-3.11x")
     with pytest.raises(UsageError, match="cannot read"):
@@ -115,7 +84,7 @@ def test_profiles_and_experiments_that_are_not_there_are_told_apart(tmp_path: Pa
 
 
 def test_an_expectation_of_an_unknown_variant_is_refused(tmp_path: Path) -> None:
-    text = GOOD + (
+    text = TINY + (
         '[[expect]]\nmetric = "deliveries"\nvariant = "on"\nop = ">="\nvalue = 1\n'
         'mutation = "x"\nfails_with = {}\n'
     )
@@ -139,7 +108,7 @@ def test_every_experiment_has_its_own_ids_and_both_profiles() -> None:
 
 def test_a_group_may_say_what_it_wants(tmp_path: Path) -> None:
     wants = "filter = 'topic = \"all.0\"'"
-    text = GOOD.replace("subscribe = { all = 0.5 }", wants)
+    text = TINY.replace("subscribe = { all = 0.5 }", wants)
     result = run_experiment(
         load(tmp_path, text), ExperimentPlan(processes=1, overrides=["run.duration_s=20"])
     )

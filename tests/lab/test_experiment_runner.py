@@ -21,7 +21,7 @@ from penstock.lab.single_run import Job, Outcome, run_job
 from penstock.lab.statistics import Estimate, estimate
 from penstock.trace.records import Expected
 from penstock.tracefile.reader import TraceReader
-from tests.lab.test_experiment_files import GOOD, load
+from tests.experiment_files import TINY, load
 
 EXPECTING = """
 [[expect]]
@@ -36,7 +36,7 @@ fails_with = { clients.listeners.subscribe.all = 0 }
 
 @pytest.fixture
 def source(tmp_path: Path) -> ExperimentFile:
-    return load(tmp_path, GOOD + EXPECTING)
+    return load(tmp_path, TINY + EXPECTING)
 
 
 def test_a_seed_gives_the_same_traces_again_and_another_seed_others(source: ExperimentFile) -> None:

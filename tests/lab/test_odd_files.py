@@ -9,9 +9,10 @@ import pytest
 
 from penstock.kernel.errors import UsageError
 from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
-from tests.lab.test_experiment_files import GOOD, load, stage
+from tests.experiment_files import TINY, load
+from tests.lab.test_experiment_files import stage
 
-ALL_METRICS = GOOD.replace('["rates"]', '["rates", "order", "delays", "links", "receivers"]')
+ALL_METRICS = TINY.replace('["rates"]', '["rates", "order", "delays", "links", "receivers"]')
 RATIO = """
 [variants.off]
 [variants.silent]
@@ -48,21 +49,21 @@ fails_with = {}
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(tmp_path: Path, old: str, new: str) -> None:
-    assert old in GOOD
+    assert old in TINY
     with pytest.raises(UsageError, match=r"t\.toml"):
-        stage(load(tmp_path, GOOD.replace(old, new)))
+        stage(load(tmp_path, TINY.replace(old, new)))
 
 
 def test_a_variant_that_cannot_be_built_is_refused_before_the_first_runs(tmp_path: Path) -> None:
     bad = '[variants.off]\n[variants.bad]\nnetwork.topology = { shape = "tree", diameter = 9 }\n'
     with pytest.raises(UsageError, match=r"t\.toml:\d+: there is no tree"):
-        plan_jobs(load(tmp_path, GOOD + bad), ExperimentPlan())
+        plan_jobs(load(tmp_path, TINY + bad), ExperimentPlan())
 
 
 def test_a_ratio_to_nothing_is_not_measured_and_loses_nothing(tmp_path: Path) -> None:
     for seeds in ([1], [1, 2]):
         result = run_experiment(
-            load(tmp_path, GOOD + RATIO), ExperimentPlan(seeds=seeds, processes=1)
+            load(tmp_path, TINY + RATIO), ExperimentPlan(seeds=seeds, processes=1)
         )
         (verdict,) = result.expect
         assert (verdict.value, verdict.ok) == (None, False)
@@ -70,7 +71,7 @@ def test_a_ratio_to_nothing_is_not_measured_and_loses_nothing(tmp_path: Path) ->
 
 
 def test_a_figure_that_is_no_number_is_left_out(tmp_path: Path) -> None:
-    text = GOOD.replace('["rates"]', '["rates", "pair"]\npair = ["talker", "listeners"]')
+    text = TINY.replace('["rates"]', '["rates", "pair"]\npair = ["talker", "listeners"]')
     result = run_experiment(load(tmp_path, text), ExperimentPlan(seeds=[1, 2], processes=1))
     for figures in result.figures.values():
         assert all(map(isfinite, figures.values()))
@@ -93,9 +94,9 @@ def test_the_use_of_links_does_not_depend_on_how_often_one_looks(
 
 
 def test_clients_bear_the_names_of_their_groups(tmp_path: Path) -> None:
-    (job,) = plan_jobs(load(tmp_path, GOOD), ExperimentPlan())
+    (job,) = plan_jobs(load(tmp_path, TINY), ExperimentPlan())
     assert list(job.experiment.clients) == ["talker", "listeners"]
-    result = run_experiment(load(tmp_path, GOOD), ExperimentPlan(keep=tmp_path / "traces"))
+    result = run_experiment(load(tmp_path, TINY), ExperimentPlan(keep=tmp_path / "traces"))
     from penstock.trace.records import Publication
     from penstock.tracefile.reader import TraceReader
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.test_experiment_files import GOOD
+from tests.experiment_files import TINY
 
-ENDLESS = GOOD.replace("duration_s = 2\n", "duration_s = 100000\n")
+ENDLESS = TINY.replace("duration_s = 2\n", "duration_s = 100000\n")
 
 # None of it measures anything: only what hangs takes as long.
 _HANGS_S = 60

@@ -25,11 +25,12 @@ from penstock.trace.records import Arrival, Delivery, Loss
 from penstock.tracefile.reader import TraceReader
 from penstock.transport.order.latch import ConditionalLatch, ConstantLatch, LiteralLatch
 from penstock.transport.settings import DEFAULT, OFF
-from tests.lab.test_experiment_files import GOOD, load, stage
+from tests.experiment_files import TINY, load
+from tests.lab.test_experiment_files import stage
 
 # Four messages at a time, each for 4 ms: at 200 a second many overtake others, and some are lost.
 ORDERED = (
-    GOOD.replace("delay_ms = 5 }", "delay_ms = 5, loss = 0.02 }\n"
+    TINY.replace("delay_ms = 5 }", "delay_ms = 5, loss = 0.02 }\n"
                  "broker = { workers = 4, service_ms = 4 }")
     .replace("rate = 10 }", "rate = 200 }")
     .replace('["rates"]', '["rates", "ordering", "detection"]')
@@ -203,6 +204,6 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, advice: str) -> 
 
 def test_a_transport_or_a_metric_of_orderings_without_any_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="write \\[orderings\\]"):
-        stage(load(tmp_path, GOOD + "[transport]\nrecord = 5\n"))
+        stage(load(tmp_path, TINY + "[transport]\nrecord = 5\n"))
     with pytest.raises(UsageError, match="ordering is of orderings"):
-        stage(load(tmp_path, GOOD.replace('["rates"]', '["ordering"]')))
+        stage(load(tmp_path, TINY.replace('["rates"]', '["ordering"]')))

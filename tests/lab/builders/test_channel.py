@@ -13,7 +13,7 @@ from penstock.lab.experiment_files import ExperimentFile, find_experiment
 from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.lab.laws.detection import detected_by_any
 from penstock.lab.result import Result
-from tests.lab.test_experiment_files import GOOD, load
+from tests.experiment_files import TINY, load
 
 CHANNEL = """
 id = "t"
@@ -159,7 +159,7 @@ def test_what_is_no_channel_is_refused(source: ExperimentFile, wrong: str, messa
 def test_a_file_has_a_network_or_a_channel_and_not_both(tmp_path: Path) -> None:
     channel = "\n[channel]\nreceivers = 1\nrate = 1\n"
     with pytest.raises(UsageError, match="one of the two"):
-        load(tmp_path, GOOD + channel).experiment  # noqa: B018
+        load(tmp_path, TINY + channel).experiment  # noqa: B018
     neither = CHANNEL.split("[channel]", maxsplit=1)[0] + "[measure]\nmetrics = []\n"
     with pytest.raises(UsageError, match="one of the two"):
         load(tmp_path, neither).experiment  # noqa: B018

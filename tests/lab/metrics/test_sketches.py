@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.lab.metrics.sketches import BINS_MAX, POINTS_MAX, Grid, Points, grid_for, thinned
 from penstock.lab.result import read_result, write_result
-from tests.lab.test_experiment_files import GOOD, load
+from tests.experiment_files import TINY, load
 
 # Some that are far apart, some that are the same, and some that lie on edges.
 NUMBERS = st.floats(-1e7, 1e7) | st.integers(-20, 20).map(float)
@@ -69,7 +69,7 @@ def test_few_points_are_all_kept() -> None:
 
 
 def test_a_result_has_the_sketches_of_its_first_seed(tmp_path: Path) -> None:
-    text = GOOD.replace('metrics = ["rates"]', 'metrics = ["pair"]\npair = ["talker", "listeners"]')
+    text = TINY.replace('metrics = ["rates"]', 'metrics = ["pair"]\npair = ["talker", "listeners"]')
     source = load(tmp_path, text)
     one, other = (run_experiment(source, ExperimentPlan(seeds=[seed])).sketches for seed in (1, 2))
     both = run_experiment(source, ExperimentPlan(seeds=[2, 1], processes=1))

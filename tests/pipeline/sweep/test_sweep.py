@@ -162,7 +162,7 @@ def test_the_command_shows_means_with_intervals_by_point(
     )
     assert code == 0
     lines = said.splitlines()
-    assert lines[0] == "tiny: two brokers (quick, 8 of 8 runs)"
+    assert lines[0] == "T-1: a test (quick, 8 of 8 runs)"
     assert lines[2].split("\t") == [
         "network.link.delay_ms",
         "variant",

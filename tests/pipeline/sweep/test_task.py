@@ -32,7 +32,7 @@ def died(job: SweepJob, times: int) -> None:
 
 
 def test_a_run_is_named_after_its_point(job: SweepJob) -> None:
-    assert job.run_id == f"tiny.quick.off.1+{job.mark}"
+    assert job.run_id == f"T-1.quick.off.1+{job.mark}"
 
 
 def test_a_run_is_run_and_kept(job: SweepJob) -> None:

@@ -1,4 +1,4 @@
-"""An experiment that takes a moment, and what tests of sweeps ask for again and again."""
+"""The small experiment with variants, and what tests of sweeps ask for again and again."""
 
 from __future__ import annotations
 
@@ -9,38 +9,22 @@ from pathlib import Path
 from penstock.lab.experiment_files import ExperimentFile, find_experiment
 from penstock.pipeline.sweep.grid import Axis, parse_axis, points_of
 from penstock.pipeline.sweep.plan import PointPlan, plan_points
+from tests.experiment_files import TINY
 
-TINY = """\
-id = "tiny"
-title = "two brokers"
-source = "a test"
-[run]
-duration_s = 2
-[network]
-topology = { shape = "line", size = 2 }
-link = { rate_mbps = 10, delay_ms = 5 }
-[markets.all]
-hot = 10
-cold = 0
-hot_share = 1
-[clients.talker]
-count = 1
-publish = { market = "all", rate = { kind = "constant", rate = 10 } }
-[clients.listeners]
-count = 2
-subscribe = { all = 0.5 }
-[measure]
-metrics = ["rates"]
-[profiles.quick]
+# Two variants of it.
+TINY_VARIED = (
+    TINY
+    + """\
 [variants.off]
 [variants.busy]
 clients.talker.publish.rate = { rate = 20 }
 """
+)
 
 
 def write_tiny(directory: Path) -> Path:
     path = directory / "tiny.toml"
-    path.write_text(TINY)
+    path.write_text(TINY_VARIED)
     return path
 
 
