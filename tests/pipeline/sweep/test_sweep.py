@@ -64,7 +64,7 @@ def test_a_run_that_fails_is_told_and_stops_nobody(spark: SparkSession, tmp_path
     assert (failed.run, failed.variant, failed.seed) == (victim.run_id, "busy", 2)
     assert failed.settings == {"network.link.delay_ms": "5"}
     assert failed.error.startswith("IsADirectoryError")
-    assert "write_whole" in failed.traceback
+    assert "write_atomically" in failed.traceback
     # Variants are compared seed by seed.
     assert [point.seeds for point in result.points] == [[1], [1, 2]]
     assert json.loads((tmp_path / "out" / "sweep.json").read_text())["failed"][0]["seed"] == 2

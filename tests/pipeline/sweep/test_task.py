@@ -77,7 +77,7 @@ def test_an_error_is_told_with_the_place_where_it_happened(job: SweepJob) -> Non
     assert error is not None
     assert error.startswith("IsADirectoryError")
     assert where is not None
-    assert "write_whole" in where
+    assert "write_atomically" in where
     assert not begun(job).exists()
 
 
