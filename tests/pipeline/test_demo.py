@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 
 def test_the_demonstration_shows_what_each_part_does_and_all_of_them(

@@ -204,7 +204,6 @@ def test_what_is_not_known_is_noted(place: Path) -> None:
     assert intake.notes == (f"{path} (schema {SCHEMA_VERSION}): ignored column colour",)
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_table_of_several_runs_is_read_with_its_run(spark: SparkSession, tmp_path: Path) -> None:
     record(tmp_path / "a" / "loss=0.1 [x]", "one")
     record(tmp_path / "b", "two", [Expected("q", 1, 7, "t", 9)])
@@ -216,7 +215,6 @@ def test_a_table_of_several_runs_is_read_with_its_run(spark: SparkSession, tmp_p
     ]
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_table_that_no_run_recorded_has_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     record(tmp_path, "one")
     rows = read_table(spark, find_runs([tmp_path]).runs, "losses")
@@ -224,7 +222,6 @@ def test_a_table_that_no_run_recorded_has_no_rows(spark: SparkSession, tmp_path:
     assert rows.count() == 0
 
 
-@pytest.mark.xdist_group("spark")
 def test_columns_that_an_older_file_lacks_take_their_defaults(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -236,7 +233,6 @@ def test_columns_that_an_older_file_lacks_take_their_defaults(
     assert {row.run: row.packet_counter for row in rows.collect()} == {"new": 77, "old": None}
 
 
-@pytest.mark.xdist_group("spark")
 def test_the_quarantine_is_a_table(spark: SparkSession, place: Path) -> None:
     os.truncate(place / "run=bad" / "hops.parquet", 0)
     (row,) = find_runs([place]).quarantine_table(spark).collect()

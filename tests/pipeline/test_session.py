@@ -14,8 +14,6 @@ from pyspark.sql import SparkSession
 from penstock.kernel.errors import UsageError
 from penstock.pipeline.session import open_session
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 # Two sessions, one after the other; Java ends with each.
 PROGRAM = """
 from penstock.pipeline.session import open_session
@@ -40,7 +38,14 @@ def run(tmp_path: Path, **environment: str) -> tuple[list[str], str]:
     return done.stdout.splitlines(), done.stderr
 
 
-def test_without_java_sessions_start_end_and_leave_nothing(tmp_path: Path) -> None:
+# With an archive of classes, which the first session leaves and the second uses, it takes twice
+# as long.
+@pytest.mark.parametrize(
+    "has_archive", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["plain", "archive"]
+)
+def test_without_java_sessions_start_end_and_leave_nothing(
+    tmp_path: Path, has_archive: bool
+) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
     for name in TOOLS:
@@ -49,11 +54,14 @@ def test_without_java_sessions_start_end_and_leave_nothing(tmp_path: Path) -> No
         (tools / name).symlink_to(found)
     places = tmp_path / "places"
     places.mkdir()
-    said, complaints = run(places, PATH=str(tools), JAVA_HOME="")
+    # A cache that cannot be written to has no archive.
+    cache = tmp_path / "cache" if has_archive else Path(os.devnull)
+    said, complaints = run(places, PATH=str(tools), JAVA_HOME="", XDG_CACHE_HOME=str(cache))
     assert [said[0], said[2]] == ["1 10", "2 10"]
     assert complaints == ""
     assert [place for place in (said[1], said[3]) if Path(place).exists()] == []
     assert list(places.iterdir()) == []
+    assert any(tmp_path.glob("cache/penstock/spark-*.jsa")) == has_archive
 
 
 def test_a_master_that_cannot_be_is_refused() -> None:

@@ -38,7 +38,7 @@ def from_publisher(frame: Data, pub: int) -> Data:
     return msgspec.structs.replace(frame, pub=pub)
 
 
-def test_of_a_hundred_thousand_publishers_no_more_are_remembered_than_is_allowed() -> None:
+def test_of_thirty_thousand_publishers_no_more_are_remembered_than_is_allowed() -> None:
     before = kept()
     frames = published([1] * 3)
     receiver = Receiver(publishers_max=1_000)
@@ -50,13 +50,13 @@ def test_of_a_hundred_thousand_publishers_no_more_are_remembered_than_is_allowed
             assert isinstance(output, Deliver)
             told[type(output.item)] += 1
 
-    for pub in range(100_000):
+    for pub in range(30_000):
         hear(frames[0], pub)
         if pub % 10 == 0:
             # This one leaves a gap, which is waited for.
             hear(frames[2], pub)
-    assert list(endpoint.publishers) == list(range(99_000, 100_000))
-    assert endpoint.counters["publishers_overflow"] == 99_000
+    assert list(endpoint.publishers) == list(range(29_000, 30_000))
+    assert endpoint.counters["publishers_overflow"] == 29_000
     since = kept() - before
     assert since["PublisherImage"] == since["DelayEstimator"] == 1_000
     # Timers that are no longer needed go when there are many of them.
@@ -65,8 +65,8 @@ def test_of_a_hundred_thousand_publishers_no_more_are_remembered_than_is_allowed
     # Nothing was lost for it, and every gap has an end.
     endpoint.unsubscribe(receiver.subscription, now=SECOND)
     receiver.drain()
-    assert told[Delivery] + len(receiver.receipts) == 110_000
-    assert told[Absence] + len(receiver.absences) == 10_000
+    assert told[Delivery] + len(receiver.receipts) == 33_000
+    assert told[Absence] + len(receiver.absences) == 3_000
     assert (kept() - before)["OrderedStream"] < 100
 
 

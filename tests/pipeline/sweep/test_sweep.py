@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from threading import Thread
 
-import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
@@ -21,8 +20,6 @@ from penstock.pipeline.sweep.result import SweepResult
 from penstock.pipeline.sweep.run import run_sweep
 from penstock.pipeline.sweep.spread import attempts_of
 from tests.pipeline.sweep.tiny import begun_in, planned, wait_for, write_tiny
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 DELAY = "network.link.delay_ms=5,10"
 
