@@ -108,6 +108,14 @@ def test_who_waits_until_it_is_ready_finds_a_token(rate: float, tokens: float) -
     assert bucket.available(at - 2) < 1
 
 
+def test_waiting_for_each_token_gives_the_rate() -> None:
+    bucket, now = TokenBucket(7, depth=2, tokens=1.0, now=0), 0
+    for _ in range(100):
+        now = max(now, bucket.ready_at(now))
+        bucket.take(now)
+    assert now == pytest.approx(99 * SECOND / 7, rel=1e-6)
+
+
 def test_what_is_taken_may_be_owed() -> None:
     bucket = TokenBucket(10, depth=2, tokens=2)
     bucket.take(0, 5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from random import Random
 
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND
 from penstock.tfrc.rate_meter import RateMeter
 from penstock.tfrc.round_trip import INITIAL_ROUND_TRIP_NS, RoundTrip
-from penstock.transport.congestion.bucket import Bucket
 from penstock.transport.congestion.quotas import max_min
 from penstock.transport.congestion.receiver.suppression import feedback_wait_ns, is_already_limited
 
@@ -169,37 +167,3 @@ def test_a_rate_a_little_higher_is_as_good() -> None:
     assert is_already_limited(100, 100)
     assert is_already_limited(110, 100)
     assert not is_already_limited(112, 100)
-
-
-# Tokens.
-
-
-@given(
-    rate=st.floats(0.5, 5_000),
-    steps_us=st.lists(st.integers(0, 400_000), min_size=5, max_size=60),
-)
-def test_no_more_leave_than_tokens_come(rate: float, steps_us: list[int]) -> None:
-    bucket = Bucket(rate, 0)
-    left = 0
-    for now in accumulate(step * 1_000 for step in steps_us):
-        while bucket.tokens(now) >= 1:
-            bucket.take(now)
-            left += 1
-        assert left <= rate * now / SECOND + bucket.depth + 1
-        assert bucket.wait_ns(now) > 0
-
-
-def test_who_waits_as_long_as_it_says_gets_one() -> None:
-    bucket, now = Bucket(7, 0), 0
-    for _ in range(100):
-        while (wait := bucket.wait_ns(now)) > 0:
-            now += wait
-        bucket.take(now)
-    assert now == pytest.approx(99 * SECOND / 7, rel=1e-6)
-
-
-def test_a_clock_set_back_neither_gives_nor_blocks() -> None:
-    bucket = Bucket(10, 10 * SECOND)
-    bucket.take(10 * SECOND)
-    assert bucket.tokens(5 * SECOND) == 0
-    assert bucket.tokens(5 * SECOND + SECOND // 2) == pytest.approx(2)

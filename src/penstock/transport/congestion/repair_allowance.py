@@ -12,7 +12,7 @@ from collections import OrderedDict
 from typing import Final
 
 from penstock.kernel.instant import SECOND, Instant
-from penstock.transport.congestion.bucket import Bucket
+from penstock.kernel.token_bucket import TokenBucket
 from penstock.wire.frames.data import Data
 from penstock.wire.limits import FIRST_CONTROLLED_FLOW
 
@@ -24,6 +24,13 @@ _REQUESTS_DEPTH_BYTES: Final = 4_000
 _FLOWS_MAX: Final = 1_024
 # Whatever a message says of its flow.
 _REPAIRS_MIN_MPS: Final = 0.1
+_BURST_MIN: Final = 2.0
+_BURST_S: Final = 0.1
+
+
+def burst_depth(rate_mps: float) -> float:
+    """How many messages a flow of this rate may save up."""
+    return max(_BURST_MIN, _BURST_S * rate_mps)
 
 
 class Requests:
@@ -60,7 +67,7 @@ class RepairAllowance:
 
     def __init__(self) -> None:
         # By publisher and flow; the one used last comes last.
-        self._buckets: Final[OrderedDict[tuple[int, int], Bucket]] = OrderedDict()
+        self._buckets: Final[OrderedDict[tuple[int, int], TokenBucket]] = OrderedDict()
 
     def try_take(self, original: Data, now: Instant) -> bool:
         """Whether it may leave once more; it is as it came, with its flows."""
@@ -69,20 +76,21 @@ class RepairAllowance:
             for flow in original.flows
             if flow.flow_id >= FIRST_CONTROLLED_FLOW
         ]
-        if any(bucket.tokens(now) < 1 for bucket in buckets):
+        if any(bucket.available(now) < 1 for bucket in buckets):
             return False
         for bucket in buckets:
             bucket.take(now)
         return True
 
-    def _bucket(self, key: tuple[int, int], quota_mps: float, now: Instant) -> Bucket:
+    def _bucket(self, key: tuple[int, int], quota_mps: float, now: Instant) -> TokenBucket:
         rate_mps = max(REPAIRS_SHARE * quota_mps, _REPAIRS_MIN_MPS)
+        depth = burst_depth(rate_mps)
         bucket = self._buckets.get(key)
         if bucket is None:
             if len(self._buckets) >= _FLOWS_MAX:
                 self._buckets.popitem(last=False)
-            bucket = self._buckets[key] = Bucket(rate_mps, now)
+            bucket = self._buckets[key] = TokenBucket(rate_mps, depth=depth, tokens=1.0, now=now)
         else:
             self._buckets.move_to_end(key)
-            bucket.set_rate(rate_mps, now)
+            bucket.set_rate(rate_mps, now, depth=depth)
         return bucket

@@ -204,7 +204,7 @@ class SendController:
     def admit_repair(self, bits: int, now: Instant) -> bool:
         """Whether what is sent again may leave: a tenth of each of its flows is for such."""
         flows = self.flow_table.possibly_matching(bits)
-        if any(flow.repair_bucket.tokens(now) < 1 for flow in flows):
+        if any(flow.repair_bucket.available(now) < 1 for flow in flows):
             return False
         for flow in flows:
             flow.repair_bucket.take(now)
