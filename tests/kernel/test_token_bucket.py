@@ -126,9 +126,14 @@ def test_what_is_taken_may_be_owed() -> None:
 
 
 def test_a_full_bucket_gives_its_depth_at_once_and_then_its_rate() -> None:
-    bucket = TokenBucket(10, depth=10, tokens=10)
+    bucket = TokenBucket.of_one_second(10)
     for now, granted in ((-SECOND, 10), (-SECOND // 2, 5), (100 * SECOND, 10)):
         assert [bucket.try_take(now) for _ in range(granted + 1)] == [True] * granted + [False]
+
+
+def test_less_than_one_a_second_is_one_at_a_time() -> None:
+    bucket = TokenBucket.of_one_second(0.5)
+    assert [bucket.try_take(at * SECOND) for at in range(5)] == [True, False, True, False, True]
 
 
 def test_the_last_token_is_there_exactly_in_time() -> None:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from penstock.kernel.instant import SECOND, Instant
+from penstock.kernel.instant import Instant
 from penstock.kernel.token_bucket import TokenBucket
 from penstock.wire.frames.data import Data
 from penstock.wire.limits import FIRST_CONTROLLED_FLOW
 
 REPAIRS_SHARE: Final = 0.1
-_REQUESTS_SHARE: Final = 0.05
+REQUESTS_SHARE: Final = 0.05
 _REQUESTS_LEAST_BPS: Final = 200
 # So much may be saved up: some forty requests.
 _REQUESTS_DEPTH_BYTES: Final = 4_000
@@ -33,31 +33,11 @@ def burst_depth(rate_mps: float) -> float:
     return max(_BURST_MIN, _BURST_S * rate_mps)
 
 
-class Requests:
+def request_allowance() -> TokenBucket:
     """Of one receiver to one publisher, in bytes."""
-
-    __slots__ = ("_at", "_bytes")
-
-    def __init__(self, now: Instant) -> None:
-        self._bytes: float = _REQUESTS_DEPTH_BYTES
-        self._at = now
-
-    def came(self, size_bytes: int) -> None:
-        """So much came: a part of it may be used."""
-        self._earn(_REQUESTS_SHARE * size_bytes)
-
-    def take(self, size_bytes: int, now: Instant) -> bool:
-        """Whether a request of this size may leave."""
-        self._earn(max(0, now - self._at) * _REQUESTS_LEAST_BPS / SECOND)
-        # Also if the clock was set back.
-        self._at = now
-        if self._bytes < size_bytes:
-            return False
-        self._bytes -= size_bytes
-        return True
-
-    def _earn(self, earned_bytes: float) -> None:
-        self._bytes = min(_REQUESTS_DEPTH_BYTES, self._bytes + earned_bytes)
+    return TokenBucket(
+        _REQUESTS_LEAST_BPS, depth=_REQUESTS_DEPTH_BYTES, tokens=_REQUESTS_DEPTH_BYTES
+    )
 
 
 class RepairAllowance:

@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant
 from penstock.kernel.timers import Timers
+from penstock.kernel.token_bucket import TokenBucket
 from penstock.transport.detect.flow_numbers import tracked_flow_tags
-from penstock.transport.recovery.admission import Budget
 from penstock.transport.recovery.cache import RepairCache
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import AdaptiveTimer, hold_down_ns
@@ -92,7 +92,7 @@ class Repairer:
         self._distances: Final = distances
         self._draw: Final = draw
         self._send: Final = send
-        self._budget: Final = Budget(settings.repairs_mps)
+        self._budget: Final = TokenBucket.of_one_second(settings.repairs_mps)
         self._adaptive_timer: Final = AdaptiveTimer(settings.timers, for_repairs=True)
         self._pending: Final[dict[MessageId, PendingRepair]] = {}
         # Those of which a repair was sent or heard, until nobody else can send one.
@@ -186,7 +186,7 @@ class Repairer:
         if repair is None:
             del self._pending[id_]
             return
-        if not self._budget.take(now) or not self._send(repair, now):
+        if not self._budget.try_take(now) or not self._send(repair, now):
             # All that there is no room for try again together, the oldest first.
             self.timers.set(id_, (now // _POSTPONE_NS + 1) * _POSTPONE_NS)
             return

@@ -23,7 +23,7 @@ from typing import Final
 
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.kernel.timers import Timers
-from penstock.transport.recovery.admission import Budget
+from penstock.kernel.token_bucket import TokenBucket
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import AdaptiveTimer, RequestTimer, is_much_farther
 from penstock.transport.recovery.settings import RecoverySettings
@@ -128,7 +128,7 @@ class Requester:
         self._draw: Final = draw
         self._send: Final = send
         self._give_up: Final = give_up
-        self._budget: Final = Budget(settings.requests_mps)
+        self._budget: Final = TokenBucket.of_one_second(settings.requests_mps)
         self._pending: Final[dict[MessageId, PendingRequest]] = {}
         self._publishers: Final[OrderedDict[int, RequestState]] = OrderedDict()
         self.timers: Final[Timers[MessageId]] = Timers()
@@ -254,7 +254,7 @@ class Requester:
             self._give_up(id_, now)
             return
         request = self._build_request(pending, now)
-        if not self._budget.take(now) or not self._send(request, now):
+        if not self._budget.try_take(now) or not self._send(request, now):
             self.timers.set(id_, now + _POSTPONE_NS)
         else:
             self._on_sent(pending, request.designated_repairer, now)

@@ -12,6 +12,7 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant
 from penstock.kernel.timers import Timers
+from penstock.kernel.token_bucket import TokenBucket
 from penstock.transport.congestion.receiver.feedback_sender import (
     FeedbackSender,
     FrameSent,
@@ -19,7 +20,7 @@ from penstock.transport.congestion.receiver.feedback_sender import (
 )
 from penstock.transport.congestion.receiver.flow_view import FlowView
 from penstock.transport.congestion.receiver.session import CongestionSession
-from penstock.transport.congestion.repair_allowance import Requests
+from penstock.transport.congestion.repair_allowance import REQUESTS_SHARE, request_allowance
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.facts import Loss
 from penstock.wire.frames.data import Data, MessageId
@@ -57,7 +58,7 @@ class SessionTable:
         self._feedback_senders: Final[OrderedDict[int, FeedbackSender]] = OrderedDict()
         self._flow_views: Final[dict[int, dict[Filter, FlowView]]] = {}
         # What may be asked of each.
-        self._request_allowances: Final[dict[int, Requests]] = {}
+        self._request_allowances: Final[dict[int, TokenBucket]] = {}
         self._timers: Final[Timers[int]] = Timers()
         # What was told as lost of late: several subscriptions may miss the same message.
         self._recent_losses: Final[OrderedDict[MessageId, None]] = OrderedDict()
@@ -129,7 +130,7 @@ class SessionTable:
         ]
         session.on_data(frame, matching, size_bytes, now)
         feedback_sender.on_data(frame, now)
-        self._request_allowances[frame.pub].came(size_bytes)
+        self._request_allowances[frame.pub].deposit(REQUESTS_SHARE * size_bytes)
         self._rearm(feedback_sender)
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:
@@ -167,7 +168,7 @@ class SessionTable:
     def admit_request(self, publisher: int, size_bytes: int, now: Instant) -> bool:
         """Whether recovery may send this publisher a request."""
         allowance = self._request_allowances.get(publisher)
-        return allowance is None or allowance.take(size_bytes, now)
+        return allowance is None or allowance.try_take(now, size_bytes)
 
     # What is due.
 
@@ -210,7 +211,7 @@ class SessionTable:
             now=now,
         )
         self._flow_views[first.pub] = {}
-        self._request_allowances[first.pub] = Requests(now)
+        self._request_allowances[first.pub] = request_allowance()
         return feedback_sender
 
     def _matching_filters(self, message: Message) -> list[Filter]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
-from penstock.transport.recovery.admission import Budget
+from penstock.kernel.token_bucket import TokenBucket
 
 # Reasons, which are counters, too.
 FEEDBACK_LIMITED: Final = "feedback_limited"
@@ -54,9 +54,11 @@ class FeedbackLimits:
     def __init__(self, counters: dict[str, int]) -> None:
         self._counters: Final = counters
         # Of those who limit flows: what they say, and what they ask for.
-        self._receiver_budgets: Final[OrderedDict[int, tuple[Budget, Budget]]] = OrderedDict()
-        self._unknown_receivers: Final = Budget(_UNKNOWN_RECEIVERS_PER_S)
-        self._echo_budget: Final = Budget(_ECHOES_PER_S)
+        self._receiver_budgets: Final[OrderedDict[int, tuple[TokenBucket, TokenBucket]]] = (
+            OrderedDict()
+        )
+        self._unknown_receivers: Final = TokenBucket.of_one_second(_UNKNOWN_RECEIVERS_PER_S)
+        self._echo_budget: Final = TokenBucket.of_one_second(_ECHOES_PER_S)
         # Who asked for an echo, and when; who asked last comes last.
         self._receivers: Final[OrderedDict[int, Instant]] = OrderedDict()
         self._refusals: Final[OrderedDict[int, dict[str, int]]] = OrderedDict()
@@ -80,7 +82,7 @@ class FeedbackLimits:
 
     def admits_report(self, receiver: int, now: Instant, *, is_known: bool) -> bool:
         """Whether a report is read at all; strangers pay for what they ask for instead."""
-        if not is_known or self._budgets(receiver)[0].take(now):
+        if not is_known or self._budgets(receiver)[0].try_take(now):
             return True
         self.refuse(receiver, FEEDBACK_LIMITED)
         return False
@@ -88,7 +90,7 @@ class FeedbackLimits:
     def admits_request(self, receiver: int, now: Instant, *, is_known: bool) -> bool:
         """Whether it may ask for one more filter."""
         budget = self._budgets(receiver)[1] if is_known else self._unknown_receivers
-        if budget.take(now):
+        if budget.try_take(now):
             return True
         self.refuse(receiver, FEEDBACK_LIMITED)
         return False
@@ -109,17 +111,17 @@ class FeedbackLimits:
         ):
             del self._receivers[oldest]
         is_soon = last_ns is not None and 0 <= now - last_ns < _ECHO_INTERVAL_MIN_NS
-        if is_soon or not self._echo_budget.take(now):
+        if is_soon or not self._echo_budget.try_take(now):
             self.refuse(receiver, ECHOES_LIMITED)
             return False
         return True
 
-    def _budgets(self, receiver: int) -> tuple[Budget, Budget]:
+    def _budgets(self, receiver: int) -> tuple[TokenBucket, TokenBucket]:
         budgets = self._receiver_budgets.get(receiver)
         if budgets is None:
             budgets = self._receiver_budgets[receiver] = (
-                Budget(_PER_RECEIVER_PER_S),
-                Budget(_PER_RECEIVER_PER_S),
+                TokenBucket.of_one_second(_PER_RECEIVER_PER_S),
+                TokenBucket.of_one_second(_PER_RECEIVER_PER_S),
             )
             if len(self._receiver_budgets) > _REPORTERS_MAX:
                 self._receiver_budgets.popitem(last=False)
