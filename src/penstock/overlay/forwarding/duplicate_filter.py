@@ -4,20 +4,19 @@ A set of destinations is kept with each id: while routes change, two copies may
 reach a broker by different ways, each for others, and neither is a duplicate.
 """
 
-from collections import OrderedDict
-
+from penstock.kernel.bounded import BoundedDict
 from penstock.wire.frames.packet import PacketId
 
 
 class DuplicateFilter:
     """The last so many packet ids, least recently used first to go."""
 
-    __slots__ = ("_destinations", "packets_max")
+    __slots__ = ("_destinations",)
 
     def __init__(self, packets_max: int) -> None:
-        self.packets_max = packets_max
-        # Not a plain dictionary, which looks for its first among all that were there before it.
-        self._destinations: OrderedDict[PacketId, tuple[int, ...]] = OrderedDict()
+        self._destinations: BoundedDict[PacketId, tuple[int, ...]] = BoundedDict(
+            packets_max, recent=True
+        )
 
     def __len__(self) -> int:
         return len(self._destinations)
@@ -26,11 +25,8 @@ class DuplicateFilter:
         """Those of the destinations for which this packet did not come by before."""
         known = self._destinations.get(packet_id)
         if known is None:
-            if len(self._destinations) >= self.packets_max:
-                self._destinations.popitem(last=False)
             self._destinations[packet_id] = destinations
             return destinations
-        self._destinations.move_to_end(packet_id)
         unseen = tuple([broker for broker in destinations if broker not in known])
         self._destinations[packet_id] = known + unseen
         return unseen

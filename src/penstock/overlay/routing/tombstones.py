@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Instant
 from penstock.overlay.settings import OverlaySettings
 from penstock.wire.serial import SEQ_BITS, newer
@@ -24,16 +25,15 @@ class Tombstones:
 
     def __init__(self, settings: OverlaySettings) -> None:
         self._settings = settings
-        self._last_seqs: dict[int, tuple[int, Instant]] = {}
+        self._last_seqs: BoundedDict[int, tuple[int, Instant]] = BoundedDict(
+            settings.origins_max, recent=True
+        )
 
     def __len__(self) -> int:
         return len(self._last_seqs)
 
     def add(self, origin: int, seq: int, *, now: Instant) -> None:
         """Forgets an origin that was known up to `seq`."""
-        self._last_seqs.pop(origin, None)
-        if len(self._last_seqs) >= self._settings.origins_max:
-            del self._last_seqs[next(iter(self._last_seqs))]
         self._last_seqs[origin] = (seq, now + _EXPIRY_PERIODS * self._settings.expire_ns)
 
     def allows(self, origin: int, seq: int) -> bool:

@@ -8,9 +8,9 @@ take a tenth of each flow that their message was in: of its own flows a publishe
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Instant
 from penstock.kernel.token_bucket import TokenBucket
 from penstock.wire.frames.data import Data
@@ -47,7 +47,7 @@ class RepairAllowance:
 
     def __init__(self) -> None:
         # By publisher and flow; the one used last comes last.
-        self._buckets: Final[OrderedDict[tuple[int, int], TokenBucket]] = OrderedDict()
+        self._buckets: Final[BoundedDict[tuple[int, int], TokenBucket]] = BoundedDict(_FLOWS_MAX)
 
     def try_take(self, original: Data, now: Instant) -> bool:
         """Whether it may leave once more; it is as it came, with its flows."""
@@ -65,12 +65,9 @@ class RepairAllowance:
     def _bucket(self, key: tuple[int, int], quota_mps: float, now: Instant) -> TokenBucket:
         rate_mps = max(REPAIRS_SHARE * quota_mps, _REPAIRS_MIN_MPS)
         depth = burst_depth(rate_mps)
-        bucket = self._buckets.get(key)
+        bucket = self._buckets.use(key)
         if bucket is None:
-            if len(self._buckets) >= _FLOWS_MAX:
-                self._buckets.popitem(last=False)
             bucket = self._buckets[key] = TokenBucket(rate_mps, depth=depth, tokens=1.0, now=now)
         else:
-            self._buckets.move_to_end(key)
             bucket.set_rate(rate_mps, now, depth=depth)
         return bucket

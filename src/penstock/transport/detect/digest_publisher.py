@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, Duration, Instant
 from penstock.transport.detect.flow_numbers import LEASE_NS, FlowNumbers
 from penstock.transport.detect.reply_suppression import Audience, ReplySuppression
@@ -94,7 +95,7 @@ class DigestPublisher:
         self._reported_count = 0
         self._is_repeated = True
         self._next_digest_seq = 0
-        self._recent_digests: Final[OrderedDict[int, Digest]] = OrderedDict()
+        self._recent_digests: Final[BoundedDict[int, Digest]] = BoundedDict(_RECENT_DIGESTS_MAX)
         # Of these, and of messages, what was asked for.
         self._resend_suppression: Final = ReplySuppression()
         self._describe_suppression: Final = ReplySuppression(unicast_first=True)
@@ -319,8 +320,6 @@ class DigestPublisher:
     def _store(self, digest: Digest) -> Digest:
         self._next_digest_seq = after(self._next_digest_seq, SEQ_BITS)
         self._recent_digests[digest.digest_seq] = digest
-        if len(self._recent_digests) > _RECENT_DIGESTS_MAX:
-            self._recent_digests.popitem(last=False)
         return digest
 
     def _entry(self, message: Message, *, all_attributes: bool = False) -> FingerprintEntry:

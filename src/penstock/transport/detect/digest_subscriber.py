@@ -6,13 +6,13 @@ subscribe to its digests, and tell it so until it answers, and then from time to
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final
 
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter, Predicate
 from penstock.content.limits import CONSTRAINTS_MAX
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant, earliest
 from penstock.transport.detect.digest_publisher import AttributeNames
 from penstock.transport.detect.digest_state import DigestState, Pending, Room
@@ -83,7 +83,7 @@ class DigestSubscriber:
         self._draw: Final = draw
         self._send: Final = send
         # Publishers heard; those heard longest ago first.
-        self._publishers: Final[OrderedDict[int, DigestState]] = OrderedDict()
+        self._publishers: Final[BoundedDict[int, DigestState]] = BoundedDict(_PUBLISHERS_MAX)
         self._room: Final = Room(_PENDING_MAX)
         self._update_at: Instant | None = None
         # Nothing is to be asked for before; what came meanwhile may have been all there was.
@@ -121,11 +121,12 @@ class DigestSubscriber:
             self._publishers.move_to_end(frame.pub)
             state.on_message(frame)
         elif self._requests_digests or self._needs_flow_numbers():
-            if len(self._publishers) >= _PUBLISHERS_MAX:
-                _, evicted = self._publishers.popitem(last=False)
-                self._unsubscribe(evicted, now)
-                evicted.missing_digests.clear()
-                evicted.undescribed.clear()
+            evicted = self._publishers.make_room(frame.pub)
+            if evicted is not None:
+                _, evicted_state = evicted
+                self._unsubscribe(evicted_state, now)
+                evicted_state.missing_digests.clear()
+                evicted_state.undescribed.clear()
             state = self._publishers[frame.pub] = DigestState(frame, self._room)
             if self._needs_flow_numbers():
                 self._subscribe(frame.pub, state, now)

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, TypeAlias
 from penstock.content.filter import Filter, Predicate
 from penstock.content.index import MatchingIndex
 from penstock.content.message import Message
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.limits import FIRST_CONTROLLED_FLOW, FLOWS_MAX
@@ -66,7 +67,7 @@ class _TrackedFlow:
         self.claims: Final[set[FlowClaim]] = set()
         # The last number that was given, and the messages of the last ones.
         self.last_seq = 0
-        self.messages: Final[OrderedDict[int, NumberedMessage]] = OrderedDict()
+        self.messages: Final[BoundedDict[int, NumberedMessage]] = BoundedDict(_HISTORY_PER_FLOW_MAX)
 
 
 class FlowNumbers:
@@ -109,8 +110,6 @@ class FlowNumbers:
             flow.last_seq = tag.flow_seq
             flow.messages[flow.last_seq] = NumberedMessage(frame.seq, now)
             self._history.append((flow, flow.last_seq))
-            if len(flow.messages) > _HISTORY_PER_FLOW_MAX:
-                flow.messages.popitem(last=False)
             self._advanced.add(flow.id)
         while len(self._history) > _HISTORY_MAX:
             oldest, flow_seq = self._history.popleft()

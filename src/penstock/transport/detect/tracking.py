@@ -8,13 +8,13 @@ has forgotten, is told them again. What the numbers tell is the business of `hol
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final, NamedTuple
 
 from penstock.content.filter import Filter, Predicate
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.timers import Timers
 from penstock.transport.detect.flow_gaps import FlowGapDetector
@@ -87,7 +87,7 @@ class FlowTracking:
         self._batches: Final[dict[int, FilterBatch]] = {}
         # Wishes of which not all is tracked: it need not be, or no frame has room for it.
         self._untracked: Final[set[int]] = set()
-        self._publishers: Final[OrderedDict[int, _TrackingState]] = OrderedDict()
+        self._publishers: Final[BoundedDict[int, _TrackingState]] = BoundedDict(_PUBLISHERS_MAX)
         # How often a publisher had to be told again: it may know nothing of this.
         self.resent = 0
         self._timers: Final[Timers[_TrackTimer]] = Timers()
@@ -217,11 +217,11 @@ class FlowTracking:
     def _begin_epoch(self, publisher: int, epoch: int, now: Instant) -> None:
         """A publisher is new, or has restarted and knows nothing of us."""
         self._flow_gaps.close_publisher(publisher, now)
-        if publisher not in self._publishers and len(self._publishers) >= _PUBLISHERS_MAX:
-            evicted, _ = self._publishers.popitem(last=False)
-            self._flow_gaps.close_publisher(evicted, now)
+        evicted = self._publishers.make_room(publisher)
+        if evicted is not None:
+            self._flow_gaps.close_publisher(evicted[0], now)
             for token in self._batches:
-                self._timers.cancel(_TrackTimer(evicted, token))
+                self._timers.cancel(_TrackTimer(evicted[0], token))
         self._publishers[publisher] = _TrackingState(epoch)
         self._flow_gaps.open_publisher(publisher, epoch)
         for token in self._batches:

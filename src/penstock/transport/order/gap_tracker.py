@@ -62,7 +62,7 @@ class GapTracker(ABC):
         # Every number known to be missing; and by rising number what others wait for.
         self.missing: Final[dict[int, MissingEntry]] = {}
         self._blocking: Final[list[MissingEntry]] = []
-        self._given_up: Final = GivenUpLog()
+        self._given_up: Final = GivenUpLog(context.ordering.missing_max)
         # The last stretch of numbers that no record told of.
         self._undescribed = range(0)
 
@@ -315,7 +315,7 @@ class GapTracker(ABC):
         unblock(self._blocking, missing)
         self._context.timers.cancel(missing)
         if fate is _GIVEN_UP:
-            self._given_up.add(missing.extended_seq, self._context.ordering.missing_max)
+            self._given_up.add(missing.extended_seq)
         elif missing.state is LOST and not is_repair:
             # The original came, or it never was for us: nothing was lost.
             self._wait_policy.on_retraction()

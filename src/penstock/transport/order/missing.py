@@ -11,10 +11,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections import OrderedDict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Duration, Instant
 from penstock.trace.fates import MissingState
 from penstock.transport.facts import DetectedBy
@@ -120,19 +120,19 @@ class GivenUpLog:
 
     __slots__ = ("_all_below", "_recent")
 
-    def __init__(self) -> None:
-        self._recent: Final[OrderedDict[int, None]] = OrderedDict()
+    def __init__(self, entries_max: int) -> None:
+        self._recent: Final[BoundedDict[int, None]] = BoundedDict(entries_max)
         self._all_below = -1 << SEQ_BITS
 
     def __len__(self) -> int:
         return len(self._recent)
 
-    def add(self, extended_seq: int, entries_max: int) -> None:
-        """One more, of which at most so many are remembered."""
+    def add(self, extended_seq: int) -> None:
+        """One more."""
+        evicted = self._recent.make_room(extended_seq)
+        if evicted is not None:
+            self._all_below = max(self._all_below, evicted[0] + 1)
         self._recent[extended_seq] = None
-        if len(self._recent) > entries_max:
-            evicted, _ = self._recent.popitem(last=False)
-            self._all_below = max(self._all_below, evicted + 1)
 
     def contains(self, extended_seq: int) -> bool:
         """Whether it is one of them, or too old to say."""

@@ -21,6 +21,7 @@ from math import ceil
 from typing import Final, NamedTuple
 from typing import Literal as OneOf
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.checked import check_types
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND, Duration, Instant
@@ -194,7 +195,6 @@ class RepairCache:
         "_by_size",
         "_settings",
         "evicted",
-        "publishers_evicted",
         "size_bytes",
         "too_large",
     )
@@ -202,17 +202,24 @@ class RepairCache:
     def __init__(self, settings: CacheSettings | None = None) -> None:
         self._settings: Final = settings or CacheSettings()
         # Those of which a message came longest ago first.
-        self._by_publisher: Final[OrderedDict[int, _PublisherCache]] = OrderedDict()
+        self._by_publisher: Final[BoundedDict[int, _PublisherCache]] = BoundedDict(
+            self._settings.publishers_max
+        )
         # A heap, while memory is short: of each cache its bytes, negated; and what they once were.
         self._by_size: Final[list[tuple[int, int]]] = []
         self.size_bytes = 0
-        # Messages too large, messages that went for others of other publishers, and publishers.
-        self.too_large = self.evicted = self.publishers_evicted = 0
+        # Messages too large, and messages that went for others of other publishers.
+        self.too_large = self.evicted = 0
 
     @property
     def publishers(self) -> int:
         """Of how many something came."""
         return len(self._by_publisher)
+
+    @property
+    def publishers_evicted(self) -> int:
+        """How many had to go for others."""
+        return self._by_publisher.evicted
 
     @property
     def messages(self) -> int:
@@ -227,10 +234,9 @@ class RepairCache:
             return
         cache = self._by_publisher.get(frame.pub)
         if cache is None:
-            if len(self._by_publisher) >= self._settings.publishers_max:
-                _, evicted = self._by_publisher.popitem(last=False)
-                self.size_bytes -= evicted.size_bytes
-                self.publishers_evicted += 1
+            evicted = self._by_publisher.make_room(frame.pub)
+            if evicted is not None:
+                self.size_bytes -= evicted[1].size_bytes
             cache = self._by_publisher[frame.pub] = _PublisherCache(self._settings.k_min, now)
         else:
             self._by_publisher.move_to_end(frame.pub)

@@ -13,12 +13,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
 from msgspec.structs import replace
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant
 from penstock.kernel.timers import Timers
@@ -95,18 +95,23 @@ class Repairer:
         self._budget: Final = TokenBucket.of_one_second(settings.repairs_mps)
         self._adaptive_timer: Final = AdaptiveTimer(settings.timers, for_repairs=True)
         self._pending: Final[dict[MessageId, PendingRepair]] = {}
+        entries_max = settings.answers_max
         # Those of which a repair was sent or heard, until nobody else can send one.
-        self._completed: Final[OrderedDict[MessageId, PendingRepair]] = OrderedDict()
+        self._completed: Final[BoundedDict[MessageId, PendingRepair]] = BoundedDict(entries_max)
         # Until when requests were sent before a repair came: of all, or of one.
-        self._hold_downs: Final[OrderedDict[MessageId | tuple[MessageId, int], Instant]] = (
-            OrderedDict()
+        self._hold_downs: Final[BoundedDict[MessageId | tuple[MessageId, int], Instant]] = (
+            BoundedDict(entries_max, recent=True)
         )
         # Who named us, and for what, of late.
-        self._designations: Final[OrderedDict[tuple[MessageId, int], None]] = OrderedDict()
+        self._designations: Final[BoundedDict[tuple[MessageId, int], None]] = BoundedDict(
+            entries_max
+        )
         # How many ask for a message, on average.
         self._mean_requesters = _INITIAL_MEAN_REQUESTERS
         # Of the last messages sent again, how many asked for each.
-        self._request_counts: Final[OrderedDict[MessageId, int]] = OrderedDict()
+        self._request_counts: Final[BoundedDict[MessageId, int]] = BoundedDict(
+            entries_max, on_evict=lambda id_, _: self._unicast_only.discard(id_)
+        )
         # Those of them that nobody but who asked got.
         self._unicast_only: Final[set[MessageId]] = set()
         self.timers: Final[Timers[MessageId]] = Timers()
@@ -124,7 +129,7 @@ class Repairer:
             and (id_, requester) in self._designations
         )
         if request.designated_repairer == self._endpoint_id:
-            self._record_designation(id_, requester)
+            self._designations[id_, requester] = None
         if self._is_held_down(id_, requester, now) and not is_repeated:
             return
         pending = self._pending.get(id_)
@@ -162,11 +167,6 @@ class Repairer:
             distance_ns, group_size=self._group_size, draw=self._draw()
         )
         self.timers.set(id_, now + wait_ns)
-
-    def _record_designation(self, id_: MessageId, requester: int) -> None:
-        self._designations[id_, requester] = None
-        while len(self._designations) > self._settings.answers_max:
-            self._designations.popitem(last=False)
 
     def on_repair(self, repair: Repair, now: Instant) -> None:
         """Somebody else answers, to all."""
@@ -250,8 +250,6 @@ class Repairer:
             self._unicast_only.add(pending.id)
         else:
             self._unicast_only.discard(pending.id)
-        while len(self._request_counts) > self._settings.answers_max:
-            self._unicast_only.discard(self._request_counts.popitem(last=False)[0])
 
     def _count_repair(self, id_: MessageId, pending: PendingRepair | None, now: Instant) -> None:
         """One more answered what we were to answer, or did; it was us, or another."""
@@ -260,8 +258,6 @@ class Repairer:
             return
         pending.first_repair_ns = pending.first_repair_ns if pending.repair_count else now
         pending.repair_count += 1
-        while len(self._completed) > self._settings.answers_max:
-            self._completed.popitem(last=False)
 
     def _adapt(self, now: Instant) -> None:
         """To those messages that all have been answered who could, however often."""
@@ -286,6 +282,3 @@ class Repairer:
         self, key: MessageId | tuple[MessageId, int], distance_ns: int, now: Instant
     ) -> None:
         self._hold_downs[key] = now + hold_down_ns(distance_ns)
-        self._hold_downs.move_to_end(key)
-        while len(self._hold_downs) > self._settings.answers_max:
-            self._hold_downs.popitem(last=False)

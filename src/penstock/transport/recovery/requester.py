@@ -15,12 +15,13 @@ it answers, or has restarted.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from math import log
 from typing import Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.kernel.timers import Timers
 from penstock.kernel.token_bucket import TokenBucket
@@ -130,7 +131,7 @@ class Requester:
         self._give_up: Final = give_up
         self._budget: Final = TokenBucket.of_one_second(settings.requests_mps)
         self._pending: Final[dict[MessageId, PendingRequest]] = {}
-        self._publishers: Final[OrderedDict[int, RequestState]] = OrderedDict()
+        self._publishers: Final[BoundedDict[int, RequestState]] = BoundedDict(_PUBLISHERS_MAX)
         self.timers: Final[Timers[MessageId]] = Timers()
         self.overflow = 0
 
@@ -357,13 +358,9 @@ class Requester:
         )
 
     def _state(self, publisher: int) -> RequestState:
-        state = self._publishers.get(publisher)
+        state = self._publishers.use(publisher)
         if state is None:
-            if len(self._publishers) >= _PUBLISHERS_MAX:
-                self._publishers.popitem(last=False)
             state = self._publishers[publisher] = RequestState(AdaptiveTimer(self._settings.timers))
-        else:
-            self._publishers.move_to_end(publisher)
         return state
 
 

@@ -6,10 +6,10 @@ announces it with another's.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Instant
 from penstock.transport.congestion.facts import AckSent
 from penstock.wire.frames.ack import RECEIVED_BITMAP_BITS, Ack, FlowAck
@@ -55,7 +55,7 @@ class Acknowledger:
         self._epoch: Final = epoch
         self._send: Final = send
         # By the numbers of the flows; who was named last comes last.
-        self._ack_states: Final[OrderedDict[int, _AckState]] = OrderedDict()
+        self._ack_states: Final[BoundedDict[int, _AckState]] = BoundedDict(_FLOWS_MAX)
         self._is_marked = False
 
     def __len__(self) -> int:
@@ -92,5 +92,3 @@ class Acknowledger:
             self._ack_states.pop(flow_id, None)
         elif flow_id not in self._ack_states:
             self._ack_states[flow_id] = _AckState(flow_seq)
-            if len(self._ack_states) > _FLOWS_MAX:
-                self._ack_states.popitem(last=False)

@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.token_bucket import TokenBucket
 
@@ -54,14 +55,17 @@ class FeedbackLimits:
     def __init__(self, counters: dict[str, int]) -> None:
         self._counters: Final = counters
         # Of those who limit flows: what they say, and what they ask for.
-        self._receiver_budgets: Final[OrderedDict[int, tuple[TokenBucket, TokenBucket]]] = (
-            OrderedDict()
+        self._receiver_budgets: Final[BoundedDict[int, tuple[TokenBucket, TokenBucket]]] = (
+            BoundedDict(_REPORTERS_MAX)
         )
         self._unknown_receivers: Final = TokenBucket.of_one_second(_UNKNOWN_RECEIVERS_PER_S)
         self._echo_budget: Final = TokenBucket.of_one_second(_ECHOES_PER_S)
         # Who asked for an echo, and when; who asked last comes last.
         self._receivers: Final[OrderedDict[int, Instant]] = OrderedDict()
-        self._refusals: Final[OrderedDict[int, dict[str, int]]] = OrderedDict()
+        # Who is refused all the time is never the first.
+        self._refusals: Final[BoundedDict[int, dict[str, int]]] = BoundedDict(
+            _REFUSALS_MAX, recent=True
+        )
         for name in REFUSAL_REASONS:
             counters.setdefault(name, 0)
 
@@ -73,12 +77,9 @@ class FeedbackLimits:
     def refuse(self, receiver: int, reason: str, times: int = 1) -> None:
         """Counts it, and remembers who it was."""
         self._counters[reason] += times
-        reasons = self._refusals.pop(receiver, {})
+        reasons = self._refusals.get(receiver, {})
         reasons[reason] = reasons.get(reason, 0) + times
         self._refusals[receiver] = reasons
-        if len(self._refusals) > _REFUSALS_MAX:
-            # Who is refused all the time is never the first.
-            self._refusals.popitem(last=False)
 
     def admits_report(self, receiver: int, now: Instant, *, is_known: bool) -> bool:
         """Whether a report is read at all; strangers pay for what they ask for instead."""
@@ -117,16 +118,12 @@ class FeedbackLimits:
         return True
 
     def _budgets(self, receiver: int) -> tuple[TokenBucket, TokenBucket]:
-        budgets = self._receiver_budgets.get(receiver)
+        budgets = self._receiver_budgets.use(receiver)
         if budgets is None:
             budgets = self._receiver_budgets[receiver] = (
                 TokenBucket.of_one_second(_PER_RECEIVER_PER_S),
                 TokenBucket.of_one_second(_PER_RECEIVER_PER_S),
             )
-            if len(self._receiver_budgets) > _REPORTERS_MAX:
-                self._receiver_budgets.popitem(last=False)
-        else:
-            self._receiver_budgets.move_to_end(receiver)
         return budgets
 
 
