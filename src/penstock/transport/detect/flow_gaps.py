@@ -20,6 +20,7 @@ from math import log
 from typing import Final, NamedTuple
 
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
+from penstock.kernel.retry import POSTPONED_NS, Backoff
 from penstock.kernel.timers import Timers
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import random_backoff
@@ -36,7 +37,7 @@ _UNCLAIMED_MAX: Final = 256
 # A round trip and a half, and a little for who answers.
 _RETRY_DISTANCES: Final = 3
 _RETRY_MARGIN_NS: Final = 20 * MILLISECOND
-_POSTPONE_NS: Final = 50 * MILLISECOND
+_BACKOFF: Final = Backoff(first_ns=_RETRY_MARGIN_NS, doublings_max=_ATTEMPTS_MAX - 1)
 # Those who share a flow, if they are more than few, spread what they ask over the logarithm of
 # their number in distances: of them about e² ask before the first is answered, two distances later.
 _SPREAD_ABOVE_GROUP_SIZE: Final = 2
@@ -236,12 +237,11 @@ class FlowGapDetector:
         for flow_seq in requested:
             gap_state = flow.gaps[flow_seq]
             if is_sent and flow_seq < end:
-                self._timers.set(
-                    FlowGap(publisher, flow_id, flow_seq), now + (retry_ns << gap_state.attempts)
-                )
+                wait_ns = _BACKOFF.wait_ns(gap_state.attempts, least_ns=retry_ns)
+                self._timers.set(FlowGap(publisher, flow_id, flow_seq), now + wait_ns)
                 gap_state.attempts += 1
             else:
-                self._timers.set(FlowGap(publisher, flow_id, flow_seq), now + _POSTPONE_NS)
+                self._timers.set(FlowGap(publisher, flow_id, flow_seq), now + POSTPONED_NS)
 
     def _give_up_if_expired(
         self, publisher: int, state: _FlowGapState, flow_id: int, flow_seq: int, now: Instant

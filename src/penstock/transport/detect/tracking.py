@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from penstock.content.filter import Filter, Predicate
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
+from penstock.kernel.retry import Backoff
 from penstock.kernel.timers import Timers
 from penstock.transport.detect.flow_gaps import FlowGapDetector
 from penstock.transport.detect.flow_numbers import LEASE_NS, tracked_flow_tags
@@ -31,9 +32,9 @@ _PUBLISHERS_MAX: Final = 4_096
 _RENEW_NS: Final = LEASE_NS // 3
 # Sooner for the first time: by then it is known how many share it, for all begin at once.
 _RENEW_FIRST_NS: Final = 2 * SECOND
-# Until a publisher answers it is told again after this, twice as long each time up to that.
-_RETRY_FIRST_NS: Final = 500 * MILLISECOND
+# Until a publisher answers it is told again.
 _RETRY_MAX_NS: Final = 16 * SECOND
+RETRY_BACKOFF: Final = Backoff(first_ns=500 * MILLISECOND, max_ns=_RETRY_MAX_NS, doublings_max=8)
 _ATTEMPTS_MAX: Final = 10
 _PAUSE_NS: Final = 60 * SECOND
 # What is left of a frame for filters.
@@ -212,7 +213,7 @@ class FlowTracking:
             predicate = self._batches[key.token].predicate
             self._send(self._track_request(key.publisher, key.token, now, predicate=predicate), now)
             state.unanswered[key.token] = attempts + 1
-            self._timers.set(key, now + min(_RETRY_FIRST_NS << min(attempts, 8), _RETRY_MAX_NS))
+            self._timers.set(key, now + RETRY_BACKOFF.wait_ns(attempts))
 
     def _begin_epoch(self, publisher: int, epoch: int, now: Instant) -> None:
         """A publisher is new, or has restarted and knows nothing of us."""

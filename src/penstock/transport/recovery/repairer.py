@@ -38,7 +38,8 @@ from penstock.wire.quantise import ECHO_STAMP_BITS, delta_ns, hold_100us
 _ECHO_MASK: Final = (1 << ECHO_STAMP_BITS) - 1
 # Who asks for one message while it is about to be sent: more are not remembered.
 _REQUESTERS_MAX: Final = 1_024
-_POSTPONE_NS: Final = 20 * MILLISECOND
+# What there is no budget for is tried again at multiples of this: all of it together.
+_POSTPONE_GRID_NS: Final = 20 * MILLISECOND
 _SMOOTHING: Final = 1 / 8
 # As a rule only one asks, if on average no more do than these; until that is known, several do:
 # those who left it to who asked wait long for what went to that one alone.
@@ -188,7 +189,7 @@ class Repairer:
             return
         if not self._budget.try_take(now) or not self._send(repair, now):
             # All that there is no room for try again together, the oldest first.
-            self.timers.set(id_, (now // _POSTPONE_NS + 1) * _POSTPONE_NS)
+            self.timers.set(id_, (now // _POSTPONE_GRID_NS + 1) * _POSTPONE_GRID_NS)
             return
         del self._pending[id_]
         self.timers.cancel(id_)

@@ -22,7 +22,8 @@ from math import log
 from typing import Final
 
 from penstock.kernel.bounded import BoundedDict
-from penstock.kernel.instant import MILLISECOND, Duration, Instant
+from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.retry import POSTPONED_NS
 from penstock.kernel.timers import Timers
 from penstock.kernel.token_bucket import TokenBucket
 from penstock.transport.recovery.peer_distance import PeerDistances
@@ -44,8 +45,6 @@ _WIDTH_PER_LOG_SIZE: Final = 1.0
 _LARGE_GROUP_SIZE: Final = 4_096
 # Of one message's requests so many are remembered.
 _OVERHEARD_MAX: Final = 1_000
-# What there is no budget for is tried again then.
-_POSTPONE_NS: Final = 50 * MILLISECOND
 
 
 class PendingRequest:
@@ -256,7 +255,7 @@ class Requester:
             return
         request = self._build_request(pending, now)
         if not self._budget.try_take(now) or not self._send(request, now):
-            self.timers.set(id_, now + _POSTPONE_NS)
+            self.timers.set(id_, now + POSTPONED_NS)
         else:
             self._on_sent(pending, request.designated_repairer, now)
 
