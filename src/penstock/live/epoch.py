@@ -8,11 +8,8 @@ after the clock was set back, are not told apart.
 from __future__ import annotations
 
 import time
-from typing import Final
 
-from penstock.wire.serial import EPOCH_BITS
-
-_MASK: Final = (1 << EPOCH_BITS) - 1
+from penstock.kernel.sequence import EPOCH
 
 _last_s = 0
 
@@ -21,9 +18,9 @@ def new_epoch() -> int:
     """Newer than any that this process had before, and than those of processes before it."""
     global _last_s  # noqa: PLW0603
     _last_s = max(_last_s + 1, int(time.time()))
-    return _last_s & _MASK
+    return _last_s & EPOCH.mask
 
 
 def epoch_now() -> int:
     """For one whose name is new with it: nobody has heard of it before."""
-    return int(time.time()) & _MASK
+    return int(time.time()) & EPOCH.mask

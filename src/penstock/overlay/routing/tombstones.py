@@ -13,8 +13,8 @@ from typing import Final
 
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Instant
+from penstock.kernel.sequence import SEQ
 from penstock.overlay.settings import OverlaySettings
-from penstock.wire.serial import SEQ_BITS, newer
 
 # Longer than what others know can outlast us, even if it reaches some of them late.
 _EXPIRY_PERIODS: Final = 3
@@ -39,7 +39,7 @@ class Tombstones:
     def allows(self, origin: int, seq: int) -> bool:
         """Whether this is news of an origin that is not known."""
         tombstone = self._last_seqs.get(origin)
-        return tombstone is None or newer(seq, tombstone[0], SEQ_BITS)
+        return tombstone is None or SEQ.is_newer(seq, tombstone[0])
 
     def remove(self, origin: int) -> None:
         """The origin is known again."""

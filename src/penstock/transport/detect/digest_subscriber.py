@@ -18,7 +18,6 @@ from penstock.kernel.retry import POSTPONED_NS, Backoff, RetryQueue, SharedLimit
 from penstock.kernel.sequence import SEQ
 from penstock.transport.detect.digest_publisher import AttributeNames
 from penstock.transport.detect.digest_state import UNDESCRIBED_MAX, DigestState
-from penstock.transport.detect.flow_gaps import ranges_of
 from penstock.transport.detect.flow_numbers import LEASE_NS
 from penstock.transport.detect.tracking import RETRY_BACKOFF
 from penstock.transport.network import Carried, Network
@@ -270,7 +269,7 @@ class DigestSubscriber:
                 requester=self._endpoint_id,
                 send_ts_us=stamp_us(now),
                 flow_id=flow_id,
-                ranges=tuple(ranges_of(seqs))[:REQUESTED_RANGES_MAX],
+                ranges=tuple(SEQ.runs(seqs))[:REQUESTED_RANGES_MAX],
             )
             if not self._send(request, now):
                 pending.postpone(seqs, now + POSTPONED_NS)

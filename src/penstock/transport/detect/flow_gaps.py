@@ -14,13 +14,14 @@ that another asked for.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import log
 from typing import Final, NamedTuple
 
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.kernel.retry import POSTPONED_NS, Backoff
+from penstock.kernel.sequence import FLOW_SEQ
 from penstock.kernel.timers import Timers
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import random_backoff
@@ -28,7 +29,6 @@ from penstock.wire.frames.data import FlowTag
 from penstock.wire.frames.range_request import RangeRequest
 from penstock.wire.limits import REQUESTED_RANGES_MAX
 from penstock.wire.quantise import stamp_us
-from penstock.wire.serial import SEQ_BITS, distance
 
 _GAPS_MAX: Final = 4_096
 _GAPS_PER_FLOW_MAX: Final = 1_024
@@ -41,7 +41,6 @@ _BACKOFF: Final = Backoff(first_ns=_RETRY_MARGIN_NS, doublings_max=_ATTEMPTS_MAX
 # Those who share a flow, if they are more than few, spread what they ask over the logarithm of
 # their number in distances: of them about e² ask before the first is answered, two distances later.
 _SPREAD_ABOVE_GROUP_SIZE: Final = 2
-_SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 
 
 class FlowGap(NamedTuple):
@@ -175,8 +174,8 @@ class FlowGapDetector:
                 state.unclaimed.append(tag)
             elif flow_seq in flow.gaps:
                 self._fill(FlowGap(publisher, flow_id, flow_seq), flow)
-            elif distance(flow_seq, flow.highest_seq, SEQ_BITS) > 0:
-                self._add_gaps(publisher, state, flow_id, (flow_seq - 1) & _SEQ_MASK, now)
+            elif FLOW_SEQ.distance(flow_seq, flow.highest_seq) > 0:
+                self._add_gaps(publisher, state, flow_id, FLOW_SEQ.next(flow_seq, -1), now)
                 flow.highest_seq = flow_seq
 
     def on_last_numbers(
@@ -188,7 +187,7 @@ class FlowGapDetector:
             return
         for flow_id, flow_seq in last_seqs:
             flow = state.flows.get(flow_id)
-            if flow is not None and distance(flow_seq, flow.highest_seq, SEQ_BITS) > 0:
+            if flow is not None and FLOW_SEQ.distance(flow_seq, flow.highest_seq) > 0:
                 self._add_gaps(publisher, state, flow_id, flow_seq, now)
                 flow.highest_seq = flow_seq
 
@@ -222,7 +221,7 @@ class FlowGapDetector:
         )
         if not requested:
             return
-        ranges = tuple(ranges_of(requested))[:REQUESTED_RANGES_MAX]
+        ranges = tuple(FLOW_SEQ.runs(requested))[:REQUESTED_RANGES_MAX]
         request = RangeRequest(
             pub=publisher,
             epoch=state.epoch,
@@ -260,7 +259,7 @@ class FlowGapDetector:
     ) -> None:
         """The numbers after the highest, up to `last`, did not come, or not yet."""
         flow = state.flows[flow_id]
-        missing = distance(last_seq, flow.highest_seq, SEQ_BITS)
+        missing = FLOW_SEQ.distance(last_seq, flow.highest_seq)
         if missing <= 0:
             return
         room_left = max(0, min(_GAPS_PER_FLOW_MAX - len(flow.gaps), _GAPS_MAX - len(self)))
@@ -268,8 +267,7 @@ class FlowGapDetector:
             # The oldest are the least likely to be there still.
             self._give_up(publisher, state.epoch, flow, missing - room_left, now, now)
         request_at = now + self._request_wait_ns(publisher, state)
-        for back in range(min(missing, room_left) - 1, -1, -1):
-            flow_seq = (last_seq - back) & _SEQ_MASK
+        for flow_seq in FLOW_SEQ.run_to(last_seq, min(missing, room_left)):
             flow.gaps[flow_seq] = _GapState(now)
             self._timers.set(FlowGap(publisher, flow_id, flow_seq), request_at)
 
@@ -295,14 +293,3 @@ class FlowGapDetector:
     ) -> None:
         for interest_id in sorted(flow.interest_ids):
             self._report_loss(FlowLoss(interest_id, publisher, epoch, messages, detected_ns), now)
-
-
-def ranges_of(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Runs of consecutive numbers, as (first, count)."""
-    first, length = numbers[0], 0
-    for number in numbers:
-        if number != first + length:
-            yield first, length
-            first, length = number, 0
-        length += 1
-    yield first, length

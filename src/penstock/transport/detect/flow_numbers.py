@@ -22,6 +22,7 @@ from penstock.content.index import MatchingIndex
 from penstock.content.message import Message
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import SECOND, Duration, Instant
+from penstock.kernel.sequence import FLOW_SEQ
 from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.limits import FIRST_CONTROLLED_FLOW, FLOWS_MAX
 
@@ -34,7 +35,6 @@ _CLAIMED_FILTERS_PER_FLOW: Final = 16
 # The last numbers of a flow of which it is known which messages they were; and of all flows.
 _HISTORY_PER_FLOW_MAX: Final = 1_024
 _HISTORY_MAX: Final = 1 << 17
-_SEQ_MASK: Final = (1 << 32) - 1
 _ID_SPACE: Final = FIRST_CONTROLLED_FLOW
 
 
@@ -101,7 +101,7 @@ class FlowNumbers:
         found = [self._flows[id_] for id_ in sorted(self._index.match(message))]
         if len(found) > FLOWS_MAX:
             found = sorted(found, key=lambda flow: flow.last_seq)[:FLOWS_MAX]
-        return tuple([FlowTag(flow.id, 0.0, (flow.last_seq + 1) & _SEQ_MASK) for flow in found])
+        return tuple([FlowTag(flow.id, 0.0, (flow.last_seq + 1) & FLOW_SEQ.mask) for flow in found])
 
     def on_sent(self, frame: Data, now: Instant) -> None:
         """It left, and its numbers are given."""

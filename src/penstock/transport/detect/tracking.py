@@ -17,6 +17,7 @@ from penstock.content.filter import Filter, Predicate
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.retry import Backoff
+from penstock.kernel.sequence import EPOCH, TOKEN
 from penstock.kernel.timers import Timers
 from penstock.transport.detect.flow_gaps import FlowGapDetector
 from penstock.transport.detect.flow_numbers import LEASE_NS, tracked_flow_tags
@@ -26,7 +27,6 @@ from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.track_reply import TrackReply
 from penstock.wire.frames.track_request import TrackRequest
 from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
-from penstock.wire.serial import EPOCH_BITS, newer
 
 _PUBLISHERS_MAX: Final = 4_096
 _RENEW_NS: Final = LEASE_NS // 3
@@ -39,7 +39,6 @@ _ATTEMPTS_MAX: Final = 10
 _PAUSE_NS: Final = 60 * SECOND
 # What is left of a frame for filters.
 _FILTERS_BYTES_MAX: Final = 1_200
-_TOKEN_MASK: Final = (1 << 16) - 1
 
 
 class FilterBatch(NamedTuple):
@@ -84,7 +83,7 @@ class FlowTracking:
         self._send: Final = send
         self._needs_tracking: Final = needs_tracking
         # Not those of an endpoint of the same name that was here before.
-        self._tokens: Final = count(int(draw() * _TOKEN_MASK))
+        self._tokens: Final = count(int(draw() * TOKEN.mask))
         self._batches: Final[dict[int, FilterBatch]] = {}
         # Wishes of which not all is tracked: it need not be, or no frame has room for it.
         self._untracked: Final[set[int]] = set()
@@ -123,7 +122,7 @@ class FlowTracking:
             token = 0
             # Nothing is called 0: that stands for digests.
             while not token or token in self._batches:
-                token = next(self._tokens) & _TOKEN_MASK
+                token = next(self._tokens) & TOKEN.mask
             self._batches[token] = FilterBatch(interest_id, batch)
             for publisher in self._publishers:
                 self._schedule(publisher, token, now)
@@ -169,7 +168,7 @@ class FlowTracking:
         if state is None or batch is None:
             return
         if reply.epoch != state.epoch:
-            if newer(reply.epoch, state.epoch, EPOCH_BITS):
+            if EPOCH.is_newer(reply.epoch, state.epoch):
                 self._begin_epoch(publisher, reply.epoch, now)
             return
         if not reply.token_is_known:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from penstock.kernel.instant import MICROSECOND, Duration, Instant
+from penstock.kernel.sequence import SEQ
 from penstock.trace.fates import MissingOutcome, ReceiverFate
 from penstock.transport.facts import Absence, DetectedBy, Loss
 from penstock.transport.order.missing import (
@@ -28,13 +29,11 @@ from penstock.transport.record.matcher import RecordMatch
 from penstock.transport.settings import DEFAULT
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.quantise import delta_ns
-from penstock.wire.serial import SEQ_BITS
 
 if TYPE_CHECKING:
     from penstock.transport.receive.subscriptions import SharedInterest, StreamContext
 
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
-_SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 
 
 class GapTracker(ABC):
@@ -358,4 +357,4 @@ class GapTracker(ABC):
                 self._release(possible, now)
 
     def _message_id(self, extended_seq: int) -> MessageId:
-        return MessageId(self._image.publisher, self._image.epoch, extended_seq & _SEQ_MASK)
+        return MessageId(self._image.publisher, self._image.epoch, extended_seq & SEQ.mask)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.sequence import SEQ
 from penstock.trace.fates import MissingState
 from penstock.transport.facts import DetectedBy
 from penstock.transport.record.matcher import RecordMatch
-from penstock.wire.serial import SEQ_BITS
 
 if TYPE_CHECKING:
     from penstock.transport.order.gap_tracker import GapTracker
@@ -122,7 +122,7 @@ class GivenUpLog:
 
     def __init__(self, entries_max: int) -> None:
         self._recent: Final[BoundedDict[int, None]] = BoundedDict(entries_max)
-        self._all_below = -1 << SEQ_BITS
+        self._all_below = -1 << SEQ.bits
 
     def __len__(self) -> int:
         return len(self._recent)

@@ -25,6 +25,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.sequence import SEQ
 from penstock.trace.fates import AT_CLOSE, MissingState, ReceiverFate
 from penstock.transport.facts import Delivery
 from penstock.transport.order.gap_tracker import GapTracker
@@ -37,7 +38,6 @@ from penstock.transport.order.reorder_buffer import BufferedMessage, ReorderBuff
 from penstock.transport.receive.publisher_image import PublisherImage
 from penstock.transport.record.matcher import RecordMatch
 from penstock.wire.frames.data import Data, MessageId
-from penstock.wire.serial import SEQ_BITS
 
 if TYPE_CHECKING:
     from penstock.transport.receive.subscriptions import StreamContext
@@ -48,7 +48,6 @@ _DROPPED_LATE: Final = ReceiverFate.DROPPED_LATE
 _REPAIRED: Final = ReceiverFate.REPAIRED
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
 _IRRELEVANT: Final = MissingState.IRRELEVANT
-_SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 
 
 class OrderedStream(GapTracker):
@@ -239,4 +238,4 @@ class OrderedStream(GapTracker):
         context.deliver(Delivery(context.subscription_id, frame, arrived_ns, now, latch_ns, fate))
 
     def _message_id(self, extended_seq: int) -> MessageId:
-        return MessageId(self._image.publisher, self._image.epoch, extended_seq & _SEQ_MASK)
+        return MessageId(self._image.publisher, self._image.epoch, extended_seq & SEQ.mask)

@@ -12,6 +12,7 @@ from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.sequence import SEQ
 from penstock.transport.publish.congestion_header import NO_CONGESTION_HEADER, CongestionHeader
 from penstock.transport.publish.record_writer import RecordWriter
 from penstock.transport.settings import EndpointSettings
@@ -20,7 +21,6 @@ from penstock.wire.codec.data import check_message
 from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.limits import FLOWS_MAX
 from penstock.wire.quantise import delta_100us, quantise_rate, stamp_us
-from penstock.wire.serial import SEQ_BITS, after
 
 
 class Sequencer:
@@ -82,7 +82,7 @@ class Sequencer:
             # Too large to leave: it has no number, and later records must not tell of it.
             self._record_writer.undo()
             raise
-        self._next_seq = after(self._next_seq, SEQ_BITS)
+        self._next_seq = SEQ.next(self._next_seq)
         self._last_sent_ns = now
         return frame
 

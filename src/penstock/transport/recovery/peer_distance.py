@@ -14,8 +14,8 @@ from typing import Final
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.sequence import ECHO_STAMP
 from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
-from penstock.wire.serial import distance
 
 _RTT_MAX_NS: Final = 10 * SECOND
 _HINT_MIN_NS: Final = MILLISECOND
@@ -67,7 +67,7 @@ class PeerDistances:
     def on_echo(self, peer: int, sent_us32: int, hold_ns: Duration, *, now: Instant) -> bool:
         """Our stamp came back, after it was held so long; False if that cannot be."""
         # Stamps wrap after 71 minutes: one of up to half that age is told from one of the future.
-        elapsed_us = distance(stamp_us(now, ECHO_STAMP_BITS), sent_us32, ECHO_STAMP_BITS)
+        elapsed_us = ECHO_STAMP.distance(stamp_us(now, ECHO_STAMP_BITS), sent_us32)
         rtt_ns = elapsed_us * MICROSECOND - hold_ns
         if hold_ns < 0 or not 0 <= rtt_ns <= _RTT_MAX_NS:
             self.rejected_echoes += 1

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant
+from penstock.kernel.sequence import ECHO_STAMP
 from penstock.kernel.timers import Timers
 from penstock.kernel.token_bucket import TokenBucket
 from penstock.transport.detect.flow_numbers import tracked_flow_tags
@@ -33,9 +34,8 @@ from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.record import EMPTY_RECORD
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-from penstock.wire.quantise import ECHO_STAMP_BITS, delta_ns, hold_100us
+from penstock.wire.quantise import delta_ns, hold_100us
 
-_ECHO_MASK: Final = (1 << ECHO_STAMP_BITS) - 1
 # Who asks for one message while it is about to be sent: more are not remembered.
 _REQUESTERS_MAX: Final = 1_024
 # What there is no budget for is tried again at multiples of this: all of it together.
@@ -136,7 +136,7 @@ class Repairer:
         pending = self._pending.get(id_)
         if pending is not None:
             if len(pending.requesters) < _REQUESTERS_MAX:
-                pending.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
+                pending.requesters[requester] = request.send_ts_us & ECHO_STAMP.mask, now
             return
         distance_ns = self._distances.distance_ns(requester)
         frame = self._cache_for(id_.pub).get(
@@ -159,7 +159,7 @@ class Repairer:
             request.designated_repairer == self._endpoint_id or id_ in self._unicast_only
         )
         pending = self._pending[id_] = PendingRepair(id_, frame, now, is_designated=is_designated)
-        pending.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
+        pending.requesters[requester] = request.send_ts_us & ECHO_STAMP.mask, now
         if pending.is_designated:
             self.on_timer(id_, now)
             return

@@ -19,11 +19,9 @@ from typing import Final
 
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.sequence import FLOW_SEQ
 from penstock.wire.frames.ack import RECEIVED_BITMAP_BITS, FlowAck
-from penstock.wire.serial import distance
 
-_SEQ_BITS: Final = 32
-_SEQ_MASK: Final = (1 << _SEQ_BITS) - 1
 _LATER_ARRIVALS: Final = 3
 _SIZE_MIN: Final = 1.0
 # What may be outstanding, and so what is remembered; and before anybody acknowledges.
@@ -82,9 +80,7 @@ class AckWindow:
 
     def on_sent(self, flow_seq: int, now: Instant) -> None:
         """One more is on its way."""
-        self._last_extended_seq += distance(
-            flow_seq, self._last_extended_seq & _SEQ_MASK, _SEQ_BITS
-        )
+        self._last_extended_seq = FLOW_SEQ.unwrap(flow_seq, self._last_extended_seq)
         self._outstanding[self._last_extended_seq] = now
         if not self.has_room:
             self._last_full = self._last_extended_seq
@@ -104,9 +100,7 @@ class AckWindow:
 
     def on_ack(self, ack: FlowAck, fair_mps: float, now: Instant) -> bool:
         """Some came; `fair_mps` is what may. False if such numbers were never sent."""
-        latest = self._last_extended_seq + distance(
-            ack.flow_seq, self._last_extended_seq & _SEQ_MASK, _SEQ_BITS
-        )
+        latest = FLOW_SEQ.unwrap(ack.flow_seq, self._last_extended_seq)
         if latest > self._last_extended_seq or latest < 1:
             return False
         received = self._newly_received(latest, ack.received_bitmap)

@@ -11,12 +11,11 @@ from typing import Final
 
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Instant
+from penstock.kernel.sequence import FLOW_SEQ
 from penstock.transport.congestion.facts import AckSent
 from penstock.wire.frames.ack import RECEIVED_BITMAP_BITS, Ack, FlowAck
 from penstock.wire.frames.data import Data
-from penstock.wire.serial import distance
 
-_SEQ_BITS: Final = 32
 _RECEIVED_MASK: Final = (1 << RECEIVED_BITMAP_BITS) - 1
 _CLR_MASK: Final = (1 << 32) - 1
 # Of one publisher: it may name us for no more than we asked for.
@@ -33,7 +32,7 @@ class _AckState:
         self.received_bits = 0
 
     def on_received(self, flow_seq: int) -> None:
-        ahead = distance(flow_seq, self.highest_seq, _SEQ_BITS)
+        ahead = FLOW_SEQ.distance(flow_seq, self.highest_seq)
         if ahead > 0:
             received_bits = (
                 (self.received_bits << 1 | 1) << ahead - 1 if ahead <= RECEIVED_BITMAP_BITS else 0

@@ -19,6 +19,7 @@ from math import inf, sqrt
 from typing import Final
 
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.sequence import SEQ
 from penstock.tfrc.loss_events import LossEvents, detection_probability, literal_message_weight
 from penstock.tfrc.rate_meter import RateMeter
 from penstock.tfrc.round_trip import INITIAL_ROUND_TRIP_NS, RoundTrip
@@ -27,7 +28,6 @@ from penstock.transport.congestion.quotas import max_min
 from penstock.transport.congestion.receiver.flow_view import FlowView
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.wire.frames.data import Data
-from penstock.wire.serial import SEQ_BITS, distance
 
 # One message in so many seconds is always allowed.
 _RATE_MIN_MPS: Final = 1 / 8
@@ -245,7 +245,7 @@ class CongestionSession:
     def _literal_message_weight(self, seq: int, now: Instant) -> float:
         gap = 0
         if self._last_seq is not None:
-            gap = max(0, distance(seq, self._last_seq, SEQ_BITS) - 1)
+            gap = max(0, SEQ.distance(seq, self._last_seq) - 1)
         self._last_seq = seq
         return literal_message_weight(
             gap, self._record_entries, min(1.0, self._match_share(self.meter.rate(now)))

@@ -10,6 +10,7 @@ from typing import Final
 
 from penstock.content.filter import Filter
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.sequence import FLOW_SEQ
 from penstock.kernel.token_bucket import TokenBucket
 from penstock.tfrc.rate_meter import RateMeter
 from penstock.transport.congestion.laws.ack_window import AckWindow
@@ -26,8 +27,6 @@ _PREVIOUS_LIMIT_GROWTH_MAX: Final = 1.25
 # Nobody makes a flow more than four times as quick, or by so much, within this.
 _GROWTH_INTERVAL_NS: Final = 100 * MILLISECOND
 _GROWTH_MIN_MPS: Final = 10.0
-# Of the numbers that messages have in a flow.
-SEQ_MASK: Final = (1 << 32) - 1
 
 
 class ControlledFlow:
@@ -143,7 +142,7 @@ class ControlledFlow:
 
     def next_seq(self, now: Instant) -> None:
         """Another message leaves."""
-        self.last_seq = (self.last_seq + 1) & SEQ_MASK
+        self.last_seq = (self.last_seq + 1) & FLOW_SEQ.mask
         if self.window is not None:
             self.window.on_sent(self.last_seq, now)
 
