@@ -31,8 +31,8 @@ from penstock.kernel.machine import Deliver, Output, Port, Record
 from penstock.kernel.timers import Timers
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.congestion.controller import CongestionController
-from penstock.transport.congestion.quotas import check_weight
 from penstock.transport.congestion.receiver.feedback_sender import FrameSent
+from penstock.transport.congestion.settings import check_weight
 from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Loss, Sent, Unseen
 from penstock.transport.inbox import UnicastInbox
 from penstock.transport.network import Carried, Network

@@ -1,4 +1,4 @@
-"""Round trips, rates and shares."""
+"""Round trips, rates and silence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND
 from penstock.tfrc.rate_meter import RateMeter
 from penstock.tfrc.round_trip import INITIAL_ROUND_TRIP_NS, RoundTrip
-from penstock.transport.congestion.quotas import max_min
 from penstock.transport.congestion.receiver.suppression import feedback_wait_ns, is_already_limited
 
 # Round trips.
@@ -104,42 +103,6 @@ def test_another_stretch_keeps_what_was_counted() -> None:
         meter.count(now)
         now += MILLISECOND
     assert meter.rate(now) == pytest.approx(1_000, rel=0.02)
-
-
-# Shares.
-
-
-@pytest.mark.parametrize(
-    ("demands", "capacity", "shares"),
-    [
-        ([100, 50, 10], 90, [40, 40, 10]),
-        ([400, 150, 150], 440, [146.667, 146.667, 146.667]),
-        ([10, 20, 30, 40], 60, [10, 16.667, 16.667, 16.667]),
-        ([5, 5, 5], 30, [5, 5, 5]),
-    ],
-)
-def test_shares_agree_with_the_vectors(
-    demands: list[float], capacity: float, shares: list[float]
-) -> None:
-    assert max_min(demands, capacity) == pytest.approx(shares, abs=5e-4)
-
-
-@given(
-    wanted=st.lists(st.tuples(st.floats(0, 1e4), st.floats(0.1, 10)), min_size=1, max_size=12),
-    capacity=st.floats(0, 2e4),
-)
-def test_nobody_gets_more_at_the_cost_of_one_who_has_less(
-    wanted: list[tuple[float, float]], capacity: float
-) -> None:
-    demands, weights = [d for d, _ in wanted], [w for _, w in wanted]
-    shares = max_min(demands, capacity, weights)
-    assert sum(shares) == pytest.approx(min(capacity, sum(demands)), rel=1e-6, abs=1e-6)
-    levels = [share / weight for share, weight in zip(shares, weights, strict=True)]
-    for share, demand, level in zip(shares, demands, levels, strict=True):
-        assert -1e-9 <= share <= demand + 1e-9
-        if share < demand - 1e-6:
-            # It would have more: nobody is better off for its weight.
-            assert level >= max(levels) - 1e-6 * max(1.0, *levels)
 
 
 # Silence.

@@ -18,13 +18,13 @@ from enum import Enum
 from math import inf, sqrt
 from typing import Final
 
+from penstock.fairness.single_link import max_min_shares
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.sequence import SEQ
 from penstock.tfrc.loss_events import LossEvents, detection_probability, literal_message_weight
 from penstock.tfrc.rate_meter import RateMeter
 from penstock.tfrc.round_trip import INITIAL_ROUND_TRIP_NS, RoundTrip
 from penstock.tfrc.throughput_equation import loss_event_rate_for, tcp_throughput
-from penstock.transport.congestion.quotas import max_min
 from penstock.transport.congestion.receiver.flow_view import FlowView
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.wire.frames.data import Data
@@ -195,13 +195,13 @@ class CongestionSession:
         return self.rtt.current_ns > _QUEUE_RATIO * self.rtt.min_ns + _QUEUE_DELAY_NS
 
     def _share_quotas(self, allowed_mps: float) -> None:
-        shares = max_min(
+        shares = max_min_shares(
             [view.rate_mps for view in self.flow_views],
             allowed_mps,
-            [entry.weight for entry in self.flow_views],
+            [view.weight for view in self.flow_views],
         )
-        for entry, share in zip(self.flow_views, shares, strict=True):
-            entry.quota_mps = share
+        for view, share in zip(self.flow_views, shares, strict=True):
+            view.quota_mps = share
 
     def _assign_tcp_quotas(self) -> None:
         """With windows no rate is asked for, but told what a connection would get of each."""
