@@ -13,11 +13,11 @@ from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Instant
 from penstock.kernel.sequence import FLOW_SEQ
 from penstock.transport.congestion.facts import AckSent
+from penstock.transport.congestion.feedback_protocol import CLR_MASK
 from penstock.wire.frames.ack import RECEIVED_BITMAP_BITS, Ack, FlowAck
 from penstock.wire.frames.data import Data
 
 _RECEIVED_MASK: Final = (1 << RECEIVED_BITMAP_BITS) - 1
-_CLR_MASK: Final = (1 << 32) - 1
 # Of one publisher: it may name us for no more than we asked for.
 _FLOWS_MAX: Final = 64
 
@@ -87,7 +87,7 @@ class Acknowledger:
             self._send(AckSent(ack), now)
 
     def _on_announced(self, flow_id: int, flow_seq: int, clr: int) -> None:
-        if clr != self._endpoint_id & _CLR_MASK:
+        if clr != self._endpoint_id & CLR_MASK:
             self._ack_states.pop(flow_id, None)
         elif flow_id not in self._ack_states:
             self._ack_states[flow_id] = _AckState(flow_seq)

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant, earliest
 from penstock.kernel.sequence import ECHO_STAMP, STAMP
 from penstock.transport.congestion.facts import AckSent, EchoSent, FeedbackSent, FlowReport
+from penstock.transport.congestion.feedback_protocol import CLR_MASK, TAKEOVER_RATIO
 from penstock.transport.congestion.receiver.acknowledger import Acknowledger
 from penstock.transport.congestion.receiver.flow_view import FlowView
 from penstock.transport.congestion.receiver.session import CongestionSession, SessionState
@@ -24,7 +25,6 @@ from penstock.transport.congestion.receiver.suppression import (
     is_already_limited,
     longest_wait_ns,
 )
-from penstock.transport.congestion.sender.flow_table import TAKEOVER_RATIO
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.wire.codec.feedback import size_request
 from penstock.wire.frames.data import Data, FlowTag
@@ -40,7 +40,6 @@ from penstock.wire.quantise import (
     stamp_us,
 )
 
-CLR_MASK: Final = (1 << 32) - 1
 _FIRST_ECHO_REQUESTS: Final = 3
 _ECHO_INTERVAL_NS: Final = 100 * MILLISECOND
 _ECHO_REFRESH_NS: Final = 30 * SECOND

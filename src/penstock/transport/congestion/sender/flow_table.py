@@ -24,6 +24,7 @@ from penstock.content.index.index import MatchingIndex
 from penstock.content.index.small_index import SmallIndex
 from penstock.content.message import Message
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.transport.congestion.feedback_protocol import TAKEOVER_RATIO
 from penstock.transport.congestion.laws.ack_window import AckWindow
 from penstock.transport.congestion.sender.flow import ControlledFlow
 from penstock.transport.congestion.settings import CongestionSettings
@@ -35,8 +36,6 @@ _SILENT_ROUND_TRIPS: Final = 4
 _ORPHAN_ROUND_TRIPS: Final = 10
 # A steady receiver speaks twice a second only.
 _SILENT_MIN_NS: Final = 2_000 * MILLISECOND
-# With windows (pgmcc §3.5): how much worse another receiver must be to take over.
-TAKEOVER_RATIO: Final = 0.75
 _IDLE_NS: Final = 1_000 * MILLISECOND
 FLOW_IDS: Final = range(FIRST_CONTROLLED_FLOW, ALL_MESSAGES)
 _SMALL_INDEX_MAX: Final = 16

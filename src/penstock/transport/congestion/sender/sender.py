@@ -27,7 +27,7 @@ from penstock.kernel.instant import (
 )
 from penstock.tfrc.rate_meter import RateMeter
 from penstock.transport.congestion.facts import FlowState
-from penstock.transport.congestion.receiver.feedback_sender import CLR_MASK
+from penstock.transport.congestion.feedback_protocol import CLR_MASK
 from penstock.transport.congestion.sender.feedback_receiver import FeedbackReceiver
 from penstock.transport.congestion.sender.flow import ControlledFlow
 from penstock.transport.congestion.sender.send_queue import QueuedMessage, SendQueue
