@@ -21,7 +21,7 @@ Frame = TypeVar("Frame")
 class ReorderingLink(Link[Frame]):
     """Along `path`; what it loses it loses at once."""
 
-    __slots__ = ("_generation", "_in_flight", "_path_sampler")
+    __slots__ = ("_generation", "_path_sampler")
 
     def __init__(
         self,
@@ -36,7 +36,6 @@ class ReorderingLink(Link[Frame]):
         self._path_sampler: Final = PathSampler(path, seeds.child("path", name))
         # What was sent before a cut never lands.
         self._generation = 0
-        self._in_flight = 0
 
     def send(self, frame: Frame, size_bytes: int, urgent: bool = False) -> None:  # noqa: ARG002
         """Takes `frame` or drops it."""
@@ -55,13 +54,11 @@ class ReorderingLink(Link[Frame]):
             self._drop(frame, "loss")
             return
         for delay_ns in delays_ns:
-            self._in_flight += 1
             events.schedule(
                 events.now + delay_ns, self._arrive, self._generation, impairment, frame
             )
 
     def _arrive(self, generation: int, impairment: int, frame: Frame) -> None:
-        self._in_flight -= 1
         if generation == self._generation:
             self._actions[impairment](frame)
         else:
@@ -71,8 +68,3 @@ class ReorderingLink(Link[Frame]):
         """Goes down; what is on its way is told as dropped when it would have arrived."""
         self._generation += 1
         super().cut()
-
-    @property
-    def in_flight(self) -> int:
-        """How many copies will still arrive, or would."""
-        return self._in_flight

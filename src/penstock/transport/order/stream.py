@@ -25,7 +25,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from penstock.kernel.instant import Duration, Instant
-from penstock.kernel.sequence import SEQ
 from penstock.trace.fates import AT_CLOSE, MissingState, ReceiverFate
 from penstock.transport.facts import Delivery
 from penstock.transport.order.gap_tracker import GapTracker
@@ -37,7 +36,7 @@ from penstock.transport.order.missing import (
 from penstock.transport.order.reorder_buffer import BufferedMessage, ReorderBuffer
 from penstock.transport.receive.publisher_image import PublisherImage
 from penstock.transport.record.matcher import RecordMatch
-from penstock.wire.frames.data import Data, MessageId
+from penstock.wire.frames.data import Data
 
 if TYPE_CHECKING:
     from penstock.transport.receive.subscriptions import StreamContext
@@ -236,6 +235,3 @@ class OrderedStream(GapTracker):
     ) -> None:
         context = self._context
         context.deliver(Delivery(context.subscription_id, frame, arrived_ns, now, latch_ns, fate))
-
-    def _message_id(self, extended_seq: int) -> MessageId:
-        return MessageId(self._image.publisher, self._image.epoch, extended_seq & SEQ.mask)
