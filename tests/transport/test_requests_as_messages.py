@@ -15,7 +15,7 @@ from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.transport.recovery import settings as recovery
-from penstock.transport.recovery.cache import CacheSettings
+from penstock.transport.recovery.cache_size import CacheSettings
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.requests_as_messages import RequestsAsMessages
 from penstock.wire import encode

@@ -13,9 +13,8 @@ that another asked for.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from math import log
 from typing import Final, NamedTuple
 
@@ -23,6 +22,7 @@ from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.kernel.retry import POSTPONED_NS, Backoff
 from penstock.kernel.sequence import FLOW_SEQ
 from penstock.kernel.timers import Timers
+from penstock.transport.detect.flow_state import FlowGaps, FlowGapState, GapState
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import random_backoff
 from penstock.wire.frames.data import FlowTag
@@ -33,7 +33,6 @@ from penstock.wire.quantise import stamp_us
 _GAPS_MAX: Final = 4_096
 _GAPS_PER_FLOW_MAX: Final = 1_024
 _ATTEMPTS_MAX: Final = 8
-_UNCLAIMED_MAX: Final = 256
 # A round trip and a half, and a little for who answers.
 _RETRY_DISTANCES: Final = 3
 _RETRY_MARGIN_NS: Final = 20 * MILLISECOND
@@ -61,29 +60,6 @@ class FlowLoss(NamedTuple):
     detected_ns: Instant
 
 
-@dataclass(slots=True)
-class _GapState:
-    detected_ns: Instant
-    attempts: int = 0
-
-
-@dataclass(slots=True)
-class _FlowGaps:
-    highest_seq: int
-    interest_ids: set[int] = field(default_factory=set)
-    gaps: dict[int, _GapState] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _FlowGapState:
-    epoch: int
-    flows: dict[int, _FlowGaps] = field(default_factory=dict)
-    # How many share a flow of it, at most.
-    group_size: int = 0
-    # The last numbers that came of flows that we did not know, and may yet be told of.
-    unclaimed: deque[FlowTag] = field(default_factory=lambda: deque(maxlen=_UNCLAIMED_MAX))
-
-
 class FlowGapDetector:
     """Of all flows that one endpoint tracks; `loss_wait_ns` says of a publisher when to ask."""
 
@@ -105,7 +81,7 @@ class FlowGapDetector:
         self._send: Final = send
         self._loss_timeout_ns: Final = loss_timeout_ns
         self._report_loss: Final = report_loss
-        self._publishers: Final[dict[int, _FlowGapState]] = {}
+        self._publishers: Final[dict[int, FlowGapState]] = {}
         self._timers: Final[Timers[FlowGap]] = Timers()
 
     def __len__(self) -> int:
@@ -119,7 +95,7 @@ class FlowGapDetector:
 
     def open_publisher(self, publisher: int, epoch: int) -> None:
         """A publisher is heard, which is yet to say how it numbers."""
-        self._publishers[publisher] = _FlowGapState(epoch)
+        self._publishers[publisher] = FlowGapState(epoch)
 
     def open_flow(
         self, publisher: int, flow_id: int, last_seq: int, interest_id: int, now: Instant
@@ -128,7 +104,7 @@ class FlowGapDetector:
         state = self._publishers[publisher]
         flow = state.flows.get(flow_id)
         if flow is None:
-            flow = state.flows[flow_id] = _FlowGaps(last_seq)
+            flow = state.flows[flow_id] = FlowGaps(last_seq)
             early = [each for each in state.unclaimed if each.flow_id == flow_id]
             self.on_flow_tags(publisher, state.epoch, early, now)
         flow.interest_ids.add(interest_id)
@@ -243,7 +219,7 @@ class FlowGapDetector:
                 self._timers.set(FlowGap(publisher, flow_id, flow_seq), now + POSTPONED_NS)
 
     def _give_up_if_expired(
-        self, publisher: int, state: _FlowGapState, flow_id: int, flow_seq: int, now: Instant
+        self, publisher: int, state: FlowGapState, flow_id: int, flow_seq: int, now: Instant
     ) -> bool:
         """Gives it up if it was asked for often enough, or for long enough."""
         flow = state.flows[flow_id]
@@ -255,7 +231,7 @@ class FlowGapDetector:
         return True
 
     def _add_gaps(
-        self, publisher: int, state: _FlowGapState, flow_id: int, last_seq: int, now: Instant
+        self, publisher: int, state: FlowGapState, flow_id: int, last_seq: int, now: Instant
     ) -> None:
         """The numbers after the highest, up to `last`, did not come, or not yet."""
         flow = state.flows[flow_id]
@@ -268,17 +244,17 @@ class FlowGapDetector:
             self._give_up(publisher, state.epoch, flow, missing - room_left, now, now)
         request_at = now + self._request_wait_ns(publisher, state)
         for flow_seq in FLOW_SEQ.run_to(last_seq, min(missing, room_left)):
-            flow.gaps[flow_seq] = _GapState(now)
+            flow.gaps[flow_seq] = GapState(now)
             self._timers.set(FlowGap(publisher, flow_id, flow_seq), request_at)
 
-    def _request_wait_ns(self, publisher: int, state: _FlowGapState) -> Duration:
+    def _request_wait_ns(self, publisher: int, state: FlowGapState) -> Duration:
         wait_ns = self._loss_timeout_ns(publisher)
         if state.group_size > _SPREAD_ABOVE_GROUP_SIZE:
             spread = random_backoff(log(state.group_size), state.group_size, self._draw())
             wait_ns += round(spread * self._distances.distance_ns(publisher))
         return wait_ns
 
-    def _fill(self, gap: FlowGap, flow: _FlowGaps) -> None:
+    def _fill(self, gap: FlowGap, flow: FlowGaps) -> None:
         del flow.gaps[gap.flow_seq]
         self._timers.cancel(gap)
 
@@ -286,7 +262,7 @@ class FlowGapDetector:
         self,
         publisher: int,
         epoch: int,
-        flow: _FlowGaps,
+        flow: FlowGaps,
         messages: int,
         detected_ns: Instant,
         now: Instant,

@@ -31,7 +31,8 @@ from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.quantise import delta_ns
 
 if TYPE_CHECKING:
-    from penstock.transport.receive.subscriptions import SharedInterest, StreamContext
+    from penstock.transport.order.stream_context import StreamContext
+    from penstock.transport.receive.subscriptions import SharedInterest
 
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
 

@@ -39,7 +39,7 @@ from penstock.transport.record.matcher import RecordMatch
 from penstock.wire.frames.data import Data
 
 if TYPE_CHECKING:
-    from penstock.transport.receive.subscriptions import StreamContext
+    from penstock.transport.order.stream_context import StreamContext
 
 _DELIVERED: Final = ReceiverFate.DELIVERED
 _DELIVERED_LATE: Final = ReceiverFate.DELIVERED_LATE

@@ -27,7 +27,7 @@ from penstock.transport.order.missing import LOST
 from penstock.transport.order.stream import OrderedStream
 from penstock.transport.receive.publisher_image import WINDOW_SIZE, PublisherImage
 from penstock.transport.receive.subscriptions import SharedInterest
-from penstock.transport.record.matcher import read_digest
+from penstock.transport.record.digest_reader import read_digest
 from penstock.transport.recovery.recovery import Recovery
 from penstock.transport.settings import EndpointSettings
 from penstock.wire import size_of

@@ -21,6 +21,7 @@ from penstock.transport.detect.flow_numbers import NumberedMessage
 from penstock.transport.detect.loss_detection import ControlFrame, LossDetection
 from penstock.transport.detect.tracking import FlowTracking
 from penstock.transport.facts import Loss
+from penstock.transport.identity import Identity
 from penstock.transport.inbox import UnicastInbox
 from penstock.transport.network import Carried, Network
 from penstock.transport.record.entry_match import compile_entry_test
@@ -28,7 +29,6 @@ from penstock.transport.recovery.admission import Admission, Unlimited
 from penstock.transport.recovery.cache import RepairCache
 from penstock.transport.recovery.facts import (
     ControlSent,
-    Identity,
     LocalEndpoint,
     RepairSent,
     RequestSent,

@@ -15,7 +15,7 @@ it answers, or has restarted.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from math import log
@@ -27,6 +27,7 @@ from penstock.kernel.retry import POSTPONED_NS
 from penstock.kernel.timers import Timers
 from penstock.kernel.token_bucket import TokenBucket
 from penstock.transport.recovery.peer_distance import PeerDistances
+from penstock.transport.recovery.request_state import RequestState
 from penstock.transport.recovery.request_timers import AdaptiveTimer, RequestTimer, is_much_farther
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire.frames.data import MessageId
@@ -34,8 +35,7 @@ from penstock.wire.frames.request import Request
 from penstock.wire.quantise import delta_100us, stamp_us
 
 _PUBLISHERS_MAX: Final = 4_096
-# Of the last repairs that one peer sent so many of, it is asked first, if it is that much closer.
-_RECENT_REPAIRS: Final = 8
+# Who sent so many of the last repairs is asked first, if it is that much closer.
 _DESIGNATE_AT_REPAIRS: Final = 6
 _CLOSER_RATIO: Final = 0.7
 _UNANSWERED_MAX: Final = 2
@@ -82,29 +82,6 @@ class PendingRequest:
         self.designators: Final[set[int]] = set()
         self.is_unanswered = False
         self.timer: RequestTimer
-
-
-class RequestState:
-    """What is known of getting one publisher's messages again."""
-
-    __slots__ = (
-        "adaptive_timer",
-        "epoch",
-        "group_size",
-        "has_repaired",
-        "recent_repairers",
-        "unanswered",
-    )
-
-    def __init__(self, adaptive_timer: AdaptiveTimer) -> None:
-        self.adaptive_timer = adaptive_timer
-        self.recent_repairers: Final[deque[int]] = deque(maxlen=_RECENT_REPAIRS)
-        # For how many messages in a row the publisher was named, and did not answer.
-        self.unanswered = 0
-        self.has_repaired = False
-        self.epoch: int | None = None
-        # How many there are who could lose the same, if the publisher has told.
-        self.group_size: int | None = None
 
 
 class Requester:
