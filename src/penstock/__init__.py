@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from penstock.live.node.subscription import Received, Subscription
     from penstock.transport.congestion.settings import CongestionSettings
     from penstock.transport.facts import Absence, Loss, Unseen
-    from penstock.transport.recovery.cache import CacheSettings
+    from penstock.transport.recovery.cache_size import CacheSettings
     from penstock.transport.recovery.settings import RecoverySettings
     from penstock.transport.settings import (
         OFF,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Absence": "transport.facts",
     "Agreement": "live.network_config",
-    "CacheSettings": "transport.recovery.cache",
+    "CacheSettings": "transport.recovery.cache_size",
     "Loss": "transport.facts",
     "Node": "live.node.node",
     "OFF": "transport.settings",

@@ -108,6 +108,14 @@ def test_who_waits_until_it_is_ready_finds_a_token(rate: float, tokens: float) -
     assert bucket.available(at - 2) < 1
 
 
+def test_waiting_for_each_token_gives_the_rate() -> None:
+    bucket, now = TokenBucket(7, depth=2, tokens=1.0, now=0), 0
+    for _ in range(100):
+        now = max(now, bucket.ready_at(now))
+        bucket.take(now)
+    assert now == pytest.approx(99 * SECOND / 7, rel=1e-6)
+
+
 def test_what_is_taken_may_be_owed() -> None:
     bucket = TokenBucket(10, depth=2, tokens=2)
     bucket.take(0, 5)
@@ -118,9 +126,14 @@ def test_what_is_taken_may_be_owed() -> None:
 
 
 def test_a_full_bucket_gives_its_depth_at_once_and_then_its_rate() -> None:
-    bucket = TokenBucket(10, depth=10, tokens=10)
+    bucket = TokenBucket.of_one_second(10)
     for now, granted in ((-SECOND, 10), (-SECOND // 2, 5), (100 * SECOND, 10)):
         assert [bucket.try_take(now) for _ in range(granted + 1)] == [True] * granted + [False]
+
+
+def test_less_than_one_a_second_is_one_at_a_time() -> None:
+    bucket = TokenBucket.of_one_second(0.5)
+    assert [bucket.try_take(at * SECOND) for at in range(5)] == [True, False, True, False, True]
 
 
 def test_the_last_token_is_there_exactly_in_time() -> None:

@@ -16,7 +16,7 @@ from _pytest.mark import ParameterSet
 from penstock.lab.experiment import Expectation
 from penstock.lab.experiment_files import ExperimentFile, catalogue
 from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
-from penstock.lab.transport_options import result_names
+from penstock.lab.result_names import result_names
 
 CATALOGUE = catalogue()
 

@@ -13,14 +13,9 @@ from penstock.kernel.instant import MILLISECOND
 from penstock.lab.experiment import Experiment
 from penstock.lab.experiment_files import ExperimentFile
 from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
+from penstock.lab.result_names import orderings_by_variant, result_names, with_only_orderings
 from penstock.lab.schema.transport import Ordering, TransportPart
-from penstock.lab.transport_options import (
-    endpoint_settings,
-    ordering_settings,
-    orderings_by_variant,
-    result_names,
-    with_only_orderings,
-)
+from penstock.lab.transport_options import endpoint_settings, ordering_settings
 from penstock.trace.records import Arrival, Delivery, Loss
 from penstock.tracefile.reader import TraceReader
 from penstock.transport.order.latch import ConditionalLatch, ConstantLatch, LiteralLatch

@@ -23,10 +23,11 @@ from penstock.transport.order.latch import ConstantLatch
 from penstock.transport.order.missing import MISSING, MissingEntry, unblock
 from penstock.transport.order.reorder_buffer import BufferedMessage, ReorderBuffer
 from penstock.transport.order.stream import OrderedStream
+from penstock.transport.order.stream_context import StreamContext
 from penstock.transport.receive.publisher_image import PublisherImage
-from penstock.transport.receive.subscriptions import StreamContext
 from penstock.transport.record.matcher import RecordMatcher
-from penstock.transport.recovery.cache import CacheSettings, _PublisherCache
+from penstock.transport.recovery.cache import _PublisherCache
+from penstock.transport.recovery.cache_size import CacheSettings
 from penstock.transport.recovery.requester import Requester
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import DEFAULT, OrderingSettings

@@ -17,7 +17,7 @@ from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.testing.loopback_network import LoopbackNetwork
 from penstock.testing.shared_bus import ENCODER
 from penstock.transport.recovery import settings as recovery
-from penstock.transport.recovery.cache import CacheSettings
+from penstock.transport.recovery.cache_size import CacheSettings
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.requests_as_messages import RequestsAsMessages
 from penstock.wire import encode

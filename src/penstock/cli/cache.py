@@ -96,7 +96,7 @@ def cache(
 
 def _settings(keep: int, memory_mb: int, scope: str | None) -> RecoverySettings:
     """Recovery settings of a cache, which requests nothing itself and needs no digests."""
-    from penstock.transport.recovery.cache import CacheSettings
+    from penstock.transport.recovery.cache_size import CacheSettings
     from penstock.transport.recovery.settings import RecoverySettings
 
     cache_settings = CacheSettings(k_min=keep, k_max=keep, bytes_max=memory_mb * 1_000_000)

@@ -127,7 +127,7 @@ def run(
     from penstock.lab.experiment_files import find_experiment
     from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
     from penstock.lab.result import write_result
-    from penstock.lab.transport_options import result_names_of
+    from penstock.lab.result_names import result_names_of
 
     experiment_file = find_experiment(name)
     directory = out or _default_directory(

@@ -19,15 +19,23 @@ def fair_shares(
     """
     weight_list = [1.0] * len(demands) if weights is None else [float(weight) for weight in weights]
     _check(demands, capacity, weight_list)
+    return max_min_shares([float(demand) for demand in demands], float(capacity), weight_list)
+
+
+def max_min_shares(
+    demands: Sequence[float], capacity: float, weights: Sequence[float]
+) -> list[float]:
+    """The same without checks, for values known to be valid; the capacity may be infinite."""
     shares = [0.0] * len(demands)
     # The smallest demand per weight is served first.
-    order = sorted(range(len(demands)), key=lambda i: demands[i] / weight_list[i])
+    order = sorted(range(len(demands)), key=lambda i: demands[i] / weights[i])
     # Summed from the end: a difference of sums would lose small weights.
-    weights_left = list(accumulate(weight_list[i] for i in reversed(order)))
-    left = float(capacity)
-    for i, weight in zip(order, reversed(weights_left), strict=True):
-        shares[i] = min(float(demands[i]), left * (weight_list[i] / weight))
-        left = max(0.0, left - shares[i])
+    weights_left = list(accumulate([weights[i] for i in reversed(order)]))
+    left = max(0.0, capacity)
+    for i in order:
+        share = left * weights[i] / weights_left.pop()
+        share = shares[i] = demands[i] if demands[i] < share else share
+        left = left - share if share < left else 0.0
     return shares
 
 

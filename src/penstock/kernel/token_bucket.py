@@ -33,6 +33,12 @@ class TokenBucket:
         self._at: Instant = 0 if now is None else now
         self._ready_at: Instant | None = None
 
+    @classmethod
+    def of_one_second(cls, rate_per_s: float) -> TokenBucket:
+        """A full one that holds what it earns in a second, but at least one token."""
+        depth = max(1.0, rate_per_s)
+        return cls(rate_per_s, depth=depth, tokens=depth)
+
     def available(self, now: Instant) -> float:
         """The number of tokens; negative in debt."""
         tokens = self._tokens

@@ -20,6 +20,7 @@ import penstock
 from penstock.kernel.errors import UsageError
 from penstock.lab.builders.channel import check_network_or_channel
 from penstock.lab.experiment import Experiment
+from penstock.lab.result_names import result_names
 from penstock.lab.toml_document import (
     ANY_KEY,
     KeyPath,
@@ -29,7 +30,6 @@ from penstock.lab.toml_document import (
     parse_key_path,
     read_document,
 )
-from penstock.lab.transport_options import result_names
 
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `([^`]*)`)?")
 _MISSING: Final = re.compile(r"Object missing required field `([^`]*)`(?: - at `([^`]*)`)?")

@@ -10,6 +10,7 @@ from penstock.lab.expectations import check_expectation, judge_expectation
 from penstock.lab.experiment_files import ExperimentFile
 from penstock.lab.process_pool import ProgressCallback, run_all
 from penstock.lab.result import Result, combined_hash, estimates, means
+from penstock.lab.result_names import orderings_by_variant, result_names, with_only_orderings
 from penstock.lab.single_run import (
     Job,
     Outcome,
@@ -19,7 +20,6 @@ from penstock.lab.single_run import (
     parameters,
 )
 from penstock.lab.toml_document import Tree
-from penstock.lab.transport_options import orderings_by_variant, result_names, with_only_orderings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,9 +28,9 @@ from penstock.lab.experiment import Experiment
 from penstock.lab.findings import Findings, gather
 from penstock.lab.metrics import METRICS
 from penstock.lab.metrics.base import Context, Metric
+from penstock.lab.result_names import result_name
 from penstock.lab.scenario import Scenario
 from penstock.lab.toml_document import TomlDocument
-from penstock.lab.transport_options import result_name
 from penstock.sim.recorder import Recorder
 from penstock.trace.batch import Batch
 from penstock.trace.records import Run

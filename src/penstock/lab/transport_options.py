@@ -1,23 +1,12 @@
-"""What a file says of transport and orderings, as settings; and what their results are called.
-
-A run has figures of the network as a whole, which stand under the name of the
-variant, and figures of each ordering. These stand under the ordering's name, or
-where there are several variants under VARIANT.ORDERING. An ordering "off" of the
-only variant "off" shares its name: what the network does is what it shows.
-"""
+"""What an experiment file says of transport and orderings, as settings; knows no results."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
-import msgspec
-
 from penstock.content.bloom import BloomParams
-from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Duration
-from penstock.lab.experiment import Experiment
 from penstock.lab.schema.transport import (
     CongestionPart,
     ConstantOrdering,
@@ -138,61 +127,6 @@ def recovery_settings(part: RecoveryPart) -> RecoverySettings:
         digests=part.digests,
         tracks=part.tracks,
     )
-
-
-def result_name(experiment: Experiment, variant: str, ordering: str | None) -> str:
-    """What the figures of an ordering are called, or with None those of the network."""
-    if ordering is None:
-        return variant
-    return ordering if len(experiment.variants) == 1 else f"{variant}.{ordering}"
-
-
-def result_names(experiment: Experiment) -> list[str]:
-    """All that a result may have, each once."""
-    return list(dict.fromkeys(result_names_of(experiment, experiment.variants)))
-
-
-def result_names_of(experiment: Experiment, variants: Collection[str]) -> list[str]:
-    """All that these variants may have."""
-    unknown = [name for name in variants if name not in experiment.variants]
-    if unknown:
-        known = ", ".join(experiment.variants)
-        raise UsageError(f"{experiment.id} has no variant {unknown[0]!r}; there are {known}")
-    return [
-        result_name(experiment, variant, ordering)
-        for variant in experiment.variants
-        if variant in variants
-        for ordering in (None, *experiment.orderings)
-    ]
-
-
-def orderings_by_variant(experiment: Experiment, names: Collection[str]) -> dict[str, list[str]]:
-    """The variants, and of each the orderings, that these results come from."""
-    unknown = [name for name in names if name not in result_names(experiment)]
-    if unknown:
-        raise UsageError(f"{experiment.id} has no variant {unknown[0]!r}")
-    found = {v: list(_selected_orderings(experiment, v, names)) for v in experiment.variants}
-    return {
-        variant: orderings for variant, orderings in found.items() if orderings or variant in names
-    }
-
-
-def with_only_orderings(experiment: Experiment, names: Collection[str]) -> Experiment:
-    """The same experiment with these orderings alone: none sees anything of the others.
-
-    One is kept in any case: without a transport it would be another network.
-    """
-    selected = {name: o for name, o in experiment.orderings.items() if name in names}
-    selected = selected or dict(list(experiment.orderings.items())[:1])
-    return msgspec.structs.replace(experiment, orderings=selected)
-
-
-def _selected_orderings(
-    experiment: Experiment, variant: str, names: Collection[str]
-) -> Iterator[str]:
-    for ordering in experiment.orderings:
-        if result_name(experiment, variant, ordering) in names:
-            yield ordering
 
 
 def _milliseconds(value: float) -> Duration:

@@ -7,11 +7,8 @@ start under one id within the same second, or after the clock was set back, cann
 from __future__ import annotations
 
 import time
-from typing import Final
 
-from penstock.wire.serial import EPOCH_BITS
-
-_MASK: Final = (1 << EPOCH_BITS) - 1
+from penstock.kernel.sequence import EPOCH
 
 _last_s = 0
 
@@ -20,9 +17,9 @@ def new_epoch() -> int:
     """An epoch newer than any earlier one of this process and of processes before it."""
     global _last_s  # noqa: PLW0603
     _last_s = max(_last_s + 1, int(time.time()))
-    return _last_s & _MASK
+    return _last_s & EPOCH.mask
 
 
 def epoch_now() -> int:
     """The epoch of a node with a new random id, of which no peer can know an older epoch."""
-    return int(time.time()) & _MASK
+    return int(time.time()) & EPOCH.mask

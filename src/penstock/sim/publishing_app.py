@@ -13,14 +13,12 @@ from typing import Any, Final, Generic
 
 from penstock.content.message import Message
 from penstock.kernel.instant import MICROSECOND, Instant
+from penstock.kernel.sequence import STAMP
 from penstock.overlay.client import OverlayClient
 from penstock.sim.host import Host, M
 from penstock.sim.world import World
 from penstock.transport.endpoint import Endpoint
 from penstock.wire.frames.data import Data
-from penstock.wire.quantise import STAMP_BITS
-
-_STAMP_MASK: Final = 2**STAMP_BITS - 1
 
 
 class _ScheduledApp(ABC, Generic[M]):
@@ -72,7 +70,7 @@ class PublishingApp(_ScheduledApp[OverlayClient]):
             pub=self._publisher,
             epoch=0,
             seq=self._seq,
-            send_ts_us=now // MICROSECOND & _STAMP_MASK,
+            send_ts_us=now // MICROSECOND & STAMP.mask,
             since_previous_100us=0,
             send_rate_mps=0.0,
             max_round_trip_code=0,

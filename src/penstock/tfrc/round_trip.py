@@ -80,7 +80,3 @@ class RoundTrip:
         self.min_ns = min(self.min_ns, sample_ns)
         self._return_ns = sample_ns - one_way_ns
         self.one_way_ns = one_way_ns
-
-    def expected_ns(self, sent_ns: Instant) -> Instant:
-        """When a message would come, by our clock, that left then by the publisher's."""
-        return sent_ns + self.one_way_ns

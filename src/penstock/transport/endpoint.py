@@ -31,19 +31,20 @@ from penstock.kernel.machine import Deliver, Output, Port, Record
 from penstock.kernel.timers import Timers
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.congestion.controller import CongestionController
-from penstock.transport.congestion.quotas import check_weight
 from penstock.transport.congestion.receiver.feedback_sender import FrameSent
+from penstock.transport.congestion.settings import check_weight
 from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Loss, Sent, Unseen
+from penstock.transport.identity import Identity
 from penstock.transport.inbox import UnicastInbox
 from penstock.transport.network import Carried, Network
 from penstock.transport.order.missing import MissingEntry
+from penstock.transport.order.stream_context import StreamContext
 from penstock.transport.publish.congestion_header import NO_CONGESTION_HEADER, CongestionHeader
 from penstock.transport.publish.sequencer import Sequencer
 from penstock.transport.receive.inbound import Inbound
-from penstock.transport.receive.subscriptions import SharedInterest, StreamContext
+from penstock.transport.receive.subscriptions import SharedInterest
 from penstock.transport.recovery.admission import Admission
 from penstock.transport.recovery.facts import FrameSent as Recorded
-from penstock.transport.recovery.facts import Identity
 from penstock.transport.recovery.recovery import Recovery
 from penstock.transport.requests_as_messages import RequestsAsMessages
 from penstock.transport.settings import DEFAULT, EndpointSettings, OrderingSettings

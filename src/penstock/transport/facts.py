@@ -19,7 +19,7 @@ from penstock.transport.record.matcher import RecordMatch
 from penstock.wire.frames.data import Data, MessageId
 
 # What told that a number is missing.
-DetectedBy: TypeAlias = Literal["record", "digest", "flow_seq"]
+DetectedBy: TypeAlias = Literal["record", "digest"]
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):

@@ -11,9 +11,10 @@ from typing import Final
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MICROSECOND, Duration, Instant
+from penstock.kernel.sequence import ECHO_STAMP, STAMP
 
-STAMP_BITS: Final = 48
-ECHO_STAMP_BITS: Final = 32
+STAMP_BITS: Final = STAMP.bits
+ECHO_STAMP_BITS: Final = ECHO_STAMP.bits
 DELTA_BITS: Final = 24
 HOLD_BITS: Final = 16
 STAMP_BYTES: Final = STAMP_BITS // 8

@@ -7,7 +7,11 @@ from dataclasses import replace
 import pytest
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.transport.congestion.repair_allowance import RepairAllowance, Requests
+from penstock.transport.congestion.repair_allowance import (
+    REQUESTS_SHARE,
+    RepairAllowance,
+    request_allowance,
+)
 from penstock.transport.congestion.settings import DEFAULT
 from penstock.transport.recovery import settings as recovery
 from penstock.wire.frames.data import Data, FlowTag
@@ -26,25 +30,25 @@ def data(*flows: FlowTag) -> Data:
 
 
 def test_requests_have_a_twentieth_of_what_comes() -> None:
-    requests = Requests(0)
-    while requests.take(100, 0):
+    requests = request_allowance()
+    while requests.try_take(0, 100):
         pass
     asked = 0
     for number in range(1, 1_001):
-        requests.came(300)
-        asked += requests.take(100, number * 10 * MILLISECOND)
+        requests.deposit(REQUESTS_SHARE * 300)
+        asked += requests.try_take(number * 10 * MILLISECOND, 100)
     # 300 kB in ten seconds, and 200 bytes a second in any case.
     assert asked * 100 == pytest.approx(0.05 * 300_000 + 2_000, rel=0.02)
 
 
 def test_who_gets_nothing_may_still_ask() -> None:
-    requests = Requests(0)
-    while requests.take(100, 0):
+    requests = request_allowance()
+    while requests.try_take(0, 100):
         pass
-    assert sum(requests.take(100, second * SECOND) for second in range(1, 11)) == 10
+    assert sum(requests.try_take(second * SECOND, 100) for second in range(1, 11)) == 10
     # The clock is set back.
-    assert not requests.take(2_000, 0)
-    assert requests.take(100, SECOND)
+    assert not requests.try_take(0, 2_000)
+    assert requests.try_take(SECOND, 100)
 
 
 def test_a_peers_repairs_have_a_tenth_of_each_flow() -> None:

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.transport.recovery.cache import (
+from penstock.transport.recovery.cache import CacheStatus, RepairCache
+from penstock.transport.recovery.cache_size import (
     LITERAL,
     CacheDemand,
     CacheSettings,
-    CacheStatus,
-    RepairCache,
     bound_messages,
 )
 from penstock.wire import size_of

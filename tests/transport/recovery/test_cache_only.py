@@ -12,7 +12,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.recovery import settings as recovery
-from penstock.transport.recovery.cache import CacheSettings
+from penstock.transport.recovery.cache_size import CacheSettings
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest

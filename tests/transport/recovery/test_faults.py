@@ -14,7 +14,7 @@ import pytest
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.recovery import settings as recovery
-from penstock.transport.recovery.cache import CacheSettings
+from penstock.transport.recovery.cache_size import CacheSettings
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.kernel.errors import UsageError
-from penstock.transport.recovery.cache import CacheSettings
+from penstock.transport.recovery.cache_size import CacheSettings
 from penstock.transport.recovery.request_timers import TimerSettings
 from penstock.transport.recovery.settings import RecoverySettings
 

@@ -33,13 +33,14 @@ from penstock.content.index.pieces import (
     tests_of,
 )
 from penstock.content.index.pool import Pool, Slots, Spans
+from penstock.content.index.small_index import SmallIndex
 from penstock.content.message import Message
 from penstock.content.value import shorten
 from penstock.kernel.errors import UsageError
 
 Id = TypeVar("Id", bound=Hashable)
 
-# Up to this number of filters, trying them all is faster than any lookup.
+# Up to this number of filters, a `SmallIndex` is faster than the lookup below.
 SCAN_UPTO: Final = 16
 # From this number of candidates on, columns are faster than a loop: compiled, and in numpy.
 COMPILED_FROM: Final = 24
@@ -63,6 +64,9 @@ class MatchingIndex(Generic[Id]):
         self._top = Level(self._pool)
         self._slots_of: dict[Id, list[int]] = {}
         self._shared_ids = 0
+        # While there are few: None if it is to be built, and the order of their ids.
+        self._small: SmallIndex[Id] | None = None
+        self._ranks: dict[Id, int] = {}
         # By slot:
         self._ids: list[Any] = []
         self._filters: list[Filter | None] = []
@@ -102,7 +106,7 @@ class MatchingIndex(Generic[Id]):
         if type(message) is not Message:
             raise UsageError(f"only a Message can be matched, not {shorten(message)}")
         if len(self._ids) - len(self._free) <= SCAN_UPTO:
-            return self._scan(message)
+            return self._match_few(message)
         spans: Spans = []
         self._top.collect(message.keys, spans)
         matched: list[Id] = []
@@ -119,13 +123,20 @@ class MatchingIndex(Generic[Id]):
             self._test(unsure.tolist(), self._unchecked, message, matched)
         return list(dict.fromkeys(matched)) if self._shared_ids else matched
 
-    def _scan(self, message: Message) -> list[Id]:
-        filters = self._filters
-        return [
-            id_
-            for id_, slots in self._slots_of.items()
-            if any(filters[slot].matches(message) for slot in slots)  # type: ignore[union-attr]
-        ]
+    def _match_few(self, message: Message) -> list[Id]:
+        """In the order in which they were added."""
+        small = self._small
+        if small is None:
+            self._ranks = {id_: rank for rank, id_ in enumerate(self._slots_of)}
+            small = self._small = SmallIndex(
+                (id_, self._filters[slot])  # type: ignore[misc]
+                for id_, slots in self._slots_of.items()
+                for slot in slots
+            )
+        matched = small.match(message)
+        if len(matched) > 1:
+            matched = sorted(dict.fromkeys(matched), key=self._ranks.__getitem__)
+        return matched
 
     def _test(
         self, slots: list[int], tests: Sequence[Tests | None], message: Message, matched: list[Id]
@@ -165,6 +176,7 @@ class MatchingIndex(Generic[Id]):
     # Storing filters ------------------------------------------------------------------------
 
     def _add_filter(self, id_: Id, f: Filter) -> int:
+        self._small = None
         slot = self._take_slot()
         pieces = pieces_of(f)
         path, self._places[slot] = self._top.file(pieces, slot)
@@ -180,6 +192,7 @@ class MatchingIndex(Generic[Id]):
         return slot
 
     def _remove_filter(self, slot: int) -> None:
+        self._small = None
         f = self._filters[slot]
         assert f is not None
         pieces = pieces_of(f)

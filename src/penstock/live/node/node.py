@@ -36,8 +36,7 @@ from penstock.live.node.subscription import QUEUE_MAX, NodePump, Subscription
 from penstock.live.node.subscription_options import Late, finite_number, ordering_of, seconds_of
 from penstock.overlay.client import OverlayClient
 from penstock.transport.congestion.facts import FlowState
-from penstock.transport.congestion.quotas import check_weight
-from penstock.transport.congestion.settings import CongestionSettings
+from penstock.transport.congestion.settings import CongestionSettings, check_weight
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Loss, Unseen
 from penstock.transport.recovery.settings import RecoverySettings

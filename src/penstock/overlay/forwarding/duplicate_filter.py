@@ -4,20 +4,19 @@ Destinations are stored with each id because, while routes change, two copies wi
 destinations may reach a broker by different paths, and neither is a duplicate.
 """
 
-from collections import OrderedDict
-
+from penstock.kernel.bounded import BoundedDict
 from penstock.wire.frames.packet import PacketId
 
 
 class DuplicateFilter:
     """The last `packets_max` packet ids; the least recently used is evicted first."""
 
-    __slots__ = ("_destinations", "packets_max")
+    __slots__ = ("_destinations",)
 
     def __init__(self, packets_max: int) -> None:
-        self.packets_max = packets_max
-        # A plain dict would scan past all deleted entries to find its first one.
-        self._destinations: OrderedDict[PacketId, tuple[int, ...]] = OrderedDict()
+        self._destinations: BoundedDict[PacketId, tuple[int, ...]] = BoundedDict(
+            packets_max, recent=True
+        )
 
     def __len__(self) -> int:
         return len(self._destinations)
@@ -26,11 +25,8 @@ class DuplicateFilter:
         """The destinations for which this packet was not seen before."""
         known = self._destinations.get(packet_id)
         if known is None:
-            if len(self._destinations) >= self.packets_max:
-                self._destinations.popitem(last=False)
             self._destinations[packet_id] = destinations
             return destinations
-        self._destinations.move_to_end(packet_id)
         unseen = tuple([broker for broker in destinations if broker not in known])
         self._destinations[packet_id] = known + unseen
         return unseen

@@ -12,6 +12,7 @@ from typing import Final
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
+from penstock.kernel.sequence import PACKET
 from penstock.overlay.counters import Count, Counters
 from penstock.overlay.facts import RoutingAction, RoutingDecision, RoutingDropReason
 from penstock.overlay.forwarding.congestion_mark import mark_carried_frame
@@ -26,8 +27,6 @@ from penstock.wire.frames.carried_frame import CarriedFrame
 from penstock.wire.frames.notify import Notify
 from penstock.wire.frames.packet import Packet, PacketId
 from penstock.wire.frames.pub import Pub
-
-_COUNTER_MASK: Final = 2**32 - 1
 
 # Accessing and hashing an enum member costs more than counting, so it is done once.
 _DATA: Final = TrafficClass.DATA
@@ -186,5 +185,5 @@ class Forwarder:
         self._out.record(RoutingDecision(action, packet_id, carried.frame, towards, reason))
 
     def _next_id(self) -> PacketId:
-        self._last_counter = (self._last_counter + 1) & _COUNTER_MASK
+        self._last_counter = PACKET.next(self._last_counter)
         return PacketId(self._broker_id, self._epoch, self._last_counter)

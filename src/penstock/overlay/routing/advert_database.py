@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import Instant
+from penstock.kernel.sequence import SEQ
 from penstock.overlay.counters import Count, Counters
 from penstock.overlay.routing.advertiser import Advertiser, filters_per_frame
 from penstock.overlay.routing.interest_table import InterestTable
 from penstock.overlay.routing.tombstones import Tombstones
 from penstock.overlay.settings import OverlaySettings
 from penstock.wire.frames.adv import Adv
-from penstock.wire.serial import SEQ_BITS, after, newer
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class AdvertDatabase:
         """Applies an advert of another broker; returns the frames to flood, none if it is old."""
         self._check(adv)
         known = self._adverts.get(adv.origin)
-        if known is not None and not newer(adv.seq, known.seq, SEQ_BITS):
+        if known is not None and not SEQ.is_newer(adv.seq, known.seq):
             return []
         if known is None and not self._tombstones.allows(adv.origin, adv.seq):
             return []
@@ -121,7 +121,7 @@ class AdvertDatabase:
         if adv.full:
             return False
         return known is None or (
-            newer(adv.seq, known.seq, SEQ_BITS) and adv.seq != after(known.seq, SEQ_BITS)
+            SEQ.is_newer(adv.seq, known.seq) and adv.seq != SEQ.next(known.seq)
         )
 
     def expire(self, *, now: Instant) -> None:
@@ -149,7 +149,7 @@ class AdvertDatabase:
         if partial is None and len(self._partial_adverts) >= self._settings.origins_max:
             self._counters[Count.ADVERTS_OVERFLOW] += 1
             return []
-        if partial is None or newer(adv.seq, partial.seq, SEQ_BITS):
+        if partial is None or SEQ.is_newer(adv.seq, partial.seq):
             expires = now + self._settings.compare_ns
             partial = self._partial_adverts[adv.origin] = PartialAdvert(adv.seq, adv.parts, expires)
         if (adv.seq, adv.parts) != (partial.seq, partial.part_count):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock.kernel.sequence import SEQ
 from penstock.wire.codec import adv as codec
 from penstock.wire.codec.codec_table import BODY_OFFSET
 from penstock.wire.frames.adv import Adv
 from penstock.wire.frames.base import TrafficClass
 from penstock.wire.limits import ADVERT_FILTERS_MAX, DATAGRAM_BYTES_MAX
-from penstock.wire.serial import SEQ_BITS, after, newer
 
 
 class Advertiser:
@@ -34,7 +34,7 @@ class Advertiser:
         if not added and not removed:
             return []
         if len(added) + len(removed) > len(current):
-            self.seq = after(self.seq, SEQ_BITS)
+            self.seq = SEQ.next(self.seq)
             return self.full()
         chunk_max = filters_per_frame(self.bloom_bytes)
         if len(added) + len(removed) <= chunk_max:
@@ -50,9 +50,9 @@ class Advertiser:
 
     def overtake(self, seq: int) -> list[Adv]:
         """The full advert, numbered after `seq`, which other brokers hold from our earlier run."""
-        if not newer(seq, self.seq, SEQ_BITS):
+        if not SEQ.is_newer(seq, self.seq):
             return []
-        self.seq = after(seq, SEQ_BITS)
+        self.seq = SEQ.next(seq)
         return self.full()
 
     def full(self) -> list[Adv]:
@@ -77,7 +77,7 @@ class Advertiser:
         ]
 
     def _delta(self, added: Sequence[int] = (), removed: Sequence[int] = ()) -> Adv:
-        self.seq = after(self.seq, SEQ_BITS)
+        self.seq = SEQ.next(self.seq)
         return Adv(
             origin=self.origin,
             seq=self.seq,

@@ -7,9 +7,9 @@ update therefore sends a summary of that one origin.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from penstock.kernel.sequence import SEQ
 from penstock.wire.frames.summary import Database, Summary, SummaryRow
 from penstock.wire.limits import SUMMARY_ROWS_MAX
-from penstock.wire.serial import SEQ_BITS, newer
 
 _ORIGIN_MAX: Final = 2**32 - 1
 
@@ -39,5 +39,5 @@ def missing_at_peer(summary: Summary, seqs: Mapping[int, int]) -> list[int]:
         origin
         for origin, seq in seqs.items()
         if summary.first <= origin <= summary.last
-        and (origin not in theirs or newer(seq, theirs[origin], SEQ_BITS))
+        and (origin not in theirs or SEQ.is_newer(seq, theirs[origin]))
     ]

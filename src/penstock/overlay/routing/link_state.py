@@ -7,12 +7,12 @@ frames.
 from __future__ import annotations
 
 from penstock.kernel.instant import Instant
+from penstock.kernel.sequence import SEQ
 from penstock.overlay.counters import Count, Counters
 from penstock.overlay.routing.shortest_paths import next_hops
 from penstock.overlay.routing.tombstones import Tombstones
 from penstock.overlay.settings import OverlaySettings
 from penstock.wire.frames.lsa import Lsa, Neighbour
-from penstock.wire.serial import SEQ_BITS, after, newer
 
 
 class LinkStateDatabase:
@@ -62,7 +62,7 @@ class LinkStateDatabase:
     def overtake(self, seq: int) -> list[Lsa]:
         """Our own LSA with a number after `seq`, which other brokers hold from our earlier run."""
         own = self._lsas[self._broker_id]
-        return [] if not newer(seq, own.seq, SEQ_BITS) else [self._renew(seq, own.neighbours)]
+        return [] if not SEQ.is_newer(seq, own.seq) else [self._renew(seq, own.neighbours)]
 
     def accept(self, lsa: Lsa, *, now: Instant) -> bool:
         """Stores the LSA of another broker; returns whether it was new."""
@@ -71,7 +71,7 @@ class LinkStateDatabase:
             if not self._tombstones.allows(lsa.origin, lsa.seq) or not self._make_room():
                 return False
             self._tombstones.remove(lsa.origin)
-        elif not newer(lsa.seq, known.seq, SEQ_BITS):
+        elif not SEQ.is_newer(lsa.seq, known.seq):
             return False
         self._lsas[lsa.origin] = lsa
         self._expires[lsa.origin] = now + self._settings.expire_ns
@@ -87,7 +87,7 @@ class LinkStateDatabase:
             self._remove(origin)
 
     def _renew(self, seq: int, neighbours: tuple[Neighbour, ...]) -> Lsa:
-        lsa = Lsa(origin=self._broker_id, seq=after(seq, SEQ_BITS), neighbours=neighbours)
+        lsa = Lsa(origin=self._broker_id, seq=SEQ.next(seq), neighbours=neighbours)
         if self._lsas[self._broker_id].neighbours != neighbours:
             self._hops = None
         self._lsas[self._broker_id] = lsa

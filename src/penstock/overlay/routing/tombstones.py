@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Instant
+from penstock.kernel.sequence import SEQ
 from penstock.overlay.settings import OverlaySettings
-from penstock.wire.serial import SEQ_BITS, newer
 
 # Longer than other brokers can hold the state, even if it reached some of them late.
 _EXPIRY_PERIODS: Final = 3
@@ -23,22 +24,21 @@ class Tombstones:
 
     def __init__(self, settings: OverlaySettings) -> None:
         self._settings = settings
-        self._last_seqs: dict[int, tuple[int, Instant]] = {}
+        self._last_seqs: BoundedDict[int, tuple[int, Instant]] = BoundedDict(
+            settings.origins_max, recent=True
+        )
 
     def __len__(self) -> int:
         return len(self._last_seqs)
 
     def add(self, origin: int, seq: int, *, now: Instant) -> None:
         """Adds the tombstone of an origin whose latest state was `seq`."""
-        self._last_seqs.pop(origin, None)
-        if len(self._last_seqs) >= self._settings.origins_max:
-            del self._last_seqs[next(iter(self._last_seqs))]
         self._last_seqs[origin] = (seq, now + _EXPIRY_PERIODS * self._settings.expire_ns)
 
     def allows(self, origin: int, seq: int) -> bool:
         """Whether state `seq` of an unknown origin is newer than its tombstone."""
         tombstone = self._last_seqs.get(origin)
-        return tombstone is None or newer(seq, tombstone[0], SEQ_BITS)
+        return tombstone is None or SEQ.is_newer(seq, tombstone[0])
 
     def remove(self, origin: int) -> None:
         """Removes the tombstone of an origin that is known again."""

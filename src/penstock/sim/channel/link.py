@@ -21,7 +21,7 @@ Frame = TypeVar("Frame")
 class ReorderingLink(Link[Frame]):
     """A link along `path`; it drops a lost packet at the time of sending."""
 
-    __slots__ = ("_generation", "_in_flight", "_path_sampler")
+    __slots__ = ("_generation", "_path_sampler")
 
     def __init__(
         self,
@@ -36,7 +36,6 @@ class ReorderingLink(Link[Frame]):
         self._path_sampler: Final = PathSampler(path, seeds.child("path", name))
         # Packets sent before a cut carry an older generation and never arrive.
         self._generation = 0
-        self._in_flight = 0
 
     def send(self, frame: Frame, size_bytes: int, urgent: bool = False) -> None:  # noqa: ARG002
         """Accepts `frame` or drops it."""
@@ -55,13 +54,11 @@ class ReorderingLink(Link[Frame]):
             self._drop(frame, "loss")
             return
         for delay_ns in delays_ns:
-            self._in_flight += 1
             events.schedule(
                 events.now + delay_ns, self._arrive, self._generation, impairment, frame
             )
 
     def _arrive(self, generation: int, impairment: int, frame: Frame) -> None:
-        self._in_flight -= 1
         if generation == self._generation:
             self._actions[impairment](frame)
         else:
@@ -71,8 +68,3 @@ class ReorderingLink(Link[Frame]):
         """Takes the link down; packets in flight are reported as dropped at their arrival times."""
         self._generation += 1
         super().cut()
-
-    @property
-    def in_flight(self) -> int:
-        """Copies whose arrival time is still to come."""
-        return self._in_flight

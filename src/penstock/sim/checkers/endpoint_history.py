@@ -14,12 +14,12 @@ from typing import Any
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.kernel.instant import Instant
+from penstock.kernel.sequence import SEQ
 from penstock.sim.checkers.naive_receiver import NaiveImage, NaiveReceiver
 from penstock.trace.fates import MissingOutcome as Fate
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.settings import OrderingSettings
 from penstock.wire.frames.data import Data, MessageId
-from penstock.wire.serial import SEQ_BITS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +48,7 @@ class StreamState:
     missing: set[int] = field(default_factory=set)
     # The most recently given up, and the limit below which the endpoint no longer lists them.
     given_up: deque[int] = field(default_factory=deque)
-    given_up_below: int = -1 << SEQ_BITS
+    given_up_below: int = -1 << SEQ.bits
 
     def give_up(self, extended_seq: int, given_up_max: int) -> None:
         """Gives up a missing message; at most `given_up_max` are listed."""

@@ -12,9 +12,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from penstock.kernel.sequence import EPOCH, SEQ
 from penstock.transport.receive.publisher_image import WINDOW_SIZE
 from penstock.wire.frames.data import Data
-from penstock.wire.serial import EPOCH_BITS, SEQ_BITS, distance, newer
 
 # Names of an endpoint's counters.
 Refusal: TypeAlias = Literal["duplicate", "too_old", "old_epoch"]
@@ -38,7 +38,7 @@ class NaiveImage:
 
     def unwrap(self, seq: int) -> int:
         """The extended sequence number of `seq`."""
-        return self.highest + distance(seq, self.highest & (1 << SEQ_BITS) - 1, SEQ_BITS)
+        return self.highest + SEQ.distance(seq, self.highest & SEQ.mask)
 
     def is_too_old(self, extended_seq: int) -> bool:
         """Whether the number is below the window that an endpoint keeps."""
@@ -78,7 +78,7 @@ class NaiveReceiver:
         closed: list[NaiveImage] = []
         if known is not None and known.epoch == frame.epoch:
             self.images.move_to_end(frame.pub)
-        elif known is not None and not newer(frame.epoch, known.epoch, EPOCH_BITS):
+        elif known is not None and not EPOCH.is_newer(frame.epoch, known.epoch):
             return Reception("old_epoch", known, known.unwrap(frame.seq))
         else:
             if known is not None:

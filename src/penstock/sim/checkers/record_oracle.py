@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from penstock.content.message import Message
 from penstock.content.tags import Encoder, is_exactly_encodable
+from penstock.kernel.sequence import SEQ
 from penstock.sim.checkers.endpoint_history import (
     EndpointHistory,
     MessageArrival,
@@ -17,7 +18,6 @@ from penstock.sim.checkers.endpoint_history import (
     SubscriptionHistory,
 )
 from penstock.wire.frames.data import Data, MessageId
-from penstock.wire.serial import SEQ_BITS
 
 
 def reported_by_record(
@@ -42,7 +42,7 @@ def reported_by_record(
         extended_seq = arrival.extended_seq - 1 - i
         if extended_seq in image.received:
             continue
-        message_id = MessageId(frame.pub, frame.epoch, extended_seq & (1 << SEQ_BITS) - 1)
+        message_id = MessageId(frame.pub, frame.epoch, extended_seq & SEQ.mask)
         if _is_certain_match(frame, i, subscription, published[message_id].message, encoder):
             yield Reported(
                 subscription, image, extended_seq, history.machine.counters["missing_overflow"]

@@ -8,7 +8,7 @@ from typing import Final
 from typing import Literal as OneOf
 
 from penstock.kernel.instant import MILLISECOND
-from penstock.transport.recovery.cache import CacheSettings
+from penstock.transport.recovery.cache_size import CacheSettings
 from penstock.transport.recovery.settings import DEFAULT, LITERAL, RecoverySettings
 
 _NO_SCOPE: Final = (None,) * 6

@@ -23,6 +23,7 @@ from penstock.content.syntax import parse
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Instant, to_seconds
 from penstock.kernel.machine import Deliver, Record
 from penstock.kernel.seeds import Seeds
+from penstock.kernel.sequence import STAMP
 from penstock.overlay.client import OverlayClient
 from penstock.overlay.facts import RoutingDecision
 from penstock.sim.checkers import ALL
@@ -39,9 +40,7 @@ from penstock.sim.swarm.workload import Action, draw_actions, draw_publication
 from penstock.trace.records import Run
 from penstock.tracefile.retention import Recording
 from penstock.wire.frames.data import Data
-from penstock.wire.quantise import STAMP_BITS
 
-_STAMP_MASK: Final = 2**STAMP_BITS - 1
 _PROBE_GAP_NS: Final = 20 * MILLISECOND
 _SAMPLE_NS: Final = SECOND // 2
 
@@ -193,7 +192,7 @@ class Swarm:
             pub=int(name[1:]),
             epoch=0,
             seq=self._seqs[name],
-            send_ts_us=now // MICROSECOND & _STAMP_MASK,
+            send_ts_us=now // MICROSECOND & STAMP.mask,
             since_previous_100us=0,
             send_rate_mps=0.0,
             max_round_trip_code=0,

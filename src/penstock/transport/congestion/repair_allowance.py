@@ -8,49 +8,36 @@ take a tenth of each flow that their message was in: of its own flows a publishe
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Final
 
-from penstock.kernel.instant import SECOND, Instant
-from penstock.transport.congestion.bucket import Bucket
+from penstock.kernel.bounded import BoundedDict
+from penstock.kernel.instant import Instant
+from penstock.kernel.token_bucket import TokenBucket
 from penstock.wire.frames.data import Data
 from penstock.wire.limits import FIRST_CONTROLLED_FLOW
 
 REPAIRS_SHARE: Final = 0.1
-_REQUESTS_SHARE: Final = 0.05
+REQUESTS_SHARE: Final = 0.05
 _REQUESTS_LEAST_BPS: Final = 200
 # So much may be saved up: some forty requests.
 _REQUESTS_DEPTH_BYTES: Final = 4_000
 _FLOWS_MAX: Final = 1_024
 # Whatever a message says of its flow.
 _REPAIRS_MIN_MPS: Final = 0.1
+_BURST_MIN: Final = 2.0
+_BURST_S: Final = 0.1
 
 
-class Requests:
+def burst_depth(rate_mps: float) -> float:
+    """How many messages a flow of this rate may save up."""
+    return max(_BURST_MIN, _BURST_S * rate_mps)
+
+
+def request_allowance() -> TokenBucket:
     """Of one receiver to one publisher, in bytes."""
-
-    __slots__ = ("_at", "_bytes")
-
-    def __init__(self, now: Instant) -> None:
-        self._bytes: float = _REQUESTS_DEPTH_BYTES
-        self._at = now
-
-    def came(self, size_bytes: int) -> None:
-        """So much came: a part of it may be used."""
-        self._earn(_REQUESTS_SHARE * size_bytes)
-
-    def take(self, size_bytes: int, now: Instant) -> bool:
-        """Whether a request of this size may leave."""
-        self._earn(max(0, now - self._at) * _REQUESTS_LEAST_BPS / SECOND)
-        # Also if the clock was set back.
-        self._at = now
-        if self._bytes < size_bytes:
-            return False
-        self._bytes -= size_bytes
-        return True
-
-    def _earn(self, earned_bytes: float) -> None:
-        self._bytes = min(_REQUESTS_DEPTH_BYTES, self._bytes + earned_bytes)
+    return TokenBucket(
+        _REQUESTS_LEAST_BPS, depth=_REQUESTS_DEPTH_BYTES, tokens=_REQUESTS_DEPTH_BYTES
+    )
 
 
 class RepairAllowance:
@@ -60,7 +47,7 @@ class RepairAllowance:
 
     def __init__(self) -> None:
         # By publisher and flow; the one used last comes last.
-        self._buckets: Final[OrderedDict[tuple[int, int], Bucket]] = OrderedDict()
+        self._buckets: Final[BoundedDict[tuple[int, int], TokenBucket]] = BoundedDict(_FLOWS_MAX)
 
     def try_take(self, original: Data, now: Instant) -> bool:
         """Whether it may leave once more; it is as it came, with its flows."""
@@ -69,20 +56,18 @@ class RepairAllowance:
             for flow in original.flows
             if flow.flow_id >= FIRST_CONTROLLED_FLOW
         ]
-        if any(bucket.tokens(now) < 1 for bucket in buckets):
+        if any(bucket.available(now) < 1 for bucket in buckets):
             return False
         for bucket in buckets:
             bucket.take(now)
         return True
 
-    def _bucket(self, key: tuple[int, int], quota_mps: float, now: Instant) -> Bucket:
+    def _bucket(self, key: tuple[int, int], quota_mps: float, now: Instant) -> TokenBucket:
         rate_mps = max(REPAIRS_SHARE * quota_mps, _REPAIRS_MIN_MPS)
-        bucket = self._buckets.get(key)
+        depth = burst_depth(rate_mps)
+        bucket = self._buckets.use(key)
         if bucket is None:
-            if len(self._buckets) >= _FLOWS_MAX:
-                self._buckets.popitem(last=False)
-            bucket = self._buckets[key] = Bucket(rate_mps, now)
+            bucket = self._buckets[key] = TokenBucket(rate_mps, depth=depth, tokens=1.0, now=now)
         else:
-            self._buckets.move_to_end(key)
-            bucket.set_rate(rate_mps, now)
+            bucket.set_rate(rate_mps, now, depth=depth)
         return bucket

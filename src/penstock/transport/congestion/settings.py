@@ -14,6 +14,9 @@ _LAWS: Final = ("equation", "literal", "window")
 _POLICIES: Final = ("block", "drop-oldest", "drop-newest")
 # One message in a quarter of an hour.
 _RATE_MIN_MPS: Final = 0.001
+# Beyond these one would get nothing, or all others.
+_WEIGHT_MIN: Final = 0.001
+_WEIGHT_MAX: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,3 +74,10 @@ class CongestionSettings:
 DEFAULT: Final = CongestionSettings()
 LITERAL: Final = CongestionSettings(law="literal", increase=0.75)
 WINDOW: Final = CongestionSettings(law="window")
+
+
+def check_weight(weight: float) -> float:
+    """The weight itself, if it is one."""
+    if not _WEIGHT_MIN <= weight <= _WEIGHT_MAX:
+        raise UsageError(f"weight lies within {_WEIGHT_MIN} and {_WEIGHT_MAX:,}, not {weight}")
+    return weight

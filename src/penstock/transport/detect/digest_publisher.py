@@ -21,7 +21,9 @@ from msgspec.structs import replace
 
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, Duration, Instant
+from penstock.kernel.sequence import SEQ, STAMP
 from penstock.transport.detect.flow_numbers import LEASE_NS, FlowNumbers
 from penstock.transport.detect.reply_suppression import Audience, ReplySuppression
 from penstock.transport.record.reader import tags_of
@@ -30,8 +32,7 @@ from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.record import FingerprintEntry, PublicationRecord
 from penstock.wire.limits import DIGEST_FLOWS_MAX, RECORD_ENTRIES_MAX
-from penstock.wire.quantise import STAMP_BITS, delta_100us, stamp_us
-from penstock.wire.serial import SEQ_BITS, after
+from penstock.wire.quantise import delta_100us, stamp_us
 
 DIGEST_INTERVAL_NS: Final[Duration] = 125 * MILLISECOND
 # So many messages need not wait for the period to end: what a digest costs is little for each.
@@ -47,8 +48,6 @@ _ENTRIES_BYTES_MAX: Final = 1_000
 _FLOWS_WITH_ENTRIES_MAX: Final = 32
 # Digests that one who asks gets at once: more must be asked for again.
 _DIGESTS_PER_REPLY_MAX: Final = 8
-_STAMP_MASK: Final = (1 << STAMP_BITS) - 1
-_SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 # More than that since the last digest is not told of.
 _MESSAGES_MAX: Final = 4_096
 
@@ -94,7 +93,7 @@ class DigestPublisher:
         self._reported_count = 0
         self._is_repeated = True
         self._next_digest_seq = 0
-        self._recent_digests: Final[OrderedDict[int, Digest]] = OrderedDict()
+        self._recent_digests: Final[BoundedDict[int, Digest]] = BoundedDict(_RECENT_DIGESTS_MAX)
         # Of these, and of messages, what was asked for.
         self._resend_suppression: Final = ReplySuppression()
         self._describe_suppression: Final = ReplySuppression(unicast_first=True)
@@ -225,13 +224,13 @@ class DigestPublisher:
             messages = [
                 _DigestedMessage(
                     frame.seq,
-                    now - (stamp - frame.send_ts_us & _STAMP_MASK) * MICROSECOND,
+                    now - (stamp - frame.send_ts_us & STAMP.mask) * MICROSECOND,
                     self._entry(frame.message, all_attributes=all_attributes),
                 )
                 for frame in run
             ]
             for batch in _split_into_batches(messages, self._encoder.fingerprint_bits):
-                digest = self._build_digest(batch, (self._next_digest_seq - 1) & _SEQ_MASK, (), now)
+                digest = self._build_digest(batch, SEQ.next(self._next_digest_seq, -1), (), now)
                 if digest is not None:
                     digests.append(replace(digest, to=to, is_reply=True))
         return digests
@@ -317,10 +316,8 @@ class DigestPublisher:
         )
 
     def _store(self, digest: Digest) -> Digest:
-        self._next_digest_seq = after(self._next_digest_seq, SEQ_BITS)
+        self._next_digest_seq = SEQ.next(self._next_digest_seq)
         self._recent_digests[digest.digest_seq] = digest
-        if len(self._recent_digests) > _RECENT_DIGESTS_MAX:
-            self._recent_digests.popitem(last=False)
         return digest
 
     def _entry(self, message: Message, *, all_attributes: bool = False) -> FingerprintEntry:
@@ -338,14 +335,11 @@ class DigestPublisher:
 
 def _runs(frames: Iterable[Data]) -> Iterator[list[Data]]:
     """Of consecutive numbers each: a digest has no holes."""
-    run: list[Data] = []
-    for frame in frames:
-        if run and frame.seq != after(run[-1].seq, SEQ_BITS):
-            yield run
-            run = []
-        run.append(frame)
-    if run:
-        yield run
+    frames = list(frames)
+    start = 0
+    for _, count in SEQ.runs(frame.seq for frame in frames):
+        yield frames[start : start + count]
+        start += count
 
 
 def _split_into_batches(

@@ -13,16 +13,14 @@ first digest, and those of a silence longer than a record.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Final
 
 from penstock.content.filter import Predicate
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
-from penstock.kernel.timers import Timers
+from penstock.kernel.retry import Backoff, RetryQueue, SharedLimit
+from penstock.kernel.sequence import SEQ
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
-from penstock.wire.serial import SEQ_BITS, distance
 
 _DETECTION_LOW: Final = 0.9
 _DETECTION_HIGH: Final = 0.97
@@ -30,88 +28,11 @@ _LOW_UPDATES_MIN: Final = 2
 _SMOOTHING: Final = 0.3
 # Of fewer messages nothing is concluded.
 _SENT_MIN: Final = 8
-_TRIES_MAX: Final = 9
+_ATTEMPTS_MAX: Final = 9
 # Where all are close a hiccup of the network is longer than many round trips.
-_RETRY_MIN_NS: Final = 50 * MILLISECOND
+_BACKOFF: Final = Backoff(first_ns=50 * MILLISECOND, doublings_max=6)
 _MISSING_DIGESTS_MAX: Final = 32
-_UNDESCRIBED_MAX: Final = 2_048
-_SEQ_MASK: Final = (1 << SEQ_BITS) - 1
-
-
-class Room:
-    """For so many numbers, of all publishers together."""
-
-    __slots__ = ("left",)
-
-    def __init__(self, most: int) -> None:
-        self.left = most
-
-
-class Pending:
-    """Numbers that are to be asked for, and again: how often they were, and when next."""
-
-    __slots__ = ("_most", "_room", "_timers", "_tries", "given_up")
-
-    def __init__(self, most: int, room: Room) -> None:
-        self._most: Final = most
-        self._room: Final = room
-        self._tries: Final[dict[int, int]] = {}
-        self._timers: Final[Timers[int]] = Timers()
-        # How many were asked for in vain, or had to go for others.
-        self.given_up = 0
-
-    def __len__(self) -> int:
-        return len(self._tries)
-
-    def add(self, numbers: range, at: Instant) -> None:
-        """To be asked for then; if there are too many, the last of them, and the oldest go."""
-        self.given_up += max(0, len(numbers) - self._most)
-        for number in (each & _SEQ_MASK for each in numbers[-self._most :]):
-            if number in self._tries:
-                continue
-            if not self._room.left:
-                self.given_up += 1
-                continue
-            self._room.left -= 1
-            self._tries[number] = 0
-            self._timers.set(number, at)
-        excess = len(self._tries) - self._most
-        for number in list(islice(self._tries, max(0, excess))):
-            self.discard(number)
-            self.given_up += 1
-
-    def discard(self, number: int) -> None:
-        """It is here."""
-        if self._tries.pop(number, None) is not None:
-            self._room.left += 1
-            self._timers.cancel(number)
-
-    def clear(self) -> None:
-        """Nothing is wanted any more."""
-        for number in list(self._tries):
-            self.discard(number)
-
-    def due(self, retry_ns: Duration, now: Instant) -> Iterator[int]:
-        """Those to be asked for now."""
-        for number in self._timers.due(now):
-            tries = self._tries[number]
-            if tries >= _TRIES_MAX:
-                self.discard(number)
-                self.given_up += 1
-                continue
-            self._tries[number] = tries + 1
-            self._timers.set(number, now + (max(retry_ns, _RETRY_MIN_NS) << min(tries, 6)))
-            yield number
-
-    def postpone(self, numbers: Iterable[int], at: Instant) -> None:
-        """They could not be asked for."""
-        for number in numbers:
-            self._tries[number] -= 1
-            self._timers.set(number, at)
-
-    def next_at(self) -> Instant | None:
-        """When the next one is to be asked for."""
-        return self._timers.next_wakeup()
+UNDESCRIBED_MAX: Final = 2_048
 
 
 class DigestState:
@@ -138,7 +59,7 @@ class DigestState:
         "wants_digests",
     )
 
-    def __init__(self, frame: Data, room: Room) -> None:
+    def __init__(self, frame: Data, limit: SharedLimit) -> None:
         self.epoch = frame.epoch
         # The first message that came, since when others may have been lost.
         self.first_seq = frame.seq
@@ -161,8 +82,12 @@ class DigestState:
         self.last_digest_seq: int | None = None
         # The last message that a digest told of.
         self._described_through: int | None = None
-        self.missing_digests: Final = Pending(_MISSING_DIGESTS_MAX, room)
-        self.undescribed: Final = Pending(_UNDESCRIBED_MAX, room)
+        self.missing_digests: Final[RetryQueue[int]] = RetryQueue(
+            _BACKOFF, attempts_max=_ATTEMPTS_MAX, max_entries=_MISSING_DIGESTS_MAX, limit=limit
+        )
+        self.undescribed: Final[RetryQueue[int]] = RetryQueue(
+            _BACKOFF, attempts_max=_ATTEMPTS_MAX, max_entries=UNDESCRIBED_MAX, limit=limit
+        )
 
     def on_message(self, frame: Data) -> None:
         """One of its messages."""
@@ -179,7 +104,7 @@ class DigestState:
             self.first_seq = self._update_first_seq = self._last_seq = frame.seq
             self._arrivals = 0
         self._arrivals += 1
-        if distance(frame.seq, self._last_seq, SEQ_BITS) > 0:
+        if SEQ.distance(frame.seq, self._last_seq) > 0:
             self._last_seq = frame.seq
         self._record_entries = frame.record.count
 
@@ -190,7 +115,7 @@ class DigestState:
 
     def update_detection_ratio(self) -> None:
         """From time to time: whether its digests are wanted; unless too little was sent."""
-        sent = distance(self._last_seq, self._update_first_seq, SEQ_BITS)
+        sent = SEQ.distance(self._last_seq, self._update_first_seq)
         if sent < _SENT_MIN:
             return
         share = min(1.0, self._arrivals / sent)
@@ -213,22 +138,24 @@ class DigestState:
         digest_seq = digest.digest_seq
         self.missing_digests.discard(digest_seq)
         for offset in range(digest.count if self.undescribed else 0):
-            self.undescribed.discard((digest.seq - offset) & _SEQ_MASK)
+            self.undescribed.discard((digest.seq - offset) & SEQ.mask)
         if digest.to is not None or digest.is_reply:
             # It says nothing of where others stand.
             return
         ahead = (
-            0
-            if self.last_digest_seq is None
-            else distance(digest_seq, self.last_digest_seq, SEQ_BITS)
+            0 if self.last_digest_seq is None else SEQ.distance(digest_seq, self.last_digest_seq)
         )
         if ahead > _MISSING_DIGESTS_MAX and self._described_through is not None:
             # So many are kept by nobody: what was in them is asked for instead.
             self._request_between(self._described_through, digest, now + wait_ns)
-        elif ahead > 1:
-            self.missing_digests.add(
-                range(digest_seq - ahead + 1, digest_seq - digest.covers_previous), now + wait_ns
+        elif self.last_digest_seq is not None and ahead > 1:
+            missing = SEQ.missing_between(
+                self.last_digest_seq,
+                digest_seq - digest.covers_previous,
+                most=_MISSING_DIGESTS_MAX,
             )
+            skipped = max(0, ahead - 1 - digest.covers_previous - _MISSING_DIGESTS_MAX)
+            self.missing_digests.add(missing, now + wait_ns, skipped=skipped)
         if self.last_digest_seq is None or ahead > 0:
             self.last_digest_seq = digest_seq
             self._described_through = digest.seq if digest.count else self._described_through
@@ -240,6 +167,9 @@ class DigestState:
     def _request_between(self, described_through: int, digest: Digest, at: Instant) -> None:
         """The messages after that one, and before those that the digest tells of."""
         oldest = digest.seq - digest.count + 1
-        between = distance(oldest & _SEQ_MASK, described_through, SEQ_BITS) - 1
-        if between > 0:
-            self.undescribed.add(range(oldest - between, oldest), at)
+        between = SEQ.distance(oldest, described_through) - 1
+        self.undescribed.add(
+            SEQ.missing_between(described_through, oldest, most=UNDESCRIBED_MAX),
+            at,
+            skipped=max(0, between - UNDESCRIBED_MAX),
+        )

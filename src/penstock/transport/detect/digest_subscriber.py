@@ -6,18 +6,20 @@ subscribe to its digests, and tell it so until it answers, and then from time to
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final
 
 from penstock.content.constraint import Constraint, Op
 from penstock.content.filter import Filter, Predicate
 from penstock.content.limits import CONSTRAINTS_MAX
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant, earliest
+from penstock.kernel.retry import POSTPONED_NS, Backoff, RetryQueue, SharedLimit
+from penstock.kernel.sequence import SEQ
 from penstock.transport.detect.digest_publisher import AttributeNames
-from penstock.transport.detect.digest_state import DigestState, Pending, Room
-from penstock.transport.detect.flow_gaps import ranges_of
+from penstock.transport.detect.digest_state import UNDESCRIBED_MAX, DigestState
 from penstock.transport.detect.flow_numbers import LEASE_NS
+from penstock.transport.detect.tracking import RETRY_BACKOFF
 from penstock.transport.network import Carried, Network
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import random_backoff
@@ -32,12 +34,8 @@ from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
 # What a TRACK for digests is called: an endpoint asks for them once.
 DIGEST_TOKEN: Final = 0
 
-_RENEW_NS: Final = LEASE_NS // 3
-_RENEW_FIRST_NS: Final = 2 * SECOND
-# Until it answers, twice as long each time.
-_RETRY_FIRST_NS: Final = 500 * MILLISECOND
-_RETRY_MAX_NS: Final = 16 * SECOND
-_POSTPONE_NS: Final = 50 * MILLISECOND
+# At first more often: with the answer comes how many others there are by now.
+_RENEWAL_BACKOFF: Final = Backoff(first_ns=2 * SECOND, max_ns=LEASE_NS // 3, doublings_max=8)
 _UPDATE_NS: Final = 250 * MILLISECOND
 # Until it is known whether digests of a new publisher are wanted, and how they begin.
 _NEW_PUBLISHER_WAIT_NS: Final = 3 * _UPDATE_NS
@@ -83,8 +81,8 @@ class DigestSubscriber:
         self._draw: Final = draw
         self._send: Final = send
         # Publishers heard; those heard longest ago first.
-        self._publishers: Final[OrderedDict[int, DigestState]] = OrderedDict()
-        self._room: Final = Room(_PENDING_MAX)
+        self._publishers: Final[BoundedDict[int, DigestState]] = BoundedDict(_PUBLISHERS_MAX)
+        self._pending_limit: Final = SharedLimit(_PENDING_MAX)
         self._update_at: Instant | None = None
         # Nothing is to be asked for before; what came meanwhile may have been all there was.
         self._range_request_at: Instant | None = None
@@ -121,12 +119,13 @@ class DigestSubscriber:
             self._publishers.move_to_end(frame.pub)
             state.on_message(frame)
         elif self._requests_digests or self._needs_flow_numbers():
-            if len(self._publishers) >= _PUBLISHERS_MAX:
-                _, evicted = self._publishers.popitem(last=False)
-                self._unsubscribe(evicted, now)
-                evicted.missing_digests.clear()
-                evicted.undescribed.clear()
-            state = self._publishers[frame.pub] = DigestState(frame, self._room)
+            evicted = self._publishers.make_room(frame.pub)
+            if evicted is not None:
+                _, evicted_state = evicted
+                self._unsubscribe(evicted_state, now)
+                evicted_state.missing_digests.clear()
+                evicted_state.undescribed.clear()
+            state = self._publishers[frame.pub] = DigestState(frame, self._pending_limit)
             if self._needs_flow_numbers():
                 self._subscribe(frame.pub, state, now)
             if self._update_at is None:
@@ -159,9 +158,8 @@ class DigestSubscriber:
         state = self._publishers.get(publisher)
         if state is not None and state.requested_attributes == self._requested_attributes:
             state.unanswered = 0
-            # At first more often: with the answer comes how many others there are by now.
-            state.renew_at = now + min(_RENEW_NS, _RENEW_FIRST_NS << state.replies)
-            state.replies = min(state.replies + 1, 8)
+            state.renew_at = now + _RENEWAL_BACKOFF.wait_ns(state.replies)
+            state.replies += 1
 
     def on_undescribed(
         self, publisher: int, epoch: int, first_seq: int, count: int, now: Instant
@@ -181,7 +179,11 @@ class DigestSubscriber:
             wait_ns = self._distances.distance_ns(publisher) + (
                 0 if state.has_detection_ratio else _NEW_PUBLISHER_WAIT_NS
             )
-            state.undescribed.add(range(first_seq, first_seq + count), now + wait_ns)
+            state.undescribed.add(
+                SEQ.run_to(first_seq + count - 1, min(count, UNDESCRIBED_MAX)),
+                now + wait_ns,
+                skipped=max(0, count - UNDESCRIBED_MAX),
+            )
             self._schedule_range_request(state)
 
     # What is due.
@@ -206,7 +208,7 @@ class DigestSubscriber:
     def _schedule_range_request(self, state: DigestState) -> None:
         for pending in (state.missing_digests, state.undescribed):
             if pending:
-                self._range_request_at = earliest(self._range_request_at, pending.next_at())
+                self._range_request_at = earliest(self._range_request_at, pending.next_wakeup())
 
     def _update_subscription(self, publisher: int, state: DigestState, now: Instant) -> None:
         state.update_detection_ratio()
@@ -223,8 +225,7 @@ class DigestSubscriber:
             # Where all is tracked its numbers tell more, and its digests bring them.
             return
         if now >= state.renew_at:
-            retry_ns = _RETRY_FIRST_NS << min(state.unanswered, 8)
-            state.renew_at = now + min(retry_ns, _RETRY_MAX_NS)
+            state.renew_at = now + RETRY_BACKOFF.wait_ns(state.unanswered)
             state.unanswered += 1
             state.requested_attributes = self._requested_attributes
             self._send(self._track_request(publisher, now), now)
@@ -256,11 +257,11 @@ class DigestSubscriber:
         self,
         publisher: int,
         state: DigestState,
-        pending: Pending,
+        pending: RetryQueue[int],
         flow_id: int | None,
         now: Instant,
     ) -> None:
-        seqs = sorted(pending.due(self._retry_ns(publisher), now)) if pending else ()
+        seqs = sorted(pending.due(now, least_ns=self._retry_ns(publisher))) if pending else ()
         if seqs:
             request = RangeRequest(
                 pub=publisher,
@@ -268,10 +269,10 @@ class DigestSubscriber:
                 requester=self._endpoint_id,
                 send_ts_us=stamp_us(now),
                 flow_id=flow_id,
-                ranges=tuple(ranges_of(seqs))[:REQUESTED_RANGES_MAX],
+                ranges=tuple(SEQ.runs(seqs))[:REQUESTED_RANGES_MAX],
             )
             if not self._send(request, now):
-                pending.postpone(seqs, now + _POSTPONE_NS)
+                pending.postpone(seqs, now + POSTPONED_NS)
 
     def _retry_ns(self, publisher: int) -> Duration:
         return _RETRY_DISTANCES * self._distances.distance_ns(publisher)

@@ -13,34 +13,33 @@ that another asked for.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from math import log
 from typing import Final, NamedTuple
 
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
+from penstock.kernel.retry import POSTPONED_NS, Backoff
+from penstock.kernel.sequence import FLOW_SEQ
 from penstock.kernel.timers import Timers
+from penstock.transport.detect.flow_state import FlowGaps, FlowGapState, GapState
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import random_backoff
 from penstock.wire.frames.data import FlowTag
 from penstock.wire.frames.range_request import RangeRequest
 from penstock.wire.limits import REQUESTED_RANGES_MAX
 from penstock.wire.quantise import stamp_us
-from penstock.wire.serial import SEQ_BITS, distance
 
 _GAPS_MAX: Final = 4_096
 _GAPS_PER_FLOW_MAX: Final = 1_024
 _ATTEMPTS_MAX: Final = 8
-_UNCLAIMED_MAX: Final = 256
 # A round trip and a half, and a little for who answers.
 _RETRY_DISTANCES: Final = 3
 _RETRY_MARGIN_NS: Final = 20 * MILLISECOND
-_POSTPONE_NS: Final = 50 * MILLISECOND
+_BACKOFF: Final = Backoff(first_ns=_RETRY_MARGIN_NS, doublings_max=_ATTEMPTS_MAX - 1)
 # Those who share a flow, if they are more than few, spread what they ask over the logarithm of
 # their number in distances: of them about e² ask before the first is answered, two distances later.
 _SPREAD_ABOVE_GROUP_SIZE: Final = 2
-_SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 
 
 class FlowGap(NamedTuple):
@@ -59,29 +58,6 @@ class FlowLoss(NamedTuple):
     epoch: int
     messages: int
     detected_ns: Instant
-
-
-@dataclass(slots=True)
-class _GapState:
-    detected_ns: Instant
-    attempts: int = 0
-
-
-@dataclass(slots=True)
-class _FlowGaps:
-    highest_seq: int
-    interest_ids: set[int] = field(default_factory=set)
-    gaps: dict[int, _GapState] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _FlowGapState:
-    epoch: int
-    flows: dict[int, _FlowGaps] = field(default_factory=dict)
-    # How many share a flow of it, at most.
-    group_size: int = 0
-    # The last numbers that came of flows that we did not know, and may yet be told of.
-    unclaimed: deque[FlowTag] = field(default_factory=lambda: deque(maxlen=_UNCLAIMED_MAX))
 
 
 class FlowGapDetector:
@@ -105,7 +81,7 @@ class FlowGapDetector:
         self._send: Final = send
         self._loss_timeout_ns: Final = loss_timeout_ns
         self._report_loss: Final = report_loss
-        self._publishers: Final[dict[int, _FlowGapState]] = {}
+        self._publishers: Final[dict[int, FlowGapState]] = {}
         self._timers: Final[Timers[FlowGap]] = Timers()
 
     def __len__(self) -> int:
@@ -119,7 +95,7 @@ class FlowGapDetector:
 
     def open_publisher(self, publisher: int, epoch: int) -> None:
         """A publisher is heard, which is yet to say how it numbers."""
-        self._publishers[publisher] = _FlowGapState(epoch)
+        self._publishers[publisher] = FlowGapState(epoch)
 
     def open_flow(
         self, publisher: int, flow_id: int, last_seq: int, interest_id: int, now: Instant
@@ -128,7 +104,7 @@ class FlowGapDetector:
         state = self._publishers[publisher]
         flow = state.flows.get(flow_id)
         if flow is None:
-            flow = state.flows[flow_id] = _FlowGaps(last_seq)
+            flow = state.flows[flow_id] = FlowGaps(last_seq)
             early = [each for each in state.unclaimed if each.flow_id == flow_id]
             self.on_flow_tags(publisher, state.epoch, early, now)
         flow.interest_ids.add(interest_id)
@@ -174,8 +150,8 @@ class FlowGapDetector:
                 state.unclaimed.append(tag)
             elif flow_seq in flow.gaps:
                 self._fill(FlowGap(publisher, flow_id, flow_seq), flow)
-            elif distance(flow_seq, flow.highest_seq, SEQ_BITS) > 0:
-                self._add_gaps(publisher, state, flow_id, (flow_seq - 1) & _SEQ_MASK, now)
+            elif FLOW_SEQ.distance(flow_seq, flow.highest_seq) > 0:
+                self._add_gaps(publisher, state, flow_id, FLOW_SEQ.next(flow_seq, -1), now)
                 flow.highest_seq = flow_seq
 
     def on_last_numbers(
@@ -187,7 +163,7 @@ class FlowGapDetector:
             return
         for flow_id, flow_seq in last_seqs:
             flow = state.flows.get(flow_id)
-            if flow is not None and distance(flow_seq, flow.highest_seq, SEQ_BITS) > 0:
+            if flow is not None and FLOW_SEQ.distance(flow_seq, flow.highest_seq) > 0:
                 self._add_gaps(publisher, state, flow_id, flow_seq, now)
                 flow.highest_seq = flow_seq
 
@@ -221,7 +197,7 @@ class FlowGapDetector:
         )
         if not requested:
             return
-        ranges = tuple(ranges_of(requested))[:REQUESTED_RANGES_MAX]
+        ranges = tuple(FLOW_SEQ.runs(requested))[:REQUESTED_RANGES_MAX]
         request = RangeRequest(
             pub=publisher,
             epoch=state.epoch,
@@ -236,15 +212,14 @@ class FlowGapDetector:
         for flow_seq in requested:
             gap_state = flow.gaps[flow_seq]
             if is_sent and flow_seq < end:
-                self._timers.set(
-                    FlowGap(publisher, flow_id, flow_seq), now + (retry_ns << gap_state.attempts)
-                )
+                wait_ns = _BACKOFF.wait_ns(gap_state.attempts, least_ns=retry_ns)
+                self._timers.set(FlowGap(publisher, flow_id, flow_seq), now + wait_ns)
                 gap_state.attempts += 1
             else:
-                self._timers.set(FlowGap(publisher, flow_id, flow_seq), now + _POSTPONE_NS)
+                self._timers.set(FlowGap(publisher, flow_id, flow_seq), now + POSTPONED_NS)
 
     def _give_up_if_expired(
-        self, publisher: int, state: _FlowGapState, flow_id: int, flow_seq: int, now: Instant
+        self, publisher: int, state: FlowGapState, flow_id: int, flow_seq: int, now: Instant
     ) -> bool:
         """Gives it up if it was asked for often enough, or for long enough."""
         flow = state.flows[flow_id]
@@ -256,11 +231,11 @@ class FlowGapDetector:
         return True
 
     def _add_gaps(
-        self, publisher: int, state: _FlowGapState, flow_id: int, last_seq: int, now: Instant
+        self, publisher: int, state: FlowGapState, flow_id: int, last_seq: int, now: Instant
     ) -> None:
         """The numbers after the highest, up to `last`, did not come, or not yet."""
         flow = state.flows[flow_id]
-        missing = distance(last_seq, flow.highest_seq, SEQ_BITS)
+        missing = FLOW_SEQ.distance(last_seq, flow.highest_seq)
         if missing <= 0:
             return
         room_left = max(0, min(_GAPS_PER_FLOW_MAX - len(flow.gaps), _GAPS_MAX - len(self)))
@@ -268,19 +243,18 @@ class FlowGapDetector:
             # The oldest are the least likely to be there still.
             self._give_up(publisher, state.epoch, flow, missing - room_left, now, now)
         request_at = now + self._request_wait_ns(publisher, state)
-        for back in range(min(missing, room_left) - 1, -1, -1):
-            flow_seq = (last_seq - back) & _SEQ_MASK
-            flow.gaps[flow_seq] = _GapState(now)
+        for flow_seq in FLOW_SEQ.run_to(last_seq, min(missing, room_left)):
+            flow.gaps[flow_seq] = GapState(now)
             self._timers.set(FlowGap(publisher, flow_id, flow_seq), request_at)
 
-    def _request_wait_ns(self, publisher: int, state: _FlowGapState) -> Duration:
+    def _request_wait_ns(self, publisher: int, state: FlowGapState) -> Duration:
         wait_ns = self._loss_timeout_ns(publisher)
         if state.group_size > _SPREAD_ABOVE_GROUP_SIZE:
             spread = random_backoff(log(state.group_size), state.group_size, self._draw())
             wait_ns += round(spread * self._distances.distance_ns(publisher))
         return wait_ns
 
-    def _fill(self, gap: FlowGap, flow: _FlowGaps) -> None:
+    def _fill(self, gap: FlowGap, flow: FlowGaps) -> None:
         del flow.gaps[gap.flow_seq]
         self._timers.cancel(gap)
 
@@ -288,21 +262,10 @@ class FlowGapDetector:
         self,
         publisher: int,
         epoch: int,
-        flow: _FlowGaps,
+        flow: FlowGaps,
         messages: int,
         detected_ns: Instant,
         now: Instant,
     ) -> None:
         for interest_id in sorted(flow.interest_ids):
             self._report_loss(FlowLoss(interest_id, publisher, epoch, messages, detected_ns), now)
-
-
-def ranges_of(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Runs of consecutive numbers, as (first, count)."""
-    first, length = numbers[0], 0
-    for number in numbers:
-        if number != first + length:
-            yield first, length
-            first, length = number, 0
-        length += 1
-    yield first, length

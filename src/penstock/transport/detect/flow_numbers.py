@@ -20,7 +20,10 @@ from typing import Final, NamedTuple, TypeAlias
 from penstock.content.filter import Filter, Predicate
 from penstock.content.index import MatchingIndex
 from penstock.content.message import Message
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import SECOND, Duration, Instant
+from penstock.kernel.sequence import FLOW_SEQ
+from penstock.transport.flow_registry import FlowRegistry
 from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.limits import FIRST_CONTROLLED_FLOW, FLOWS_MAX
 
@@ -33,8 +36,7 @@ _CLAIMED_FILTERS_PER_FLOW: Final = 16
 # The last numbers of a flow of which it is known which messages they were; and of all flows.
 _HISTORY_PER_FLOW_MAX: Final = 1_024
 _HISTORY_MAX: Final = 1 << 17
-_SEQ_MASK: Final = (1 << 32) - 1
-_ID_SPACE: Final = FIRST_CONTROLLED_FLOW
+_FLOW_IDS: Final = range(FIRST_CONTROLLED_FLOW)
 
 
 class NumberedMessage(NamedTuple):
@@ -66,14 +68,14 @@ class _TrackedFlow:
         self.claims: Final[set[FlowClaim]] = set()
         # The last number that was given, and the messages of the last ones.
         self.last_seq = 0
-        self.messages: Final[OrderedDict[int, NumberedMessage]] = OrderedDict()
+        self.messages: Final[BoundedDict[int, NumberedMessage]] = BoundedDict(_HISTORY_PER_FLOW_MAX)
 
 
 class FlowNumbers:
     """The flows of one publisher's epoch, at most `most` of them."""
 
     def __init__(self, flows_max: int) -> None:
-        self._flows_max: Final = min(flows_max, _ID_SPACE)
+        self._flows_max: Final = min(flows_max, len(_FLOW_IDS))
         self._flows: Final[dict[int, _TrackedFlow]] = {}
         self._by_filter: Final[dict[Filter, _TrackedFlow]] = {}
         self._index: Final[MatchingIndex[int]] = MatchingIndex()
@@ -83,8 +85,9 @@ class FlowNumbers:
         self._claimed_filters = 0
         # The flows of each claim, and until when it holds; those that end first come first.
         self._claims: Final[OrderedDict[FlowClaim, tuple[_FlowStarts, Instant]]] = OrderedDict()
-        self._flow_counts: Final[dict[int, int]] = {}
-        self._next_id = 0
+        self._registry: Final = FlowRegistry(
+            _FLOW_IDS, per_owner_max=max(1, self._flows_max // _SUBSCRIBER_SHARE_DIVISOR)
+        )
         # Those that got a number since they were last told of.
         self._advanced: Final[set[int]] = set()
 
@@ -100,7 +103,7 @@ class FlowNumbers:
         found = [self._flows[id_] for id_ in sorted(self._index.match(message))]
         if len(found) > FLOWS_MAX:
             found = sorted(found, key=lambda flow: flow.last_seq)[:FLOWS_MAX]
-        return tuple([FlowTag(flow.id, 0.0, (flow.last_seq + 1) & _SEQ_MASK) for flow in found])
+        return tuple([FlowTag(flow.id, 0.0, (flow.last_seq + 1) & FLOW_SEQ.mask) for flow in found])
 
     def on_sent(self, frame: Data, now: Instant) -> None:
         """It left, and its numbers are given."""
@@ -109,8 +112,6 @@ class FlowNumbers:
             flow.last_seq = tag.flow_seq
             flow.messages[flow.last_seq] = NumberedMessage(frame.seq, now)
             self._history.append((flow, flow.last_seq))
-            if len(flow.messages) > _HISTORY_PER_FLOW_MAX:
-                flow.messages.popitem(last=False)
             self._advanced.add(flow.id)
         while len(self._history) > _HISTORY_MAX:
             oldest, flow_seq = self._history.popleft()
@@ -201,18 +202,16 @@ class FlowNumbers:
         flow = self._by_filter.get(filter_)
         if flow is not None and claim in flow.claims:
             return flow.id
-        if self._flow_counts.get(claim.subscriber, 0) >= max(
-            1, self._flows_max // _SUBSCRIBER_SHARE_DIVISOR
-        ):
+        if not self._registry.has_room(claim.subscriber):
             return None
         if flow is None:
             if len(self._flows) >= self._flows_max:
                 return None
-            flow = _TrackedFlow(self._new_id(), filter_)
+            flow = _TrackedFlow(self._registry.new_id(self._flows), filter_)
             self._flows[flow.id] = self._by_filter[filter_] = flow
             self._index.add(flow.id, Predicate([filter_]))
         flow.claims.add(claim)
-        self._change_count(claim.subscriber, +1)
+        self._registry.claim(claim.subscriber)
         return flow.id
 
     def _last_seq(self, id_: int) -> int:
@@ -222,25 +221,10 @@ class FlowNumbers:
         for id_ in ids:
             flow = self._flows[id_]
             flow.claims.discard(claim)
-            self._change_count(claim.subscriber, -1)
+            self._registry.release(claim.subscriber)
             if not flow.claims:
                 self._index.remove(id_)
                 del self._flows[id_], self._by_filter[flow.filter]
-
-    def _new_id(self) -> int:
-        """One that was not in use for as long as possible."""
-        while self._next_id in self._flows:
-            self._next_id = (self._next_id + 1) % _ID_SPACE
-        id_ = self._next_id
-        self._next_id = (id_ + 1) % _ID_SPACE
-        return id_
-
-    def _change_count(self, subscriber: int, change: int) -> None:
-        count = self._flow_counts.get(subscriber, 0) + change
-        if count:
-            self._flow_counts[subscriber] = count
-        else:
-            del self._flow_counts[subscriber]
 
 
 def tracked_flow_tags(frame: Data) -> tuple[FlowTag, ...]:

@@ -6,10 +6,10 @@ asked before did wait for it, and is told once more.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from enum import Enum
 from typing import Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Duration, Instant
 
 _ITEMS_MAX: Final = 4_096
@@ -42,7 +42,7 @@ class ReplySuppression:
 
     def __init__(self, *, unicast_first: bool = False) -> None:
         self._unicast_first: Final = unicast_first
-        self._items: Final[OrderedDict[int, _RequestedItem]] = OrderedDict()
+        self._items: Final[BoundedDict[int, _RequestedItem]] = BoundedDict(_ITEMS_MAX)
 
     def audience(self, seq: int, requester: int, hold_down_ns: Duration, now: Instant) -> Audience:
         """Who is told of this number, now that somebody asks."""
@@ -50,8 +50,6 @@ class ReplySuppression:
         is_first = item is None
         if item is None:
             item = self._items[seq] = _RequestedItem()
-            if len(self._items) > _ITEMS_MAX:
-                self._items.popitem(last=False)
         is_repeated = requester in item.requesters
         if len(item.requesters) < _REQUESTERS_MAX:
             item.requesters.add(requester)

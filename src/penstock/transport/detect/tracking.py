@@ -8,14 +8,16 @@ has forgotten, is told them again. What the numbers tell is the business of `hol
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final, NamedTuple
 
 from penstock.content.filter import Filter, Predicate
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
+from penstock.kernel.retry import Backoff
+from penstock.kernel.sequence import EPOCH, TOKEN
 from penstock.kernel.timers import Timers
 from penstock.transport.detect.flow_gaps import FlowGapDetector
 from penstock.transport.detect.flow_numbers import LEASE_NS, tracked_flow_tags
@@ -25,20 +27,18 @@ from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.track_reply import TrackReply
 from penstock.wire.frames.track_request import TrackRequest
 from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
-from penstock.wire.serial import EPOCH_BITS, newer
 
 _PUBLISHERS_MAX: Final = 4_096
 _RENEW_NS: Final = LEASE_NS // 3
 # Sooner for the first time: by then it is known how many share it, for all begin at once.
 _RENEW_FIRST_NS: Final = 2 * SECOND
-# Until a publisher answers it is told again after this, twice as long each time up to that.
-_RETRY_FIRST_NS: Final = 500 * MILLISECOND
+# Until a publisher answers it is told again.
 _RETRY_MAX_NS: Final = 16 * SECOND
+RETRY_BACKOFF: Final = Backoff(first_ns=500 * MILLISECOND, max_ns=_RETRY_MAX_NS, doublings_max=8)
 _ATTEMPTS_MAX: Final = 10
 _PAUSE_NS: Final = 60 * SECOND
 # What is left of a frame for filters.
 _FILTERS_BYTES_MAX: Final = 1_200
-_TOKEN_MASK: Final = (1 << 16) - 1
 
 
 class FilterBatch(NamedTuple):
@@ -83,11 +83,11 @@ class FlowTracking:
         self._send: Final = send
         self._needs_tracking: Final = needs_tracking
         # Not those of an endpoint of the same name that was here before.
-        self._tokens: Final = count(int(draw() * _TOKEN_MASK))
+        self._tokens: Final = count(int(draw() * TOKEN.mask))
         self._batches: Final[dict[int, FilterBatch]] = {}
         # Wishes of which not all is tracked: it need not be, or no frame has room for it.
         self._untracked: Final[set[int]] = set()
-        self._publishers: Final[OrderedDict[int, _TrackingState]] = OrderedDict()
+        self._publishers: Final[BoundedDict[int, _TrackingState]] = BoundedDict(_PUBLISHERS_MAX)
         # How often a publisher had to be told again: it may know nothing of this.
         self.resent = 0
         self._timers: Final[Timers[_TrackTimer]] = Timers()
@@ -122,7 +122,7 @@ class FlowTracking:
             token = 0
             # Nothing is called 0: that stands for digests.
             while not token or token in self._batches:
-                token = next(self._tokens) & _TOKEN_MASK
+                token = next(self._tokens) & TOKEN.mask
             self._batches[token] = FilterBatch(interest_id, batch)
             for publisher in self._publishers:
                 self._schedule(publisher, token, now)
@@ -168,7 +168,7 @@ class FlowTracking:
         if state is None or batch is None:
             return
         if reply.epoch != state.epoch:
-            if newer(reply.epoch, state.epoch, EPOCH_BITS):
+            if EPOCH.is_newer(reply.epoch, state.epoch):
                 self._begin_epoch(publisher, reply.epoch, now)
             return
         if not reply.token_is_known:
@@ -212,16 +212,16 @@ class FlowTracking:
             predicate = self._batches[key.token].predicate
             self._send(self._track_request(key.publisher, key.token, now, predicate=predicate), now)
             state.unanswered[key.token] = attempts + 1
-            self._timers.set(key, now + min(_RETRY_FIRST_NS << min(attempts, 8), _RETRY_MAX_NS))
+            self._timers.set(key, now + RETRY_BACKOFF.wait_ns(attempts))
 
     def _begin_epoch(self, publisher: int, epoch: int, now: Instant) -> None:
         """A publisher is new, or has restarted and knows nothing of us."""
         self._flow_gaps.close_publisher(publisher, now)
-        if publisher not in self._publishers and len(self._publishers) >= _PUBLISHERS_MAX:
-            evicted, _ = self._publishers.popitem(last=False)
-            self._flow_gaps.close_publisher(evicted, now)
+        evicted = self._publishers.make_room(publisher)
+        if evicted is not None:
+            self._flow_gaps.close_publisher(evicted[0], now)
             for token in self._batches:
-                self._timers.cancel(_TrackTimer(evicted, token))
+                self._timers.cancel(_TrackTimer(evicted[0], token))
         self._publishers[publisher] = _TrackingState(epoch)
         self._flow_gaps.open_publisher(publisher, epoch)
         for token in self._batches:

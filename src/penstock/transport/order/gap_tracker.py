@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from penstock.kernel.instant import MICROSECOND, Duration, Instant
+from penstock.kernel.sequence import SEQ
 from penstock.trace.fates import MissingOutcome, ReceiverFate
 from penstock.transport.facts import Absence, DetectedBy, Loss
 from penstock.transport.order.missing import (
@@ -28,13 +29,12 @@ from penstock.transport.record.matcher import RecordMatch
 from penstock.transport.settings import DEFAULT
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.quantise import delta_ns
-from penstock.wire.serial import SEQ_BITS
 
 if TYPE_CHECKING:
-    from penstock.transport.receive.subscriptions import SharedInterest, StreamContext
+    from penstock.transport.order.stream_context import StreamContext
+    from penstock.transport.receive.subscriptions import SharedInterest
 
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
-_SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 
 
 class GapTracker(ABC):
@@ -62,7 +62,7 @@ class GapTracker(ABC):
         # Every number known to be missing; and by rising number what others wait for.
         self.missing: Final[dict[int, MissingEntry]] = {}
         self._blocking: Final[list[MissingEntry]] = []
-        self._given_up: Final = GivenUpLog()
+        self._given_up: Final = GivenUpLog(context.ordering.missing_max)
         # The last stretch of numbers that no record told of.
         self._undescribed = range(0)
 
@@ -315,7 +315,7 @@ class GapTracker(ABC):
         unblock(self._blocking, missing)
         self._context.timers.cancel(missing)
         if fate is _GIVEN_UP:
-            self._given_up.add(missing.extended_seq, self._context.ordering.missing_max)
+            self._given_up.add(missing.extended_seq)
         elif missing.state is LOST and not is_repair:
             # The original came, or it never was for us: nothing was lost.
             self._wait_policy.on_retraction()
@@ -358,4 +358,4 @@ class GapTracker(ABC):
                 self._release(possible, now)
 
     def _message_id(self, extended_seq: int) -> MessageId:
-        return MessageId(self._image.publisher, self._image.epoch, extended_seq & _SEQ_MASK)
+        return MessageId(self._image.publisher, self._image.epoch, extended_seq & SEQ.mask)

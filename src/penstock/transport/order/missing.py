@@ -11,15 +11,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections import OrderedDict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.sequence import SEQ
 from penstock.trace.fates import MissingState
 from penstock.transport.facts import DetectedBy
 from penstock.transport.record.matcher import RecordMatch
-from penstock.wire.serial import SEQ_BITS
 
 if TYPE_CHECKING:
     from penstock.transport.order.gap_tracker import GapTracker
@@ -120,19 +120,19 @@ class GivenUpLog:
 
     __slots__ = ("_all_below", "_recent")
 
-    def __init__(self) -> None:
-        self._recent: Final[OrderedDict[int, None]] = OrderedDict()
-        self._all_below = -1 << SEQ_BITS
+    def __init__(self, entries_max: int) -> None:
+        self._recent: Final[BoundedDict[int, None]] = BoundedDict(entries_max)
+        self._all_below = -1 << SEQ.bits
 
     def __len__(self) -> int:
         return len(self._recent)
 
-    def add(self, extended_seq: int, entries_max: int) -> None:
-        """One more, of which at most so many are remembered."""
+    def add(self, extended_seq: int) -> None:
+        """One more."""
+        evicted = self._recent.make_room(extended_seq)
+        if evicted is not None:
+            self._all_below = max(self._all_below, evicted[0] + 1)
         self._recent[extended_seq] = None
-        if len(self._recent) > entries_max:
-            evicted, _ = self._recent.popitem(last=False)
-            self._all_below = max(self._all_below, evicted + 1)
 
     def contains(self, extended_seq: int) -> bool:
         """Whether it is one of them, or too old to say."""

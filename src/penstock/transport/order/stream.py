@@ -36,11 +36,10 @@ from penstock.transport.order.missing import (
 from penstock.transport.order.reorder_buffer import BufferedMessage, ReorderBuffer
 from penstock.transport.receive.publisher_image import PublisherImage
 from penstock.transport.record.matcher import RecordMatch
-from penstock.wire.frames.data import Data, MessageId
-from penstock.wire.serial import SEQ_BITS
+from penstock.wire.frames.data import Data
 
 if TYPE_CHECKING:
-    from penstock.transport.receive.subscriptions import StreamContext
+    from penstock.transport.order.stream_context import StreamContext
 
 _DELIVERED: Final = ReceiverFate.DELIVERED
 _DELIVERED_LATE: Final = ReceiverFate.DELIVERED_LATE
@@ -48,7 +47,6 @@ _DROPPED_LATE: Final = ReceiverFate.DROPPED_LATE
 _REPAIRED: Final = ReceiverFate.REPAIRED
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
 _IRRELEVANT: Final = MissingState.IRRELEVANT
-_SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 
 
 class OrderedStream(GapTracker):
@@ -237,6 +235,3 @@ class OrderedStream(GapTracker):
     ) -> None:
         context = self._context
         context.deliver(Delivery(context.subscription_id, frame, arrived_ns, now, latch_ns, fate))
-
-    def _message_id(self, extended_seq: int) -> MessageId:
-        return MessageId(self._image.publisher, self._image.epoch, extended_seq & _SEQ_MASK)

@@ -11,16 +11,17 @@ from typing import Final
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.errors import UsageError
-from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.instant import Instant
+from penstock.kernel.sequence import SEQ
 from penstock.transport.publish.congestion_header import NO_CONGESTION_HEADER, CongestionHeader
 from penstock.transport.publish.record_writer import RecordWriter
+from penstock.transport.publish.send_rate import SendRate
 from penstock.transport.settings import EndpointSettings
 from penstock.wire import fit
 from penstock.wire.codec.data import check_message
 from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.limits import FLOWS_MAX
 from penstock.wire.quantise import delta_100us, quantise_rate, stamp_us
-from penstock.wire.serial import SEQ_BITS, after
 
 
 class Sequencer:
@@ -82,44 +83,10 @@ class Sequencer:
             # Too large to leave: it has no number, and later records must not tell of it.
             self._record_writer.undo()
             raise
-        self._next_seq = after(self._next_seq, SEQ_BITS)
+        self._next_seq = SEQ.next(self._next_seq)
         self._last_sent_ns = now
         return frame
 
     def check_size(self, message: Message) -> None:
         """Refuses what is too large to leave, before it waits for its turn."""
         self._checked = message, check_message(message)
-
-
-class SendRate:
-    """Messages a second over the last stretch: what is sent in this one, and a part of the last."""
-
-    __slots__ = ("_count", "_interval_ns", "_previous_count", "_start")
-
-    def __init__(self, interval_ns: Duration) -> None:
-        self._interval_ns: Final = interval_ns
-        self._start: Instant | None = None
-        self._count = 0
-        # None while the first stretch lasts.
-        self._previous_count: int | None = None
-
-    def on_sent(self, now: Instant) -> float:
-        """One more; the rate with it."""
-        if self._start is None:
-            self._start = now
-        elapsed_ns = now - self._start
-        if elapsed_ns >= self._interval_ns:
-            intervals = elapsed_ns // self._interval_ns
-            self._previous_count = self._count if intervals == 1 else 0
-            self._count = 0
-            self._start += intervals * self._interval_ns
-            elapsed_ns = now - self._start
-        self._count += 1
-        if self._previous_count is None:
-            # The first stretch is not over: what was sent is all that is known.
-            return self._count * 1e9 / max(elapsed_ns, self._interval_ns / 10)
-        return (
-            (self._previous_count * (1 - elapsed_ns / self._interval_ns) + self._count)
-            * 1e9
-            / self._interval_ns
-        )

@@ -18,6 +18,7 @@ from penstock.content.index import MatchingIndex
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.sequence import EPOCH, SEQ
 from penstock.trace.fates import ReceiverFate
 from penstock.transport.congestion.controller import CongestionController
 from penstock.transport.detect.flow_gaps import FlowLoss
@@ -26,20 +27,18 @@ from penstock.transport.order.missing import LOST
 from penstock.transport.order.stream import OrderedStream
 from penstock.transport.receive.publisher_image import WINDOW_SIZE, PublisherImage
 from penstock.transport.receive.subscriptions import SharedInterest
-from penstock.transport.record.matcher import read_digest
+from penstock.transport.record.digest_reader import read_digest
 from penstock.transport.recovery.recovery import Recovery
 from penstock.transport.settings import EndpointSettings
 from penstock.wire import size_of
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
-from penstock.wire.serial import EPOCH_BITS, SEQ_BITS, newer
 
 _DELIVERED: Final = ReceiverFate.DELIVERED
 _REPAIRED: Final = ReceiverFate.REPAIRED
 _SILENCE_MAX_NS: Final = 30 * SECOND
 # Of publishers whose delays nobody measures.
 _DEFAULT_LOSS_TIMEOUT_NS: Final = 100 * MILLISECOND
-_SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 # Up to so many filters in all, looking at each is quicker than an index.
 _SCAN_FILTERS_MAX: Final = 4
 
@@ -135,7 +134,7 @@ class Inbound(ABC):
         if self.recovery is not None:
             undescribed = extended_seq - previous_highest - 1 - frame.record.count
             if undescribed > 0:
-                first_undescribed = (previous_highest + 1) & _SEQ_MASK
+                first_undescribed = SEQ.next(previous_highest)
                 self.recovery.on_undescribed(
                     frame.pub, frame.epoch, first_undescribed, undescribed, now
                 )
@@ -308,4 +307,4 @@ class Inbound(ABC):
 def _is_new_epoch(frame: Data, image: PublisherImage, now: Instant) -> bool:
     """Epochs may be counted by a clock, and wrap: after a long silence any other one is new."""
     is_silent = now - image.last_heard_ns > _SILENCE_MAX_NS
-    return is_silent or newer(frame.epoch, image.epoch, EPOCH_BITS)
+    return is_silent or EPOCH.is_newer(frame.epoch, image.epoch)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from penstock.kernel.instant import MICROSECOND, Instant
+from penstock.kernel.sequence import SEQ
 from penstock.transport.order.delay_estimator import DelayEstimator, EstimatorSettings
 from penstock.wire.frames.data import Data
-from penstock.wire.serial import SEQ_BITS
 
 if TYPE_CHECKING:
     from penstock.transport.order.stream import OrderedStream
@@ -23,9 +23,9 @@ WINDOW_SIZE: Final = 8_192
 _WINDOW_MASK: Final = (1 << WINDOW_SIZE) - 1
 # How many of the window's bits move with every gap: to move all would take as long as the rest.
 _RECENT_BITS_MAX: Final = 512
-_SEQ_SPACE: Final = 1 << SEQ_BITS
-_SEQ_MASK: Final = _SEQ_SPACE - 1
-_SEQ_HALF: Final = _SEQ_SPACE >> 1
+# Here, for `receive` runs for every message.
+_SEQ_MASK: Final = SEQ.mask
+_SEQ_HALF: Final = 1 << SEQ.bits - 1
 
 
 class PublisherImage:
@@ -62,8 +62,7 @@ class PublisherImage:
 
     def unwrap(self, seq: int) -> int:
         """The unwrapped number nearest to those that came last."""
-        ahead = (seq - self.highest) & _SEQ_MASK
-        return self.highest + (ahead if ahead < _SEQ_HALF else ahead - _SEQ_SPACE)
+        return SEQ.unwrap(seq, self.highest)
 
     def add(self, extended_seq: int) -> bool:
         """Notes that it came; False if it had come before, or is too old to tell."""

@@ -11,7 +11,6 @@ Knows nothing of what came or did not: it says what was sent.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
 from penstock.content.bloom import BloomParams
@@ -20,12 +19,12 @@ from penstock.content.tags import Encoder
 from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import Duration
 from penstock.transport.record.bloom_entries import BloomEntryTest
+from penstock.transport.record.digest_reader import DigestEntry
 from penstock.transport.record.entry_match import CERTAIN, NO_MATCH, POSSIBLE, compile_entry_test
 from penstock.transport.record.reader import CarriedEntryReader, EntryReader
 from penstock.transport.record.value_lookup import ValueLookup
 from penstock.wire.codec.record import SAME_NAMES, unpack_bloom
 from penstock.wire.frames.data import Data
-from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.record import BloomEntry, FingerprintEntry, PublicationRecord
 from penstock.wire.quantise import delta_ns
 
@@ -47,51 +46,6 @@ class RecordMatch(NamedTuple):
     def entry(self) -> FingerprintEntry | BloomEntry | None:
         """The entry, opened when asked for; None if what nobody had to read yet is malformed."""
         return unpack_bloom(self.packed) if self.reader is None else self.reader.read(self.packed)
-
-
-class DigestEntry(NamedTuple):
-    """One entry of a digest."""
-
-    # Its message left so long before the digest.
-    sent_before_ns: Duration
-    packed: bytes
-    reader: EntryReader
-    # None: it says nothing, or cannot be read.
-    entry: FingerprintEntry | None
-
-
-def read_digest(digest: Digest, encoder: Encoder) -> tuple[DigestEntry, ...]:
-    """A digest's entries, newest first, for all who ask something of them."""
-    record = digest.record
-    return _read_entries(
-        digest.base, record.count, record.data, digest.sent_before_100us, encoder.fingerprint_bits
-    )
-
-
-# A digest comes to many, and where many are in one process the others need not open it again.
-@lru_cache(maxsize=128)
-def _read_entries(
-    base: bytes, count: int, data: bytes, newest_before_100us: int, width_bits: int
-) -> tuple[DigestEntry, ...]:
-    standalone_reader = EntryReader((), (), width_bits)
-    newest_before_ns = delta_ns(newest_before_100us)
-    newest = standalone_reader.read(base) if base else None
-    if newest is None:
-        return ()
-    reader = EntryReader(newest.presence, newest.values, width_bits)
-    record = PublicationRecord(count, data)
-    return (
-        DigestEntry(newest_before_ns, base, standalone_reader, newest),
-        *(
-            DigestEntry(
-                newest_before_ns + delta_ns(record.sent_before_100us(i)),
-                packed,
-                reader,
-                reader.read(packed),
-            )
-            for i, packed in enumerate(record.packed_entries(count))
-        ),
-    )
 
 
 class RecordMatcher:

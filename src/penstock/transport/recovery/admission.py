@@ -1,10 +1,10 @@
-"""How much may be sent: a bucket of tokens, filled at a steady rate."""
+"""Who is asked whether a request or a repair may leave; knows nothing of how that is decided."""
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Protocol
 
-from penstock.kernel.instant import SECOND, Instant
+from penstock.kernel.instant import Instant
 from penstock.wire.frames.data import Data
 
 
@@ -29,28 +29,4 @@ class Unlimited:
     def admit_repair(self, original: Data, *, now: Instant) -> bool:
         """Always."""
         del original, now
-        return True
-
-
-class Budget:
-    """So many a second, of which a second's worth may come at once."""
-
-    __slots__ = ("_rate", "_since", "_tokens", "refused")
-
-    def __init__(self, rate: float) -> None:
-        self._rate: Final = rate
-        self._tokens = max(1.0, rate)
-        self._since: Instant | None = None
-        self.refused = 0
-
-    def take(self, now: Instant) -> bool:
-        """Whether one more may go."""
-        earned = 0 if self._since is None else (now - self._since) * self._rate / SECOND
-        self._tokens = min(max(1.0, self._rate), self._tokens + max(0, earned))
-        # Also if the clock was set back: it need not catch up before anything is earned again.
-        self._since = now
-        if self._tokens < 1:
-            self.refused += 1
-            return False
-        self._tokens -= 1
         return True

@@ -1,65 +1,23 @@
 """What is kept of each publisher's messages, so that others can be given what they lost.
 
-The last K messages are kept, by order of arrival. Once a second K adapts:
-
-1. Needed is K = rate·t + 1, where all but 1 − H of the requests come within t of the
-   message [R4]: the time it was held when it was asked for, or would have been held.
-2. K falls by a tenth, not below what is needed; but if we are the closest provider
-   (who sent half of the last repairs) and fewer than H of the requests found what they
-   wanted, K grows by a tenth.
-3. [R2] K is rounded up, and then kept within its bounds.
-
-`literal` is algorithm 4.2 as printed. Knows nothing of who asks, or when to answer.
+The last K messages are kept, by order of arrival; once a second K adapts (`cache_size`).
+Knows nothing of who asks, or when to answer.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from dataclasses import dataclass
+from collections import OrderedDict
 from heapq import heapify, heappop, heappush
-from math import ceil
 from typing import Final, NamedTuple
-from typing import Literal as OneOf
 
-from penstock.kernel.checked import check_types
-from penstock.kernel.errors import UsageError
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import SECOND, Duration, Instant
+from penstock.transport.recovery.cache_size import CacheDemand, CacheSettings
 from penstock.wire import size_of
 from penstock.wire.frames.data import Data, MessageId
 
-_RECENT_REPAIRS: Final = 20
-_RECENT_REQUESTS: Final = 100
 # A rate over less time says little.
 _RATE_PERIOD_MIN_NS: Final = SECOND // 2
-# C1 and C2 of all who ask, as SRM begins with them: a request tells (C1 + C2/2)·d_ZB only.
-_C1: Final = 2.0
-_C2: Final = 2.0
-_ROUNDING_TOLERANCE: Final = 1e-9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheSettings:
-    """K lies within `k_min` and `k_max`; `hit_ratio` is H; bytes are of all publishers together."""
-
-    law: OneOf["adaptive", "literal"] = "adaptive"
-    k_min: int = 5
-    k_max: int = 300
-    hit_ratio: float = 0.95
-    bytes_max: int = 64 << 20
-    publishers_max: int = 16_384
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        if self.law not in ("adaptive", "literal"):
-            raise UsageError(f"law is 'adaptive' or 'literal', not {self.law!r}")
-        if not 1 <= self.k_min <= self.k_max or not 0 < self.hit_ratio <= 1:
-            raise UsageError("1 ≤ k_min ≤ k_max, and hit_ratio lies within 0 and 1")
-        if min(self.bytes_max, self.publishers_max) < 1:
-            raise UsageError("bytes_max and publishers_max are at least 1")
-
-
-# [R3] After one miss the hit ratio is below 1 for ever, so this one nearly always grows.
-LITERAL: Final = CacheSettings(law="literal", hit_ratio=1.0)
 
 
 class CacheStatus(NamedTuple):
@@ -71,70 +29,6 @@ class CacheStatus(NamedTuple):
     size_bytes: int
     hits: int
     misses: int
-
-
-def bound_messages(rate_mps: float, c1: float, c2: float, d_zb_s: float, d_ba_s: float) -> float:
-    """The paper's least K: so that a message is still held when A hears of B's loss."""
-    return ((c1 + c2 / 2 + 1) * d_zb_s + d_ba_s) * rate_mps + 1
-
-
-class CacheDemand:
-    """What is heard of others' losses of one publisher's messages, and how much to keep for it."""
-
-    __slots__ = ("_hits", "_needed_ns", "_own_repairs", "_reported_ns", "_requests")
-
-    def __init__(self) -> None:
-        self._hits = self._requests = 0
-        # Of the last requests: how long the message was to be held, and what the paper averages.
-        self._needed_ns: Final[deque[Duration]] = deque(maxlen=_RECENT_REQUESTS)
-        self._reported_ns: Final[deque[tuple[Duration, Duration]]] = deque(maxlen=_RECENT_REQUESTS)
-        # Of the last repairs: whether they were ours.
-        self._own_repairs: Final[deque[bool]] = deque(maxlen=_RECENT_REPAIRS)
-
-    def on_request(
-        self, needed_ns: Duration, delay_ns: Duration, distance_ns: Duration, *, is_hit: bool
-    ) -> None:
-        """Somebody asked for a message that came here."""
-        self._requests += 1
-        self._hits += is_hit
-        self._needed_ns.append(needed_ns)
-        self._reported_ns.append((delay_ns, distance_ns))
-
-    def on_repair(self, is_own: bool) -> None:
-        """Somebody, we perhaps, gave a message to those who lost it."""
-        self._own_repairs.append(is_own)
-
-    def next_limit(self, k: int, rate_mps: float, settings: CacheSettings) -> int:
-        """K from now on, if it was `k` and so many messages came a second."""
-        # Also when there was none: if all caches are too small, nobody can send any.
-        is_closest = 2 * sum(self._own_repairs) >= len(self._own_repairs)
-        should_grow = is_closest and self._hits < settings.hit_ratio * self._requests
-        if settings.law == "literal":
-            literal_limit = (
-                max(self._literal_bound(rate_mps), 1.1 * k if should_grow else 0)
-                if is_closest
-                else 0.9 * k
-            )
-            return int(literal_limit) if settings.k_min <= literal_limit <= settings.k_max else k
-        self._hits = self._requests = 0
-        # Rounded down where it falls: rounded up, it would never fall below 9.
-        tenth = ceil(1.1 * k - _ROUNDING_TOLERANCE) if should_grow else 9 * k // 10
-        needed = ceil(self._messages_needed(rate_mps, settings.hit_ratio) - _ROUNDING_TOLERANCE)
-        return min(settings.k_max, max(settings.k_min, needed, tenth))
-
-    def _messages_needed(self, rate_mps: float, share: float) -> float:
-        if not self._needed_ns:
-            return 0
-        rank = max(1, ceil(share * len(self._needed_ns) - _ROUNDING_TOLERANCE))
-        return rate_mps * sorted(self._needed_ns)[rank - 1] / SECOND + 1
-
-    def _literal_bound(self, rate_mps: float) -> float:
-        count = len(self._reported_ns) * SECOND
-        if not count:
-            return 0
-        delay_s = sum(delay for delay, _ in self._reported_ns) / count
-        d_ba_s = sum(distance for _, distance in self._reported_ns) / count
-        return bound_messages(rate_mps, _C1, _C2, delay_s / (_C1 + _C2 / 2), d_ba_s)
 
 
 class _PublisherCache:
@@ -194,7 +88,6 @@ class RepairCache:
         "_by_size",
         "_settings",
         "evicted",
-        "publishers_evicted",
         "size_bytes",
         "too_large",
     )
@@ -202,17 +95,24 @@ class RepairCache:
     def __init__(self, settings: CacheSettings | None = None) -> None:
         self._settings: Final = settings or CacheSettings()
         # Those of which a message came longest ago first.
-        self._by_publisher: Final[OrderedDict[int, _PublisherCache]] = OrderedDict()
+        self._by_publisher: Final[BoundedDict[int, _PublisherCache]] = BoundedDict(
+            self._settings.publishers_max
+        )
         # A heap, while memory is short: of each cache its bytes, negated; and what they once were.
         self._by_size: Final[list[tuple[int, int]]] = []
         self.size_bytes = 0
-        # Messages too large, messages that went for others of other publishers, and publishers.
-        self.too_large = self.evicted = self.publishers_evicted = 0
+        # Messages too large, and messages that went for others of other publishers.
+        self.too_large = self.evicted = 0
 
     @property
     def publishers(self) -> int:
         """Of how many something came."""
         return len(self._by_publisher)
+
+    @property
+    def publishers_evicted(self) -> int:
+        """How many had to go for others."""
+        return self._by_publisher.evicted
 
     @property
     def messages(self) -> int:
@@ -227,10 +127,9 @@ class RepairCache:
             return
         cache = self._by_publisher.get(frame.pub)
         if cache is None:
-            if len(self._by_publisher) >= self._settings.publishers_max:
-                _, evicted = self._by_publisher.popitem(last=False)
-                self.size_bytes -= evicted.size_bytes
-                self.publishers_evicted += 1
+            evicted = self._by_publisher.make_room(frame.pub)
+            if evicted is not None:
+                self.size_bytes -= evicted[1].size_bytes
             cache = self._by_publisher[frame.pub] = _PublisherCache(self._settings.k_min, now)
         else:
             self._by_publisher.move_to_end(frame.pub)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import msgspec
 
-from penstock.content.tags import Encoder
 from penstock.kernel.instant import Duration, Instant
 from penstock.transport.detect.flow_gaps import FlowLoss
 from penstock.transport.detect.loss_detection import ControlFrame
@@ -15,15 +13,6 @@ from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who an endpoint is, and how it encodes."""
-
-    endpoint_id: int
-    epoch: int
-    encoder: Encoder
 
 
 class RequestSent(msgspec.Struct, frozen=True, gc=False):

@@ -9,13 +9,13 @@ Peers are numbers. At most so many are remembered; those heard longest ago go fi
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.sequence import ECHO_STAMP
 from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
-from penstock.wire.serial import distance
 
 _RTT_MAX_NS: Final = 10 * SECOND
 _HINT_MIN_NS: Final = MILLISECOND
@@ -25,22 +25,25 @@ _HINT_MAX_NS: Final = SECOND
 class PeerDistances:
     """From one node to those it heard."""
 
-    __slots__ = ("_default_ns", "_peers", "_peers_max", "evicted", "rejected_echoes")
+    __slots__ = ("_default_ns", "_peers", "rejected_echoes")
 
     def __init__(self, default_ns: Duration = 100 * MILLISECOND, *, peers_max: int = 4_096) -> None:
         if default_ns <= 0 or peers_max < 1:
             raise UsageError("default_ns is above 0, and peers_max at least 1")
         self._default_ns: Final = default_ns
-        self._peers_max: Final = peers_max
-        self._peers: Final[OrderedDict[int, _Peer]] = OrderedDict()
-        # Peers that had to go, and echoes that cannot be.
-        self.evicted = 0
+        self._peers: Final[BoundedDict[int, _Peer]] = BoundedDict(peers_max)
+        # Echoes that cannot be.
         self.rejected_echoes = 0
 
     @property
     def peer_count(self) -> int:
         """How many distinct peers were heard, as far as they are remembered: G."""
         return len(self._peers)
+
+    @property
+    def evicted(self) -> int:
+        """Peers that had to go."""
+        return self._peers.evicted
 
     def distance_ns(self, peer: int) -> Duration:
         """As measured; else as hinted; else the default."""
@@ -64,7 +67,7 @@ class PeerDistances:
     def on_echo(self, peer: int, sent_us32: int, hold_ns: Duration, *, now: Instant) -> bool:
         """Our stamp came back, after it was held so long; False if that cannot be."""
         # Stamps wrap after 71 minutes: one of up to half that age is told from one of the future.
-        elapsed_us = distance(stamp_us(now, ECHO_STAMP_BITS), sent_us32, ECHO_STAMP_BITS)
+        elapsed_us = ECHO_STAMP.distance(stamp_us(now, ECHO_STAMP_BITS), sent_us32)
         rtt_ns = elapsed_us * MICROSECOND - hold_ns
         if hold_ns < 0 or not 0 <= rtt_ns <= _RTT_MAX_NS:
             self.rejected_echoes += 1
@@ -75,14 +78,9 @@ class PeerDistances:
         return True
 
     def _get_or_add(self, peer: int) -> _Peer:
-        known = self._peers.get(peer)
+        known = self._peers.use(peer)
         if known is None:
-            if len(self._peers) >= self._peers_max:
-                self._peers.popitem(last=False)
-                self.evicted += 1
             known = self._peers[peer] = _Peer()
-        else:
-            self._peers.move_to_end(peer)
         return known
 
 

@@ -15,19 +15,20 @@ from typing import Final
 from penstock.content.filter import Predicate
 from penstock.content.message import Message
 from penstock.kernel.instant import SECOND, Instant, earliest
+from penstock.kernel.token_bucket import TokenBucket
 from penstock.transport.detect.flow_gaps import FlowGapDetector
 from penstock.transport.detect.flow_numbers import NumberedMessage
 from penstock.transport.detect.loss_detection import ControlFrame, LossDetection
 from penstock.transport.detect.tracking import FlowTracking
 from penstock.transport.facts import Loss
+from penstock.transport.identity import Identity
 from penstock.transport.inbox import UnicastInbox
 from penstock.transport.network import Carried, Network
 from penstock.transport.record.entry_match import compile_entry_test
-from penstock.transport.recovery.admission import Admission, Budget, Unlimited
+from penstock.transport.recovery.admission import Admission, Unlimited
 from penstock.transport.recovery.cache import RepairCache
 from penstock.transport.recovery.facts import (
     ControlSent,
-    Identity,
     LocalEndpoint,
     RepairSent,
     RequestSent,
@@ -89,7 +90,7 @@ class Recovery:
         self.publication_cache: Final = RepairCache(settings.own_cache)
         self._distances: Final = PeerDistances(settings.distance_ns)
         # Of digests, and of what is said to get them.
-        self._budget: Final = Budget(settings.repairs_mps)
+        self._budget: Final = TokenBucket.of_one_second(settings.repairs_mps)
         self._requester: Final = Requester(
             identity.endpoint_id,
             settings,
@@ -372,7 +373,7 @@ class Recovery:
         return True
 
     def _send_control(self, frame: ControlFrame, now: Instant) -> bool:
-        if not self._budget.take(now):
+        if not self._budget.try_take(now):
             return False
         if type(frame) is RangeRequest and not self._admission.admit_request(
             frame.pub, size_of(frame), now=now

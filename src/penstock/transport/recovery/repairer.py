@@ -13,17 +13,18 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
 from msgspec.structs import replace
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant
+from penstock.kernel.sequence import ECHO_STAMP
 from penstock.kernel.timers import Timers
+from penstock.kernel.token_bucket import TokenBucket
 from penstock.transport.detect.flow_numbers import tracked_flow_tags
-from penstock.transport.recovery.admission import Budget
 from penstock.transport.recovery.cache import RepairCache
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import AdaptiveTimer, hold_down_ns
@@ -33,12 +34,12 @@ from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.record import EMPTY_RECORD
 from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
-from penstock.wire.quantise import ECHO_STAMP_BITS, delta_ns, hold_100us
+from penstock.wire.quantise import delta_ns, hold_100us
 
-_ECHO_MASK: Final = (1 << ECHO_STAMP_BITS) - 1
 # Who asks for one message while it is about to be sent: more are not remembered.
 _REQUESTERS_MAX: Final = 1_024
-_POSTPONE_NS: Final = 20 * MILLISECOND
+# What there is no budget for is tried again at multiples of this: all of it together.
+_POSTPONE_GRID_NS: Final = 20 * MILLISECOND
 _SMOOTHING: Final = 1 / 8
 # As a rule only one asks, if on average no more do than these; until that is known, several do:
 # those who left it to who asked wait long for what went to that one alone.
@@ -92,21 +93,26 @@ class Repairer:
         self._distances: Final = distances
         self._draw: Final = draw
         self._send: Final = send
-        self._budget: Final = Budget(settings.repairs_mps)
+        self._budget: Final = TokenBucket.of_one_second(settings.repairs_mps)
         self._adaptive_timer: Final = AdaptiveTimer(settings.timers, for_repairs=True)
         self._pending: Final[dict[MessageId, PendingRepair]] = {}
+        entries_max = settings.answers_max
         # Those of which a repair was sent or heard, until nobody else can send one.
-        self._completed: Final[OrderedDict[MessageId, PendingRepair]] = OrderedDict()
+        self._completed: Final[BoundedDict[MessageId, PendingRepair]] = BoundedDict(entries_max)
         # Until when requests were sent before a repair came: of all, or of one.
-        self._hold_downs: Final[OrderedDict[MessageId | tuple[MessageId, int], Instant]] = (
-            OrderedDict()
+        self._hold_downs: Final[BoundedDict[MessageId | tuple[MessageId, int], Instant]] = (
+            BoundedDict(entries_max, recent=True)
         )
         # Who named us, and for what, of late.
-        self._designations: Final[OrderedDict[tuple[MessageId, int], None]] = OrderedDict()
+        self._designations: Final[BoundedDict[tuple[MessageId, int], None]] = BoundedDict(
+            entries_max
+        )
         # How many ask for a message, on average.
         self._mean_requesters = _INITIAL_MEAN_REQUESTERS
         # Of the last messages sent again, how many asked for each.
-        self._request_counts: Final[OrderedDict[MessageId, int]] = OrderedDict()
+        self._request_counts: Final[BoundedDict[MessageId, int]] = BoundedDict(
+            entries_max, on_evict=lambda id_, _: self._unicast_only.discard(id_)
+        )
         # Those of them that nobody but who asked got.
         self._unicast_only: Final[set[MessageId]] = set()
         self.timers: Final[Timers[MessageId]] = Timers()
@@ -124,13 +130,13 @@ class Repairer:
             and (id_, requester) in self._designations
         )
         if request.designated_repairer == self._endpoint_id:
-            self._record_designation(id_, requester)
+            self._designations[id_, requester] = None
         if self._is_held_down(id_, requester, now) and not is_repeated:
             return
         pending = self._pending.get(id_)
         if pending is not None:
             if len(pending.requesters) < _REQUESTERS_MAX:
-                pending.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
+                pending.requesters[requester] = request.send_ts_us & ECHO_STAMP.mask, now
             return
         distance_ns = self._distances.distance_ns(requester)
         frame = self._cache_for(id_.pub).get(
@@ -153,7 +159,7 @@ class Repairer:
             request.designated_repairer == self._endpoint_id or id_ in self._unicast_only
         )
         pending = self._pending[id_] = PendingRepair(id_, frame, now, is_designated=is_designated)
-        pending.requesters[requester] = request.send_ts_us & _ECHO_MASK, now
+        pending.requesters[requester] = request.send_ts_us & ECHO_STAMP.mask, now
         if pending.is_designated:
             self.on_timer(id_, now)
             return
@@ -162,11 +168,6 @@ class Repairer:
             distance_ns, group_size=self._group_size, draw=self._draw()
         )
         self.timers.set(id_, now + wait_ns)
-
-    def _record_designation(self, id_: MessageId, requester: int) -> None:
-        self._designations[id_, requester] = None
-        while len(self._designations) > self._settings.answers_max:
-            self._designations.popitem(last=False)
 
     def on_repair(self, repair: Repair, now: Instant) -> None:
         """Somebody else answers, to all."""
@@ -186,9 +187,9 @@ class Repairer:
         if repair is None:
             del self._pending[id_]
             return
-        if not self._budget.take(now) or not self._send(repair, now):
+        if not self._budget.try_take(now) or not self._send(repair, now):
             # All that there is no room for try again together, the oldest first.
-            self.timers.set(id_, (now // _POSTPONE_NS + 1) * _POSTPONE_NS)
+            self.timers.set(id_, (now // _POSTPONE_GRID_NS + 1) * _POSTPONE_GRID_NS)
             return
         del self._pending[id_]
         self.timers.cancel(id_)
@@ -250,8 +251,6 @@ class Repairer:
             self._unicast_only.add(pending.id)
         else:
             self._unicast_only.discard(pending.id)
-        while len(self._request_counts) > self._settings.answers_max:
-            self._unicast_only.discard(self._request_counts.popitem(last=False)[0])
 
     def _count_repair(self, id_: MessageId, pending: PendingRepair | None, now: Instant) -> None:
         """One more answered what we were to answer, or did; it was us, or another."""
@@ -260,8 +259,6 @@ class Repairer:
             return
         pending.first_repair_ns = pending.first_repair_ns if pending.repair_count else now
         pending.repair_count += 1
-        while len(self._completed) > self._settings.answers_max:
-            self._completed.popitem(last=False)
 
     def _adapt(self, now: Instant) -> None:
         """To those messages that all have been answered who could, however often."""
@@ -286,6 +283,3 @@ class Repairer:
         self, key: MessageId | tuple[MessageId, int], distance_ns: int, now: Instant
     ) -> None:
         self._hold_downs[key] = now + hold_down_ns(distance_ns)
-        self._hold_downs.move_to_end(key)
-        while len(self._hold_downs) > self._settings.answers_max:
-            self._hold_downs.popitem(last=False)

@@ -15,16 +15,19 @@ it answers, or has restarted.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from math import log
 from typing import Final
 
-from penstock.kernel.instant import MILLISECOND, Duration, Instant
+from penstock.kernel.bounded import BoundedDict
+from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.retry import POSTPONED_NS
 from penstock.kernel.timers import Timers
-from penstock.transport.recovery.admission import Budget
+from penstock.kernel.token_bucket import TokenBucket
 from penstock.transport.recovery.peer_distance import PeerDistances
+from penstock.transport.recovery.request_state import RequestState
 from penstock.transport.recovery.request_timers import AdaptiveTimer, RequestTimer, is_much_farther
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.wire.frames.data import MessageId
@@ -32,8 +35,7 @@ from penstock.wire.frames.request import Request
 from penstock.wire.quantise import delta_100us, stamp_us
 
 _PUBLISHERS_MAX: Final = 4_096
-# Of the last repairs that one peer sent so many of, it is asked first, if it is that much closer.
-_RECENT_REPAIRS: Final = 8
+# Who sent so many of the last repairs is asked first, if it is that much closer.
 _DESIGNATE_AT_REPAIRS: Final = 6
 _CLOSER_RATIO: Final = 0.7
 _UNANSWERED_MAX: Final = 2
@@ -43,8 +45,6 @@ _WIDTH_PER_LOG_SIZE: Final = 1.0
 _LARGE_GROUP_SIZE: Final = 4_096
 # Of one message's requests so many are remembered.
 _OVERHEARD_MAX: Final = 1_000
-# What there is no budget for is tried again then.
-_POSTPONE_NS: Final = 50 * MILLISECOND
 
 
 class PendingRequest:
@@ -84,29 +84,6 @@ class PendingRequest:
         self.timer: RequestTimer
 
 
-class RequestState:
-    """What is known of getting one publisher's messages again."""
-
-    __slots__ = (
-        "adaptive_timer",
-        "epoch",
-        "group_size",
-        "has_repaired",
-        "recent_repairers",
-        "unanswered",
-    )
-
-    def __init__(self, adaptive_timer: AdaptiveTimer) -> None:
-        self.adaptive_timer = adaptive_timer
-        self.recent_repairers: Final[deque[int]] = deque(maxlen=_RECENT_REPAIRS)
-        # For how many messages in a row the publisher was named, and did not answer.
-        self.unanswered = 0
-        self.has_repaired = False
-        self.epoch: int | None = None
-        # How many there are who could lose the same, if the publisher has told.
-        self.group_size: int | None = None
-
-
 class Requester:
     """All that one endpoint wants; `send` gets requests, `give_up` what nobody could repair."""
 
@@ -128,9 +105,9 @@ class Requester:
         self._draw: Final = draw
         self._send: Final = send
         self._give_up: Final = give_up
-        self._budget: Final = Budget(settings.requests_mps)
+        self._budget: Final = TokenBucket.of_one_second(settings.requests_mps)
         self._pending: Final[dict[MessageId, PendingRequest]] = {}
-        self._publishers: Final[OrderedDict[int, RequestState]] = OrderedDict()
+        self._publishers: Final[BoundedDict[int, RequestState]] = BoundedDict(_PUBLISHERS_MAX)
         self.timers: Final[Timers[MessageId]] = Timers()
         self.overflow = 0
 
@@ -254,8 +231,8 @@ class Requester:
             self._give_up(id_, now)
             return
         request = self._build_request(pending, now)
-        if not self._budget.take(now) or not self._send(request, now):
-            self.timers.set(id_, now + _POSTPONE_NS)
+        if not self._budget.try_take(now) or not self._send(request, now):
+            self.timers.set(id_, now + POSTPONED_NS)
         else:
             self._on_sent(pending, request.designated_repairer, now)
 
@@ -357,13 +334,9 @@ class Requester:
         )
 
     def _state(self, publisher: int) -> RequestState:
-        state = self._publishers.get(publisher)
+        state = self._publishers.use(publisher)
         if state is None:
-            if len(self._publishers) >= _PUBLISHERS_MAX:
-                self._publishers.popitem(last=False)
             state = self._publishers[publisher] = RequestState(AdaptiveTimer(self._settings.timers))
-        else:
-            self._publishers.move_to_end(publisher)
         return state
 
 

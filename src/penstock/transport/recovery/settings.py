@@ -9,8 +9,8 @@ from typing import Literal as OneOf
 from penstock.kernel.checked import check_types
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
-from penstock.transport.recovery import cache
-from penstock.transport.recovery.cache import CacheSettings
+from penstock.transport.recovery import cache_size
+from penstock.transport.recovery.cache_size import CacheSettings
 from penstock.transport.recovery.request_timers import TimerSettings
 
 
@@ -84,7 +84,7 @@ DEFAULT: Final = RecoverySettings()
 # Chapter 4 of 003: SRM's timers, only subscribers answer, always to all.
 LITERAL: Final = RecoverySettings(
     timers=TimerSettings(law="uniform"),
-    cache=cache.LITERAL,
+    cache=cache_size.LITERAL,
     publisher_answers=False,
     names_first=False,
     digests=False,

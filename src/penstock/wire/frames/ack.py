@@ -8,10 +8,10 @@ import msgspec
 
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
+from penstock.kernel.sequence import EPOCH
 from penstock.wire.frames.base import TransportFrame, check_count, check_type, check_unsigned
 from penstock.wire.frames.control_routing import endpoint_message
 from penstock.wire.limits import FLOW_ID_BITS, FLOWS_MAX
-from penstock.wire.serial import EPOCH_BITS
 
 # The number of sequence numbers before the last one that an ACK covers.
 RECEIVED_BITMAP_BITS: Final = 32
@@ -43,7 +43,7 @@ class Ack(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(64, subscriber=self.subscriber, pub=self.pub)
-        check_unsigned(EPOCH_BITS, epoch=self.epoch)
+        check_unsigned(EPOCH.bits, epoch=self.epoch)
         check_count("flows", self.flows, FLOWS_MAX)
         if not self.flows:
             raise UsageError("an ACK is of one flow or more")

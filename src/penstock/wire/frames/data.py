@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
+from penstock.kernel.sequence import EPOCH, SEQ
 from penstock.wire.frames.base import (
     TransportFrame,
     check_blooms,
@@ -25,7 +26,10 @@ from penstock.wire.quantise import (
     STAMP_BITS,
     is_rate,
 )
-from penstock.wire.serial import EPOCH_BITS, SEQ_BITS
+
+# Here, for `check` runs for every message that is sent.
+_EPOCH_BITS: Final = EPOCH.bits
+_SEQ_BITS: Final = SEQ.bits
 
 
 class MessageId(NamedTuple):
@@ -114,8 +118,8 @@ class Data(TransportFrame, frozen=True, kw_only=True, gc=False):
         # One expression for the common case: this runs for every message sent.
         if (
             self.pub >> 64
-            or self.epoch >> EPOCH_BITS
-            or self.seq >> SEQ_BITS
+            or self.epoch >> _EPOCH_BITS
+            or self.seq >> _SEQ_BITS
             or self.send_ts_us >> STAMP_BITS
             or self.since_previous_100us >> DELTA_BITS
             or self.max_round_trip_code >> 8
@@ -128,8 +132,8 @@ class Data(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     def _check_fields(self) -> None:
         check_unsigned(64, pub=self.pub)
-        check_unsigned(EPOCH_BITS, epoch=self.epoch)
-        check_unsigned(SEQ_BITS, seq=self.seq)
+        check_unsigned(_EPOCH_BITS, epoch=self.epoch)
+        check_unsigned(_SEQ_BITS, seq=self.seq)
         check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)
         check_unsigned(DELTA_BITS, since_previous_100us=self.since_previous_100us)
         check_unsigned(

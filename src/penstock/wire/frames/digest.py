@@ -2,6 +2,7 @@
 
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
+from penstock.kernel.sequence import EPOCH, SEQ
 from penstock.wire.frames.base import (
     TransportFrame,
     check_ascending,
@@ -12,7 +13,6 @@ from penstock.wire.frames.control_routing import digest_message, endpoint_messag
 from penstock.wire.frames.record import EMPTY_RECORD, PublicationRecord
 from penstock.wire.limits import DIGEST_FLOWS_MAX, ENTRY_BYTES_MAX, FLOW_ID_BITS
 from penstock.wire.quantise import DELTA_BITS, STAMP_BITS
-from penstock.wire.serial import EPOCH_BITS, SEQ_BITS
 
 
 class Digest(TransportFrame, frozen=True, kw_only=True, gc=False):
@@ -43,8 +43,8 @@ class Digest(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(64, pub=self.pub, to=self.to or 0)
-        check_unsigned(EPOCH_BITS, epoch=self.epoch)
-        check_unsigned(SEQ_BITS, digest_seq=self.digest_seq, seq=self.seq)
+        check_unsigned(EPOCH.bits, epoch=self.epoch)
+        check_unsigned(SEQ.bits, digest_seq=self.digest_seq, seq=self.seq)
         check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)
         check_unsigned(DELTA_BITS, sent_before_100us=self.sent_before_100us)
         if len(self.base) > ENTRY_BYTES_MAX:

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
+from penstock.kernel.sequence import EPOCH
 from penstock.wire.frames.base import TransportFrame, check_count, check_unsigned
 from penstock.wire.frames.control_routing import endpoint_message
 from penstock.wire.limits import FLOW_ID_BITS, REQUESTED_RANGES_MAX
 from penstock.wire.quantise import STAMP_BITS
-from penstock.wire.serial import EPOCH_BITS
 
 
 class RangeRequest(TransportFrame, frozen=True, kw_only=True, gc=False):
@@ -30,7 +30,7 @@ class RangeRequest(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(64, pub=self.pub, requester=self.requester)
-        check_unsigned(EPOCH_BITS, epoch=self.epoch)
+        check_unsigned(EPOCH.bits, epoch=self.epoch)
         check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)
         check_unsigned(FLOW_ID_BITS, flow_id=self.flow_id or 0)
         if not self.ranges:

@@ -1,11 +1,11 @@
 """REQUEST: a receiver requests a lost message from any endpoint that has it (§3.4)."""
 
 from penstock.content.message import Message
+from penstock.kernel.sequence import EPOCH, SEQ
 from penstock.wire.frames.base import TransportFrame, check_blooms, check_type, check_unsigned
 from penstock.wire.frames.control_routing import request_message
 from penstock.wire.frames.data import MessageId
 from penstock.wire.quantise import DELTA_BITS, STAMP_BITS
-from penstock.wire.serial import EPOCH_BITS, SEQ_BITS
 
 
 class Request(TransportFrame, frozen=True, kw_only=True, gc=False):
@@ -36,8 +36,8 @@ class Request(TransportFrame, frozen=True, kw_only=True, gc=False):
             requester=self.requester,
             designated_repairer=self.designated_repairer or 0,
         )
-        check_unsigned(EPOCH_BITS, epoch=self.epoch)
-        check_unsigned(SEQ_BITS, seq=self.seq)
+        check_unsigned(EPOCH.bits, epoch=self.epoch)
+        check_unsigned(SEQ.bits, seq=self.seq)
         check_unsigned(STAMP_BITS, send_ts_us=self.send_ts_us)
         check_unsigned(DELTA_BITS, age_100us=self.age_100us, delay_100us=self.delay_100us)
         check_unsigned(8, round=self.round)

@@ -3,11 +3,11 @@
 from penstock.content.limits import FILTERS_MAX
 from penstock.content.message import Message
 from penstock.kernel.errors import UsageError
+from penstock.kernel.sequence import EPOCH
 from penstock.wire.frames.base import TransportFrame, check_count, check_type, check_unsigned
 from penstock.wire.frames.control_routing import endpoint_message
 from penstock.wire.limits import FLOW_ID_BITS
 from penstock.wire.quantise import ECHO_STAMP_BITS, HOLD_BITS
-from penstock.wire.serial import EPOCH_BITS
 
 
 class TrackReply(TransportFrame, frozen=True, kw_only=True, gc=False):
@@ -30,7 +30,7 @@ class TrackReply(TransportFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(64, to=self.to, pub=self.pub)
-        check_unsigned(EPOCH_BITS, epoch=self.epoch)
+        check_unsigned(EPOCH.bits, epoch=self.epoch)
         check_unsigned(16, token=self.token, group_size=self.group_size)
         check_unsigned(ECHO_STAMP_BITS, echo_ts_us=self.echo_ts_us)
         check_unsigned(HOLD_BITS, hold_100us=self.hold_100us)

@@ -64,7 +64,7 @@ class Plain:
     def ready(self, now: Instant) -> Iterator[Message]:
         while True:
             for key in self.in_front():
-                if all(flow.bucket.wait_ns(now) == 0 for flow in self.flows[key]):
+                if all(flow.bucket.ready_at(now) <= now for flow in self.flows[key]):
                     for flow in self.flows[key]:
                         flow.bucket.take(now)
                     yield self.pop(key)
@@ -73,11 +73,11 @@ class Plain:
                 return
 
     def next_at(self, now: Instant) -> Instant | None:
-        waits = [
-            max((flow.bucket.wait_ns(now) for flow in self.flows[key]), default=0)
+        times = [
+            max([now, *(flow.bucket.ready_at(now) for flow in self.flows[key])])
             for key in self.in_front()
         ]
-        return now + min(waits) if waits else None
+        return min(times, default=None)
 
 
 STEPS = st.lists(

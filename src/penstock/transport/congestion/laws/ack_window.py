@@ -15,15 +15,13 @@ limits the flow may be one who sends no acknowledgements. Knows nothing of rates
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.sequence import FLOW_SEQ
 from penstock.wire.frames.ack import RECEIVED_BITMAP_BITS, FlowAck
-from penstock.wire.serial import distance
 
-_SEQ_BITS: Final = 32
-_SEQ_MASK: Final = (1 << _SEQ_BITS) - 1
 _LATER_ARRIVALS: Final = 3
 _SIZE_MIN: Final = 1.0
 # What may be outstanding, and so what is remembered; and before anybody acknowledges.
@@ -61,7 +59,7 @@ class AckWindow:
         self.size = _THRESHOLD_MIN
         self._threshold = _THRESHOLD_MIN
         # When each left that has not come yet, in their order; numbers do not wrap here.
-        self._outstanding: Final[OrderedDict[int, Instant]] = OrderedDict()
+        self._outstanding: Final[BoundedDict[int, Instant]] = BoundedDict(_UNACKED_MAX)
         self._last_extended_seq = 0
         # The last that left when there was no room for another.
         self._last_full = 0
@@ -82,12 +80,8 @@ class AckWindow:
 
     def on_sent(self, flow_seq: int, now: Instant) -> None:
         """One more is on its way."""
-        self._last_extended_seq += distance(
-            flow_seq, self._last_extended_seq & _SEQ_MASK, _SEQ_BITS
-        )
+        self._last_extended_seq = FLOW_SEQ.unwrap(flow_seq, self._last_extended_seq)
         self._outstanding[self._last_extended_seq] = now
-        if len(self._outstanding) > (SIZE_MAX if self.is_active else _UNACKED_MAX):
-            self._outstanding.popitem(last=False)
         if not self.has_room:
             self._last_full = self._last_extended_seq
 
@@ -106,9 +100,7 @@ class AckWindow:
 
     def on_ack(self, ack: FlowAck, fair_mps: float, now: Instant) -> bool:
         """Some came; `fair_mps` is what may. False if such numbers were never sent."""
-        latest = self._last_extended_seq + distance(
-            ack.flow_seq, self._last_extended_seq & _SEQ_MASK, _SEQ_BITS
-        )
+        latest = FLOW_SEQ.unwrap(ack.flow_seq, self._last_extended_seq)
         if latest > self._last_extended_seq or latest < 1:
             return False
         received = self._newly_received(latest, ack.received_bitmap)
@@ -149,6 +141,7 @@ class AckWindow:
         self._timeouts += 1
         if self._timeouts >= _TIMEOUTS_MAX:
             self.is_active, self._timeouts = False, 0
+            self._outstanding.resize(_UNACKED_MAX)
         return True
 
     # How it is done.
@@ -168,6 +161,7 @@ class AckWindow:
         """As many as left in the first round trip; slow start up to what is fair."""
         assert self.rtt_ns is not None or flight
         self.is_active = True
+        self._outstanding.resize(SIZE_MAX)
         self.size = max(_THRESHOLD_MIN, float(flight))
         fair = fair_mps * (self.rtt_ns or 0) / SECOND
         self._threshold = max(_THRESHOLD_MIN, min(fair, SIZE_MAX))

@@ -6,19 +6,18 @@ announces it with another's.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Instant
+from penstock.kernel.sequence import FLOW_SEQ
 from penstock.transport.congestion.facts import AckSent
+from penstock.transport.congestion.feedback_protocol import CLR_MASK
 from penstock.wire.frames.ack import RECEIVED_BITMAP_BITS, Ack, FlowAck
 from penstock.wire.frames.data import Data
-from penstock.wire.serial import distance
 
-_SEQ_BITS: Final = 32
 _RECEIVED_MASK: Final = (1 << RECEIVED_BITMAP_BITS) - 1
-_CLR_MASK: Final = (1 << 32) - 1
 # Of one publisher: it may name us for no more than we asked for.
 _FLOWS_MAX: Final = 64
 
@@ -33,7 +32,7 @@ class _AckState:
         self.received_bits = 0
 
     def on_received(self, flow_seq: int) -> None:
-        ahead = distance(flow_seq, self.highest_seq, _SEQ_BITS)
+        ahead = FLOW_SEQ.distance(flow_seq, self.highest_seq)
         if ahead > 0:
             received_bits = (
                 (self.received_bits << 1 | 1) << ahead - 1 if ahead <= RECEIVED_BITMAP_BITS else 0
@@ -55,7 +54,7 @@ class Acknowledger:
         self._epoch: Final = epoch
         self._send: Final = send
         # By the numbers of the flows; who was named last comes last.
-        self._ack_states: Final[OrderedDict[int, _AckState]] = OrderedDict()
+        self._ack_states: Final[BoundedDict[int, _AckState]] = BoundedDict(_FLOWS_MAX)
         self._is_marked = False
 
     def __len__(self) -> int:
@@ -88,9 +87,7 @@ class Acknowledger:
             self._send(AckSent(ack), now)
 
     def _on_announced(self, flow_id: int, flow_seq: int, clr: int) -> None:
-        if clr != self._endpoint_id & _CLR_MASK:
+        if clr != self._endpoint_id & CLR_MASK:
             self._ack_states.pop(flow_id, None)
         elif flow_id not in self._ack_states:
             self._ack_states[flow_id] = _AckState(flow_seq)
-            if len(self._ack_states) > _FLOWS_MAX:
-                self._ack_states.popitem(last=False)

@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant, earliest
+from penstock.kernel.sequence import ECHO_STAMP, STAMP
 from penstock.transport.congestion.facts import AckSent, EchoSent, FeedbackSent, FlowReport
+from penstock.transport.congestion.feedback_protocol import CLR_MASK, TAKEOVER_RATIO
 from penstock.transport.congestion.receiver.acknowledger import Acknowledger
 from penstock.transport.congestion.receiver.flow_view import FlowView
 from penstock.transport.congestion.receiver.session import CongestionSession, SessionState
@@ -23,7 +25,6 @@ from penstock.transport.congestion.receiver.suppression import (
     is_already_limited,
     longest_wait_ns,
 )
-from penstock.transport.congestion.sender.flow_table import TAKEOVER_RATIO
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.wire.codec.feedback import size_request
 from penstock.wire.frames.data import Data, FlowTag
@@ -33,14 +34,12 @@ from penstock.wire.limits import FEEDBACK_FLOWS_MAX
 from penstock.wire.quantise import (
     ECHO_STAMP_BITS,
     RATE_MAX_MPS,
-    STAMP_BITS,
     decode_round_trip_ns,
     encode_round_trip,
     quantise_rate,
     stamp_us,
 )
 
-CLR_MASK: Final = (1 << 32) - 1
 _FIRST_ECHO_REQUESTS: Final = 3
 _ECHO_INTERVAL_NS: Final = 100 * MILLISECOND
 _ECHO_REFRESH_NS: Final = 30 * SECOND
@@ -121,7 +120,7 @@ class FeedbackSender:
     def on_echo(self, echo_ts_us: int, hold_100us: int, send_ts_us: int, now: Instant) -> None:
         """Our own stamp came back."""
         session = self.session
-        sample_us = (stamp_us(now, ECHO_STAMP_BITS) - echo_ts_us) & ((1 << ECHO_STAMP_BITS) - 1)
+        sample_us = (stamp_us(now, ECHO_STAMP_BITS) - echo_ts_us) & ECHO_STAMP.mask
         sample_ns = sample_us * 1_000 - hold_100us * 100_000
         if not 0 <= sample_ns <= 10 * SECOND:
             # Of another life of ours, or made up.
@@ -338,5 +337,4 @@ class FeedbackSender:
 
 def one_way_ns(send_ts_us: int, now: Instant) -> Duration:
     """From a publisher's stamp to now: the way here, and what the clocks are apart."""
-    half = 1 << STAMP_BITS - 1
-    return ((stamp_us(now) - send_ts_us + half) % (2 * half) - half) * MICROSECOND
+    return STAMP.distance(stamp_us(now), send_ts_us) * MICROSECOND

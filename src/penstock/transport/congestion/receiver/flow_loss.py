@@ -10,9 +10,8 @@ from collections import OrderedDict
 from typing import Final
 
 from penstock.kernel.instant import Duration, Instant
-from penstock.wire.serial import distance
+from penstock.kernel.sequence import FLOW_SEQ
 
-_SEQ_BITS: Final = 32
 _LATER_ARRIVALS: Final = 3
 # A jump of more is no loss: numbers began anew, or somebody else's are mixed with them.
 _JUMP_MAX: Final = 1_024
@@ -37,14 +36,14 @@ class FlowLossDetector:
 
     def on_received(self, flow_seq: int, rtt_ns: Duration, now: Instant) -> list[Instant]:
         """This one came; returns when each that is lost now would have come."""
-        ahead = 1 if self._last_seq is None else distance(flow_seq, self._last_seq, _SEQ_BITS)
+        ahead = 1 if self._last_seq is None else FLOW_SEQ.distance(flow_seq, self._last_seq)
         if ahead <= 0:
             self._skipped.pop(flow_seq, None)
         elif ahead > _JUMP_MAX:
             self._skipped.clear()
-        else:
-            for back in range(ahead - 1, 0, -1):
-                self._skipped[(flow_seq - back) & ((1 << _SEQ_BITS) - 1)] = _SkippedSeq(now)
+        elif self._last_seq is not None:
+            for skipped in FLOW_SEQ.missing_between(self._last_seq, flow_seq, most=_JUMP_MAX):
+                self._skipped[skipped] = _SkippedSeq(now)
         if ahead > 0:
             self._last_seq = flow_seq
         return self._take_lost(flow_seq, rtt_ns, now)
@@ -57,7 +56,7 @@ class FlowLossDetector:
     def _take_lost(self, flow_seq: int, rtt_ns: Duration, now: Instant) -> list[Instant]:
         lost = []
         for skipped_seq, skipped in list(self._skipped.items()):
-            skipped.later_arrivals += distance(flow_seq, skipped_seq, _SEQ_BITS) > 0
+            skipped.later_arrivals += FLOW_SEQ.distance(flow_seq, skipped_seq) > 0
             if skipped.later_arrivals >= _LATER_ARRIVALS or now - skipped.expected_ns >= rtt_ns:
                 lost.append(skipped.expected_ns)
                 del self._skipped[skipped_seq]

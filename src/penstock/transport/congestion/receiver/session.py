@@ -18,16 +18,16 @@ from enum import Enum
 from math import inf, sqrt
 from typing import Final
 
+from penstock.fairness.single_link import max_min_shares
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.sequence import SEQ
 from penstock.tfrc.loss_events import LossEvents, detection_probability, literal_message_weight
 from penstock.tfrc.rate_meter import RateMeter
 from penstock.tfrc.round_trip import INITIAL_ROUND_TRIP_NS, RoundTrip
 from penstock.tfrc.throughput_equation import loss_event_rate_for, tcp_throughput
-from penstock.transport.congestion.quotas import max_min
 from penstock.transport.congestion.receiver.flow_view import FlowView
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.wire.frames.data import Data
-from penstock.wire.serial import SEQ_BITS, distance
 
 # One message in so many seconds is always allowed.
 _RATE_MIN_MPS: Final = 1 / 8
@@ -195,13 +195,13 @@ class CongestionSession:
         return self.rtt.current_ns > _QUEUE_RATIO * self.rtt.min_ns + _QUEUE_DELAY_NS
 
     def _share_quotas(self, allowed_mps: float) -> None:
-        shares = max_min(
+        shares = max_min_shares(
             [view.rate_mps for view in self.flow_views],
             allowed_mps,
-            [entry.weight for entry in self.flow_views],
+            [view.weight for view in self.flow_views],
         )
-        for entry, share in zip(self.flow_views, shares, strict=True):
-            entry.quota_mps = share
+        for view, share in zip(self.flow_views, shares, strict=True):
+            view.quota_mps = share
 
     def _assign_tcp_quotas(self) -> None:
         """With windows no rate is asked for, but told what a connection would get of each."""
@@ -245,7 +245,7 @@ class CongestionSession:
     def _literal_message_weight(self, seq: int, now: Instant) -> float:
         gap = 0
         if self._last_seq is not None:
-            gap = max(0, distance(seq, self._last_seq, SEQ_BITS) - 1)
+            gap = max(0, SEQ.distance(seq, self._last_seq) - 1)
         self._last_seq = seq
         return literal_message_weight(
             gap, self._record_entries, min(1.0, self._match_share(self.meter.rate(now)))

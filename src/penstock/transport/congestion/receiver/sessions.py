@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
@@ -10,8 +9,10 @@ from penstock.content.filter import Filter, Predicate
 from penstock.content.index.index import MatchingIndex
 from penstock.content.message import Message
 from penstock.content.tags import Encoder
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Instant
 from penstock.kernel.timers import Timers
+from penstock.kernel.token_bucket import TokenBucket
 from penstock.transport.congestion.receiver.feedback_sender import (
     FeedbackSender,
     FrameSent,
@@ -19,7 +20,7 @@ from penstock.transport.congestion.receiver.feedback_sender import (
 )
 from penstock.transport.congestion.receiver.flow_view import FlowView
 from penstock.transport.congestion.receiver.session import CongestionSession
-from penstock.transport.congestion.repair_allowance import Requests
+from penstock.transport.congestion.repair_allowance import REQUESTS_SHARE, request_allowance
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.facts import Loss
 from penstock.wire.frames.data import Data, MessageId
@@ -54,13 +55,15 @@ class SessionTable:
         self._filter_ids: Final[dict[Filter, int]] = {}
         self._filters_by_id: Final[dict[int, Filter]] = {}
         self._last_filter_id = 0
-        self._feedback_senders: Final[OrderedDict[int, FeedbackSender]] = OrderedDict()
+        self._feedback_senders: Final[BoundedDict[int, FeedbackSender]] = BoundedDict(
+            _PUBLISHERS_MAX
+        )
         self._flow_views: Final[dict[int, dict[Filter, FlowView]]] = {}
         # What may be asked of each.
-        self._request_allowances: Final[dict[int, Requests]] = {}
+        self._request_allowances: Final[dict[int, TokenBucket]] = {}
         self._timers: Final[Timers[int]] = Timers()
         # What was told as lost of late: several subscriptions may miss the same message.
-        self._recent_losses: Final[OrderedDict[MessageId, None]] = OrderedDict()
+        self._recent_losses: Final[BoundedDict[MessageId, None]] = BoundedDict(_RECENT_LOSSES_MAX)
 
     @property
     def sessions(self) -> list[CongestionSession]:
@@ -129,7 +132,7 @@ class SessionTable:
         ]
         session.on_data(frame, matching, size_bytes, now)
         feedback_sender.on_data(frame, now)
-        self._request_allowances[frame.pub].came(size_bytes)
+        self._request_allowances[frame.pub].deposit(REQUESTS_SHARE * size_bytes)
         self._rearm(feedback_sender)
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:
@@ -144,8 +147,6 @@ class SessionTable:
         if loss.id in self._recent_losses or feedback_sender.session.sees_every_loss:
             return
         self._recent_losses[loss.id] = None
-        if len(self._recent_losses) > _RECENT_LOSSES_MAX:
-            self._recent_losses.popitem(last=False)
         feedback_sender.on_loss(loss.due_ns, now)
         self._rearm(feedback_sender)
 
@@ -167,7 +168,7 @@ class SessionTable:
     def admit_request(self, publisher: int, size_bytes: int, now: Instant) -> bool:
         """Whether recovery may send this publisher a request."""
         allowance = self._request_allowances.get(publisher)
-        return allowance is None or allowance.take(size_bytes, now)
+        return allowance is None or allowance.try_take(now, size_bytes)
 
     # What is due.
 
@@ -193,11 +194,9 @@ class SessionTable:
 
     def _open_session(self, first: Data, now: Instant) -> FeedbackSender:
         """A publisher's first message, or the first of a new epoch."""
-        if (
-            first.pub not in self._feedback_senders
-            and len(self._feedback_senders) >= _PUBLISHERS_MAX
-        ):
-            publisher, _ = self._feedback_senders.popitem(last=False)
+        evicted = self._feedback_senders.make_room(first.pub)
+        if evicted is not None:
+            publisher, _ = evicted
             del self._flow_views[publisher], self._request_allowances[publisher]
             self._timers.cancel(publisher)
         feedback_sender = self._feedback_senders[first.pub] = FeedbackSender(
@@ -210,7 +209,7 @@ class SessionTable:
             now=now,
         )
         self._flow_views[first.pub] = {}
-        self._request_allowances[first.pub] = Requests(now)
+        self._request_allowances[first.pub] = request_allowance()
         return feedback_sender
 
     def _matching_filters(self, message: Message) -> list[Filter]:

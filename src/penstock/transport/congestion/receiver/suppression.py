@@ -14,10 +14,10 @@ from math import log
 from typing import Final
 
 from penstock.kernel.instant import Duration
+from penstock.transport.congestion.feedback_protocol import ROUND_TRIPS
 
-# T, in the largest round trips, for so many; for fewer it is shorter as their logarithm is,
+# For so many T is as long as the protocol says; for fewer it is shorter as their logarithm is,
 # and then as many speak before the first is heard.
-ROUND_TRIPS: Final = 6
 _REFERENCE_RECEIVERS: Final = 10_000
 _RECEIVERS_MIN: Final = 2
 # A rate this much higher than ours is as low as ours.

@@ -15,8 +15,9 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final
 
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
-from penstock.transport.recovery.admission import Budget
+from penstock.kernel.token_bucket import TokenBucket
 
 # Reasons, which are counters, too.
 FEEDBACK_LIMITED: Final = "feedback_limited"
@@ -54,12 +55,17 @@ class FeedbackLimits:
     def __init__(self, counters: dict[str, int]) -> None:
         self._counters: Final = counters
         # Of those who limit flows: what they say, and what they ask for.
-        self._receiver_budgets: Final[OrderedDict[int, tuple[Budget, Budget]]] = OrderedDict()
-        self._unknown_receivers: Final = Budget(_UNKNOWN_RECEIVERS_PER_S)
-        self._echo_budget: Final = Budget(_ECHOES_PER_S)
+        self._receiver_budgets: Final[BoundedDict[int, tuple[TokenBucket, TokenBucket]]] = (
+            BoundedDict(_REPORTERS_MAX)
+        )
+        self._unknown_receivers: Final = TokenBucket.of_one_second(_UNKNOWN_RECEIVERS_PER_S)
+        self._echo_budget: Final = TokenBucket.of_one_second(_ECHOES_PER_S)
         # Who asked for an echo, and when; who asked last comes last.
         self._receivers: Final[OrderedDict[int, Instant]] = OrderedDict()
-        self._refusals: Final[OrderedDict[int, dict[str, int]]] = OrderedDict()
+        # Who is refused all the time is never the first.
+        self._refusals: Final[BoundedDict[int, dict[str, int]]] = BoundedDict(
+            _REFUSALS_MAX, recent=True
+        )
         for name in REFUSAL_REASONS:
             counters.setdefault(name, 0)
 
@@ -71,16 +77,13 @@ class FeedbackLimits:
     def refuse(self, receiver: int, reason: str, times: int = 1) -> None:
         """Counts it, and remembers who it was."""
         self._counters[reason] += times
-        reasons = self._refusals.pop(receiver, {})
+        reasons = self._refusals.get(receiver, {})
         reasons[reason] = reasons.get(reason, 0) + times
         self._refusals[receiver] = reasons
-        if len(self._refusals) > _REFUSALS_MAX:
-            # Who is refused all the time is never the first.
-            self._refusals.popitem(last=False)
 
     def admits_report(self, receiver: int, now: Instant, *, is_known: bool) -> bool:
         """Whether a report is read at all; strangers pay for what they ask for instead."""
-        if not is_known or self._budgets(receiver)[0].take(now):
+        if not is_known or self._budgets(receiver)[0].try_take(now):
             return True
         self.refuse(receiver, FEEDBACK_LIMITED)
         return False
@@ -88,7 +91,7 @@ class FeedbackLimits:
     def admits_request(self, receiver: int, now: Instant, *, is_known: bool) -> bool:
         """Whether it may ask for one more filter."""
         budget = self._budgets(receiver)[1] if is_known else self._unknown_receivers
-        if budget.take(now):
+        if budget.try_take(now):
             return True
         self.refuse(receiver, FEEDBACK_LIMITED)
         return False
@@ -109,22 +112,18 @@ class FeedbackLimits:
         ):
             del self._receivers[oldest]
         is_soon = last_ns is not None and 0 <= now - last_ns < _ECHO_INTERVAL_MIN_NS
-        if is_soon or not self._echo_budget.take(now):
+        if is_soon or not self._echo_budget.try_take(now):
             self.refuse(receiver, ECHOES_LIMITED)
             return False
         return True
 
-    def _budgets(self, receiver: int) -> tuple[Budget, Budget]:
-        budgets = self._receiver_budgets.get(receiver)
+    def _budgets(self, receiver: int) -> tuple[TokenBucket, TokenBucket]:
+        budgets = self._receiver_budgets.use(receiver)
         if budgets is None:
             budgets = self._receiver_budgets[receiver] = (
-                Budget(_PER_RECEIVER_PER_S),
-                Budget(_PER_RECEIVER_PER_S),
+                TokenBucket.of_one_second(_PER_RECEIVER_PER_S),
+                TokenBucket.of_one_second(_PER_RECEIVER_PER_S),
             )
-            if len(self._receiver_budgets) > _REPORTERS_MAX:
-                self._receiver_budgets.popitem(last=False)
-        else:
-            self._receiver_budgets.move_to_end(receiver)
         return budgets
 
 

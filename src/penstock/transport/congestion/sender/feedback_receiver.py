@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from penstock.content.tags import Encoder
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Instant
 from penstock.transport.congestion.sender.feedback_limits import (
     ACKS_UNKNOWN,
@@ -56,7 +56,9 @@ class FeedbackReceiver:
         # Whether somebody limits a flow, or did.
         self.has_feedback = False
         # Stamps to give back, by the flow that they are of.
-        self._pending_echoes: Final[OrderedDict[int, _PendingEcho]] = OrderedDict()
+        self._pending_echoes: Final[BoundedDict[int, _PendingEcho]] = BoundedDict(
+            _PENDING_ECHOES_MAX
+        )
 
     def take_echo(self, flow_id: int, now: Instant) -> Echo | None:
         """The stamp of who limits this flow, once."""
@@ -97,8 +99,6 @@ class FeedbackReceiver:
                 self.has_feedback = True
                 flow.rtt_ns = self.rounds.max_round_trip_ns if rtt_ns is None else rtt_ns
                 self._pending_echoes[flow.id] = _PendingEcho(receiver, feedback.send_ts_us, now)
-                if len(self._pending_echoes) > _PENDING_ECHOES_MAX:
-                    self._pending_echoes.popitem(last=False)
 
     def _admits_request(self, receiver: int, now: Instant, *, is_known: bool) -> bool:
         return self._is_literal or self.limits.admits_request(receiver, now, is_known=is_known)

@@ -9,7 +9,7 @@ from typing import Final
 
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.tfrc.round_trip import INITIAL_ROUND_TRIP_NS
-from penstock.transport.congestion.receiver.suppression import ROUND_TRIPS
+from penstock.transport.congestion.feedback_protocol import ROUND_TRIPS
 from penstock.wire.quantise import encode_round_trip
 
 _DECAY: Final = 0.9

@@ -10,10 +10,11 @@ from typing import Final
 
 from penstock.content.filter import Filter
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.sequence import FLOW_SEQ
+from penstock.kernel.token_bucket import TokenBucket
 from penstock.tfrc.rate_meter import RateMeter
-from penstock.transport.congestion.bucket import Bucket
 from penstock.transport.congestion.laws.ack_window import AckWindow
-from penstock.transport.congestion.repair_allowance import REPAIRS_SHARE
+from penstock.transport.congestion.repair_allowance import REPAIRS_SHARE, burst_depth
 from penstock.wire.quantise import quantise_rate
 
 # How much faster than it says the receiver that acknowledges may be: who claims to be the
@@ -26,8 +27,6 @@ _PREVIOUS_LIMIT_GROWTH_MAX: Final = 1.25
 # Nobody makes a flow more than four times as quick, or by so much, within this.
 _GROWTH_INTERVAL_NS: Final = 100 * MILLISECOND
 _GROWTH_MIN_MPS: Final = 10.0
-# Of the numbers that messages have in a flow.
-SEQ_MASK: Final = (1 << 32) - 1
 
 
 class ControlledFlow:
@@ -70,11 +69,11 @@ class ControlledFlow:
         self.quota_mps = quota_mps
         # What is acknowledged, with that law.
         self.window: AckWindow | None = None
-        self.bucket: Final = Bucket(quota_mps, now)
+        self.bucket: Final = _flow_bucket(quota_mps, now)
         # What is offered to it, sent or not.
         self.offered: Final = RateMeter()
         # Of repairs, a tenth of what messages have.
-        self.repair_bucket: Final = Bucket(REPAIRS_SHARE * quota_mps, now)
+        self.repair_bucket: Final = _flow_bucket(REPAIRS_SHARE * quota_mps, now)
         self.rtt_ns: Duration = 0
         self.last_feedback_ns = self.limiting_since_ns = self.last_adjusted_ns = now
         self.is_orphan = False
@@ -96,8 +95,10 @@ class ControlledFlow:
     def set_quota(self, quota_mps: float, now: Instant) -> None:
         """From now on so much may leave, or about so much where a window says how much."""
         self.quota_mps = quota_mps
-        self.bucket.set_rate(quota_mps * (_HEADROOM if self._has_window else 1), now)
-        self.repair_bucket.set_rate(REPAIRS_SHARE * quota_mps, now)
+        rate_mps = quota_mps * (_HEADROOM if self._has_window else 1)
+        self.bucket.set_rate(rate_mps, now, depth=burst_depth(rate_mps))
+        repairs_mps = REPAIRS_SHARE * quota_mps
+        self.repair_bucket.set_rate(repairs_mps, now, depth=burst_depth(repairs_mps))
         self.advertised_mps = quantise_rate(quota_mps)
 
     def change_limiting_receiver(self, previous_quotas_mps: Sequence[float], now: Instant) -> None:
@@ -130,24 +131,22 @@ class ControlledFlow:
                 self.announced_round = None
             if not self.window.has_room:
                 return False
-        return self.bucket.ready_ns(now) <= now
-
-    def wait_ns(self, now: Instant) -> Duration:
-        """How long until it may, if nothing is heard."""
-        wait_ns = self.bucket.wait_ns(now)
-        if self.window is not None and self._has_window:
-            wait_ns = max(wait_ns, self.window.wait_ns(now))
-        return wait_ns
+        return self.bucket.ready_at(now) <= now
 
     def ready_ns(self, now: Instant) -> Instant:
         """When it may, or since when."""
-        at = self.bucket.ready_ns(now)
+        at = self.bucket.ready_at(now)
         if self.window is not None and self._has_window:
             at = max(at, now + self.window.wait_ns(now))
         return at
 
     def next_seq(self, now: Instant) -> None:
         """Another message leaves."""
-        self.last_seq = (self.last_seq + 1) & SEQ_MASK
+        self.last_seq = (self.last_seq + 1) & FLOW_SEQ.mask
         if self.window is not None:
             self.window.on_sent(self.last_seq, now)
+
+
+def _flow_bucket(rate_mps: float, now: Instant) -> TokenBucket:
+    """With a token for the message that a flow begins with."""
+    return TokenBucket(rate_mps, depth=burst_depth(rate_mps), tokens=1.0, now=now)

@@ -24,9 +24,11 @@ from penstock.content.index.index import MatchingIndex
 from penstock.content.index.small_index import SmallIndex
 from penstock.content.message import Message
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.transport.congestion.feedback_protocol import TAKEOVER_RATIO
 from penstock.transport.congestion.laws.ack_window import AckWindow
 from penstock.transport.congestion.sender.flow import ControlledFlow
 from penstock.transport.congestion.settings import CongestionSettings
+from penstock.transport.flow_registry import FlowRegistry
 from penstock.wire.frames.ack import FlowAck
 from penstock.wire.limits import ALL_MESSAGES, FIRST_CONTROLLED_FLOW
 
@@ -34,8 +36,6 @@ _SILENT_ROUND_TRIPS: Final = 4
 _ORPHAN_ROUND_TRIPS: Final = 10
 # A steady receiver speaks twice a second only.
 _SILENT_MIN_NS: Final = 2_000 * MILLISECOND
-# With windows (pgmcc §3.5): how much worse another receiver must be to take over.
-TAKEOVER_RATIO: Final = 0.75
 _IDLE_NS: Final = 1_000 * MILLISECOND
 FLOW_IDS: Final = range(FIRST_CONTROLLED_FLOW, ALL_MESSAGES)
 _SMALL_INDEX_MAX: Final = 16
@@ -57,8 +57,8 @@ class FlowTable:
         self._index: Final[MatchingIndex[int]] = MatchingIndex()
         # While there are few.
         self._small_index: SmallIndex[ControlledFlow] | None = SmallIndex(())
-        self._flows_per_receiver: Final[dict[int, int]] = {}
-        self._next_id = FLOW_IDS.start
+        # Their ids, and whose they are: a flow is its limiting receiver's.
+        self._registry: Final = FlowRegistry(FLOW_IDS, settings.flows_each_max)
         self._full_until_ns: Instant = 0
         # Of flows that there was no room for.
         self.refused_flows = 0
@@ -162,7 +162,7 @@ class FlowTable:
 
     def has_flows_of(self, clr: int) -> bool:
         """Whether it limits any."""
-        return clr in self._flows_per_receiver
+        return clr in self._registry
 
     def release(self, flow_id: int | None, filter_: Filter | None, bits: int, clr: int) -> bool:
         """Who limits a flow does not any more; whether it did."""
@@ -237,7 +237,7 @@ class FlowTable:
                 self._remove(flow)
         if same is not None:
             flow = same
-            self._count_flow(flow.clr, -1)
+            self._registry.release(flow.clr)
             flow.clr, flow.is_orphan = clr, False
             flow.limiting_since_ns = flow.last_feedback_ns = now
             flow.announced_round = None
@@ -245,9 +245,11 @@ class FlowTable:
                 flow.window.on_receiver_changed()
             self._set_quota(flow, quota_mps, now)
             flow.change_limiting_receiver(previous_quotas_mps, now)
-            self._count_flow(clr, +1)
+            self._registry.claim(clr)
             return flow
-        flow = ControlledFlow(self._new_id(), filter_, bits, clr, quota_mps, now)
+        flow = ControlledFlow(
+            self._registry.new_id(self._flows), filter_, bits, clr, quota_mps, now
+        )
         if self._settings.law == "window":
             flow.window = AckWindow(round(SECOND / self._settings.rate_min_mps))
         if not self._is_literal:
@@ -257,7 +259,7 @@ class FlowTable:
         self._by_filter.setdefault((bits, filter_), []).append(flow)
         if filter_ is not None:
             self._index.add(flow.id, Predicate([filter_]))
-        self._count_flow(clr, +1)
+        self._registry.claim(clr)
         self._on_flows_changed(flow)
         return flow
 
@@ -273,7 +275,7 @@ class FlowTable:
             del other.narrower[flow.id]
         for other in flow.narrower.values():
             del other.wider[flow.id]
-        self._count_flow(flow.clr, -1)
+        self._registry.release(flow.clr)
         self._on_flows_changed(flow)
 
     def _link_covering(self, flow: ControlledFlow) -> None:
@@ -299,10 +301,9 @@ class FlowTable:
             self._small_index = SmallIndex(known)
 
     def _has_room(self, clr: int, freed: int, now: Instant) -> bool:
-        settings = self._settings
-        if self._flows_per_receiver.get(clr, 0) >= settings.flows_each_max:
+        if not self._registry.has_room(clr):
             return False
-        return len(self._flows) - freed < settings.flows_max or self._evict_idle(now)
+        return len(self._flows) - freed < self._settings.flows_max or self._evict_idle(now)
 
     def _is_full(self, now: Instant) -> bool:
         """Who asks in vain does not have all flows looked at each time."""
@@ -317,26 +318,6 @@ class FlowTable:
                 return True
         self._full_until_ns = now + _IDLE_NS
         return False
-
-    def _count_flow(self, clr: int, change: int) -> None:
-        count = self._flows_per_receiver.get(clr, 0) + change
-        if count:
-            self._flows_per_receiver[clr] = count
-        else:
-            self._flows_per_receiver.pop(clr, None)
-
-    def _new_id(self) -> int:
-        """One that was not in use for as long as possible."""
-        while self._next_id in self._flows:
-            self._advance_id()
-        id_ = self._next_id
-        self._advance_id()
-        return id_
-
-    def _advance_id(self) -> None:
-        self._next_id += 1
-        if self._next_id == FLOW_IDS.stop:
-            self._next_id = FLOW_IDS.start
 
     def _covers(
         self, wide: Filter | None, wide_bits: int, narrow: Filter | None, narrow_bits: int

@@ -27,7 +27,7 @@ from penstock.kernel.instant import (
 )
 from penstock.tfrc.rate_meter import RateMeter
 from penstock.transport.congestion.facts import FlowState
-from penstock.transport.congestion.receiver.feedback_sender import CLR_MASK
+from penstock.transport.congestion.feedback_protocol import CLR_MASK
 from penstock.transport.congestion.sender.feedback_receiver import FeedbackReceiver
 from penstock.transport.congestion.sender.flow import ControlledFlow
 from penstock.transport.congestion.sender.send_queue import QueuedMessage, SendQueue
@@ -204,7 +204,7 @@ class SendController:
     def admit_repair(self, bits: int, now: Instant) -> bool:
         """Whether what is sent again may leave: a tenth of each of its flows is for such."""
         flows = self.flow_table.possibly_matching(bits)
-        if any(flow.repair_bucket.tokens(now) < 1 for flow in flows):
+        if any(flow.repair_bucket.available(now) < 1 for flow in flows):
             return False
         for flow in flows:
             flow.repair_bucket.take(now)
