@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.sim.swarm import SwarmFailed
 from penstock.sim.swarm.__main__ import main
 from penstock.sim.swarm.endpoint_options import (
     BOTTLENECKS_BPS,
@@ -58,17 +57,11 @@ def test_a_transport_with_congestion_control_keeps_its_promises(start: int) -> N
 @pytest.mark.parametrize("start", range(1_000, 1_500, SOAK_CHUNK))
 def test_soak(start: int) -> None:
     for seed in range(start, start + SOAK_CHUNK):
-        if seed != OVERTAKEN_BY_A_DIGEST:
-            run(seed)
+        run(seed)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=SwarmFailed,
-    reason="`OrderedStream.on_message` delivers a message given up after a digest announced it",
-)
 def test_a_message_that_was_given_up_before_it_arrived_is_not_delivered() -> None:
-    """It has two fates, where `remember_ns` is 0; congestion control has no part in it."""
+    """A digest announced it; `remember_ns` is 0. Congestion control has no part in it."""
     run(OVERTAKEN_BY_A_DIGEST)
 
 
