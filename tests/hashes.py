@@ -1,9 +1,9 @@
 """`python -m tests.hashes`: what runs hash to, compared with `tests/vectors/hashes.json`.
 
 Covers every variant and seed of every experiment's quick profile (trace hashes) and seeds of
-the swarm (trace hashes of brokers, facts hashes of endpoints). A change that is not meant to
-change behaviour leaves all of them equal. `make hashes` runs it; `--write` records what is
-found, in a commit that does nothing else and says why.
+the swarm (trace hashes of brokers, facts hashes of endpoints, with and without congestion
+control). A change that is not meant to change behaviour leaves all of them equal. `make hashes`
+runs it; `--write` records what is found, in a commit that does nothing else and says why.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from penstock.lab.experiment_files import catalogue
 from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs
 from penstock.lab.single_run import Job, run_job
 from penstock.sim.swarm import run_swarm
+from penstock.sim.swarm.endpoint_options import draw_controlled_options
 from penstock.sim.swarm.endpoints import run_endpoints
 
 VECTORS: Final = Path(__file__).parent / "vectors" / "hashes.json"
 BROKER_SEEDS: Final = range(20)
 ENDPOINT_SEEDS: Final = range(100)
+CONTROLLED_SEEDS: Final = range(40)
 
 # A name of what is run, and what gives its hash.
 Case = tuple[str, Callable[[], str]]
@@ -63,6 +65,8 @@ def _cases() -> Iterator[Case]:
         yield f"swarm.brokers.{seed}", partial(_brokers_hash, seed)
     for seed in ENDPOINT_SEEDS:
         yield f"swarm.endpoints.{seed}", partial(_endpoints_hash, seed)
+    for seed in CONTROLLED_SEEDS:
+        yield f"swarm.controlled.{seed}", partial(_controlled_hash, seed)
 
 
 def _hashes(cases: list[Case]) -> Iterable[tuple[str, str]]:
@@ -84,6 +88,10 @@ def _brokers_hash(seed: int) -> str:
 
 def _endpoints_hash(seed: int) -> str:
     return run_endpoints(seed).facts_hash
+
+
+def _controlled_hash(seed: int) -> str:
+    return run_endpoints(seed, options=draw_controlled_options(seed)).facts_hash
 
 
 if __name__ == "__main__":

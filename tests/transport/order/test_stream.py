@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from penstock.kernel.instant import MILLISECOND
 from penstock.trace.fates import RECEIVED, ReceiverFate
+from penstock.transport.record.matcher import RecordMatch
 from penstock.transport.settings import DEFAULT, OFF, OrderingSettings, constant, literal
 from penstock.wire.frames.data import Data
 from tests.transport.harness import Receiver, published
@@ -109,3 +111,22 @@ def test_what_the_default_calls_lost_is() -> None:
     assert recall["default"] > 0.97
     # As the paper declares them, losses are mostly messages that are only slow.
     assert precision["literal"] < 0.3
+
+
+def test_a_message_given_up_after_a_digest_announced_it_has_no_second_fate() -> None:
+    frames = published([1] * 4)
+    receiver = Receiver(ordering=replace(DEFAULT, remember_ns=0))
+    receiver.hear(frames[0])
+    stream = receiver.endpoint._images[1].streams[receiver.subscription]
+    # A digest overtakes messages 1 and 2, and announces the second.
+    announced = RecordMatch(offset=1, sent_before_ns=0, is_certain=True, packed=b"", reader=None)
+    stream.on_digest([announced], 3, 2 * MILLISECOND, receiver.now)
+    receiver.wait_for_all()
+    assert receiver.fates == {2: "given_up"}
+    receiver.hear(frames[2])
+    assert receiver.numbers == [0]
+    assert receiver.endpoint.counters["after_end"] == 1
+    # What comes after it does not wait for it, and what came before it is still in order.
+    receiver.hear(frames[1], frames[3])
+    assert receiver.numbers == [0, 1, 3]
+    assert receiver.fates == {2: "given_up"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from penstock.sim.checkers import repairs
+from penstock.sim.checkers import control, repairs
 from penstock.sim.checkers.endpoint_history import EndpointHistory
 
 _CHECKED_COUNTERS: Final = (
@@ -47,3 +47,4 @@ def violations(history: EndpointHistory) -> Iterator[tuple[str, str]]:
     if len(machine._timers) != timers:
         yield "bounds", f"{len(machine._timers)} timers, not {timers}"
     yield from repairs.violations(history)
+    yield from control.violations(history)

@@ -16,6 +16,7 @@ from penstock.content.message import Message
 from penstock.kernel.instant import Instant
 from penstock.kernel.sequence import SEQ
 from penstock.sim.checkers.naive_receiver import NaiveImage, NaiveReceiver
+from penstock.sim.checkers.send_queue import NaiveSendQueue
 from penstock.trace.fates import MissingOutcome as Fate
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.settings import OrderingSettings
@@ -167,6 +168,11 @@ class EndpointHistory:
         self.touched_publishers: dict[int, None] = {}
         self.reported: list[Reported] = []
         self.delays_before: dict[int, dict[Any, tuple[Any, ...]]] = {}
+        # With congestion control in the run: the messages that wait to be sent, the publishers
+        # that messages came from, and the receivers that sent a frame of congestion control.
+        self.send_queue: NaiveSendQueue | None = None
+        self.received_publishers: set[int] = set()
+        self.reporting_receivers: set[int] = set()
 
     def has_interest(self, message: Message) -> bool:
         """Whether a subscription or a cache of this endpoint matches the message."""

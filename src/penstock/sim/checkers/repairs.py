@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from penstock.sim.checkers.endpoint_history import EndpointHistory
 from penstock.sim.checkers.naive_receiver import NaiveImage
+from penstock.transport.detect.flow_numbers import tracked_flow_tags
 from penstock.transport.order.missing import LOST
 from penstock.transport.recovery.cache import RepairCache
 from penstock.transport.recovery.recovery import Recovery
@@ -71,7 +72,13 @@ def receive_repair(history: EndpointHistory, repair: Repair) -> tuple[NaiveImage
 
 def as_repaired(frame: Data) -> Data:
     """A published message as a repair brings it."""
-    return replace(frame, record=EMPTY_RECORD, echo=None, has_bloom_entries=False)
+    return replace(
+        frame,
+        record=EMPTY_RECORD,
+        echo=None,
+        has_bloom_entries=False,
+        flows=tracked_flow_tags(frame),
+    )
 
 
 def delays(history: EndpointHistory, publisher: int) -> dict[Any, tuple[Any, ...]]:

@@ -10,6 +10,7 @@
     bounds    nothing held or remembered is more than allowed, and no timer is left over
     counts    what was dropped is counted, each under its own name
     losses, delays   what recovery does: see `repairs`
+    source, sequence, stall, start, numbers   what leaves, and when: see `send_queue`
 
 Judges by `heard`, a naive twin that is told all that the network hands over. Of
 the endpoint itself it looks at sizes, counters and the numbers that it misses.
@@ -18,12 +19,16 @@ What a crash ends is not promised anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from penstock.content.filter import Predicate
+from msgspec.structs import replace
+
+from penstock.content.filter import Filter, Predicate
+from penstock.content.message import Message
 from penstock.kernel.instant import Instant, to_seconds
-from penstock.sim.checkers import endpoint_bounds, record_oracle, repairs
+from penstock.sim.checkers import control, endpoint_bounds, record_oracle, repairs
 from penstock.sim.checkers.base import Violation
 from penstock.sim.checkers.checker_runner import VIOLATIONS_MAX, CheckFailed
 from penstock.sim.checkers.endpoint_history import (
@@ -34,10 +39,11 @@ from penstock.sim.checkers.endpoint_history import (
     SubscriptionHistory,
 )
 from penstock.sim.checkers.naive_receiver import NaiveImage
+from penstock.sim.checkers.send_queue import NaiveSendQueue, Objection
 from penstock.sim.host import Host
 from penstock.sim.world import World
 from penstock.trace.fates import RECEIVED, TRANSITIONS, MissingState, ReceiverFate
-from penstock.transport.facts import Absence, Delivery, Unseen
+from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Sent, Unseen
 from penstock.transport.settings import OrderingSettings
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
@@ -52,7 +58,7 @@ class TransportChecker:
     """Tell it of everything that happens at endpoints, then ask for the `verdict`.
 
     `steps` are the global times at which each host's clock is set; with `garbles`
-    what arrives need not be what was published.
+    what arrives need not be what was published. `filters` are all that anybody subscribes to.
     """
 
     def __init__(
@@ -62,6 +68,7 @@ class TransportChecker:
         publishers_max: int,
         clock_steps: Mapping[str, Sequence[Instant]],
         corrupts_frames: bool,
+        filters: Sequence[Filter] = (),
     ) -> None:
         self.violations: Final[list[Violation]] = []
         self.published: Final[dict[MessageId, Data]] = {}
@@ -69,7 +76,10 @@ class TransportChecker:
         self._publishers_max: Final = publishers_max
         self._clock_steps: Final = clock_steps
         self._corrupts_frames: Final = corrupts_frames
+        # A corrupted frame may ask for anything.
+        self._filters: Final = None if corrupts_frames else filters
         self._histories: Final[dict[str, EndpointHistory]] = {}
+        self._ended_histories: Final[list[EndpointHistory]] = []
 
     def raise_if_violated(self) -> None:
         """Raises if there was anything to object to."""
@@ -80,10 +90,16 @@ class TransportChecker:
         if sum(violation.checker == check for violation in self.violations) < VIOLATIONS_MAX:
             self.violations.append(Violation(self._world.now, check, place, what))
 
+    def _report_all(self, name: str, objections: Iterable[Objection]) -> None:
+        for check, what in objections:
+            self._report(check, name, what)
+
     def _history(self, name: str) -> EndpointHistory:
         machine = self._world.host(name).machine
         history = self._histories.get(name)
         if history is None or history.machine is not machine:
+            if history is not None:
+                self._ended_histories.append(history)
             history = self._histories[name] = EndpointHistory(name, machine, self._publishers_max)
         return history
 
@@ -92,6 +108,14 @@ class TransportChecker:
     def publish(self, frame: Data) -> None:
         """A message leaves."""
         self.published[frame.id] = frame
+
+    def submit(self, name: str, message: Message) -> None:
+        """The application submits a message, which leaves at once, later or never."""
+        history, host = self._history(name), self._world.host(name)
+        if history.send_queue is None:
+            history.send_queue = NaiveSendQueue(history.machine._settings.congestion, self._filters)
+        found = history.send_queue.on_submitted(message, local_ns=host.now, now=self._world.now)
+        self._report_all(name, found)
 
     def subscribe(
         self, name: str, subscription_id: int, predicate: Predicate, ordering: OrderingSettings
@@ -142,6 +166,10 @@ class TransportChecker:
         if type(frame) is not Data:
             self._on_other_frame(history, frame)
             return
+        if frame.congestion_experienced:
+            # Only congestion control uses the mark.
+            frame = replace(frame, congestion_experienced=False)
+        history.received_publishers.add(frame.pub)
         reception = history.receiver.receive(frame, history.missing_of(frame.pub))
         for image in reception.closed:
             history.closed_images[image.pub, image.epoch] = image
@@ -154,7 +182,9 @@ class TransportChecker:
         self._expect_all(history, frame, reception.image, reception.extended_seq)
 
     def _on_other_frame(self, history: EndpointHistory, frame: Any) -> None:
-        if history.machine.recovery is None or type(frame) not in repairs.RECOVERY_FRAMES:
+        if history.machine.congestion is not None and type(frame) in control.CONGESTION_FRAMES:
+            control.receive_frame(history, frame)
+        elif history.machine.recovery is None or type(frame) not in repairs.RECOVERY_FRAMES:
             history.expected_counters["not_data"] += 1
         elif type(frame) is Digest:
             history.touched_publishers[frame.pub] = None
@@ -214,6 +244,48 @@ class TransportChecker:
             self._on_delivery(host, subscription, item)
         elif isinstance(item, Absence):
             self._on_missing(history, subscription, item)
+
+    def on_sent(self, host: Host[Any, Any], sent: Sent) -> None:
+        """A submitted message leaves: only now it is published."""
+        self.publish(sent.frame)
+        found = self._send_queue(host.name).on_sent(
+            sent,
+            local_ns=host.now,
+            now=self._world.now,
+            clock_was_stepped=self._clock_was_stepped(host.name, 0),
+        )
+        self._report_all(host.name, found)
+
+    def on_dropped(self, host: Host[Any, Any], dropped: DroppedAtSource) -> None:
+        """One never will: whoever receives it receives what nobody published."""
+        queue = self._send_queue(host.name)
+        found = queue.on_dropped(dropped, local_ns=host.now, now=self._world.now)
+        self._report_all(host.name, found)
+
+    def _send_queue(self, name: str) -> NaiveSendQueue:
+        queue = self._history(name).send_queue
+        assert queue is not None, f"{name} reports a message, and nothing was submitted"
+        return queue
+
+    def count_submitted(self) -> Counter[str]:
+        """What became of all messages that were submitted."""
+        counts: Counter[str] = Counter()
+        for history in [*self._ended_histories, *self._histories.values()]:
+            queue = history.send_queue
+            if queue is None:
+                continue
+            is_current = (
+                self._histories[history.name] is history and self._world.host(history.name).is_up
+            )
+            counts["submitted"] += queue.submitted
+            counts["sent"] += queue.sent
+            counts["sent later"] += queue.delayed
+            counts["dropped at source"] += queue.dropped_at_source
+            counts["queued" if is_current else "lost with host"] += len(queue)
+        ends = ("sent", "dropped at source", "queued", "lost with host")
+        if counts["submitted"] != sum(counts[end] for end in ends):
+            self._report("source", "all", f"messages are not accounted for: {dict(counts)}")
+        return counts
 
     def _on_delivery(
         self, host: Host[Any, Any], subscription: SubscriptionHistory, delivery: Delivery
@@ -474,8 +546,16 @@ class TransportChecker:
 
     def _inspect_endpoint(self, history: EndpointHistory) -> None:
         host = self._world.host(history.name)
-        for check, what in endpoint_bounds.violations(history):
-            self._report(check, history.name, what)
+        self._report_all(history.name, endpoint_bounds.violations(history))
+        if history.send_queue is not None:
+            congestion = history.machine.congestion
+            queued = () if congestion is None else congestion.queued
+            found = history.send_queue.inspect(
+                [each.message for each in queued],
+                now=self._world.now,
+                clock_was_stepped=self._clock_was_stepped(history.name, 0),
+            )
+            self._report_all(history.name, found)
         for subscription in history.subscriptions.values():
             for row in subscription.pending.values():
                 for arrival in row:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from penstock.sim.swarm import SwarmFailed, draw_clean_options, draw_options, run_swarm
+from penstock.sim.swarm.endpoint_options import draw_controlled_options, draw_endpoint_options
 from penstock.sim.swarm.endpoints import run_endpoints
 from penstock.sim.swarm.event_log import Log
 
@@ -19,14 +20,19 @@ def main() -> int:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--clean", action="store_true", help="without loss and faults")
     kind.add_argument("--endpoints", action="store_true", help="with transports above the network")
+    parser.add_argument(
+        "--control", action="store_true", help="with congestion control; goes with --endpoints"
+    )
     parser.add_argument("--verbose", action="store_true", help="log what happens")
     arguments = parser.parse_args()
+    if arguments.control and not arguments.endpoints:
+        parser.error("congestion control is the transport's: add --endpoints")
     log = print if arguments.verbose else None
     failed = 0
     for seed in arguments.seeds:
         try:
             verdict = (
-                _of_endpoints(seed, log)
+                _of_endpoints(seed, log, is_controlled=arguments.control)
                 if arguments.endpoints
                 else _of_brokers(seed, log, is_clean=arguments.clean)
             )
@@ -50,12 +56,15 @@ def _of_brokers(seed: int, log: Log | None, *, is_clean: bool) -> str:
     )
 
 
-def _of_endpoints(seed: int, log: Log | None) -> str:
-    report = run_endpoints(seed, log=log)
+def _of_endpoints(seed: int, log: Log | None, *, is_controlled: bool) -> str:
+    draw = draw_controlled_options if is_controlled else draw_endpoint_options
+    report = run_endpoints(seed, options=draw(seed), log=log)
+    submitted = f"submitted: {_counts(report.submitted)}\n" if is_controlled else ""
     return (
         f"options:\n{report.options}\nfaults:\n{_lines(report.faults)}\n"
         f"well: {report.published} messages published, {report.arrived_frames} arrived;"
         f" facts {report.facts_hash}\n"
+        f"{submitted}"
         f"receipts: {_counts(report.deliveries)}\n"
         f"missing numbers: {_counts(report.missing)}\n"
         f"counted: {_counts(report.counters)}"

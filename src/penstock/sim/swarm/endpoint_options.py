@@ -14,9 +14,11 @@ from penstock.content.bloom import BloomParams
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration
 from penstock.kernel.seeds import Seeds
 from penstock.sim.loss import Bernoulli
+from penstock.sim.swarm.congestion_options import draw_congestion
 from penstock.sim.swarm.options import PERIODS, Options, draw_options
 from penstock.sim.swarm.recovery_options import draw_recoveries
 from penstock.sim.swarm.workload import FILTERS
+from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.order.latch import LATCH_MAX_NS, ConditionalLatch
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import (
@@ -42,6 +44,8 @@ ORDERINGS: Final = {
     "cautious": OrderingSettings(is_cautious=True),
     "as sets": OrderingSettings(bloom=BloomParams(128, 3)),
 }
+# Of the links between brokers, or to clients, in a controlled run: some hundred messages a second.
+BOTTLENECKS_BPS: Final = (100_000, 300_000, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,12 @@ class EndpointOptions:
     recoveries: tuple[RecoverySettings | None, ...] = (None,)
     # The chance that a client keeps messages for others besides, if it may.
     cache_chance: float = 0
+    # Congestion control of the first client, the second, and so on round; (None,) for none.
+    congestion: tuple[CongestionSettings | None, ...] = (None,)
+    # Weights of subscriptions, chosen by their interest and ordering.
+    weights: tuple[float, ...] = (1.0,)
+    # Brokers mark messages that enter a queue fuller than this share; None: they do not.
+    ecn_threshold: float | None = None
 
     def __str__(self) -> str:
         own = [f"  {f.name} = {getattr(self, f.name)!r}" for f in fields(self)[1:]]
@@ -71,6 +81,11 @@ class EndpointOptions:
     def seed(self) -> int:
         """Where all of it is drawn from."""
         return self.network.seed
+
+    @property
+    def is_controlled(self) -> bool:
+        """Whether congestion control decides when messages leave, at some clients at least."""
+        return self.congestion != (None,)
 
 
 def draw_endpoint_options(seed: int) -> EndpointOptions:
@@ -147,6 +162,29 @@ def _with_recovery(options: EndpointOptions) -> EndpointOptions:
         calm_ns=rng.choice((0, 300, 1_000)) * MILLISECOND,
         recoveries=recoveries,
         cache_chance=rng.choice((0, 0, 0.5)),
+    )
+
+
+def draw_controlled_options(seed: int) -> EndpointOptions:
+    """The run of `draw_endpoint_options` with congestion control, mostly over narrow links."""
+    options = draw_endpoint_options(seed)
+    rng = Seeds(seed).rng("swarm", "endpoints", "congestion")
+    network = options.network
+    narrow, rate_bps = rng.choice((None, "link", "link", "access")), rng.choice(BOTTLENECKS_BPS)
+    queue_bytes_max = rng.choice((3_000, 10_000))
+    if narrow is not None:
+        spec = getattr(network, narrow)
+        spec = replace(spec, rate_bps=rate_bps, queue_bytes_max=queue_bytes_max)
+        network = replace(network, **{narrow: spec})
+    return replace(
+        options,
+        # Long enough for round trips to be measured, and for rates to change.
+        network=replace(network, safety_ns=max(network.safety_ns, rng.choice((1, 2)) * SECOND)),
+        congestion=draw_congestion(rng),
+        weights=rng.choice(((1.0,), (1.0, 3.0), (0.5, 1.0, 10.0))),
+        ecn_threshold=rng.choice((None, 0.1, 0.5)),
+        # In some runs so long that queued messages must have begun to leave.
+        calm_ns=rng.choice((0, 300, 3_000)) * MILLISECOND,
     )
 
 

@@ -7,6 +7,7 @@
 3. Every subscription is ended, which hands over what is held and gives up what is
    missing, and the books are closed.
 
+With congestion control messages are submitted, and published when they leave.
 What the overlay below promises is checked in other runs.
 """
 
@@ -21,13 +22,17 @@ from typing import Any, Final
 from penstock.content.message import Message
 from penstock.content.syntax import parse
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant, to_seconds
-from penstock.kernel.machine import Deliver
+from penstock.kernel.machine import Deliver, Record
 from penstock.kernel.seeds import Seeds
 from penstock.sim.checkers.checker_runner import INSPECT_INTERVAL_NS, CheckFailed
 from penstock.sim.checkers.transport import TransportChecker
 from penstock.sim.faults import ClockStep, Crash, Fault, draw_faults
 from penstock.sim.host import Host, Outlets
-from penstock.sim.swarm.endpoint_options import EndpointOptions, draw_endpoint_options
+from penstock.sim.swarm.endpoint_options import (
+    EndpointOptions,
+    draw_controlled_options,
+    draw_endpoint_options,
+)
 from penstock.sim.swarm.endpoint_workload import (
     SUBSCRIPTIONS_MAX,
     Action,
@@ -38,7 +43,7 @@ from penstock.sim.swarm.event_log import EventLog, Log
 from penstock.sim.swarm.network_builder import SwitchableLoss, build_network
 from penstock.sim.swarm.run import SwarmFailed
 from penstock.transport.endpoint import Endpoint
-from penstock.transport.facts import Absence, Delivery, Unseen
+from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Sent, Unseen
 from penstock.transport.settings import EndpointSettings
 
 # How long things go on after everybody has had enough.
@@ -60,6 +65,8 @@ class EndpointReport:
     missing: dict[str, int]
     # What all endpoints counted.
     counters: dict[str, int]
+    # With congestion control: what became of the messages that were submitted.
+    submitted: dict[str, int]
 
 
 class EndpointSwarm:
@@ -71,6 +78,8 @@ class EndpointSwarm:
         self.deliveries: Final[Counter[str]] = Counter()
         self.missing: Final[Counter[str]] = Counter()
         self.counters: Final[Counter[str]] = Counter()
+        # Messages that applications did not submit because the queue was full.
+        self.held_back = 0
         self.facts_hash: Final = sha256()
         self._log: Final = log
         self._is_lossy = True
@@ -83,8 +92,9 @@ class EndpointSwarm:
         self.network: Final = build_network(
             replace(options.network, clients=0),
             self._seeds,
-            Outlets(deliver=self._deliver),
+            Outlets(deliver=self._deliver, record=self._record),
             lambda: self._is_lossy,
+            ecn_threshold=options.ecn_threshold,
         )
         self._add_endpoints()
         self.stop: Final[Instant] = options.network.safety_ns
@@ -98,6 +108,7 @@ class EndpointSwarm:
             publishers_max=options.settings.publishers_max,
             clock_steps=clock_steps,
             corrupts_frames=options.network.corrupts_frames,
+            filters=[f for interest in options.interests for f in parse(interest).filters],
         )
         if log is not None:
             self.network.world.observe(EventLog(log))
@@ -128,8 +139,12 @@ class EndpointSwarm:
             world.events.schedule(at, self._join, name)
 
     def _settings(self, number: int) -> EndpointSettings:
-        recoveries = self.options.recoveries
-        return replace(self.options.settings, recovery=recoveries[number % len(recoveries)])
+        recoveries, congestion = self.options.recoveries, self.options.congestion
+        return replace(
+            self.options.settings,
+            recovery=recoveries[number % len(recoveries)],
+            congestion=congestion[number % len(congestion)],
+        )
 
     def _draw_faults(self) -> list[Fault]:
         options = self.options.network
@@ -201,7 +216,8 @@ class EndpointSwarm:
         elif not host.is_up:
             return
         elif action.verb == "publish":
-            host.call(partial(self._publish, action))
+            publish = self._submit if self.options.is_controlled else self._publish
+            host.call(partial(publish, action))
         elif action.verb == "leave":
             self._leave(action, host)
         elif action.verb == "subscribe":
@@ -209,9 +225,26 @@ class EndpointSwarm:
         elif self._subscriptions[name]:
             (self._reconfigure if action.verb == "adjust" else self._on_unsubscribe)(action)
 
+    def _message(self, action: Action) -> Message:
+        return Message(dict(action.values), bytes(self.options.network.payload_bytes))
+
+    def _submit(self, action: Action, endpoint: Endpoint[Any], now: Instant) -> None:
+        message, congestion = self._message(action), endpoint.congestion
+        if (
+            congestion is not None
+            and not congestion.drops_when_full
+            and not endpoint.has_room_for(message, now=now)
+        ):
+            # An application that waits for room publishes newer content then.
+            self.held_back += 1
+            self._log_event(f"{action.client} holds back {dict(action.values)}")
+            return
+        self._log_event(f"{action.client} submits {dict(action.values)}")
+        self.checker.submit(action.client, message)
+        endpoint.submit(message, now=now)
+
     def _publish(self, action: Action, endpoint: Endpoint[Any], now: Instant) -> None:
-        payload = bytes(self.options.network.payload_bytes)
-        frame = endpoint.publish(Message(dict(action.values), payload), now=now)
+        frame = endpoint.publish(self._message(action), now=now)
         self._log_event(f"{action.client} publishes {frame.id} {dict(action.values)}")
         self.checker.publish(frame)
 
@@ -222,9 +255,13 @@ class EndpointSwarm:
         interest = self.options.interests[action.interest]
         ordering = self.options.orderings[action.ordering]
         predicate = parse(interest)
+        weights = self.options.weights
+        weight = weights[(action.interest + action.ordering) % len(weights)]
 
         def subscribe(endpoint: Endpoint[Any], now: Instant) -> None:
-            subscription_id = endpoint.subscribe(predicate, ordering=ordering, now=now)
+            subscription_id = endpoint.subscribe(
+                predicate, ordering=ordering, weight=weight, now=now
+            )
             self._log_event(
                 f"{name} subscribes {subscription_id} to {interest}, ordering {action.ordering}"
             )
@@ -289,6 +326,10 @@ class EndpointSwarm:
     def _deliver(self, host: Host[Any, Any], output: Deliver) -> None:
         fact: Any = output.item
         row: tuple[Any, ...]
+        if isinstance(fact, DroppedAtSource):
+            self._note_fact(f"{host.name} drops {dict(fact.message.attributes)} {fact.waited_ns}")
+            self.checker.on_dropped(host, fact)
+            return
         if isinstance(fact, Delivery):
             self.deliveries[str(fact.fate)] += 1
             row = (*fact.frame.id, fact.arrived_ns, fact.resolved_ns, fact.latch_ns, str(fact.fate))
@@ -299,10 +340,19 @@ class EndpointSwarm:
             assert isinstance(fact, Absence)
             self.missing[str(fact.resolution)] += 1
             row = (*fact.id, fact.detected_ns, fact.lost_ns, fact.ended_ns, str(fact.resolution))
-        text = f"{host.name} subscription {fact.subscription} {row}"
+        self._note_fact(f"{host.name} subscription {fact.subscription} {row}")
+        self.checker.on_fact(host, fact)
+
+    def _record(self, host: Host[Any, Any], output: Record) -> None:
+        sent = output.row
+        if isinstance(sent, Sent):
+            self._note_fact(f"{host.name} sends {tuple(sent.frame.id)} {sent.waited_ns}")
+            self.checker.on_sent(host, sent)
+
+    def _note_fact(self, text: str) -> None:
+        """A fact, which is the same whenever the run is."""
         self.facts_hash.update(f"{self.network.world.now} {text}\n".encode())
         self._log_event(text)
-        self.checker.on_fact(host, fact)
 
     def _log_event(self, text: str) -> None:
         if self._log is not None:
@@ -317,6 +367,7 @@ def run_endpoints(
     swarm = EndpointSwarm(options, log)
     try:
         swarm.run()
+        submitted = swarm.checker.count_submitted()
         swarm.checker.raise_if_violated()
     except Exception as error:
         raise SwarmFailed(_failure(swarm, error)) from error
@@ -329,6 +380,7 @@ def run_endpoints(
         deliveries=dict(sorted(swarm.deliveries.items())),
         missing=dict(sorted(swarm.missing.items())),
         counters=dict(swarm.counters),
+        submitted={**submitted, "held back": swarm.held_back} if options.is_controlled else {},
     )
 
 
@@ -337,10 +389,14 @@ def _failure(swarm: EndpointSwarm, error: Exception) -> str:
     what = str(error) if isinstance(error, CheckFailed) else f"{type(error).__name__}: {error}"
     faults = "\n".join(f"  {fault}" for fault in swarm.faults) or "  none"
     options = swarm.options
-    is_drawn = options == draw_endpoint_options(options.seed)
+    draw, flags = (
+        (draw_controlled_options, "--endpoints --control")
+        if options.is_controlled
+        else (draw_endpoint_options, "--endpoints")
+    )
     replay = (
-        f"python -m penstock.sim.swarm {options.seed} --endpoints --verbose"
-        if is_drawn
+        f"python -m penstock.sim.swarm {options.seed} {flags} --verbose"
+        if options == draw(options.seed)
         else f"run_endpoints({options.seed}, options={options!r}, log=print)"
     )
     return f"{what}\n\noptions:\n{options}\nfaults:\n{faults}\nreplay: {replay}"

@@ -36,7 +36,12 @@ class SwitchableLoss:
 
 
 def build_network(
-    options: Options, seeds: Seeds, outlets: Outlets, is_lossy: Callable[[], bool]
+    options: Options,
+    seeds: Seeds,
+    outlets: Outlets,
+    is_lossy: Callable[[], bool],
+    *,
+    ecn_threshold: float | None = None,
 ) -> BrokerNetwork:
     """Builds brokers, clients and links; links lose packets while `is_lossy` returns true."""
     topology, rng = options.build_topology(), seeds.rng("homes")
@@ -56,6 +61,7 @@ def build_network(
         codec=options.codec,
         outlets=outlets,
         records_decisions=True,
+        ecn_threshold=ecn_threshold,
     )
     for client_number in range(1, options.clients + 1):
         home_broker = rng.choice(topology.nodes)

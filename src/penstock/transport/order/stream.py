@@ -65,6 +65,10 @@ class OrderedStream(GapTracker):
     def on_message(self, frame: Data, extended_seq: int, now: Instant) -> None:
         """A message for us, which comes for the first time."""
         self._wait_policy.received += 1
+        if self._is_resolved(extended_seq):
+            # Also above all that came: a digest can announce it long before it comes.
+            self._context.count("after_end")
+            return
         if self.missing and extended_seq > self._highest and extended_seq in self.missing:
             # A digest told of it before it came.
             self._on_arrival(self.missing[extended_seq], _DELIVERED, now)
@@ -80,8 +84,6 @@ class OrderedStream(GapTracker):
             else:
                 self._delivered_through = extended_seq
                 self._deliver(frame, now, now, None, _DELIVERED)
-        elif self._is_resolved(extended_seq):
-            self._context.count("after_end")
         else:
             self._deliver_late(frame, extended_seq, now)
 

@@ -201,6 +201,18 @@ def test_no_time_out_is_longer_than_allowed() -> None:
     assert window.wait_ns(10 * SECOND) == SECOND
 
 
+def test_a_clock_that_is_set_back_does_not_keep_it_closed() -> None:
+    line = begun(10)
+    while line.window.has_room:
+        line.send(1)
+    wait_ns = line.window.wait_ns(line.now)
+    line.now -= 3_600 * SECOND
+    assert line.window.wait_ns(line.now) <= wait_ns + R
+    line.now += wait_ns + R
+    assert line.window.on_timeout(line.now)
+    assert line.window.has_room
+
+
 def test_another_receiver_is_not_to_blame_for_what_the_last_one_missed() -> None:
     line = begun(20)
     size = line.window.size

@@ -15,7 +15,7 @@ from penstock.content.tags import Encoder
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.transport.congestion.sender.sender import SendController
-from penstock.transport.congestion.settings import DEFAULT, CongestionSettings
+from penstock.transport.congestion.settings import DEFAULT, LITERAL, WINDOW, CongestionSettings
 from penstock.wire.frames.data import FlowTag
 from penstock.wire.frames.echo_request import EchoRequest
 from penstock.wire.frames.feedback import Feedback, FlowRequest
@@ -305,3 +305,38 @@ def test_a_mistake_in_the_settings_is_one_line(wrong: dict[str, object], complai
     with pytest.raises(UsageError) as raised:
         CongestionSettings(**wrong)  # type: ignore[arg-type]
     assert str(raised.value) == complaint
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("usual", [DEFAULT, WINDOW, LITERAL])
+def test_a_new_message_does_not_overtake_queued_ones_that_are_not_matched_yet(
+    usual: CongestionSettings, strict: bool
+) -> None:
+    line = Line(replace(OPEN, law=usual.law, strict=strict))
+    line.say("a = 1", 10)
+    for n in range(20):
+        line.publish(a=1, n=n)
+    line.now += MILLISECOND
+    # With so many messages queued, the next change of flows takes effect after some time only.
+    line.say("a = 1 and n > 100", 1, by=OTHER)
+    line.say("exists a", 5, by=OTHER)
+    line.publish(a=1, n=20)
+    assert line.sender.queued_messages == len(line.sender.queued)
+    assert [queued.message.attributes["n"] for queued in line.sender.queued][-1] == 20
+    line.run(10 * SECOND)
+    assert [message.attributes["n"] for _, message, _ in line.left] == [*range(21)]
+
+
+def test_messages_that_are_not_matched_yet_are_dropped_after_older_ones() -> None:
+    line = Line(replace(OPEN, queue_max=5))
+    line.say("a = 1", 10)
+    for n in range(6):
+        line.publish(a=1, n=n)
+    line.say("a = 1 and n > 100", 1, by=OTHER)
+    line.say("exists a", 5, by=OTHER)
+    for n in range(6, 13):
+        line.publish(a=1, n=n)
+    assert [message.attributes["n"] for message in line.dropped] == [*range(1, 8)]
+    assert line.sender.queued_messages == 5
+    line.run(10 * SECOND)
+    assert [message.attributes["n"] for _, message, _ in line.left] == [0, *range(8, 13)]

@@ -94,7 +94,7 @@ class AckWindow:
         """Until there is room though nothing is acknowledged."""
         if self.has_room:
             return 0
-        return max(0, self._timeout_at() - now)
+        return max(0, self._timeout_at(now) - now)
 
     # What is heard.
 
@@ -132,7 +132,7 @@ class AckWindow:
 
     def on_timeout(self, now: Instant) -> bool:
         """Whether nothing was heard for too long, of what is on its way."""
-        if not self.is_active or not self._outstanding or now < self._timeout_at():
+        if not self.is_active or not self._outstanding or now < self._timeout_at(now):
             return False
         self._threshold = max(_THRESHOLD_MIN, self.size / 2)
         self.size = _SIZE_MIN
@@ -196,10 +196,15 @@ class AckWindow:
         self._variation_ns += (abs(sample_ns - self.rtt_ns) - self._variation_ns) / 4
         self.rtt_ns += (sample_ns - self.rtt_ns) / 8
 
-    def _timeout_at(self) -> Instant:
+    def _timeout_at(self, now: Instant) -> Instant:
         timeout_ns: float = _TIMEOUT_FIRST_NS
         if self.rtt_ns is not None:
             timeout_ns = max(_TIMEOUT_MIN_NS, self.rtt_ns + 4 * self._variation_ns)
         timeout_ns = min(timeout_ns * 2**self._timeouts, self._timeout_max_ns)
-        oldest_ns = next(iter(self._outstanding.values()))
-        return max(oldest_ns, self._last_ack_ns) + round(timeout_ns)
+        since_ns = max(next(iter(self._outstanding.values())), self._last_ack_ns)
+        if now < since_ns:
+            # The clock was set back: treat all outstanding messages as sent now.
+            since_ns = self._last_ack_ns = now
+            for extended_seq in self._outstanding:
+                self._outstanding[extended_seq] = now
+        return since_ns + round(timeout_ns)

@@ -57,6 +57,8 @@ class SendQueue:
         self._heads_by_flow: Final[dict[int, list[tuple[int, LaneKey]]]] = {}
         # The line of each message by its age, the oldest first.
         self._lanes_by_age: Final[OrderedDict[int, _Lane]] = OrderedDict()
+        # Newer than all of these; in no lane until the queue is matched with its flows again.
+        self._unclassified: Final[deque[QueuedMessage]] = deque()
         # Of lines in front: when they may leave, and those that may by age. What is said
         # there of a line may be outdated: `_is_valid`.
         self._by_time: list[tuple[Instant, int, LaneKey]] = []
@@ -65,7 +67,7 @@ class SendQueue:
         self._now: Instant = 0
 
     def __len__(self) -> int:
-        return len(self._lanes_by_age)
+        return len(self._lanes_by_age) + len(self._unclassified)
 
     def would_leave_now(self, flows: Sequence[ControlledFlow], now: Instant) -> bool:
         """Whether a message of these flows would leave at once, and before all that wait."""
@@ -84,8 +86,18 @@ class SendQueue:
         self._last_age += 1
         self._append(QueuedMessage(self._last_age, message, now), flows, now)
 
+    def put_unclassified(self, message: Message, now: Instant) -> None:
+        """Queues the newest message while the lanes still follow the flows before a change.
+
+        In the lane of its present flows it could overtake older messages of the same flows.
+        """
+        self._last_age += 1
+        self._unclassified.append(QueuedMessage(self._last_age, message, now))
+
     def drop_oldest(self, now: Instant) -> QueuedMessage:
         """The oldest goes, unsent."""
+        if not self._lanes_by_age:
+            return self._unclassified.popleft()
         lane = self._lanes_by_age[next(iter(self._lanes_by_age))]
         queued = self._pop(lane)
         self._on_head_changed(lane, now)
@@ -93,7 +105,8 @@ class SendQueue:
 
     def queued(self) -> list[QueuedMessage]:
         """All that wait, the oldest first."""
-        return sorted(queued for lane in self._lanes.values() for queued in lane.messages)
+        classified = sorted(queued for lane in self._lanes.values() for queued in lane.messages)
+        return [*classified, *self._unclassified]
 
     def queued_by_flow(self) -> dict[int, int]:
         """How many messages wait in each flow, by its number; one may be in several."""
@@ -129,7 +142,16 @@ class SendQueue:
             self._by_age,
         ):
             container.clear()
+        self._unclassified.clear()
         for queued in queued_messages:
+            self._append(queued, match(queued.message), now)
+
+    def classify_new(
+        self, match: Callable[[Message], Sequence[ControlledFlow]], now: Instant
+    ) -> None:
+        """Flows came or went, but none that matches a message in a lane."""
+        while self._unclassified:
+            queued = self._unclassified.popleft()
             self._append(queued, match(queued.message), now)
 
     def on_flow_changed(self, flow_id: int, now: Instant) -> None:

@@ -137,7 +137,10 @@ class SendController:
             if self._settings.policy == "drop-newest":
                 return QueuedMessage(0, message, now)
             dropped = send_queue.drop_oldest(now)
-        send_queue.put(message, flows, now)
+        if send_queue and self._is_outdated and not self._settings.strict:
+            send_queue.put_unclassified(message, now)
+        else:
+            send_queue.put(message, flows, now)
         return dropped
 
     def take_immediate(self, now: Instant) -> tuple[QueuedMessage, Sequence[ControlledFlow]] | None:
@@ -275,6 +278,11 @@ class SendController:
             == (0 if self._slow_start is None else 2 - self.feedback_receiver.has_feedback)
         )
 
+    @property
+    def _is_outdated(self) -> bool:
+        """Whether flows came or went since the queued messages were matched."""
+        return self._matched_with != (self.flow_table.version, self._slow_start_scope)
+
     def _change_affects_queued(self, changed: Sequence[ControlledFlow]) -> bool:
         """Whether flows that came or went make a difference to those that wait."""
         is_unsure = self._is_literal or len(changed) > _CHANGED_MAX
@@ -287,16 +295,18 @@ class SendController:
         for id_ in table.retimed:
             send_queue.on_flow_changed(id_, now)
         table.retimed.clear()
-        version, slow_start_scope = self._matched_with
-        if version == table.version and slow_start_scope == self._slow_start_scope:
+        if not self._is_outdated:
             return
         if send_queue and self._matched_ns <= now < self._match_after_ns:
             return
+        old_slow_start_scope = self._matched_with[1]
         self._matched_with = table.version, self._slow_start_scope
         self._matched_ns, self._match_after_ns = now, now + _MATCH_PER_MESSAGE_NS * len(send_queue)
         changed = list(table.changed)
         table.changed.clear()
         if send_queue and (
-            slow_start_scope != self._slow_start_scope or self._change_affects_queued(changed)
+            old_slow_start_scope != self._slow_start_scope or self._change_affects_queued(changed)
         ):
             send_queue.reclassify(self._matching_flows, now)
+        else:
+            send_queue.classify_new(self._matching_flows, now)
