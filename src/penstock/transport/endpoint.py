@@ -48,6 +48,7 @@ from penstock.transport.recovery.facts import FrameSent as Recorded
 from penstock.transport.recovery.recovery import Recovery
 from penstock.transport.requests_as_messages import RequestsAsMessages
 from penstock.transport.settings import DEFAULT, EndpointSettings, OrderingSettings
+from penstock.transport.statistics import EndpointStatistics, PublisherStatistics
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 
@@ -84,6 +85,7 @@ class Endpoint(Inbound, Generic[Carried]):
         # What is below, for a driver that must tell it of links.
         self.network: Final = network
         super().__init__(encoder, settings or EndpointSettings())
+        self._endpoint_id: Final = endpoint_id
         self._sequencer: Final = Sequencer(endpoint_id, epoch, encoder, self._settings)
         self._loss_observers = tuple(observers)
         self._subscription_ids: Final = count(1)
@@ -355,6 +357,42 @@ class Endpoint(Inbound, Generic[Carried]):
         self._on_frame(output.item, self._now)
         self._route_losses()
         return self.poll()
+
+    # What can be seen from outside.
+
+    @property
+    def endpoint_id(self) -> int:
+        """What it publishes under."""
+        return self._endpoint_id
+
+    @property
+    def encoder(self) -> Encoder:
+        """What fingerprints and Bloom sets are made with, the same for the whole network."""
+        return self._encoder
+
+    @property
+    def settings(self) -> EndpointSettings:
+        """What it was made with."""
+        return self._settings
+
+    def statistics(self) -> EndpointStatistics:
+        """The size of everything bounded here; computed when asked."""
+        return EndpointStatistics(
+            subscriptions=len(self._subscriptions),
+            caches=len(self._cache_interests),
+            interests=len(self._interests_by_id),
+            publishers=tuple([image.statistics() for image in self._images.values()]),
+            timers=len(self._timers),
+            outputs=len(self._outputs),
+            pending_losses=len(self._pending_losses),
+            recovery=None if self.recovery is None else self.recovery.statistics(),
+            congestion=None if self.congestion is None else self.congestion.statistics(),
+        )
+
+    def publisher_statistics(self, publisher: int) -> PublisherStatistics | None:
+        """The same of one publisher; None if it is not remembered."""
+        image = self._images.get(publisher)
+        return None if image is None else image.statistics()
 
     # What comes in.
 

@@ -30,21 +30,21 @@ def violations(history: EndpointHistory) -> Iterator[tuple[str, str]]:
             yield "counts", f"counts {counted} {counter}, not {history.expected_counters[counter]}"
     if list(machine.publishers) != list(history.receiver.images):
         yield "bounds", f"remembers {list(machine.publishers)}"
+    statistics = machine.statistics()
     timers = 0
-    for arrivals in machine._images.values():
-        for subscription_id, stream in arrivals.streams.items():
-            subscription = history.subscriptions[subscription_id]
-            possible = sum(missing.is_possible for missing in stream._blocking)
-            timers += len(stream.missing) + possible
+    for publisher in statistics.publishers:
+        for stream in publisher.streams:
+            subscription = history.subscriptions[stream.subscription_id]
+            timers += len(stream.missing) + stream.possible
             for size, size_max, what in (
-                (len(stream._buffer.messages), subscription.held_max, "held"),
+                (stream.buffered, subscription.held_max, "held"),
                 (len(stream.missing), subscription.missing_max, "missing"),
-                (possible, subscription.missing_max, "assumed"),
-                (len(stream._given_up), subscription.missing_max, "given up"),
+                (stream.possible, subscription.missing_max, "assumed"),
+                (stream.given_up, subscription.missing_max, "given up"),
             ):
                 if size > size_max:
                     yield "bounds", f"{size} messages {what}, not {size_max}"
-    if len(machine._timers) != timers:
-        yield "bounds", f"{len(machine._timers)} timers, not {timers}"
-    yield from repairs.violations(history)
-    yield from control.violations(history)
+    if statistics.timers != timers:
+        yield "bounds", f"{statistics.timers} timers, not {timers}"
+    yield from repairs.violations(history, statistics)
+    yield from control.violations(history, statistics)

@@ -20,6 +20,7 @@ from penstock.sim.checkers.send_queue import NaiveSendQueue
 from penstock.trace.fates import MissingOutcome as Fate
 from penstock.transport.endpoint import Endpoint
 from penstock.transport.settings import OrderingSettings
+from penstock.transport.statistics import DelayStatistics
 from penstock.wire.frames.data import Data, MessageId
 
 
@@ -167,7 +168,7 @@ class EndpointHistory:
         self.closed_images: dict[tuple[int, int], NaiveImage] = {}
         self.touched_publishers: dict[int, None] = {}
         self.reported: list[Reported] = []
-        self.delays_before: dict[int, dict[Any, tuple[Any, ...]]] = {}
+        self.delays_before: dict[int, dict[Any, DelayStatistics]] = {}
         # With congestion control in the run: the messages that wait to be sent, the publishers
         # that messages came from, and the receivers that sent a frame of congestion control.
         self.send_queue: NaiveSendQueue | None = None

@@ -27,7 +27,7 @@ def reported_by_record(
     published: Mapping[MessageId, Data],
 ) -> Iterator[Reported]:
     """Messages that this arrival's record reveals, above the highest that arrived before."""
-    encoder = history.machine._encoder
+    encoder = history.machine.encoder
     frame, image, stream_state = (
         arrival.frame,
         arrival.image,

@@ -18,9 +18,13 @@ from msgspec.structs import replace
 from penstock.sim.checkers.endpoint_history import EndpointHistory
 from penstock.sim.checkers.naive_receiver import NaiveImage
 from penstock.transport.detect.flow_numbers import tracked_flow_tags
-from penstock.transport.order.missing import LOST
-from penstock.transport.recovery.cache import RepairCache
-from penstock.transport.recovery.recovery import Recovery
+from penstock.transport.recovery.cache_size import CacheSettings
+from penstock.transport.statistics import (
+    CacheStatistics,
+    DelayStatistics,
+    EndpointStatistics,
+    RecoveryStatistics,
+)
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.range_request import RangeRequest
@@ -36,12 +40,8 @@ RECOVERY_FRAMES: Final = (Digest, RangeRequest, Repair, Request, TrackRequest, T
 
 def receive_repair(history: EndpointHistory, repair: Repair) -> tuple[NaiveImage, int] | None:
     """The naive twin takes it, and says of whom it is; None if it is not to be taken."""
-    recovery, original = history.machine.recovery, repair.original
-    assert recovery is not None
-    if repair.repairer == recovery._identity.endpoint_id or repair.to not in (
-        None,
-        recovery._identity.endpoint_id,
-    ):
+    endpoint_id, original = history.machine.endpoint_id, repair.original
+    if repair.repairer == endpoint_id or repair.to not in (None, endpoint_id):
         return None
     history.touched_publishers[original.pub] = None
     history.delays_before[original.pub] = delays(history, original.pub)
@@ -51,10 +51,7 @@ def receive_repair(history: EndpointHistory, repair: Repair) -> tuple[NaiveImage
         return None
     extended_seq = image.unwrap(original.seq)
     is_missing = (image, extended_seq) in history.missing_of(original.pub)
-    # What is missing in the numbers of a flow only the endpoint knows.
-    is_missing = is_missing or recovery._flow_gaps.has_gap(
-        original.pub, original.epoch, original.flows
-    )
+    is_missing = is_missing or _has_flow_gap(history, original)
     is_past = image.first <= extended_seq < image.highest and not image.is_too_old(extended_seq)
     if not is_missing and not is_past:
         history.expected_counters["repair_unwanted"] += 1
@@ -81,62 +78,72 @@ def as_repaired(frame: Data) -> Data:
     )
 
 
-def delays(history: EndpointHistory, publisher: int) -> dict[Any, tuple[Any, ...]]:
-    """All that is known of how a publisher's delays vary."""
-    arrivals = history.machine._images.get(publisher)
-    if arrivals is None:
-        return {}
-    return {
-        settings: (e.samples, e._last_sent_ns, e._last_arrival_ns, e._outlier_run, e.rejected)
-        for settings, e in arrivals._estimators.items()
-    }
+def delays(history: EndpointHistory, publisher: int) -> dict[Any, DelayStatistics]:
+    """All that is known of how a publisher's delays vary, by the settings of the estimator."""
+    statistics = history.machine.publisher_statistics(publisher)
+    return {} if statistics is None else {each.settings: each for each in statistics.delays}
 
 
-def violations(history: EndpointHistory) -> Iterator[tuple[str, str]]:
-    """To what can be seen of an endpoint's recovery between events: a check, and what is wrong."""
+def _has_flow_gap(history: EndpointHistory, original: Data) -> bool:
+    """Which numbers of a flow are missing only the endpoint knows."""
     recovery = history.machine.recovery
-    if recovery is None:
+    if recovery is None or not original.flows:
+        return False
+    tags = {(tag.flow_id, tag.flow_seq) for tag in original.flows}
+    return any(
+        (publisher.publisher, publisher.epoch) == (original.pub, original.epoch)
+        and not tags.isdisjoint(publisher.gaps)
+        for publisher in recovery.statistics().flow_gaps
+    )
+
+
+def violations(
+    history: EndpointHistory, statistics: EndpointStatistics
+) -> Iterator[tuple[str, str]]:
+    """To what can be seen of an endpoint's recovery between events: a check, and what is wrong."""
+    recovery, settings = statistics.recovery, history.machine.settings.recovery
+    if recovery is None or settings is None:
         return
-    for what in _loss_violations(history, recovery):
+    for what in _loss_violations(statistics, recovery):
         yield "losses", what
-    settings = recovery._settings
-    requester, repairer = recovery._requester, recovery._repairer
+    requester, repairer = recovery.requester, recovery.repairer
+    requested = len(requester.pending)
     sizes = [
-        (len(requester), settings.wanted_max, "wanted"),
-        (len(requester.timers), len(requester), "timers to ask"),
-        (len(repairer), settings.answers_max, "about to be answered"),
-        (len(repairer.timers), len(repairer), "timers to answer"),
-        *_cache_sizes(recovery.cache, "of others"),
-        *_cache_sizes(recovery.publication_cache, "of its own"),
+        (requested, settings.wanted_max, "wanted"),
+        (requester.timers, requested, "timers to ask"),
+        (len(repairer.pending), settings.answers_max, "about to be answered"),
+        (repairer.timers, len(repairer.pending), "timers to answer"),
+        *_cache_sizes(recovery.cache, settings.cache, "of others"),
+        *_cache_sizes(recovery.publication_cache, settings.own_cache, "of its own"),
     ]
     for size, size_max, what in sizes:
         if size > size_max:
             yield "bounds", f"{size} {what}, not {size_max}"
-    if len(requester.timers) != len(requester):
-        yield "bounds", f"{len(requester.timers)} timers for {len(requester)} wanted"
+    if requester.timers != requested:
+        yield "bounds", f"{requester.timers} timers for {requested} wanted"
 
 
-def _loss_violations(history: EndpointHistory, recovery: Recovery) -> Iterator[str]:
+def _loss_violations(statistics: EndpointStatistics, recovery: RecoveryStatistics) -> Iterator[str]:
     lost: dict[MessageId, None] = {}
-    for arrivals in history.machine._images.values():
-        for stream in arrivals.streams.values():
-            lost_seqs = [
-                extended_seq for extended_seq, m in stream.missing.items() if m.state is LOST
-            ]
-            lost.update(dict.fromkeys(map(stream._message_id, lost_seqs)))
+    for publisher in statistics.publishers:
+        for stream in publisher.streams:
+            lost.update(dict.fromkeys(stream.lost))
+    requested = set(recovery.requester.pending)
     for id_ in lost:
-        if id_ not in recovery._requester:
+        if id_ not in requested:
             yield f"{id_} is lost, and nobody asks for it"
-    if len(recovery._requester) > len(lost):
-        yield f"asks for {len(recovery._requester)} messages, and {len(lost)} are lost"
+    if len(requested) > len(lost):
+        yield f"asks for {len(requested)} messages, and {len(lost)} are lost"
 
 
-def _cache_sizes(caches: RepairCache, owner: str) -> Iterator[tuple[int, int, str]]:
-    settings = caches._settings
-    yield caches.size_bytes, settings.bytes_max, f"bytes kept {owner}"
-    yield caches.publishers, settings.publishers_max, f"publishers kept {owner}"
-    own_bytes = sum(cache.size_bytes for cache in caches._by_publisher.values())
-    yield abs(own_bytes - caches.size_bytes), 0, f"bytes kept {owner} and not counted"
-    for publisher, cache in caches._by_publisher.items():
-        yield cache.limit, settings.k_max, f"messages to be kept {owner} of {publisher}"
-        yield len(cache.entries), cache.limit, f"messages kept {owner} of {publisher}"
+def _cache_sizes(
+    cache: CacheStatistics, settings: CacheSettings, owner: str
+) -> Iterator[tuple[int, int, str]]:
+    yield cache.size_bytes, settings.bytes_max, f"bytes kept {owner}"
+    yield len(cache.publishers), settings.publishers_max, f"publishers kept {owner}"
+    own_bytes = sum(each.size_bytes for each in cache.publishers)
+    yield abs(own_bytes - cache.size_bytes), 0, f"bytes kept {owner} and not counted"
+    for each in cache.publishers:
+        publisher = each.publisher
+        yield each.messages_max, settings.k_max, f"messages to be kept {owner} of {publisher}"
+        yield each.messages, each.messages_max, f"messages kept {owner} of {publisher}"

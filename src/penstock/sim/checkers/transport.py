@@ -113,7 +113,7 @@ class TransportChecker:
         """The application submits a message, which leaves at once, later or never."""
         history, host = self._history(name), self._world.host(name)
         if history.send_queue is None:
-            history.send_queue = NaiveSendQueue(history.machine._settings.congestion, self._filters)
+            history.send_queue = NaiveSendQueue(history.machine.settings.congestion, self._filters)
         found = history.send_queue.on_submitted(message, local_ns=host.now, now=self._world.now)
         self._report_all(name, found)
 
@@ -487,13 +487,14 @@ class TransportChecker:
         history.delays_before.clear()
 
     def _compare_missing(self, history: EndpointHistory, publisher: int) -> None:
-        image, arrivals = (
+        image, statistics = (
             history.receiver.images.get(publisher),
-            history.machine._images.get(publisher),
+            history.machine.publisher_statistics(publisher),
         )
-        if image is None or arrivals is None:
+        if image is None or statistics is None:
             return
-        for subscription_id, stream in arrivals.streams.items():
+        for stream in statistics.streams:
+            subscription_id, missing = stream.subscription_id, set(stream.missing)
             stream_state = (
                 history.subscriptions[subscription_id].stream_states.get(image)
                 if subscription_id in history.subscriptions
@@ -506,13 +507,13 @@ class TransportChecker:
                     f"subscription {subscription_id} orders {publisher} in vain",
                 )
                 continue
-            for forgotten in sorted(stream_state.missing - stream.missing.keys()):
+            for forgotten in sorted(stream_state.missing - missing):
                 self._report(
                     "fates",
                     history.name,
                     f"subscription {subscription_id} forgot {forgotten} of {publisher}",
                 )
-            stream_state.missing = set(stream.missing)
+            stream_state.missing = missing
             for extended_seq in sorted(stream_state.missing):
                 if extended_seq in image.received:
                     self._report(

@@ -272,8 +272,8 @@ class EndpointSwarm:
 
     def _open_cache(self, action: Action) -> None:
         host = self.network.world.host(action.client)
-        recovery = host.machine.recovery
-        if recovery is None or not recovery._settings.volunteers:
+        recovery = host.machine.settings.recovery
+        if recovery is None or not recovery.volunteers:
             return
         interest = self.options.interests[action.interest]
         predicate = parse(interest)

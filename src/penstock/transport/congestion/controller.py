@@ -30,6 +30,7 @@ from penstock.transport.congestion.sender.sender import SendController
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.facts import Loss
 from penstock.transport.publish.congestion_header import CongestionHeader
+from penstock.transport.statistics import CongestionStatistics
 from penstock.wire.frames.ack import Ack
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
@@ -113,6 +114,14 @@ class CongestionController:
     def refusals(self) -> Mapping[int, Mapping[str, int]]:
         """Which receivers were refused something, why and how often: the last 256."""
         return {} if self._sender is None else self._sender.feedback_receiver.limits.refusals
+
+    def statistics(self) -> CongestionStatistics:
+        """The size of everything bounded here."""
+        return CongestionStatistics(
+            sender=None if self._sender is None else self._sender.statistics(),
+            receiver=self._receiver.statistics(),
+            repair_allowances=len(self._repair_allowance),
+        )
 
     def submit(self, message: Message, now: Instant) -> QueuedMessage | None:
         """One more message; returns what is dropped for it, which may be this one."""

@@ -49,6 +49,9 @@ class RepairAllowance:
         # By publisher and flow; the one used last comes last.
         self._buckets: Final[BoundedDict[tuple[int, int], TokenBucket]] = BoundedDict(_FLOWS_MAX)
 
+    def __len__(self) -> int:
+        return len(self._buckets)
+
     def try_take(self, original: Data, now: Instant) -> bool:
         """Whether it may leave once more; it is as it came, with its flows."""
         buckets = [

@@ -27,6 +27,7 @@ from penstock.kernel.sequence import SEQ, STAMP
 from penstock.transport.detect.flow_numbers import LEASE_NS, FlowNumbers
 from penstock.transport.detect.reply_suppression import Audience, ReplySuppression
 from penstock.transport.record.reader import tags_of
+from penstock.transport.statistics import DigestPublisherStatistics
 from penstock.wire.codec.record import EntryCodec
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
@@ -106,6 +107,16 @@ class DigestPublisher:
         self._all_attributes = False
         self._recount_at: Instant = 0
         self.due_at: Instant | None = None
+
+    def statistics(self) -> DigestPublisherStatistics:
+        """The size of everything bounded here."""
+        return DigestPublisherStatistics(
+            subscribers=len(self._subscribers),
+            attributes=self._name_count,
+            messages=len(self._messages),
+            recent_digests=len(self._recent_digests),
+            requested=len(self._resend_suppression) + len(self._describe_suppression),
+        )
 
     def subscribe(self, subscriber: int, attributes: AttributeNames | None, now: Instant) -> int:
         """Somebody asks to be told of messages, or of these attributes of them; how many ask."""

@@ -23,6 +23,7 @@ from penstock.transport.detect.tracking import RETRY_BACKOFF
 from penstock.transport.network import Carried, Network
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import random_backoff
+from penstock.transport.statistics import DigestSubscriberStatistics
 from penstock.wire.frames.control_routing import digest_filter
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
@@ -200,6 +201,15 @@ class DigestSubscriber:
                 self._request_ranges(publisher, state, state.missing_digests, None, now)
                 self._request_ranges(publisher, state, state.undescribed, ALL_MESSAGES, now)
                 self._schedule_range_request(state)
+
+    def statistics(self) -> DigestSubscriberStatistics:
+        """The size of everything bounded here."""
+        states = self._publishers.values()
+        return DigestSubscriberStatistics(
+            publishers=len(states),
+            missing_digests=sum(len(state.missing_digests) for state in states),
+            undescribed=sum(len(state.undescribed) for state in states),
+        )
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""

@@ -25,6 +25,7 @@ from penstock.kernel.timers import Timers
 from penstock.transport.detect.flow_state import FlowGaps, FlowGapState, GapState
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import random_backoff
+from penstock.transport.statistics import FlowGapStatistics
 from penstock.wire.frames.data import FlowTag
 from penstock.wire.frames.range_request import RangeRequest
 from penstock.wire.limits import REQUESTED_RANGES_MAX
@@ -174,6 +175,27 @@ class FlowGapDetector:
             return False
         known = ((state.flows.get(each.flow_id), each.flow_seq) for each in tags)
         return any(flow is not None and flow_seq in flow.gaps for flow, flow_seq in known)
+
+    def statistics(self) -> tuple[FlowGapStatistics, ...]:
+        """The size of everything bounded here, by publisher."""
+        return tuple(
+            [
+                FlowGapStatistics(
+                    publisher=publisher,
+                    epoch=state.epoch,
+                    flows=len(state.flows),
+                    gaps=tuple(
+                        [
+                            (flow_id, flow_seq)
+                            for flow_id, flow in state.flows.items()
+                            for flow_seq in flow.gaps
+                        ]
+                    ),
+                    unclaimed=len(state.unclaimed),
+                )
+                for publisher, state in self._publishers.items()
+            ]
+        )
 
     # What is due.
 

@@ -24,6 +24,7 @@ from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.kernel.sequence import FLOW_SEQ
 from penstock.transport.flow_registry import FlowRegistry
+from penstock.transport.statistics import FlowNumbersStatistics
 from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.limits import FIRST_CONTROLLED_FLOW, FLOWS_MAX
 
@@ -93,6 +94,12 @@ class FlowNumbers:
 
     def __len__(self) -> int:
         return len(self._flows)
+
+    def statistics(self) -> FlowNumbersStatistics:
+        """The size of everything bounded here."""
+        return FlowNumbersStatistics(
+            flows=len(self._flows), claims=len(self._claims), numbered=len(self._history)
+        )
 
     # What is sent.
 

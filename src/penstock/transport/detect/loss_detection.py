@@ -28,6 +28,7 @@ from penstock.transport.detect.tracking import FlowTracking
 from penstock.transport.network import Carried, Network
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import hold_down_ns
+from penstock.transport.statistics import DetectionStatistics
 from penstock.wire.frames.base import TransportFrame
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
@@ -159,6 +160,15 @@ class LossDetection:
         tracking = None if self._tracking is None else self._tracking.next_wakeup()
         return earliest(
             self._digest_publisher.due_at, self._digest_subscriber.next_wakeup(), tracking
+        )
+
+    def statistics(self) -> DetectionStatistics:
+        """The size of everything bounded here."""
+        return DetectionStatistics(
+            digest_publisher=self._digest_publisher.statistics(),
+            digest_subscriber=self._digest_subscriber.statistics(),
+            flow_numbers=self.flow_numbers.statistics(),
+            tracking=None if self._tracking is None else self._tracking.statistics(),
         )
 
     # What a subscriber hears.

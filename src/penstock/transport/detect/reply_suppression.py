@@ -44,6 +44,9 @@ class ReplySuppression:
         self._unicast_first: Final = unicast_first
         self._items: Final[BoundedDict[int, _RequestedItem]] = BoundedDict(_ITEMS_MAX)
 
+    def __len__(self) -> int:
+        return len(self._items)
+
     def audience(self, seq: int, requester: int, hold_down_ns: Duration, now: Instant) -> Audience:
         """Who is told of this number, now that somebody asks."""
         item = self._items.get(seq)

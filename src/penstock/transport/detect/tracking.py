@@ -21,6 +21,7 @@ from penstock.kernel.sequence import EPOCH, TOKEN
 from penstock.kernel.timers import Timers
 from penstock.transport.detect.flow_gaps import FlowGapDetector
 from penstock.transport.detect.flow_numbers import LEASE_NS, tracked_flow_tags
+from penstock.transport.statistics import TrackingStatistics
 from penstock.wire.codec.filter import write_predicate
 from penstock.wire.frames.data import Data
 from penstock.wire.frames.digest import Digest
@@ -103,6 +104,14 @@ class FlowTracking:
     def has_filters(self) -> bool:
         """Whether anything is to be tracked."""
         return bool(self._batches)
+
+    def statistics(self) -> TrackingStatistics:
+        """The size of everything bounded here."""
+        return TrackingStatistics(
+            publishers=len(self._publishers),
+            batches=len(self._batches),
+            timers=len(self._timers),
+        )
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""

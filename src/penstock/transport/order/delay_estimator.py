@@ -22,6 +22,7 @@ from typing import Final
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.transport.statistics import DelayStatistics
 
 # E|X| of the law is 3b/2.
 _MOMENT: Final = 2 / 3
@@ -110,6 +111,17 @@ class DelayEstimator:
                 self._add_sample(now - self._last_arrival_ns - sent_after_ns)
         if is_highest or not self._settings.literal:
             self._last_sent_ns, self._last_arrival_ns = sent_ns, now
+
+    def statistics(self) -> DelayStatistics:
+        """All that it knows."""
+        return DelayStatistics(
+            settings=self._settings,
+            samples=self.samples,
+            last_sent_ns=self._last_sent_ns,
+            last_arrival_ns=self._last_arrival_ns,
+            outlier_run=self._outlier_run,
+            rejected=self.rejected,
+        )
 
     def _add_sample(self, difference_ns: Duration) -> None:
         magnitude_ns = difference_ns if difference_ns >= 0 else -difference_ns

@@ -36,6 +36,7 @@ from penstock.transport.order.missing import (
 from penstock.transport.order.reorder_buffer import BufferedMessage, ReorderBuffer
 from penstock.transport.receive.publisher_image import PublisherImage
 from penstock.transport.record.matcher import RecordMatch
+from penstock.transport.statistics import StreamStatistics
 from penstock.wire.frames.data import Data
 
 if TYPE_CHECKING:
@@ -177,6 +178,23 @@ class OrderedStream(GapTracker):
         for missing in list(self.missing.values()):
             self._resolve(missing, AT_CLOSE[missing.state], now)
         self.stop_ordering(now)
+
+    def statistics(self) -> StreamStatistics:
+        """The size of everything bounded here."""
+        return StreamStatistics(
+            subscription_id=self._context.subscription_id,
+            buffered=len(self._buffer),
+            missing=tuple(self.missing),
+            lost=tuple(
+                [
+                    self._message_id(extended_seq)
+                    for extended_seq, missing in self.missing.items()
+                    if missing.state is LOST
+                ]
+            ),
+            possible=sum(missing.is_possible for missing in self._blocking),
+            given_up=len(self._given_up),
+        )
 
     # What waits, and what goes out.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from penstock.kernel.instant import MICROSECOND, Instant
 from penstock.kernel.sequence import SEQ
 from penstock.transport.order.delay_estimator import DelayEstimator, EstimatorSettings
+from penstock.transport.statistics import PublisherStatistics
 from penstock.wire.frames.data import Data
 
 if TYPE_CHECKING:
@@ -129,6 +130,16 @@ class PublisherImage:
         for estimator in self._estimators.values():
             estimator.on_arrival(sent_ns, now=now, is_highest=is_highest)
         return extended_seq
+
+    def statistics(self) -> PublisherStatistics:
+        """The size of everything bounded here."""
+        return PublisherStatistics(
+            publisher=self.publisher,
+            epoch=self.epoch,
+            window_bits=self._recent.bit_length() + self._older.bit_length(),
+            streams=tuple([stream.statistics() for stream in self.streams.values()]),
+            delays=tuple([estimator.statistics() for estimator in self._estimators.values()]),
+        )
 
     def _begin_run(self, extended_seq: int, skipped: int) -> None:
         """What came before goes below the new run; what is far below is forgotten."""

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.transport.recovery.cache_size import CacheDemand, CacheSettings
+from penstock.transport.statistics import CacheStatistics, PublisherCacheStatistics
 from penstock.wire import size_of
 from penstock.wire.frames.data import Data, MessageId
 
@@ -201,6 +202,23 @@ class RepairCache:
             )
             cache.hits = cache.misses = 0
         return statuses
+
+    def statistics(self) -> CacheStatistics:
+        """The size of everything bounded here."""
+        return CacheStatistics(
+            size_bytes=self.size_bytes,
+            publishers=tuple(
+                [
+                    PublisherCacheStatistics(
+                        publisher=publisher,
+                        messages=len(cache.entries),
+                        messages_max=cache.limit,
+                        size_bytes=cache.size_bytes,
+                    )
+                    for publisher, cache in self._by_publisher.items()
+                ]
+            ),
+        )
 
     def _on_size_changed(self, publisher: int, cache: _PublisherCache, before_bytes: int) -> None:
         self.size_bytes += cache.size_bytes - before_bytes

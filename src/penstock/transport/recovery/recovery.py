@@ -38,6 +38,7 @@ from penstock.transport.recovery.repairer import Repairer
 from penstock.transport.recovery.request_routing import RequestRouting
 from penstock.transport.recovery.requester import Requester
 from penstock.transport.recovery.settings import RecoverySettings
+from penstock.transport.statistics import RecoveryStatistics
 from penstock.wire import size_of
 from penstock.wire.frames.base import TrafficClass, TransportFrame
 from penstock.wire.frames.data import Data, FlowTag, MessageId
@@ -265,6 +266,19 @@ class Recovery:
             self._detection.next_wakeup(),
             self._flow_gaps.next_wakeup(),
             self._adapt_at,
+        )
+
+    def statistics(self) -> RecoveryStatistics:
+        """The size of everything bounded here."""
+        return RecoveryStatistics(
+            requester=self._requester.statistics(),
+            repairer=self._repairer.statistics(),
+            cache=self.cache.statistics(),
+            publication_cache=self.publication_cache.statistics(),
+            detection=self._detection.statistics(),
+            flow_gaps=self._flow_gaps.statistics(),
+            flow_gap_timers=len(self._flow_gaps),
+            peers=self._distances.peer_count,
         )
 
     def _needs_flow_numbers(self, predicate: Predicate) -> bool:

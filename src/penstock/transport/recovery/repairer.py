@@ -29,6 +29,7 @@ from penstock.transport.recovery.cache import RepairCache
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_timers import AdaptiveTimer, hold_down_ns
 from penstock.transport.recovery.settings import RecoverySettings
+from penstock.transport.statistics import RepairerStatistics
 from penstock.wire import size_of
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.record import EMPTY_RECORD
@@ -120,6 +121,17 @@ class Repairer:
 
     def __len__(self) -> int:
         return len(self._pending)
+
+    def statistics(self) -> RepairerStatistics:
+        """The size of everything bounded here."""
+        return RepairerStatistics(
+            pending=tuple(self._pending),
+            timers=len(self.timers),
+            completed=len(self._completed),
+            hold_downs=len(self._hold_downs),
+            designations=len(self._designations),
+            counted=len(self._request_counts),
+        )
 
     def on_request(self, request: Request, now: Instant) -> None:
         """Somebody lost a message that came here, or was published here."""

@@ -30,6 +30,7 @@ from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.request_state import RequestState
 from penstock.transport.recovery.request_timers import AdaptiveTimer, RequestTimer, is_much_farther
 from penstock.transport.recovery.settings import RecoverySettings
+from penstock.transport.statistics import RequesterStatistics
 from penstock.wire.frames.data import MessageId
 from penstock.wire.frames.request import Request
 from penstock.wire.quantise import delta_100us, stamp_us
@@ -235,6 +236,14 @@ class Requester:
             self.timers.set(id_, now + POSTPONED_NS)
         else:
             self._on_sent(pending, request.designated_repairer, now)
+
+    def statistics(self) -> RequesterStatistics:
+        """The size of everything bounded here."""
+        return RequesterStatistics(
+            pending=tuple(self._pending),
+            timers=len(self.timers),
+            publishers=len(self._publishers),
+        )
 
     # What comes of it.
 

@@ -23,6 +23,7 @@ from penstock.transport.congestion.receiver.session import CongestionSession
 from penstock.transport.congestion.repair_allowance import REQUESTS_SHARE, request_allowance
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.facts import Loss
+from penstock.transport.statistics import ReceiveStatistics, SessionStatistics
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.echo_reply import EchoReply
 
@@ -69,6 +70,24 @@ class SessionTable:
     def sessions(self) -> list[CongestionSession]:
         """One for each publisher, the one heard last at the end."""
         return [feedback_sender.session for feedback_sender in self._feedback_senders.values()]
+
+    def statistics(self) -> ReceiveStatistics:
+        """The size of everything bounded here."""
+        return ReceiveStatistics(
+            sessions=tuple(
+                [
+                    SessionStatistics(
+                        publisher=session.publisher,
+                        filters=tuple([view.filter for view in session.flow_views]),
+                    )
+                    for session in self.sessions
+                ]
+            ),
+            timers=len(self._timers),
+            request_allowances=len(self._request_allowances),
+            filters=len(self._interests_by_filter),
+            recent_losses=len(self._recent_losses),
+        )
 
     # What is wanted.
 

@@ -74,6 +74,16 @@ class FeedbackLimits:
         """Who was refused how often, and why; whoever was last stands at the end."""
         return {receiver: dict(reasons) for receiver, reasons in self._refusals.items()}
 
+    @property
+    def refused_receivers(self) -> int:
+        """How many these are."""
+        return len(self._refusals)
+
+    @property
+    def budgets(self) -> int:
+        """Receivers with a budget of their own."""
+        return len(self._receiver_budgets)
+
     def refuse(self, receiver: int, reason: str, times: int = 1) -> None:
         """Counts it, and remembers who it was."""
         self._counters[reason] += times

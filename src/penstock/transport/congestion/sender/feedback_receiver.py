@@ -60,6 +60,11 @@ class FeedbackReceiver:
             _PENDING_ECHOES_MAX
         )
 
+    @property
+    def pending_echoes(self) -> int:
+        """Stamps that wait to be given back."""
+        return len(self._pending_echoes)
+
     def take_echo(self, flow_id: int, now: Instant) -> Echo | None:
         """The stamp of who limits this flow, once."""
         pending = self._pending_echoes.pop(flow_id, None)

@@ -69,6 +69,16 @@ class SendQueue:
     def __len__(self) -> int:
         return len(self._lanes_by_age) + len(self._unclassified)
 
+    @property
+    def lanes(self) -> int:
+        """Lines of messages that are in the same flows."""
+        return len(self._lanes)
+
+    @property
+    def unclassified(self) -> int:
+        """Messages that are in none of them yet."""
+        return len(self._unclassified)
+
     def would_leave_now(self, flows: Sequence[ControlledFlow], now: Instant) -> bool:
         """Whether a message of these flows would leave at once, and before all that wait."""
         for flow in flows:

@@ -33,6 +33,7 @@ from penstock.transport.congestion.sender.flow import ControlledFlow
 from penstock.transport.congestion.sender.send_queue import QueuedMessage, SendQueue
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.transport.publish.congestion_header import CongestionHeader
+from penstock.transport.statistics import ControlledFlowStatistics, SendStatistics
 from penstock.wire.codec.message import size_message
 from penstock.wire.frames.data import FlowAnnouncement, FlowTag
 from penstock.wire.frames.feedback import Feedback
@@ -101,6 +102,30 @@ class SendController:
             name = str(flow.id) if flow.filter is None else format_filter(flow.filter)
             queued = queued_by_flow.get(flow.id, 0)
             yield FlowState(flow.id, name, limited_by, flow.quota_mps, flow.last_seq, queued)
+
+    def statistics(self) -> SendStatistics:
+        """The size of everything bounded here."""
+        feedback_receiver, limits = self.feedback_receiver, self.feedback_receiver.limits
+        return SendStatistics(
+            queued=self.queued_messages,
+            unclassified=self._send_queue.unclassified,
+            lanes=self._send_queue.lanes,
+            flows=tuple(
+                [
+                    ControlledFlowStatistics(
+                        flow_id=flow.id,
+                        limiting_receiver=flow.clr,
+                        quota_mps=flow.quota_mps,
+                        outstanding=None if flow.window is None else len(flow.window),
+                    )
+                    for flow in self.flow_table
+                ]
+            ),
+            pending_echoes=feedback_receiver.pending_echoes,
+            receiver_budgets=limits.budgets,
+            receivers=limits.receiver_count,
+            refused_receivers=limits.refused_receivers,
+        )
 
     @property
     def send_queue_is_full(self) -> bool:
