@@ -404,5 +404,5 @@ def test_a_transport_that_takes_old_epochs_for_new_ones_is_found(
 ) -> None:
     restless = replace(BUSY, network=replace(BUSY.network, changes_per_s=60))
     assert not blamed(restless, runs=1)
-    monkeypatch.setattr("penstock.transport.receive.inbound.newer", lambda *_: True)
+    monkeypatch.setattr("penstock.transport.receive.inbound._is_new_epoch", lambda *_: True)
     assert "counts" in blamed(restless)

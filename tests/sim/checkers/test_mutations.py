@@ -113,6 +113,7 @@ def test_a_broker_that_forgets_a_sub_which_replaces_another(
 
 def test_a_table_that_grows_beyond_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     def hoard(self: DuplicateFilter, packet: Any, destinations: tuple[int, ...]) -> tuple[int, ...]:
+        self._destinations.max_entries = 1_000_000
         before = self._destinations.get(packet, ())
         self._destinations[packet] = before + destinations
         return tuple(d for d in destinations if d not in before)
