@@ -1,14 +1,14 @@
-"""Digests where they are made: what was sent of late, for those who hear little of it (§3.4).
+"""Builds the digests of one publisher: descriptions of its recent messages (§3.4).
 
-A subscriber that few messages are for sees few records, and none at all of the last
-messages before a silence. Who so asks is told of every message, several times a second;
-of its attributes those that some filter of who asks is about.
-Each digest tells of what was sent since the one before it, and again of what was new in
-that one: who loses one of them needs nothing but the next. After a silence of a period
-the last one is repeated once. Those of which more were lost can be asked for by number.
+A subscriber that receives few of the messages sees few records, and none that describe the last
+messages before a pause. Digests, eight a second, describe every message to the subscribers that
+request them; they contain only the attributes that some subscriber's filters name.
+Each digest describes the messages sent since the previous digest, and repeats those that were new
+in the previous one, so that a single lost digest does no harm. After one interval without messages
+the last digest is repeated once. If several in a row are lost, they can be requested by number.
 
-To those who track flows it tells the last numbers of the flows that got some since;
-of what the messages were it tells only if somebody asks for that.
+Digests also carry the last number of each tracked flow that advanced. If no subscriber requests
+descriptions, they carry nothing else. This module does not know what the subscribers received.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from penstock.wire.limits import DIGEST_FLOWS_MAX, RECORD_ENTRIES_MAX
 from penstock.wire.quantise import delta_100us, stamp_us
 
 DIGEST_INTERVAL_NS: Final[Duration] = 125 * MILLISECOND
-# So many messages need not wait for the period to end: what a digest costs is little for each.
+# A digest of this many messages is sent before the interval ends: the overhead per message is low.
 _DIGEST_EARLY_AT_MESSAGES: Final = 16
-# Messages that the digest before told of already; of more there are as many as fit.
+# Messages repeated from the previous digest; if it had more, only the newest are repeated.
 _REPEATED_MAX: Final = 32
 _RECENT_DIGESTS_MAX: Final = 128
-# Of more it is not known how many they are.
+# Beyond this, the oldest subscription is evicted and the reported group size stays at this value.
 _SUBSCRIBERS_MAX: Final = 16_384
 _ATTRIBUTE_NAMES_MAX: Final = 1 << 16
-# What is left of a frame for entries, beside head, base and some flows.
+# Space for entries in a frame, beside the header, the base and `_FLOWS_WITH_ENTRIES_MAX` flows.
 _ENTRIES_BYTES_MAX: Final = 1_000
 _FLOWS_WITH_ENTRIES_MAX: Final = 32
-# Digests that one who asks gets at once: more must be asked for again.
+# Digests sent in reply to one request; the requester must request the rest again.
 _DIGESTS_PER_REPLY_MAX: Final = 8
-# More than that since the last digest is not told of.
+# Messages waiting for the next digest; beyond this, the oldest are not described.
 _MESSAGES_MAX: Final = 4_096
 
 
@@ -59,22 +59,21 @@ class _DigestedMessage(NamedTuple):
     entry: FingerprintEntry
 
 
-# Of attributes.
 AttributeNames: TypeAlias = frozenset[str]
 
 
 class _DigestInterest(NamedTuple):
-    # All if it is None.
+    # None: all attributes.
     attributes: AttributeNames | None
     expires_at: Instant
 
 
-# Flows and their last numbers, sorted.
+# Pairs of flow id and last flow sequence number, sorted.
 _FlowSeqs: TypeAlias = list[tuple[int, int]]
 
 
 class DigestPublisher:
-    """Of one publisher's epoch."""
+    """Builds the digests of one epoch of a publisher."""
 
     def __init__(
         self, publisher: int, epoch: int, encoder: Encoder, flow_numbers: FlowNumbers
@@ -83,26 +82,26 @@ class DigestPublisher:
         self._epoch: Final = epoch
         self._encoder: Final = encoder
         self._flow_numbers: Final = flow_numbers
-        # The numbers that were new in the last digest.
+        # The flow sequence numbers that were new in the last digest.
         self._previous_flow_seqs: _FlowSeqs = []
-        # Whether the next one can tell again all that was.
+        # Whether the next digest can repeat everything that was new in the last one.
         self._can_cover_previous = False
         self._last_seq = 0
         self._last_sent_ns: Instant = 0
-        # What the next digest tells of, oldest first; how many of them the last one did too.
+        # The messages of the next digest, oldest first; the first `_reported_count` are repeats.
         self._messages: Final[deque[_DigestedMessage]] = deque(maxlen=_MESSAGES_MAX)
         self._reported_count = 0
         self._is_repeated = True
         self._next_digest_seq = 0
         self._recent_digests: Final[BoundedDict[int, Digest]] = BoundedDict(_RECENT_DIGESTS_MAX)
-        # Of these, and of messages, what was asked for.
+        # Keyed by digest number and by message sequence number, respectively.
         self._resend_suppression: Final = ReplySuppression()
         self._describe_suppression: Final = ReplySuppression(unicast_first=True)
-        # Who asks, and until when that holds; who asked last comes last.
+        # By subscriber id, in order of the last request, so the first entry expires first.
         self._subscribers: Final[OrderedDict[int, _DigestInterest]] = OrderedDict()
-        # Names that they give, in all.
+        # Total number of attribute names in all subscriptions.
         self._name_count = 0
-        # The attributes that are told of: these, or all.
+        # The attributes that digests contain, unless they contain all.
         self._attributes: Final[set[str]] = set()
         self._all_attributes = False
         self._recount_at: Instant = 0
@@ -119,10 +118,10 @@ class DigestPublisher:
         )
 
     def subscribe(self, subscriber: int, attributes: AttributeNames | None, now: Instant) -> int:
-        """Somebody asks to be told of messages, or of these attributes of them; how many ask."""
+        """Subscribe to descriptions with these attributes (None: all); return the group size."""
         subscribers = self._subscribers
         self._unsubscribe(subscriber)
-        # Where too much is named all is told.
+        # Beyond the limit on stored names, the subscription is for all attributes.
         attributes = (
             attributes if self._name_count + len(attributes or ()) <= _ATTRIBUTE_NAMES_MAX else None
         )
@@ -135,7 +134,7 @@ class DigestPublisher:
             self._unsubscribe(next(iter(subscribers)))
         self._add_attributes(attributes)
         if now >= self._recount_at:
-            # Of what nobody names any more.
+            # Drops the attributes that only expired subscriptions named.
             self._recount_at = now + LEASE_NS
             self._attributes.clear()
             self._all_attributes = False
@@ -159,12 +158,12 @@ class DigestPublisher:
         return 0 if last is None else last.expires_at
 
     def start(self, now: Instant) -> None:
-        """Somebody listens, if only for the numbers of flows."""
+        """Start sending digests, if only for the numbers of tracked flows."""
         if self.due_at is None:
             self.due_at = now + DIGEST_INTERVAL_NS
 
     def on_sent(self, frame: Data, now: Instant) -> None:
-        """A message left."""
+        """Add a sent message to the next digest."""
         if self.due_at is None:
             return
         self._last_seq, self._last_sent_ns = frame.seq, now - now % MICROSECOND
@@ -176,7 +175,7 @@ class DigestPublisher:
                 self.due_at = now
 
     def next_digests(self, now: Instant) -> list[Digest]:
-        """What is due now."""
+        """Return the digests due now; stop when all subscriptions and claims have expired."""
         if now >= max(self._subscribed_until, self._flow_numbers.claimed_until):
             self.due_at = None
             self._messages.clear()
@@ -206,12 +205,13 @@ class DigestPublisher:
     def describe(
         self, frames: Iterable[Data], requester: int, hold_ns: Duration, now: Instant
     ) -> list[Digest]:
-        """What these messages were, by rising number, for one who heard nothing of them.
+        """Describe these messages, in order of sequence number, to one requester or to all.
 
-        Many begin to listen at about the same time, and ask for the same.
+        Subscribers that start at about the same time request the same messages, hence the
+        suppression of replies.
         """
         if requester not in self._subscribers:
-            # Has not said what of messages it must know.
+            # The attributes that this requester needs are not known.
             return self._describe_runs(frames, requester, now, all_attributes=True)[
                 :_DIGESTS_PER_REPLY_MAX
             ]
@@ -219,9 +219,9 @@ class DigestPublisher:
             (frame, self._describe_suppression.audience(frame.seq, requester, hold_ns, now))
             for frame in frames
         ]
-        # Together, lest there be many short ones.
-        is_for_all = any(whom is Audience.ALL for _, whom in audiences)
-        described = [frame for frame, whom in audiences if whom is not Audience.NONE]
+        # One audience for all messages: splitting them would produce many short digests.
+        is_for_all = any(audience is Audience.ALL for _, audience in audiences)
+        described = [frame for frame, audience in audiences if audience is not Audience.NONE]
         return self._describe_runs(described, None if is_for_all else requester, now)[
             :_DIGESTS_PER_REPLY_MAX
         ]
@@ -264,7 +264,7 @@ class DigestPublisher:
         return digests
 
     def _build_flow_digest(self, flow_seqs: _FlowSeqs, now: Instant) -> Digest:
-        """Says nothing of what the messages were."""
+        """Build a digest with flow sequence numbers only, without descriptions of messages."""
         return Digest(
             pub=self._publisher,
             epoch=self._epoch,
@@ -278,7 +278,10 @@ class DigestPublisher:
     def resend(
         self, first_seq: int, count: int, requester: int, hold_ns: Duration, now: Instant
     ) -> list[Digest]:
-        """The digests of these numbers that are still kept: who loses one seldom does so alone."""
+        """Return the stored digests in this range, addressed to all or to the requester.
+
+        Digests are often lost by several subscribers at once, hence the suppression of replies.
+        """
         found = []
         for digest_seq, digest in self._recent_digests.items():
             if 0 <= digest_seq - first_seq < count:
@@ -301,7 +304,7 @@ class DigestPublisher:
         flows: tuple[tuple[int, int], ...],
         now: Instant,
     ) -> Digest | None:
-        """Describes these, oldest first; the base is the last one that is not too large."""
+        """Describe these messages, oldest first; the base is the last that fits a frame."""
         width_bits = self._encoder.fingerprint_bits
         base_codec = EntryCodec((), (), width_bits)
         while batch and not (base := base_codec.pack(batch[-1].entry)):
@@ -333,7 +336,7 @@ class DigestPublisher:
 
     def _entry(self, message: Message, *, all_attributes: bool = False) -> FingerprintEntry:
         if not (all_attributes or self._all_attributes):
-            # What no filter asks for tells nobody anything.
+            # Attributes that no subscriber's filter names would only waste space.
             attributes = {
                 name: message.attributes[name]
                 for name in message.attributes
@@ -345,7 +348,7 @@ class DigestPublisher:
 
 
 def _runs(frames: Iterable[Data]) -> Iterator[list[Data]]:
-    """Of consecutive numbers each: a digest has no holes."""
+    """Split into runs of consecutive sequence numbers: a digest cannot have gaps."""
     frames = list(frames)
     start = 0
     for _, count in SEQ.runs(frame.seq for frame in frames):
@@ -356,11 +359,11 @@ def _runs(frames: Iterable[Data]) -> Iterator[list[Data]]:
 def _split_into_batches(
     messages: list[_DigestedMessage], width_bits: int
 ) -> Iterable[list[_DigestedMessage]]:
-    """Runs of consecutive messages that fit a frame each, oldest first."""
+    """Split consecutive messages into batches that fit one frame each, oldest first."""
     batch: list[_DigestedMessage] = []
     used_bytes = 0
     for message in messages:
-        # Whole bytes for a fingerprint and its code, and what an entry has besides.
+        # Upper bound: whole bytes for each fingerprint and its code, 8 bytes for the rest.
         tags = len(message.entry.values) + len(message.entry.presence)
         size_bytes = 8 + (width_bits // 8 + 1) * tags
         if used_bytes + size_bytes > _ENTRIES_BYTES_MAX or len(batch) >= RECORD_ENTRIES_MAX:

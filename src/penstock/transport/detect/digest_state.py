@@ -1,14 +1,14 @@
-"""What is known of one publisher whose losses its records would mostly not tell of.
+"""What a subscriber knows of one publisher: whether it needs its digests, and which are missing.
 
-A record of k entries tells of a loss if one of the k messages after it comes here:
-with the probability 1 − (1 − ρ)^k, where ρ is the share of the publisher's messages
-that come. If that is below .9 digests are asked for: at once when a publisher is new,
-else when it is so twice in a row; above .97 no longer.
+Records of k entries reveal a loss if one of the k messages after it arrives here. The
+probability of that, the detection ratio, is 1 − (1 − ρ)^k, where ρ is the share of the
+publisher's messages that arrive. Below 0.9 digests are needed: at once for a new publisher,
+otherwise after two such updates in a row. Above 0.97 they are no longer needed.
 
-Digests are numbered: what the next one does not tell again is asked for at the publisher,
-a few times. So are messages
-that neither a record nor a digest told of, to learn what they were: those before the
-first digest, and those of a silence longer than a record.
+Digests are numbered. A missing digest that the next one does not cover is requested from the
+publisher, up to nine times. So are descriptions of messages that neither a record nor a digest
+described: those before the first digest, and those of a gap longer than a record.
+This module decides what to request; `digest_subscriber` sends the requests.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _DETECTION_LOW: Final = 0.9
 _DETECTION_HIGH: Final = 0.97
 _LOW_UPDATES_MIN: Final = 2
 _SMOOTHING: Final = 0.3
-# Of fewer messages nothing is concluded.
+# Messages sent between two updates of the detection ratio, at least.
 _SENT_MIN: Final = 8
 _ATTEMPTS_MAX: Final = 9
-# Where all are close a hiccup of the network is longer than many round trips.
+# Independent of distance: between close peers a network outage outlasts many round trips.
 _BACKOFF: Final = Backoff(first_ns=50 * MILLISECOND, doublings_max=6)
 _MISSING_DIGESTS_MAX: Final = 32
 UNDESCRIBED_MAX: Final = 2_048
 
 
 class DigestState:
-    """One publisher."""
+    """Digest state of one publisher; `limit` bounds the pending entries of all publishers."""
 
     __slots__ = (
         "_arrivals",
@@ -61,26 +61,24 @@ class DigestState:
 
     def __init__(self, frame: Data, limit: SharedLimit) -> None:
         self.epoch = frame.epoch
-        # The first message that came, since when others may have been lost.
+        # The first message received; losses are counted from here.
         self.first_seq = frame.seq
         self._update_first_seq = self._last_seq = frame.seq
         self._arrivals = 0
         self._record_entries = frame.record.count
         self._received_share: float | None = None
         self._low_updates = 0
-        # Whether digests of what it sends are.
         self.wants_digests = False
-        # Of the network, for its digests; None while none are wanted.
+        # Subscription to its digests at the network; None without one.
         self.subscription_id: int | None = None
-        # When the publisher is next told that they are; how often it did, and did not, answer.
+        # When the next TRACK for digests is due, how many were answered, how many in a row not.
         self.renew_at: Instant = 0
         self.replies = 0
         self.unanswered = 0
-        # The attributes that it was told to tell of.
+        # The attributes named in the last TRACK; None for all.
         self.requested_attributes: Predicate | None = None
-        # The newest digest, those before it that did not come, and messages of which none tells.
         self.last_digest_seq: int | None = None
-        # The last message that a digest told of.
+        # The last message that a digest described.
         self._described_through: int | None = None
         self.missing_digests: Final[RetryQueue[int]] = RetryQueue(
             _BACKOFF, attempts_max=_ATTEMPTS_MAX, max_entries=_MISSING_DIGESTS_MAX, limit=limit
@@ -90,7 +88,7 @@ class DigestState:
         )
 
     def on_message(self, frame: Data) -> None:
-        """One of its messages."""
+        """Count a message of this publisher; a new epoch resets the state."""
         if frame.epoch != self.epoch:
             self.epoch, self.last_digest_seq, self._described_through, self.renew_at = (
                 frame.epoch,
@@ -110,11 +108,11 @@ class DigestState:
 
     @property
     def has_detection_ratio(self) -> bool:
-        """Whether enough was heard of it to know."""
+        """Whether enough messages were seen for a first estimate."""
         return self._received_share is not None
 
     def update_detection_ratio(self) -> None:
-        """From time to time: whether its digests are wanted; unless too little was sent."""
+        """Update `wants_digests`, unless fewer than `_SENT_MIN` messages were sent since."""
         sent = SEQ.distance(self._last_seq, self._update_first_seq)
         if sent < _SENT_MIN:
             return
@@ -134,19 +132,19 @@ class DigestState:
             self.wants_digests = False
 
     def on_digest(self, digest: Digest, wait_ns: Duration, now: Instant) -> None:
-        """Notes the number, and those that it shows to be missing: to be asked for after a wait."""
+        """Record a digest, and schedule requests for missing ones `wait_ns` from now."""
         digest_seq = digest.digest_seq
         self.missing_digests.discard(digest_seq)
         for offset in range(digest.count if self.undescribed else 0):
             self.undescribed.discard((digest.seq - offset) & SEQ.mask)
         if digest.to is not None or digest.is_reply:
-            # It says nothing of where others stand.
+            # A reply: its number is not the newest, so it reveals no missing digests.
             return
         ahead = (
             0 if self.last_digest_seq is None else SEQ.distance(digest_seq, self.last_digest_seq)
         )
         if ahead > _MISSING_DIGESTS_MAX and self._described_through is not None:
-            # So many are kept by nobody: what was in them is asked for instead.
+            # Too many to request by number: request descriptions of their messages instead.
             self._request_between(self._described_through, digest, now + wait_ns)
         elif self.last_digest_seq is not None and ahead > 1:
             missing = SEQ.missing_between(
@@ -161,11 +159,11 @@ class DigestState:
             self._described_through = digest.seq if digest.count else self._described_through
 
     def request_before(self, first_digest: Digest, now: Instant) -> None:
-        """What left before the first digest, and after the first message that came."""
+        """Request descriptions of the messages between the first received and the first digest."""
         self._request_between(self.first_seq, first_digest, now)
 
     def _request_between(self, described_through: int, digest: Digest, at: Instant) -> None:
-        """The messages after that one, and before those that the digest tells of."""
+        """Request the messages after `described_through` and before those in the digest."""
         oldest = digest.seq - digest.count + 1
         between = SEQ.distance(oldest, described_through) - 1
         self.undescribed.add(

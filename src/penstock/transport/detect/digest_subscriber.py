@@ -1,7 +1,9 @@
-"""Digests where they are wanted: whose, asked for, listened to, and asked for again.
+"""Subscribes to the digests of publishers whose records reveal too few losses.
 
-Each publisher that is heard is watched (`watch`). If its records tell too little we
-subscribe to its digests, and tell it so until it answers, and then from time to time.
+`digest_state` decides, for each publisher that sends us messages, whether its digests are needed.
+If so, this module subscribes to them at the network and sends TRACK to the publisher until it
+replies, and then at intervals. It requests lost digests, and descriptions of messages that nothing
+described, from the publisher (RECALL). It does not look for losses in the digests.
 """
 
 from __future__ import annotations
@@ -32,30 +34,31 @@ from penstock.wire.frames.track_request import TrackRequest
 from penstock.wire.limits import ALL_MESSAGES, REQUESTED_RANGES_MAX
 from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
 
-# What a TRACK for digests is called: an endpoint asks for them once.
+# The token of a TRACK for digests; fixed, since an endpoint has one digest subscription at most.
 DIGEST_TOKEN: Final = 0
 
-# At first more often: with the answer comes how many others there are by now.
+# More often at first: the reply carries the group size, which grows while subscribers join.
 _RENEWAL_BACKOFF: Final = Backoff(first_ns=2 * SECOND, max_ns=LEASE_NS // 3, doublings_max=8)
 _UPDATE_NS: Final = 250 * MILLISECOND
-# Until it is known whether digests of a new publisher are wanted, and how they begin.
+# The time to find out whether a new publisher's digests are needed, and to receive the first.
 _NEW_PUBLISHER_WAIT_NS: Final = 3 * _UPDATE_NS
 _PUBLISHERS_MAX: Final = 4_096
-# Digests and messages that are asked for, of all publishers.
+# Missing digests and undescribed messages, of all publishers together.
 _PENDING_MAX: Final = 65_536
-# Distances between asking for what was lost and asking again.
+# Least wait between two requests for the same digest, in one-way distances to the publisher.
 _RETRY_DISTANCES: Final = 4
-# Before it is asked for the first time: at most so many, as if so many had lost it.
+# Longest random wait before the first request, in distances, and the group size it is drawn for.
 _SPREAD_DISTANCES: Final = 2.0
 _ASSUMED_GROUP_SIZE: Final = 100
-# So that they fit a frame, whatever is in them.
+# Attribute names of this total length fit a frame in any encoding.
 _ATTRIBUTES_CHARS_MAX: Final = 250
 
 
 class DigestSubscriber:
-    """One endpoint's; `asks` says whether it asks for digests of messages at all.
+    """The digest subscriptions of one endpoint.
 
-    `is_tracked` says of a publisher whether its numbers tell more than digests would.
+    Without `requests_digests` it subscribes only for the numbers of tracked flows.
+    `covers_all_losses` says whether those numbers reveal every loss of a publisher.
     """
 
     def __init__(
@@ -75,46 +78,46 @@ class DigestSubscriber:
         self._network: Final = network
         self._distances: Final = distances
         self._requests_digests: Final = requests_digests
-        # Whether digests are listened to in any case, for the numbers of flows, as of now.
+        # Whether digests are needed for the numbers of tracked flows; changes over time.
         self._needs_flow_numbers: Final = needs_flow_numbers
         self._covers_all_losses: Final = covers_all_losses
         self._subscription_ids: Final = subscription_ids
         self._draw: Final = draw
         self._send: Final = send
-        # Publishers heard; those heard longest ago first.
+        # In order of the last message received, oldest first.
         self._publishers: Final[BoundedDict[int, DigestState]] = BoundedDict(_PUBLISHERS_MAX)
         self._pending_limit: Final = SharedLimit(_PENDING_MAX)
         self._update_at: Instant | None = None
-        # Nothing is to be asked for before; what came meanwhile may have been all there was.
+        # Lower bound on the next due request; nothing may be left to request by then.
         self._range_request_at: Instant | None = None
-        # The attributes that each wish is about, and how they are told.
+        # Attribute names of each interest, and all of them as a predicate for TRACK.
         self._attributes: Final[dict[int, AttributeNames]] = {}
         self._requested_attributes: Predicate | None = None
 
-    # What is wanted.
+    # Interests.
 
     def subscribed(self, interest_id: int, predicate: Predicate) -> None:
-        """One more predicate: digests are to tell of its attributes too."""
+        """Add an interest: digests must contain the attributes of its predicate."""
         self._attributes[interest_id] = attribute_names(predicate)
         self._update_requested_attributes()
 
     def unsubscribed(self, interest_id: int) -> None:
-        """One less."""
+        """Remove an interest."""
         self._attributes.pop(interest_id, None)
         self._update_requested_attributes()
 
     def _update_requested_attributes(self) -> None:
-        """Publishers are told of other names at once."""
+        """Announce a changed set of attribute names to all publishers without delay."""
         requested = _attributes_predicate(frozenset().union(*self._attributes.values()))
         if requested != self._requested_attributes:
             self._requested_attributes = requested
             for state in self._publishers.values():
                 state.renew_at = 0
 
-    # What comes.
+    # Input.
 
     def on_message(self, frame: Data, now: Instant) -> None:
-        """A message for us."""
+        """Count a message that matched one of our interests."""
         state = self._publishers.get(frame.pub)
         if state is not None:
             self._publishers.move_to_end(frame.pub)
@@ -133,7 +136,7 @@ class DigestSubscriber:
                 self._update_at = now + _UPDATE_NS
 
     def on_digest(self, digest: Digest, now: Instant) -> bool:
-        """Whether it is from one whose digests are wanted."""
+        """Record a digest; return False if it is not for us or of no publisher known here."""
         state = self._publishers.get(digest.pub)
         if (
             state is None
@@ -148,14 +151,15 @@ class DigestSubscriber:
             and self._requests_digests
         ):
             state.request_before(digest, now)
-        # Others lost it too, and what is sent again is for all: each waits a time of its own.
+        # Other subscribers may miss the same digest, and it is resent to all: a random wait
+        # lets one request serve the others.
         spread = random_backoff(_SPREAD_DISTANCES, _ASSUMED_GROUP_SIZE, self._draw())
         state.on_digest(digest, round(spread * self._distances.distance_ns(digest.pub)), now)
         self._schedule_range_request(state)
         return True
 
     def on_reply(self, publisher: int, now: Instant) -> None:
-        """A publisher knows that its digests are wanted: from time to time is enough."""
+        """Handle a publisher's reply to TRACK: renewing at intervals is enough from now on."""
         state = self._publishers.get(publisher)
         if state is not None and state.requested_attributes == self._requested_attributes:
             state.unanswered = 0
@@ -165,7 +169,7 @@ class DigestSubscriber:
     def on_undescribed(
         self, publisher: int, epoch: int, first_seq: int, count: int, now: Instant
     ) -> None:
-        """So many messages of which no record told: what they were is asked of the publisher."""
+        """Request descriptions of `count` messages that no record described."""
         state = self._publishers.get(publisher)
         if (
             state is None
@@ -173,10 +177,10 @@ class DigestSubscriber:
             or state.wants_digests
             or not self._requests_digests
         ):
-            # Digests tell of them.
+            # With digests, they will be described anyway.
             return
         if not self._covers_all_losses(publisher):
-            # Of a publisher that is new, digests will most often be wanted, and tell it all.
+            # For a new publisher, digests are usually requested soon and describe them.
             wait_ns = self._distances.distance_ns(publisher) + (
                 0 if state.has_detection_ratio else _NEW_PUBLISHER_WAIT_NS
             )
@@ -187,10 +191,10 @@ class DigestSubscriber:
             )
             self._schedule_range_request(state)
 
-    # What is due.
+    # Timers.
 
     def wake(self, now: Instant) -> None:
-        """Judges and asks."""
+        """Update the subscriptions and send the requests that are due."""
         if self._update_at is not None and now >= self._update_at:
             self._update_at = now + _UPDATE_NS
             for publisher, state in self._publishers.items():
@@ -232,7 +236,7 @@ class DigestSubscriber:
         else:
             self._unsubscribe(state, now)
         if not wants_digests:
-            # Where all is tracked its numbers tell more, and its digests bring them.
+            # No TRACK needed: digests with the numbers of tracked flows are sent anyway.
             return
         if now >= state.renew_at:
             state.renew_at = now + RETRY_BACKOFF.wait_ns(state.unanswered)
@@ -251,7 +255,7 @@ class DigestSubscriber:
         )
 
     def _subscribe(self, publisher: int, state: DigestState, now: Instant) -> None:
-        """Asks the network for its digests."""
+        """Subscribe to the publisher's digests at the network."""
         if state.subscription_id is None:
             state.subscription_id = next(self._subscription_ids)
             state.renew_at = 0
@@ -289,12 +293,12 @@ class DigestSubscriber:
 
 
 def attribute_names(predicate: Predicate) -> AttributeNames:
-    """The attributes that it is about."""
+    """Return the names of the attributes in all constraints of a predicate."""
     return frozenset(c.attribute for f in predicate.filters for c in f.constraints)
 
 
 def _attributes_predicate(attributes: AttributeNames) -> Predicate | None:
-    """How a publisher is told which attributes matter; None, for all, if they are too many."""
+    """Encode attribute names as EXISTS constraints; None, meaning all, if they are too many."""
     if len(attributes) > CONSTRAINTS_MAX or sum(map(len, attributes)) > _ATTRIBUTES_CHARS_MAX:
         return None
     return Predicate([Filter([Constraint(name, Op.EXISTS, None) for name in attributes])])

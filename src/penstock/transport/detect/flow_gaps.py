@@ -1,14 +1,14 @@
-"""Holes in the numbers of tracked flows: seen, asked for at the publisher, filled or given up.
+"""Finds gaps in the numbers of tracked flows and requests the missing messages.
 
-1. A number that was jumped over, by a message or by a digest, is a hole. It may be only
-   late: it is asked for when it hardly can come any more.
-2. Only the publisher knows which message a number was: it is asked (RECALL), a few
-   times, and answers with a repair, as it would a request.
-3. What does not come is given up, and the application told of it. Which message it was
-   is not known, but whose, and what for.
+1. A flow sequence number that a message or a digest skips is a gap. The message may only be late,
+   so it is requested after the loss timeout of its publisher.
+2. Only the publisher knows which message had the number. The request (RECALL) goes to the
+   publisher, up to eight times; the publisher sends a repair, as for any other request.
+3. A message that does not arrive is given up, and its loss is reported to the application. Its
+   publisher and interest are known; its sequence number and contents are not.
 
-Where many share a flow each waits a time of its own (RFC 5401), and hears the repair
-that another asked for.
+If several subscribers share a flow, each waits a random time (RFC 5401), so that most receive the
+repair that another one requested. This module does not know which filters the flows stand for.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from penstock.wire.quantise import stamp_us
 _GAPS_MAX: Final = 4_096
 _GAPS_PER_FLOW_MAX: Final = 1_024
 _ATTEMPTS_MAX: Final = 8
-# A round trip and a half, and a little for who answers.
+# One and a half round trips, and a margin for the publisher's processing.
 _RETRY_DISTANCES: Final = 3
 _RETRY_MARGIN_NS: Final = 20 * MILLISECOND
 _BACKOFF: Final = Backoff(first_ns=_RETRY_MARGIN_NS, doublings_max=_ATTEMPTS_MAX - 1)
-# Those who share a flow, if they are more than few, spread what they ask over the logarithm of
-# their number in distances: of them about e² ask before the first is answered, two distances later.
+# Larger groups spread their first requests over ln(group size) distances: about e² subscribers
+# send one before the first repair arrives, two distances after the first request.
 _SPREAD_ABOVE_GROUP_SIZE: Final = 2
 
 
 class FlowGap(NamedTuple):
-    """A number of a flow that did not come."""
+    """A missing flow sequence number."""
 
     publisher: int
     flow_id: int
@@ -52,7 +52,7 @@ class FlowGap(NamedTuple):
 
 
 class FlowLoss(NamedTuple):
-    """What nobody could give back: so many messages of a publisher, of one wish."""
+    """Messages of one publisher, for one interest, that were given up; `messages` counts them."""
 
     interest_id: int
     publisher: int
@@ -62,7 +62,11 @@ class FlowLoss(NamedTuple):
 
 
 class FlowGapDetector:
-    """Of all flows that one endpoint tracks; `loss_wait_ns` says of a publisher when to ask."""
+    """Gaps in all flows that one endpoint tracks.
+
+    `loss_timeout_ns` gives the wait before the first request to a publisher; `send` returns
+    False if the request may not be sent now.
+    """
 
     def __init__(
         self,
@@ -92,31 +96,31 @@ class FlowGapDetector:
         """When `wake` must next be called."""
         return self._timers.next_wakeup()
 
-    # Which flows there are.
+    # Publishers and flows.
 
     def open_publisher(self, publisher: int, epoch: int) -> None:
-        """A publisher is heard, which is yet to say how it numbers."""
+        """Add a publisher whose flows are not known yet."""
         self._publishers[publisher] = FlowGapState(epoch)
 
     def open_flow(
         self, publisher: int, flow_id: int, last_seq: int, interest_id: int, now: Instant
     ) -> None:
-        """The numbers after `last` are expected; some may have come before we knew whose."""
+        """Expect the numbers after `last_seq`; some may have arrived before the flow was known."""
         state = self._publishers[publisher]
         flow = state.flows.get(flow_id)
         if flow is None:
             flow = state.flows[flow_id] = FlowGaps(last_seq)
-            early = [each for each in state.unclaimed if each.flow_id == flow_id]
-            self.on_flow_tags(publisher, state.epoch, early, now)
+            early_tags = [tag for tag in state.unclaimed if tag.flow_id == flow_id]
+            self.on_flow_tags(publisher, state.epoch, early_tags, now)
         flow.interest_ids.add(interest_id)
 
     def set_group_size(self, publisher: int, group_size: int) -> None:
-        """So many share a flow of this publisher."""
+        """Set the number of subscribers that share a flow of this publisher, at most."""
         if publisher in self._publishers:
             self._publishers[publisher].group_size = group_size
 
     def close_publisher(self, publisher: int, now: Instant) -> None:
-        """Its numbers mean nothing any more, and what is missing never comes."""
+        """Remove a publisher and give up all its gaps: it restarted or was evicted."""
         state = self._publishers.pop(publisher, None)
         if state is None:
             return
@@ -126,7 +130,7 @@ class FlowGapDetector:
                 self._give_up(publisher, state.epoch, flow, 1, gap_state.detected_ns, now)
 
     def close_interest(self, interest_id: int) -> None:
-        """Nobody here wants it any more."""
+        """Remove an interest, and the flows that no other interest uses, without reporting."""
         for publisher, state in self._publishers.items():
             for flow_id, flow in list(state.flows.items()):
                 flow.interest_ids.discard(interest_id)
@@ -135,12 +139,12 @@ class FlowGapDetector:
                         self._fill(FlowGap(publisher, flow_id, flow_seq), flow)
                     del state.flows[flow_id]
 
-    # What comes.
+    # Input.
 
     def on_flow_tags(
         self, publisher: int, epoch: int, tags: Iterable[FlowTag], now: Instant
     ) -> None:
-        """Numbers that a message or a repair brings."""
+        """Process the flow tags of a message or a repair: fill gaps, and add skipped numbers."""
         state = self._publishers.get(publisher)
         if state is None or state.epoch != epoch:
             return
@@ -158,7 +162,7 @@ class FlowGapDetector:
     def on_last_numbers(
         self, publisher: int, epoch: int, last_seqs: Iterable[tuple[int, int]], now: Instant
     ) -> None:
-        """The last numbers of flows, from a digest."""
+        """Process the last numbers of flows from a digest: all numbers up to these were sent."""
         state = self._publishers.get(publisher)
         if state is None or state.epoch != epoch:
             return
@@ -169,11 +173,11 @@ class FlowGapDetector:
                 flow.highest_seq = flow_seq
 
     def has_gap(self, publisher: int, epoch: int, tags: Iterable[FlowTag]) -> bool:
-        """Whether one of these numbers is missing."""
+        """Whether one of these tags would fill a gap."""
         state = self._publishers.get(publisher)
         if state is None or state.epoch != epoch:
             return False
-        known = ((state.flows.get(each.flow_id), each.flow_seq) for each in tags)
+        known = ((state.flows.get(tag.flow_id), tag.flow_seq) for tag in tags)
         return any(flow is not None and flow_seq in flow.gaps for flow, flow_seq in known)
 
     def statistics(self) -> tuple[FlowGapStatistics, ...]:
@@ -197,10 +201,10 @@ class FlowGapDetector:
             ]
         )
 
-    # What is due.
+    # Timers.
 
     def wake(self, now: Instant) -> None:
-        """Asks for what hardly can come any more."""
+        """Request the missing messages that are due, in one RECALL for each flow."""
         due: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         for gap in self._timers.due(now):
             due[gap.publisher, gap.flow_id].append(gap.flow_seq)
@@ -243,7 +247,7 @@ class FlowGapDetector:
     def _give_up_if_expired(
         self, publisher: int, state: FlowGapState, flow_id: int, flow_seq: int, now: Instant
     ) -> bool:
-        """Gives it up if it was asked for often enough, or for long enough."""
+        """Give up a gap after `_ATTEMPTS_MAX` requests or `give_up_ns`; return whether it was."""
         flow = state.flows[flow_id]
         gap_state = flow.gaps[flow_seq]
         if gap_state.attempts < _ATTEMPTS_MAX and now - gap_state.detected_ns < self._give_up_ns:
@@ -255,14 +259,14 @@ class FlowGapDetector:
     def _add_gaps(
         self, publisher: int, state: FlowGapState, flow_id: int, last_seq: int, now: Instant
     ) -> None:
-        """The numbers after the highest, up to `last`, did not come, or not yet."""
+        """Add a gap for each number after the highest seen, up to and including `last_seq`."""
         flow = state.flows[flow_id]
         missing = FLOW_SEQ.distance(last_seq, flow.highest_seq)
         if missing <= 0:
             return
         room_left = max(0, min(_GAPS_PER_FLOW_MAX - len(flow.gaps), _GAPS_MAX - len(self)))
         if missing > room_left:
-            # The oldest are the least likely to be there still.
+            # Gives up the oldest: the publisher is least likely to have them still.
             self._give_up(publisher, state.epoch, flow, missing - room_left, now, now)
         request_at = now + self._request_wait_ns(publisher, state)
         for flow_seq in FLOW_SEQ.run_to(last_seq, min(missing, room_left)):

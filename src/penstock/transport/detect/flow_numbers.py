@@ -1,14 +1,14 @@
-"""Numbers what matches an exact filter apart from all else: the publisher's part of tracking.
+"""Numbers the messages that match a filter: the publisher side of tracked flows.
 
-A record or a digest says nothing of a range, and a Bloom set little of a rare value.
-A subscriber that must know exactly what it lost names its filters; each filter is a
-flow, shared by all who name the same, and each message that matches a flow carries
-the flow's next number. A hole in them is a loss, whatever the filter.
+Records and digests cannot describe a range, and a Bloom set says little about a rare value.
+A subscriber that must detect every loss sends its filters to the publisher. Each distinct filter
+is a tracked flow, shared by all subscribers that sent it, and each message that matches carries
+the next number of the flow. A gap in the numbers is a loss, whatever the filter.
 
-Bounded in every way: so many flows, so many of them a subscriber's, so many numbers of
-each that can still be asked for. A message that matches more flows than a header has
-room for is numbered in the rarest of them; in the others its loss is told by
-records and digests alone, and leaves no hole.
+The number of flows, the flows of one subscriber and the history of each flow are bounded. A
+message that matches more flows than a header can carry is numbered in those with the fewest
+messages; in the other flows it leaves no gap, and only records and digests can reveal its loss.
+This module does not know which numbers the subscribers received.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ from penstock.transport.statistics import FlowNumbersStatistics
 from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.limits import FIRST_CONTROLLED_FLOW, FLOWS_MAX
 
-# Who tracks says so again within this time.
+# A claim expires unless the subscriber renews it within this time.
 LEASE_NS: Final[Duration] = 120 * SECOND
-# How much of a publisher's table one subscriber may take: a part of this size.
+# One subscriber may claim at most 1/4 of the flows.
 _SUBSCRIBER_SHARE_DIVISOR: Final = 4
-# How many filters claims may name in all, for each flow that there may be.
+# Limit on the filters in all claims together, as a multiple of `flows_max`.
 _CLAIMED_FILTERS_PER_FLOW: Final = 16
-# The last numbers of a flow of which it is known which messages they were; and of all flows.
+# Numbers that can still be mapped to messages: in one flow, and in all flows together.
 _HISTORY_PER_FLOW_MAX: Final = 1_024
 _HISTORY_MAX: Final = 1 << 17
 _FLOW_IDS: Final = range(FIRST_CONTROLLED_FLOW)
 
 
 class NumberedMessage(NamedTuple):
-    """A message that has a number in a flow."""
+    """A message that was numbered in a flow; `seq` is its sequence number at the publisher."""
 
     seq: int
     sent_ns: Instant
 
 
 class FlowClaim(NamedTuple):
-    """Who wants a flow, and by which of its tokens."""
+    """Identifies a claim: the subscriber, and the token it chose for a batch of filters."""
 
     subscriber: int
     token: int
 
 
-# For each filter of a claim its flow, and the last number before it was wanted.
+# For each filter of a claim the flow id and the last number before the claim; None if refused.
 _FlowStarts: TypeAlias = Sequence[tuple[int, int] | None]
 
 
 class _TrackedFlow:
-    """What matches one filter."""
+    """The messages that match one filter."""
 
     __slots__ = ("claims", "filter", "id", "last_seq", "messages")
 
@@ -67,29 +67,29 @@ class _TrackedFlow:
         self.id: Final = id_
         self.filter: Final = filter_
         self.claims: Final[set[FlowClaim]] = set()
-        # The last number that was given, and the messages of the last ones.
+        # The last number assigned, and recent messages by their number.
         self.last_seq = 0
         self.messages: Final[BoundedDict[int, NumberedMessage]] = BoundedDict(_HISTORY_PER_FLOW_MAX)
 
 
 class FlowNumbers:
-    """The flows of one publisher's epoch, at most `most` of them."""
+    """The tracked flows of one epoch of a publisher, at most `flows_max`."""
 
     def __init__(self, flows_max: int) -> None:
         self._flows_max: Final = min(flows_max, len(_FLOW_IDS))
         self._flows: Final[dict[int, _TrackedFlow]] = {}
         self._by_filter: Final[dict[Filter, _TrackedFlow]] = {}
         self._index: Final[MatchingIndex[int]] = MatchingIndex()
-        # The numbers of all flows that are remembered, the oldest first; some flows have ended.
+        # The stored numbers of all flows, oldest first; may include flows that have ended.
         self._history: Final[deque[tuple[_TrackedFlow, int]]] = deque()
-        # Filters that claims name, in all.
+        # Total number of filters in all claims.
         self._claimed_filters = 0
-        # The flows of each claim, and until when it holds; those that end first come first.
+        # The flows and the expiry of each claim, in order of expiry.
         self._claims: Final[OrderedDict[FlowClaim, tuple[_FlowStarts, Instant]]] = OrderedDict()
         self._registry: Final = FlowRegistry(
             _FLOW_IDS, per_owner_max=max(1, self._flows_max // _SUBSCRIBER_SHARE_DIVISOR)
         )
-        # Those that got a number since they were last told of.
+        # Flows that advanced since the last `take_advanced`.
         self._advanced: Final[set[int]] = set()
 
     def __len__(self) -> int:
@@ -101,10 +101,10 @@ class FlowNumbers:
             flows=len(self._flows), claims=len(self._claims), numbered=len(self._history)
         )
 
-    # What is sent.
+    # Sent messages.
 
     def tags_for(self, message: Message) -> tuple[FlowTag, ...]:
-        """The flows of a message that is about to leave, with the numbers that it would get."""
+        """Return the flow tags for a message about to be sent; `on_sent` makes them final."""
         if not self._flows:
             return ()
         found = [self._flows[id_] for id_ in sorted(self._index.match(message))]
@@ -113,7 +113,7 @@ class FlowNumbers:
         return tuple([FlowTag(flow.id, 0.0, (flow.last_seq + 1) & FLOW_SEQ.mask) for flow in found])
 
     def on_sent(self, frame: Data, now: Instant) -> None:
-        """It left, and its numbers are given."""
+        """Record that a message was sent with its flow tags."""
         for tag in tracked_flow_tags(frame):
             flow = self._flows[tag.flow_id]
             flow.last_seq = tag.flow_seq
@@ -125,7 +125,7 @@ class FlowNumbers:
             oldest.messages.pop(flow_seq, None)
 
     def take_advanced(self) -> list[tuple[int, int]]:
-        """The flows that got numbers since this was last asked, and their last numbers."""
+        """Return and clear the flows that advanced, as pairs of flow id and last number."""
         advanced = [
             (id_, self._flows[id_].last_seq) for id_ in sorted(self._advanced) if id_ in self._flows
         ]
@@ -133,22 +133,22 @@ class FlowNumbers:
         return advanced
 
     def messages_at(self, flow_id: int, first_seq: int, count: int) -> Iterator[NumberedMessage]:
-        """The messages that had these numbers, as far as they are remembered."""
+        """Yield the messages with these flow sequence numbers that are still in the history."""
         flow = self._flows.get(flow_id)
         if flow is not None:
             for flow_seq in range(first_seq, first_seq + min(count, _HISTORY_PER_FLOW_MAX)):
                 if flow_seq in flow.messages:
                     yield flow.messages[flow_seq]
 
-    # Who wants it.
+    # Claims.
 
     def claim(
         self, claim: FlowClaim, predicate: Predicate, now: Instant
     ) -> list[tuple[int, int] | None]:
-        """For each of its filters the flow, and the last number before it was wanted.
+        """Claim a flow for each filter; return flow id and last number before the claim.
 
-        Who says the same again did not hear the answer, and knows of no number since the
-        first time. None stands for a filter that is refused.
+        A repeated claim returns the numbers of the first one: the subscriber did not get the
+        reply, and must not miss losses in between. None stands for a refused filter.
         """
         self.expire(now)
         previous, _ = self._claims.pop(claim, ((), 0))
@@ -160,7 +160,7 @@ class FlowNumbers:
         ):
             self._leave(claim, start_seqs)
             return [None] * len(predicate.filters)
-        # What it wanted before goes last: a flow that goes on keeps its numbers.
+        # Join before leaving, so that a flow in both claims continues its numbers.
         ids = [self._join(filter_, claim) for filter_ in predicate.filters]
         self._leave(claim, start_seqs.keys() - ids)
         starts = [
@@ -172,7 +172,7 @@ class FlowNumbers:
         return starts
 
     def renew(self, claim: FlowClaim, now: Instant) -> bool:
-        """It is still wanted; False if nothing is known of it."""
+        """Extend a claim by `LEASE_NS`; return False if it is unknown."""
         self.expire(now)
         claimed = self._claims.pop(claim, None)
         if claimed is not None:
@@ -180,13 +180,13 @@ class FlowNumbers:
         return claimed is not None
 
     def release(self, claim: FlowClaim) -> None:
-        """It is not wanted any more; flows that nobody else wants end."""
+        """Remove a claim, and the flows that no other claim uses."""
         starts, _ = self._claims.pop(claim, ((), 0))
         self._claimed_filters -= len(starts)
         self._leave(claim, dict(filter(None, starts)))
 
     def expire(self, now: Instant) -> None:
-        """Ends what nobody has renewed for long."""
+        """Release the claims that were not renewed in time."""
         while self._claims:
             claim, (_, expires_at) = next(iter(self._claims.items()))
             if now < expires_at:
@@ -194,13 +194,13 @@ class FlowNumbers:
             self.release(claim)
 
     def group_size(self, claim: FlowClaim) -> int:
-        """How many want the flow of these that most want."""
+        """Return the number of claims on the most shared flow of this claim."""
         starts, _ = self._claims.get(claim, ((), 0))
         return max((len(self._flows[id_].claims) for id_, _ in filter(None, starts)), default=0)
 
     @property
     def claimed_until(self) -> Instant:
-        """Until when somebody wants some, as far as is known."""
+        """When the last claim expires; 0 without claims."""
         if not self._claims:
             return 0
         return next(reversed(self._claims.values()))[1]
@@ -235,5 +235,5 @@ class FlowNumbers:
 
 
 def tracked_flow_tags(frame: Data) -> tuple[FlowTag, ...]:
-    """Those of a message's flows that are tracked: others are congestion control's own."""
+    """Return the tags of tracked flows; the other tags belong to congestion control."""
     return tuple([flow for flow in frame.flows if flow.flow_id < FIRST_CONTROLLED_FLOW])

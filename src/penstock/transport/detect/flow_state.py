@@ -1,4 +1,7 @@
-"""What is known of the tracked flows of one publisher; knows no timer and asks for nothing."""
+"""The gaps in one publisher's tracked flows, as plain data.
+
+Has no timers and sends nothing: `flow_gaps` does.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _UNCLAIMED_MAX: Final = 256
 
 @dataclass(slots=True)
 class GapState:
-    """One number that is missing, and how often it was asked for."""
+    """State of one missing number; `attempts` counts the requests sent for it."""
 
     detected_ns: Instant
     attempts: int = 0
@@ -22,7 +25,7 @@ class GapState:
 
 @dataclass(slots=True)
 class FlowGaps:
-    """One flow: the numbers that are missing, and whose interests they concern."""
+    """One tracked flow: its missing numbers, and the interests that use it."""
 
     highest_seq: int
     interest_ids: set[int] = field(default_factory=set)
@@ -31,11 +34,11 @@ class FlowGaps:
 
 @dataclass(slots=True)
 class FlowGapState:
-    """One publisher: its flows that are tracked here."""
+    """The tracked flows of one publisher, by flow id."""
 
     epoch: int
     flows: dict[int, FlowGaps] = field(default_factory=dict)
-    # How many share a flow of it, at most.
+    # Number of subscribers that share a flow, at most.
     group_size: int = 0
-    # The last numbers that came of flows that we did not know, and may yet be told of.
+    # Recent tags of unknown flows: a message may arrive before the reply that names its flow.
     unclaimed: deque[FlowTag] = field(default_factory=lambda: deque(maxlen=_UNCLAIMED_MAX))

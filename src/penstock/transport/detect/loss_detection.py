@@ -1,9 +1,9 @@
-"""What a publisher and its subscribers say to one another so that losses are found.
+"""Combines digests and tracked flows for one endpoint, as publisher and as subscriber.
 
-Digests: the publisher's part is `digests`, the subscriber's `listening` and `watch`. And
-the numbers of flows: the publisher's part is `flows`, the subscriber's `tracking` and
-`holes`. Every TRACK is answered, so that the subscriber learns how far away the
-publisher is.
+Digests: `digest_publisher`, and on the subscriber side `digest_subscriber` and `digest_state`.
+Tracked flows: `flow_numbers`, and on the subscriber side `tracking` and `flow_gaps`.
+Every TRACK gets a reply, which also lets the subscriber measure its distance to the publisher.
+This module routes frames between these parts; it does not send repairs.
 """
 
 from __future__ import annotations
@@ -38,20 +38,22 @@ from penstock.wire.frames.track_request import TrackRequest
 from penstock.wire.limits import ALL_MESSAGES
 
 _GROUP_SIZE_MAX: Final = (1 << 16) - 1
-# Messages that one recall of a flow gets: the rest must be asked for again.
+# Repairs sent for one RECALL of a flow; the requester must request the rest again.
 _REPAIRS_PER_REQUEST_MAX: Final = 64
-# Messages that one recall may ask about; fewer fit the digests that answer it.
+# Messages looked up for one RECALL of descriptions; the digests in reply have room for fewer.
 _MESSAGES_PER_REQUEST_MAX: Final = 2_048
 
-# What endpoints say to one another beside messages, requests and repairs.
+# The frames of loss detection, as opposed to messages, requests and repairs.
 ControlFrame: TypeAlias = Digest | TrackRequest | TrackReply | RangeRequest
 
 
 class LossDetection:
-    """One endpoint's; `send` gets frames that leave, `reveal` digests that came.
+    """Loss detection of one endpoint.
 
-    `answer` gets what a message was of which only the number in a flow was named, `kept` gives
-    a message of ours by its number, `on_sharers` hears how many listen for a publisher's losses.
+    `send` sends a frame and returns whether it was allowed; `deliver_digest` receives digests
+    with descriptions. `repair` sends a message that was requested by its number in a flow;
+    `find_published` looks up one of our messages by sequence number; `on_group_size` receives a
+    publisher's id and the number of its digest subscribers.
     """
 
     def __init__(
@@ -100,28 +102,28 @@ class LossDetection:
             send=send,
         )
 
-    # What happens.
+    # Input.
 
     def subscribed(self, interest_id: int, predicate: Predicate, now: Instant) -> None:
-        """One more predicate."""
+        """Add an interest."""
         self._digest_subscriber.subscribed(interest_id, predicate)
         if self._tracking is not None:
             self._tracking.subscribed(interest_id, predicate, now)
 
     def unsubscribed(self, interest_id: int, now: Instant) -> None:
-        """One less."""
+        """Remove an interest."""
         self._digest_subscriber.unsubscribed(interest_id)
         if self._tracking is not None:
             self._tracking.unsubscribed(interest_id, now)
 
     def on_sent(self, frame: Data, now: Instant) -> None:
-        """A message left here."""
+        """Record a message that this endpoint published."""
         if frame.flows:
             self.flow_numbers.on_sent(frame, now)
         self._digest_publisher.on_sent(frame, now)
 
     def on_arrival(self, frame: Data, now: Instant) -> None:
-        """A message came that is for us."""
+        """Record a received message that matched one of our interests."""
         if self._tracking is not None:
             self._tracking.on_message(frame, now)
         self._digest_subscriber.on_message(frame, now)
@@ -129,11 +131,11 @@ class LossDetection:
     def on_undescribed(
         self, publisher: int, epoch: int, first_seq: int, count: int, now: Instant
     ) -> None:
-        """So many messages did not come here of which no record told."""
+        """Handle `count` messages that did not arrive and that no record described."""
         self._digest_subscriber.on_undescribed(publisher, epoch, first_seq, count, now)
 
     def on_frame(self, frame: TransportFrame, now: Instant) -> bool:
-        """What the network brings; False if it is about something else."""
+        """Handle a received frame; return False if it does not concern loss detection."""
         if type(frame) is Digest:
             self._on_digest(frame, now)
         elif type(frame) is TrackRequest:
@@ -147,7 +149,7 @@ class LossDetection:
         return True
 
     def wake(self, now: Instant) -> None:
-        """Runs everything that is due."""
+        """Run everything that is due."""
         if self._digest_publisher.due_at is not None and now >= self._digest_publisher.due_at:
             for digest in self._digest_publisher.next_digests(now):
                 self._send(digest, now)
@@ -171,7 +173,7 @@ class LossDetection:
             tracking=None if self._tracking is None else self._tracking.statistics(),
         )
 
-    # What a subscriber hears.
+    # Subscriber side.
 
     def _on_digest(self, digest: Digest, now: Instant) -> None:
         if not self._digest_subscriber.on_digest(digest, now):
@@ -192,7 +194,7 @@ class LossDetection:
         elif self._tracking is not None:
             self._tracking.on_reply(reply, now)
 
-    # What a publisher hears.
+    # Publisher side.
 
     def _on_track_request(self, request: TrackRequest, now: Instant) -> None:
         if request.pub != self._endpoint_id:
@@ -214,7 +216,7 @@ class LossDetection:
         self._send(reply, now)
 
     def _assign_flows(self, request: TrackRequest, reply: TrackReply, now: Instant) -> TrackReply:
-        """Numbers what is asked for, or no longer."""
+        """Claim, renew or release the flows of a TRACK request, and complete the reply."""
         claim = FlowClaim(request.subscriber, request.token)
         if request.is_end:
             self.flow_numbers.release(claim)
@@ -243,7 +245,7 @@ class LossDetection:
                 self._repair(request, message, now)
 
     def _resend_digests(self, request: RangeRequest, now: Instant) -> None:
-        """Digests that were lost."""
+        """Resend the requested digests that are still stored."""
         hold_ns = hold_down_ns(self._distances.distance_ns(request.requester))
         for first, count in request.ranges:
             for digest in self._digest_publisher.resend(
@@ -252,7 +254,7 @@ class LossDetection:
                 self._send(digest, now)
 
     def _describe_messages(self, request: RangeRequest, now: Instant) -> None:
-        """What messages were of which no digest told, as far as they are kept."""
+        """Send digests of the requested messages that are still cached."""
         requested = chain.from_iterable(
             range(first, first + count) for first, count in request.ranges
         )

@@ -1,7 +1,8 @@
-"""What many ask for at about the same time: told to all once, and to who asks again alone.
+"""Suppresses duplicate replies when many endpoints request the same item at about the same time.
 
-For a while after it was told to all, others who ask for it asked before it came. Who
-asked before did wait for it, and is told once more.
+The reply goes to all subscribers once. For one hold-down period after it, first requests from other
+endpoints are ignored, because they crossed the reply. An endpoint that requests the item again did
+not receive the reply, and gets a unicast one. This module does not know what the items are.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Duration, Instant
 
 _ITEMS_MAX: Final = 4_096
-# More wait a little longer.
+# Requesters stored for each item; a repeated request of any other counts as its first.
 _REQUESTERS_MAX: Final = 64
 
 
 class Audience(Enum):
-    """Who is to be told."""
+    """To whom a reply goes."""
 
     ALL = "all"
     REQUESTER = "asker"
@@ -29,15 +30,16 @@ class _RequestedItem:
     __slots__ = ("replied_to_all_at", "requesters")
 
     def __init__(self) -> None:
-        # Who asked before, and so did not hear it.
+        # A second request from one of these means that it did not receive the reply.
         self.requesters: Final[set[int]] = set()
         self.replied_to_all_at: Instant | None = None
 
 
 class ReplySuppression:
-    """Numbers that are asked for; `alone_first` tells who asks first alone.
+    """Decides the audience of replies, by the sequence number of the requested item.
 
-    It does where one may be the only one: all are told when a second one asks.
+    With `unicast_first` the first requester gets a unicast reply, for items that often have only
+    one requester; the reply to the second requester goes to all.
     """
 
     def __init__(self, *, unicast_first: bool = False) -> None:
@@ -48,7 +50,7 @@ class ReplySuppression:
         return len(self._items)
 
     def audience(self, seq: int, requester: int, hold_down_ns: Duration, now: Instant) -> Audience:
-        """Who is told of this number, now that somebody asks."""
+        """Record a request for item `seq` and return to whom the reply goes."""
         item = self._items.get(seq)
         is_first = item is None
         if item is None:

@@ -1,9 +1,9 @@
-"""Which filters publishers are told, and by which flows they number them: the subscriber's part.
+"""Requests publishers to number the messages that match our filters: the subscriber side.
 
-Each publisher that is heard is told our filters (TRACK), as many at a time as a frame
-has room for, and says by which flows it numbers what they match (TRACKED). From time to
-time it is told, without the filters, that they still hold. One that has restarted, or
-has forgotten, is told them again. What the numbers tell is the business of `holes`.
+Each publisher that sends us messages gets our filters (TRACK), in batches that fit one frame, and
+replies with the flows in which it numbers the matching messages (TRACKED). A TRACK without filters
+renews a batch at intervals. A publisher that restarted, or no longer knows the batch, gets the
+filters again. `flow_gaps` interprets the numbers; this module does not.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from penstock.wire.quantise import ECHO_STAMP_BITS, stamp_us
 
 _PUBLISHERS_MAX: Final = 4_096
 _RENEW_NS: Final = LEASE_NS // 3
-# Sooner for the first time: by then it is known how many share it, for all begin at once.
+# The first renewal is sooner: subscribers often start together, and the reply has the group size.
 _RENEW_FIRST_NS: Final = 2 * SECOND
-# Until a publisher answers it is told again.
+# TRACK is resent until the publisher replies.
 _RETRY_MAX_NS: Final = 16 * SECOND
 RETRY_BACKOFF: Final = Backoff(first_ns=500 * MILLISECOND, max_ns=_RETRY_MAX_NS, doublings_max=8)
 _ATTEMPTS_MAX: Final = 10
 _PAUSE_NS: Final = 60 * SECOND
-# What is left of a frame for filters.
+# Space for filters in a frame.
 _FILTERS_BYTES_MAX: Final = 1_200
 
 
 class FilterBatch(NamedTuple):
-    """As many filters of a wish as one frame has room for."""
+    """Filters of one interest that fit one frame together."""
 
     interest_id: int
     predicate: Predicate
 
 
 class _TrackTimer(NamedTuple):
-    """When a publisher is to be told a part, or that it still holds."""
+    """Key of the timer that sends or renews one batch at one publisher."""
 
     publisher: int
     token: int
@@ -59,16 +59,16 @@ class _TrackTimer(NamedTuple):
 @dataclass(slots=True)
 class _TrackingState:
     epoch: int
-    # Of each part: how often it was told without an answer.
+    # By token: how often a batch was sent without a reply.
     unanswered: dict[int, int] = field(default_factory=dict)
-    # Since when it is told nothing any more, for it has never answered.
+    # When sending stopped, because the publisher did not reply; None while sending.
     paused_since: Instant | None = None
-    # Those whose filters are all numbered, and how many share them.
+    # By token: the group size of each batch whose filters are all numbered.
     accepted: dict[int, int] = field(default_factory=dict)
 
 
 class FlowTracking:
-    """One endpoint's; `wants` says which predicates are to be tracked."""
+    """The tracked filters of one endpoint; `needs_tracking` selects the predicates to track."""
 
     def __init__(
         self,
@@ -83,18 +83,18 @@ class FlowTracking:
         self._flow_gaps: Final = flow_gaps
         self._send: Final = send
         self._needs_tracking: Final = needs_tracking
-        # Not those of an endpoint of the same name that was here before.
+        # A random start, so that tokens differ from those of an earlier run with the same id.
         self._tokens: Final = count(int(draw() * TOKEN.mask))
         self._batches: Final[dict[int, FilterBatch]] = {}
-        # Wishes of which not all is tracked: it need not be, or no frame has room for it.
+        # Interests with untracked filters: not to be tracked, or too large for a frame.
         self._untracked: Final[set[int]] = set()
         self._publishers: Final[BoundedDict[int, _TrackingState]] = BoundedDict(_PUBLISHERS_MAX)
-        # How often a publisher had to be told again: it may know nothing of this.
+        # TRACK frames sent again without a reply; the publisher may not support tracking.
         self.resent = 0
         self._timers: Final[Timers[_TrackTimer]] = Timers()
 
     def covers_all_losses(self, publisher: int) -> bool:
-        """Whether every loss of this publisher leaves a hole."""
+        """Whether every loss of this publisher's messages leaves a gap in some flow."""
         state = self._publishers.get(publisher)
         if state is None or self._untracked:
             return False
@@ -102,7 +102,7 @@ class FlowTracking:
 
     @property
     def has_filters(self) -> bool:
-        """Whether anything is to be tracked."""
+        """Whether there are filters to track."""
         return bool(self._batches)
 
     def statistics(self) -> TrackingStatistics:
@@ -117,10 +117,10 @@ class FlowTracking:
         """When `wake` must next be called."""
         return self._timers.next_wakeup()
 
-    # What is wanted.
+    # Interests.
 
     def subscribed(self, interest_id: int, predicate: Predicate, now: Instant) -> None:
-        """One more predicate, which all publishers heard are told, if it is to be tracked."""
+        """Add an interest and, if it needs tracking, send its filters to all known publishers."""
         if not self._needs_tracking(predicate):
             self._untracked.add(interest_id)
             return
@@ -129,7 +129,7 @@ class FlowTracking:
                 self._untracked.add(interest_id)
                 continue
             token = 0
-            # Nothing is called 0: that stands for digests.
+            # Token 0 is reserved for digests.
             while not token or token in self._batches:
                 token = next(self._tokens) & TOKEN.mask
             self._batches[token] = FilterBatch(interest_id, batch)
@@ -137,7 +137,7 @@ class FlowTracking:
                 self._schedule(publisher, token, now)
 
     def unsubscribed(self, interest_id: int, now: Instant) -> None:
-        """Its numbers mean nothing any more."""
+        """Remove an interest and release its flows at all publishers."""
         self._untracked.discard(interest_id)
         for token in [
             token for token, batch in self._batches.items() if batch.interest_id == interest_id
@@ -150,10 +150,10 @@ class FlowTracking:
                 self._send(self._track_request(publisher, token, now, is_end=True), now)
         self._flow_gaps.close_interest(interest_id)
 
-    # What comes.
+    # Input.
 
     def on_message(self, frame: Data, now: Instant) -> None:
-        """A message for us."""
+        """Process a message that matched one of our interests."""
         state = self._publishers.get(frame.pub)
         if state is None or state.epoch != frame.epoch:
             self._begin_epoch(frame.pub, frame.epoch, now)
@@ -167,11 +167,11 @@ class FlowTracking:
             self._flow_gaps.on_flow_tags(frame.pub, frame.epoch, tracked_flow_tags(frame), now)
 
     def on_last_numbers(self, digest: Digest, now: Instant) -> None:
-        """The last numbers of its flows."""
+        """Process the last numbers of flows in a digest."""
         self._flow_gaps.on_last_numbers(digest.pub, digest.epoch, digest.flows, now)
 
     def on_reply(self, reply: TrackReply, now: Instant) -> None:
-        """A publisher says how it numbers a part, or that it must be told it again."""
+        """Process a reply: the flows of a batch, a renewal, or an unknown token."""
         publisher, token = reply.pub, reply.token
         state, batch = self._publishers.get(publisher), self._batches.get(token)
         if state is None or batch is None:
@@ -201,20 +201,20 @@ class FlowTracking:
         if token not in state.unanswered:
             self._timers.set(_TrackTimer(publisher, token), now + renew_ns)
 
-    # What is due.
+    # Timers.
 
     def wake(self, now: Instant) -> None:
-        """Tells who is to be told."""
+        """Send the TRACK frames that are due."""
         for key in self._timers.due(now):
             state = self._publishers[key.publisher]
             attempts = state.unanswered.get(key.token)
             if attempts is None:
                 self._send(self._track_request(key.publisher, key.token, now), now)
-                # Should no answer come, it is asked what it knows.
+                # Renews again if no reply arrives by then.
                 self._timers.set(key, now + _RETRY_MAX_NS)
                 continue
             if attempts >= _ATTEMPTS_MAX:
-                # It knows nothing of this, or is not there: until it is heard again, later.
+                # It does not support tracking or is gone: pause until a later message arrives.
                 state.paused_since = now
                 continue
             self.resent += attempts > 0
@@ -224,7 +224,7 @@ class FlowTracking:
             self._timers.set(key, now + RETRY_BACKOFF.wait_ns(attempts))
 
     def _begin_epoch(self, publisher: int, epoch: int, now: Instant) -> None:
-        """A publisher is new, or has restarted and knows nothing of us."""
+        """Start tracking at a publisher that is new or has restarted."""
         self._flow_gaps.close_publisher(publisher, now)
         evicted = self._publishers.make_room(publisher)
         if evicted is not None:
@@ -260,7 +260,7 @@ class FlowTracking:
 
 
 def _split_into_batches(predicate: Predicate) -> Iterator[Predicate | None]:
-    """Its filters, as many at a time as a frame has room for; None for one with too many bytes."""
+    """Split the filters into batches that fit a frame; None for each filter that is too large."""
     batch: list[Filter] = []
     used_bytes = 0
     for filter_ in predicate.filters:

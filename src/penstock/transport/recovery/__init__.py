@@ -1,23 +1,18 @@
-"""The recovery of lost messages, in parts that know no network.
+"""Recovery of lost messages by requests and repairs, in parts that know no network.
 
-What was lost, and what others lost:
+    recovery         `Recovery`: all parts together, for one endpoint
+    requester        requests lost messages, repeatedly if necessary
+    request_state    what past requests showed about one publisher
+    request_routing  the Bloom set that routes a request to endpoints that may have the message
+    request_timers   random waits before requests and repairs, so that few are sent twice
+    repairer         sends repairs from the caches to endpoints that lost a message
+    cache            messages stored for repairs, by publisher
+    cache_size       how many messages of a publisher to store
+    peer_distance    one-way distances to peers
+    admission        asks congestion control before a request or a repair is sent
+    facts            what recovery needs of its endpoint, and what it reports for the trace
+    settings         what a caller may configure
 
-    recovery    the whole of it, for one endpoint
-    requester   asks for what was lost, and again
-    repairer    answers who lost what is kept here
-    cache       what is kept so that others can be given it
-    timers      how long to wait before asking, or answering, so that few do so twice
-    distances   how far away others are
-    routing     by what requests find those who may have the message
-    budget      how much may be sent
-
-How losses are found of which records do not tell:
-
-    exchange    what publishers and subscribers say to one another
-    digests     what was sent of late, told by a publisher
-    listening   whose digests are wanted; `watch`: what is known of one publisher
-    flows       numbers for what matches a filter, given by a publisher
-    tracking    which filters publishers are told; `holes`: what their numbers show
-
-Each hears what happens and answers one question.
+Losses are detected elsewhere: by `order` from records, and by `detect` from digests and flow
+numbers.
 """

@@ -1,4 +1,7 @@
-"""Who is asked whether a request or a repair may leave; knows nothing of how that is decided."""
+"""The interface by which recovery asks congestion control whether it may send.
+
+Does not know how that is decided.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,24 @@ from penstock.wire.frames.data import Data
 
 
 class Admission(Protocol):
-    """Congestion control, asked before anything is sent that no application published."""
+    """Congestion control, as seen by the sender of requests and repairs."""
 
     def admit_request(self, publisher: int, size_bytes: int, *, now: Instant) -> bool:
-        """Whether a request for messages of this publisher may leave now."""
+        """Whether a request for messages of this publisher may be sent now."""
 
     def admit_repair(self, original: Data, *, now: Instant) -> bool:
-        """Whether this message, as it was sent or came, may leave once more."""
+        """Whether this message may be sent again now; `original` is as first sent or received."""
 
 
 class Unlimited:
-    """Where there is no congestion control."""
+    """Admits everything, for endpoints without congestion control."""
 
     def admit_request(self, publisher: int, size_bytes: int, *, now: Instant) -> bool:
-        """Always."""
+        """Admit every request."""
         del publisher, size_bytes, now
         return True
 
     def admit_repair(self, original: Data, *, now: Instant) -> bool:
-        """Always."""
+        """Admit every repair."""
         del original, now
         return True

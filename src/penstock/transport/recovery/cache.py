@@ -1,7 +1,7 @@
-"""What is kept of each publisher's messages, so that others can be given what they lost.
+"""Caches the messages of each publisher, so that they can be sent again as repairs.
 
-The last K messages are kept, by order of arrival; once a second K adapts (`cache_size`).
-Knows nothing of who asks, or when to answer.
+The last K messages of a publisher are cached, in order of arrival; K adapts once a second
+(`cache_size`). Does not know the requesters, or when to send a repair.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from penstock.transport.statistics import CacheStatistics, PublisherCacheStatist
 from penstock.wire import size_of
 from penstock.wire.frames.data import Data, MessageId
 
-# A rate over less time says little.
+# A rate measured over a shorter period is too noisy.
 _RATE_PERIOD_MIN_NS: Final = SECOND // 2
 
 
 class CacheStatus(NamedTuple):
-    """One publisher's cache; hits and misses since the sample before."""
+    """Status of one publisher's cache; hits and misses are since the previous sample."""
 
     publisher: int
     messages: int
@@ -33,7 +33,7 @@ class CacheStatus(NamedTuple):
 
 
 class _PublisherCache:
-    """Of one publisher."""
+    """The cached messages of one publisher."""
 
     __slots__ = (
         "_arrivals",
@@ -47,11 +47,11 @@ class _PublisherCache:
     )
 
     def __init__(self, limit: int, now: Instant) -> None:
-        # By epoch and number, oldest first: the frame, its size, and when it came.
+        # By epoch and sequence number, oldest first: frame, size in bytes, time of arrival.
         self.entries: Final[OrderedDict[tuple[int, int], tuple[Data, int, Instant]]] = OrderedDict()
         self.limit = limit
         self.size_bytes = self.hits = self.misses = 0
-        # None until anyone asks, as for most.
+        # None until the first request or repair: most publishers' messages are never requested.
         self.demand: CacheDemand | None = None
         self._arrivals = 0
         self._period_start = now
@@ -82,7 +82,7 @@ class _PublisherCache:
 
 
 class RepairCache:
-    """Of one node: all publishers' messages that it has, and may be asked for."""
+    """The cached messages of all publishers at one endpoint, bounded in bytes."""
 
     __slots__ = (
         "_by_publisher",
@@ -95,33 +95,33 @@ class RepairCache:
 
     def __init__(self, settings: CacheSettings | None = None) -> None:
         self._settings: Final = settings or CacheSettings()
-        # Those of which a message came longest ago first.
+        # In order of the last arrival, oldest first.
         self._by_publisher: Final[BoundedDict[int, _PublisherCache]] = BoundedDict(
             self._settings.publishers_max
         )
-        # A heap, while memory is short: of each cache its bytes, negated; and what they once were.
+        # Heap of negated size and publisher, in use while memory is short; has outdated entries.
         self._by_size: Final[list[tuple[int, int]]] = []
         self.size_bytes = 0
-        # Messages too large, and messages that went for others of other publishers.
+        # Messages too large to cache, and messages evicted to stay within `bytes_max`.
         self.too_large = self.evicted = 0
 
     @property
     def publishers(self) -> int:
-        """Of how many something came."""
+        """Number of publishers with a cache."""
         return len(self._by_publisher)
 
     @property
     def publishers_evicted(self) -> int:
-        """How many had to go for others."""
+        """Number of publishers whose cache was evicted for another publisher's."""
         return self._by_publisher.evicted
 
     @property
     def messages(self) -> int:
-        """How many are held."""
+        """Number of messages cached."""
         return sum(len(cache.entries) for cache in self._by_publisher.values())
 
     def put(self, frame: Data, *, now: Instant) -> None:
-        """A message that came, or that we published; it is the newest, unless it is held yet."""
+        """Cache a received or published message as the newest, unless it is cached already."""
         size_bytes = size_of(frame)
         if size_bytes > self._settings.bytes_max:
             self.too_large += 1
@@ -148,10 +148,11 @@ class RepairCache:
         distance_ns: Duration,
         now: Instant,
     ) -> Data | None:
-        """Answers a request for a message that came here once; others are no misses of ours.
+        """Look up a requested message and count a hit or a miss.
 
-        It left `age_ns` ago, as who asks sees it, who waited for `delay_ns` on
-        average, and is so far away.
+        Only for messages that arrived here once; any other would be no miss of this cache.
+        `age_ns` is the age of the message and `delay_ns` the mean wait before a request, both as
+        reported by the requester; `distance_ns` is the distance to the requester.
         """
         cache = self._by_publisher.get(id_.pub)
         if cache is None:
@@ -167,27 +168,27 @@ class RepairCache:
         return found[0]
 
     def find(self, id_: MessageId) -> Data | None:
-        """The same, but nobody asked."""
+        """Look up a message without counting a hit or a miss."""
         cache = self._by_publisher.get(id_.pub)
         found = cache and cache.entries.get((id_.epoch, id_.seq))
         return found[0] if found else None
 
     def on_repair(self, publisher: int, *, is_own: bool) -> None:
-        """A message of this publisher was given to who lost it, by us or another."""
+        """Count a repair of this publisher's messages, sent by us or by another endpoint."""
         cache = self._by_publisher.get(publisher)
         if cache is not None:
             cache.demand = cache.demand or CacheDemand()
             cache.demand.on_repair(is_own)
 
     def adapt(self, *, now: Instant) -> None:
-        """Once a second: how much to keep of each."""
+        """Adapt the size of each cache; called once a second."""
         for publisher, cache in self._by_publisher.items():
             before_bytes = cache.size_bytes
             cache.adapt(self._settings, now)
             self._on_size_changed(publisher, cache, before_bytes)
 
     def sample(self) -> list[CacheStatus]:
-        """For the trace."""
+        """Return the status of each cache for the trace, and reset hits and misses."""
         statuses = []
         for publisher, cache in self._by_publisher.items():
             statuses.append(
@@ -225,11 +226,11 @@ class RepairCache:
         if self._by_size and cache.size_bytes != before_bytes:
             heappush(self._by_size, (-cache.size_bytes, publisher))
             if len(self._by_size) > 64 + 4 * len(self._by_publisher):
-                # Mostly what once was. If memory is still short it is made anew.
+                # Most entries are outdated; `_evict_to_fit` rebuilds the heap when needed.
                 self._by_size.clear()
 
     def _evict_to_fit(self) -> None:
-        """The oldest of who holds most goes first."""
+        """Evict the oldest message of the largest cache until `bytes_max` is met."""
         while self.size_bytes > self._settings.bytes_max:
             if not self._by_size:
                 self._by_size.extend((-c.size_bytes, pub) for pub, c in self._by_publisher.items())

@@ -1,13 +1,13 @@
-"""How many of a publisher's messages to keep: K, which adapts to what others ask for.
+"""Computes K, the number of a publisher's messages to cache, from the requests received.
 
-1. Needed is K = rate·t + 1, where all but 1 − H of the requests come within t of the
-   message [R4]: the time it was held when it was asked for, or would have been held.
-2. K falls by a tenth, not below what is needed; but if we are the closest provider
-   (who sent half of the last repairs) and fewer than H of the requests found what they
-   wanted, K grows by a tenth.
-3. [R2] K is rounded up, and then kept within its bounds.
+1. The needed K is rate·t + 1, where a share H of the requests arrives within t of the message
+   [R4]: the time the message was cached when it was requested, or would have been cached.
+2. K shrinks by a tenth, but not below the needed K. If this endpoint is the closest repairer (it
+   sent at least half of the last repairs) and fewer than H of the requests were hits, K grows by a
+   tenth instead.
+3. [R2] K is rounded up, and then limited to its bounds.
 
-`literal` is algorithm 4.2 as printed. Knows nothing of the messages that are kept.
+The law `literal` is algorithm 4.2 as printed. Does not know the cached messages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from penstock.kernel.instant import SECOND, Duration
 
 _RECENT_REPAIRS: Final = 20
 _RECENT_REQUESTS: Final = 100
-# C1 and C2 of all who ask, as SRM begins with them: a request tells (C1 + C2/2)·d_ZB only.
+# SRM's initial C1 and C2, assumed for all requesters: a request reports only (C1 + C2/2)·d_ZB.
 _C1: Final = 2.0
 _C2: Final = 2.0
 _ROUNDING_TOLERANCE: Final = 1e-9
@@ -32,7 +32,7 @@ _ROUNDING_TOLERANCE: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheSettings:
-    """K lies within `k_min` and `k_max`; `hit_ratio` is H; bytes are of all publishers together."""
+    """Bounds of K, and the hit ratio H; `bytes_max` is for all publishers together."""
 
     law: OneOf["adaptive", "literal"] = "adaptive"
     k_min: int = 5
@@ -51,44 +51,45 @@ class CacheSettings:
             raise UsageError("bytes_max and publishers_max are at least 1")
 
 
-# [R3] After one miss the hit ratio is below 1 for ever, so this one nearly always grows.
+# [R3] After one miss the hit ratio stays below 1 for ever, so K nearly always grows.
 LITERAL: Final = CacheSettings(law="literal", hit_ratio=1.0)
 
 
 def bound_messages(rate_mps: float, c1: float, c2: float, d_zb_s: float, d_ba_s: float) -> float:
-    """The paper's least K: so that a message is still held when A hears of B's loss."""
+    """The paper's least K, with which A still caches a message when B's request for it arrives."""
     return ((c1 + c2 / 2 + 1) * d_zb_s + d_ba_s) * rate_mps + 1
 
 
 class CacheDemand:
-    """What is heard of others' losses of one publisher's messages, and how much to keep for it."""
+    """Recent requests and repairs of one publisher's messages, and the K they call for."""
 
     __slots__ = ("_hits", "_needed_ns", "_own_repairs", "_reported_ns", "_requests")
 
     def __init__(self) -> None:
         self._hits = self._requests = 0
-        # Of the last requests: how long the message was to be held, and what the paper averages.
+        # Of the last requests: the time the message had to be cached; and the requester's mean
+        # wait and distance, which the paper averages.
         self._needed_ns: Final[deque[Duration]] = deque(maxlen=_RECENT_REQUESTS)
         self._reported_ns: Final[deque[tuple[Duration, Duration]]] = deque(maxlen=_RECENT_REQUESTS)
-        # Of the last repairs: whether they were ours.
+        # Of the last repairs: whether this endpoint sent them.
         self._own_repairs: Final[deque[bool]] = deque(maxlen=_RECENT_REPAIRS)
 
     def on_request(
         self, needed_ns: Duration, delay_ns: Duration, distance_ns: Duration, *, is_hit: bool
     ) -> None:
-        """Somebody asked for a message that came here."""
+        """Count a request for a message that arrived here."""
         self._requests += 1
         self._hits += is_hit
         self._needed_ns.append(needed_ns)
         self._reported_ns.append((delay_ns, distance_ns))
 
     def on_repair(self, is_own: bool) -> None:
-        """Somebody, we perhaps, gave a message to those who lost it."""
+        """Count a repair, sent by this endpoint or by another."""
         self._own_repairs.append(is_own)
 
     def next_limit(self, k: int, rate_mps: float, settings: CacheSettings) -> int:
-        """K from now on, if it was `k` and so many messages came a second."""
-        # Also when there was none: if all caches are too small, nobody can send any.
+        """Return the next K, given the current one and the arrival rate in messages per second."""
+        # True without repairs too: if all caches are too small, no endpoint can send any.
         is_closest = 2 * sum(self._own_repairs) >= len(self._own_repairs)
         should_grow = is_closest and self._hits < settings.hit_ratio * self._requests
         if settings.law == "literal":
@@ -99,7 +100,7 @@ class CacheDemand:
             )
             return int(literal_limit) if settings.k_min <= literal_limit <= settings.k_max else k
         self._hits = self._requests = 0
-        # Rounded down where it falls: rounded up, it would never fall below 9.
+        # Rounded down when shrinking: rounded up, K would never fall below 9.
         tenth = ceil(1.1 * k - _ROUNDING_TOLERANCE) if should_grow else 9 * k // 10
         needed = ceil(self._messages_needed(rate_mps, settings.hit_ratio) - _ROUNDING_TOLERANCE)
         return min(settings.k_max, max(settings.k_min, needed, tenth))

@@ -1,4 +1,4 @@
-"""What recovery needs of the endpoint that it works for, and what it tells of itself."""
+"""The interface between recovery and its endpoint: callbacks, and facts for the trace."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from penstock.wire.frames.request import Request
 
 
 class RequestSent(msgspec.Struct, frozen=True, gc=False):
-    """For the trace: a request that left."""
+    """For the trace: a request was sent."""
 
     request: Request
 
 
 class RepairSent(msgspec.Struct, frozen=True, gc=False):
-    """For the trace: a repair that left."""
+    """For the trace: a repair was sent."""
 
     repair: Repair
 
 
 class ControlSent(msgspec.Struct, frozen=True, gc=False):
-    """For the trace: a digest that left, or what is said to get one."""
+    """For the trace: a frame of loss detection was sent."""
 
     frame: ControlFrame
 
@@ -37,25 +37,25 @@ FrameSent: TypeAlias = RequestSent | RepairSent | ControlSent
 
 
 class LocalEndpoint(Protocol):
-    """The endpoint."""
+    """The endpoint, as seen by recovery."""
 
     def has_received(self, id_: MessageId) -> bool:
-        """Whether the message came here."""
+        """Whether the message was received here."""
 
     def on_repair(self, frame: Data, now: Instant, *, is_requested: bool) -> bool:
-        """Takes a message that others had kept; whether it was still missing."""
+        """Accept a repaired message; return whether it was still missing."""
 
     def on_digest(self, digest: Digest, now: Instant) -> None:
-        """Looks for what is missing of what a digest tells of."""
+        """Look for missing messages among those that a digest describes."""
 
     def give_up(self, id_: MessageId, now: Instant) -> None:
-        """Nobody could repair it."""
+        """Give up a message for which no repair arrived."""
 
     def give_up_unidentified(self, loss: FlowLoss, now: Instant) -> None:
-        """So many messages nobody could repair, of which it is not known which they were."""
+        """Give up messages of a tracked flow whose sequence numbers are not known."""
 
     def loss_timeout_ns(self, publisher: int) -> Duration:
-        """How long after another a message of this publisher may come that left before it."""
+        """How late, after a later one, a message of this publisher may still arrive."""
 
     def record_sent(self, fact: FrameSent) -> None:
-        """For the trace."""
+        """Record a sent frame for the trace."""

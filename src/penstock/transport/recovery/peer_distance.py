@@ -1,10 +1,10 @@
-"""How far away others are: echoes in, one-way distances out.
+"""One-way distances to peers, measured by echoed timestamps.
 
-Whoever answers gives us our own stamp back, and says how long it was held; what is
-left is a round trip, on our clock alone, and the distance is half of it. Before
-that a hint may serve, such as the delay by header stamps, which believes clocks.
+A reply echoes our timestamp and says how long the peer held it. The rest of the elapsed time is a
+round trip, measured on our clock alone; the distance is half of it. Until the first echo a hint
+is used, such as the delay by header timestamps, which relies on synchronised clocks.
 
-Peers are numbers. At most so many are remembered; those heard longest ago go first.
+Peers are known by id only. Their number is bounded; the peer heard longest ago is evicted first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HINT_MAX_NS: Final = SECOND
 
 
 class PeerDistances:
-    """From one node to those it heard."""
+    """Distances from one endpoint to its peers."""
 
     __slots__ = ("_default_ns", "_peers", "rejected_echoes")
 
@@ -32,21 +32,21 @@ class PeerDistances:
             raise UsageError("default_ns is above 0, and peers_max at least 1")
         self._default_ns: Final = default_ns
         self._peers: Final[BoundedDict[int, _Peer]] = BoundedDict(peers_max)
-        # Echoes that cannot be.
+        # Echoes with an impossible round trip.
         self.rejected_echoes = 0
 
     @property
     def peer_count(self) -> int:
-        """How many distinct peers were heard, as far as they are remembered: G."""
+        """Number of peers heard and not evicted: G."""
         return len(self._peers)
 
     @property
     def evicted(self) -> int:
-        """Peers that had to go."""
+        """Number of peers evicted."""
         return self._peers.evicted
 
     def distance_ns(self, peer: int) -> Duration:
-        """As measured; else as hinted; else the default."""
+        """Return the measured distance, else the hinted one, else the default."""
         known = self._peers.get(peer)
         if known is None:
             return self._default_ns
@@ -55,25 +55,25 @@ class PeerDistances:
         return self._default_ns if known.hinted_ns is None else known.hinted_ns
 
     def on_peer(self, peer: int) -> None:
-        """Something came from it."""
+        """Record that a frame of this peer was received."""
         self._get_or_add(peer)
 
     def on_hint(self, peer: int, distance_ns: Duration) -> None:
-        """What holds until an echo comes; what cannot be is told by clocks that differ."""
+        """Use a hint until the first echo; ignore one outside 0 to 1 s: the clocks differ."""
         known = self._get_or_add(peer)
         if 0 <= distance_ns <= _HINT_MAX_NS:
             known.hinted_ns = _smoothed(known.hinted_ns, max(distance_ns, _HINT_MIN_NS))
 
     def on_echo(self, peer: int, sent_us32: int, hold_ns: Duration, *, now: Instant) -> bool:
-        """Our stamp came back, after it was held so long; False if that cannot be."""
-        # Stamps wrap after 71 minutes: one of up to half that age is told from one of the future.
+        """Measure by an echoed timestamp; return False if the round trip is impossible."""
+        # Timestamps wrap after 71 minutes; up to half that age, past and future are told apart.
         elapsed_us = ECHO_STAMP.distance(stamp_us(now, ECHO_STAMP_BITS), sent_us32)
         rtt_ns = elapsed_us * MICROSECOND - hold_ns
         if hold_ns < 0 or not 0 <= rtt_ns <= _RTT_MAX_NS:
             self.rejected_echoes += 1
             return False
         known = self._get_or_add(peer)
-        # Stamps tell nothing shorter; and who waits for no time at all never gets on.
+        # At least the resolution of timestamps: waits are multiples of the distance, never 0.
         known.measured_ns = _smoothed(known.measured_ns, max(MICROSECOND, rtt_ns // 2))
         return True
 
@@ -93,5 +93,5 @@ class _Peer:
 
 
 def _smoothed(previous_ns: Duration | None, sample_ns: Duration) -> Duration:
-    """A quarter of the way to the new one; the first as it is."""
+    """Exponential moving average with weight 1/4; the first sample is taken as it is."""
     return sample_ns if previous_ns is None else (3 * previous_ns + sample_ns + 2) // 4

@@ -1,10 +1,11 @@
-"""The recovery of one endpoint: what it lost is asked for, what others lost is given.
+"""Recovery for one endpoint: requests its lost messages and repairs those of other endpoints.
 
-    lost        `Requester` asks, and asks again
-    asked       `Repairer` answers from `Caches`
-    repaired    the endpoint takes the message as if it had come late
+    loss        `Requester` sends a request, repeatedly if necessary
+    request     `Repairer` sends a repair from a `RepairCache`
+    repair      the endpoint accepts the message as if it had arrived late
 
-Who speaks is known by the number that it publishes under.
+Endpoints are identified by their publisher id. This module routes between these parts and loss
+detection; it does not decide when a message counts as lost.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from penstock.wire.frames.request import Request
 from penstock.wire.quantise import delta_100us, delta_ns
 
 _CACHE_ADAPT_NS: Final = SECOND
-# Distances that a loss which numbers of a flow tell of is left to these.
+# Extra wait, in distances, before a loss that flow numbers reveal too is requested by its id.
 _FLOW_GAPS_FIRST_DISTANCES: Final = 6
 _COUNTERS: Final = (
     "asked",
@@ -62,7 +63,7 @@ _COUNTERS: Final = (
 
 
 class Recovery:
-    """Asks and answers for one endpoint."""
+    """Sends and receives requests, repairs and frames of loss detection for one endpoint."""
 
     def __init__(
         self,
@@ -86,11 +87,11 @@ class Recovery:
         self._subscription_ids: Final = subscription_ids
         self._counters: Final = counters
         self._admission: Final = admission or Unlimited()
-        # What came here, and what was published here.
+        # Messages received here, and messages published here.
         self.cache: Final = RepairCache(settings.cache)
         self.publication_cache: Final = RepairCache(settings.own_cache)
         self._distances: Final = PeerDistances(settings.distance_ns)
-        # Of digests, and of what is said to get them.
+        # For frames of loss detection; requests and repairs have budgets of their own.
         self._budget: Final = TokenBucket.of_one_second(settings.repairs_mps)
         self._requester: Final = Requester(
             identity.endpoint_id,
@@ -146,17 +147,17 @@ class Recovery:
             draw=draw,
             send=self._send_repair,
         )
-        # By the number of a wish, that of the subscription to requests for it.
+        # By interest id: the network subscription to requests for its messages.
         self._request_subscriptions: Final[dict[int, int]] = {}
         self._has_published = False
         self._adapt_at: Instant | None = None
         for name in _COUNTERS:
             counters.setdefault(name, 0)
 
-    # What the endpoint does.
+    # Calls from the endpoint.
 
     def subscribed(self, interest_id: int, predicate: Predicate, now: Instant) -> None:
-        """Offers to answer for what a subscription gets."""
+        """Add an interest, and subscribe to requests for messages that match it."""
         self._inbox.open(now)
         self._detection.subscribed(interest_id, predicate, now)
         if self._settings.volunteers:
@@ -171,18 +172,18 @@ class Recovery:
             )
 
     def unsubscribed(self, interest_id: int, now: Instant) -> None:
-        """Takes the offer back; what is kept still serves those who ask for the rest."""
+        """Remove an interest; cached messages still serve requests that other interests match."""
         self._detection.unsubscribed(interest_id, now)
         subscription_id = self._request_subscriptions.pop(interest_id, None)
         if subscription_id is not None:
             self._network.unsubscribe(subscription_id, now=now)
 
     def flow_tags(self, message: Message) -> tuple[FlowTag, ...]:
-        """The tracked flows that a message is about to get numbers in."""
+        """Return the tags of tracked flows for a message about to be sent."""
         return self._detection.flow_numbers.tags_for(message)
 
     def on_sent(self, frame: Data, now: Instant) -> None:
-        """Keeps what left here."""
+        """Cache a published message, and subscribe to requests for our messages at the first."""
         if not self._settings.publisher_answers:
             return
         if not self._has_published:
@@ -199,7 +200,11 @@ class Recovery:
     def on_arrival(
         self, frame: Data, *, is_wanted: bool, is_cached: bool = False, now: Instant
     ) -> None:
-        """An original, for the first time: for somebody here, or only to be kept for others."""
+        """Record the first arrival of an original.
+
+        `is_wanted` says that it matches an interest here; `is_cached` that it is to be cached for
+        other endpoints in any case.
+        """
         if len(self._requester):
             self._requester.on_arrival(frame.id, now)
         if is_wanted:
@@ -208,7 +213,7 @@ class Recovery:
             self._add_to_cache(frame, now)
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:
-        """A number is lost, or it came after all and never was."""
+        """Request a lost message; a retracted loss counts as an arrival."""
         id_ = loss.id
         if loss.is_retracted:
             self._requester.on_arrival(id_, now)
@@ -221,22 +226,22 @@ class Recovery:
             return
         extra_wait_ns = 0
         if self._tracking is not None and self._tracking.covers_all_losses(id_.pub):
-            # Its numbers tell of this loss, too, or nearly always do; who asks then is enough.
+            # Flow numbers nearly always reveal this loss too, and one request is enough.
             extra_wait_ns = _FLOW_GAPS_FIRST_DISTANCES * self._distances.distance_ns(id_.pub)
         self._requester.request(id_, bloom, loss.due_ns, now, extra_wait_ns=extra_wait_ns)
 
     def on_undescribed(
         self, publisher: int, epoch: int, first_seq: int, count: int, now: Instant
     ) -> None:
-        """So many messages did not come here, from `first` on, of which no record told."""
+        """Handle `count` messages from `first_seq` on that no record described."""
         self._detection.on_undescribed(publisher, epoch, first_seq, count, now)
 
     def cancel(self, id_: MessageId) -> None:
-        """Nobody here waits for it any more."""
+        """Stop requesting a message that no stream waits for any more."""
         self._requester.cancel(id_)
 
     def on_frame(self, frame: TransportFrame, now: Instant) -> bool:
-        """What the network brings; False if it is not for recovery."""
+        """Handle a received frame; return False if it does not concern recovery."""
         if type(frame) is Request:
             self._on_request(frame, now)
         elif type(frame) is Repair:
@@ -246,7 +251,7 @@ class Recovery:
         return True
 
     def wake(self, *, now: Instant) -> None:
-        """Runs everything that is due."""
+        """Run everything that is due."""
         for id_ in self._requester.timers.due(now):
             self._requester.on_timer(id_, now)
         for id_ in self._repairer.timers.due(now):
@@ -282,7 +287,7 @@ class Recovery:
         )
 
     def _needs_flow_numbers(self, predicate: Predicate) -> bool:
-        """Whether losses of what it matches are to be told by numbers."""
+        """Whether losses of messages that match must be detected by flow numbers."""
         if self._settings.tracks:
             return True
         tests = (
@@ -290,7 +295,7 @@ class Recovery:
         )
         return any(test is not None and not test.is_certain for test in tests)
 
-    # What comes in.
+    # Received frames.
 
     def _on_request(self, request: Request, now: Instant) -> None:
         if request.requester == self._identity.endpoint_id:
@@ -300,7 +305,7 @@ class Recovery:
         if request.pub == self._identity.endpoint_id:
             can_repair = request.epoch == self._identity.epoch
         else:
-            # What is held came, also if that was too long ago to be remembered otherwise.
+            # A cached message was received, even if the endpoint's window has moved past it.
             can_repair = self._endpoint.has_received(request.id) or bool(
                 self.cache.find(request.id)
             )
@@ -313,7 +318,7 @@ class Recovery:
             return
         bloom = self._requester.bloom_for(original.id)
         if bloom is not None and not self._routing.could_be(bloom, original):
-            # Of another message: what was lost is still to be had.
+            # Not the message that was lost: keep requesting that one.
             self._counters["repair_forged"] += 1
             return
         if repair.requester == endpoint_id:
@@ -324,7 +329,7 @@ class Recovery:
         is_requested = self._flow_gaps.has_gap(original.pub, original.epoch, original.flows)
         is_new = self._endpoint.on_repair(original, now, is_requested=is_requested)
         if is_requested or is_new:
-            # Else it is not here: its numbers must still be missed.
+            # Otherwise the message was not accepted, and its gaps must stay open.
             self._flow_gaps.on_flow_tags(original.pub, original.epoch, original.flows, now)
         if is_new:
             self._counters["repaired"] += 1
@@ -335,7 +340,7 @@ class Recovery:
     def _on_flow_request(
         self, range_request: RangeRequest, message: NumberedMessage, now: Instant
     ) -> None:
-        """Somebody lost this message of ours, and could only name its number in a flow."""
+        """Repair a message of ours that a subscriber requested by its number in a flow."""
         request = Request(
             pub=range_request.pub,
             epoch=range_request.epoch,
@@ -365,7 +370,7 @@ class Recovery:
         if self._adapt_at is None:
             self._adapt_at = now + _CACHE_ADAPT_NS
 
-    # What goes out.
+    # Sent frames.
 
     def _send_request(self, request: Request, now: Instant) -> bool:
         if not self._admission.admit_request(request.pub, size_of(request), now=now):
@@ -377,7 +382,7 @@ class Recovery:
 
     def _send_repair(self, repair: Repair, now: Instant) -> bool:
         original = repair.original
-        # As it is kept it still says in which flows it was.
+        # The repair has only the tags of tracked flows; admission needs those of controlled ones.
         cached = self._cache_for(original.pub).find(original.id) or original
         if not self._admission.admit_repair(cached, now=now):
             return False

@@ -1,14 +1,17 @@
-"""Answers who lost a message that is kept here.
+"""Sends repairs of cached messages to endpoints that lost them.
 
-1. A request that names us is answered at once; one that names another is not for us. One
-   that names nobody is ours as well, if we have answered another for it alone.
-2. One that names nobody is answered after a wait of SRM's, by the distance to who
-   asked [R5], unless a repair of somebody else is heard before that.
-3. A repair goes to all who want the message if two ask for it, or if as a rule more
-   than one does; else to who asked alone.
-4. For a while after a repair went to all, requests for it were sent before it came
-   [R6], and are not answered; after one for one alone, those of that one.
-5. By how many answered after all the waits adapt, once that while is over.
+1. A request that designates this endpoint is repaired at once; one that designates another is
+   ignored. An open request, which designates none, counts as designating this endpoint if it has
+   sent a unicast repair of the same message.
+2. Any other open request is repaired after an SRM wait, scaled by the distance to the requester
+   [R5], unless another endpoint's repair arrives first.
+3. A repair goes to all subscribers of the message if it has two requesters, or if messages usually
+   have more than one; otherwise to the requester alone.
+4. During one hold-down period after a repair to all, requests for the message are ignored, because
+   they crossed the repair [R6]; after a unicast repair, only those of its requester.
+5. After the hold-down period the waits adapt to the number of endpoints that sent a repair.
+
+Does not know why a message was lost, or whether the repair arrived.
 """
 
 from __future__ import annotations
@@ -37,19 +40,19 @@ from penstock.wire.frames.repair import Repair
 from penstock.wire.frames.request import Request
 from penstock.wire.quantise import delta_ns, hold_100us
 
-# Who asks for one message while it is about to be sent: more are not remembered.
+# Requesters stored for one pending repair.
 _REQUESTERS_MAX: Final = 1_024
-# What there is no budget for is tried again at multiples of this: all of it together.
+# Repairs over budget are retried at multiples of this, so that all are retried together.
 _POSTPONE_GRID_NS: Final = 20 * MILLISECOND
 _SMOOTHING: Final = 1 / 8
-# As a rule only one asks, if on average no more do than these; until that is known, several do:
-# those who left it to who asked wait long for what went to that one alone.
+# Up to this mean number of requesters, a message usually has only one. The initial value assumes
+# several: an endpoint that suppressed its own request waits long if the repair was unicast.
 _SINGLE_REQUESTER_MEAN_MAX: Final = 1.05
 _INITIAL_MEAN_REQUESTERS: Final = 2.0
 
 
 class PendingRepair:
-    """What is about to be sent again, or was."""
+    """A repair that is about to be sent, or was sent by this endpoint or another."""
 
     __slots__ = (
         "first_repair_ns",
@@ -64,18 +67,18 @@ class PendingRepair:
     def __init__(self, id_: MessageId, frame: Data, now: Instant, *, is_designated: bool) -> None:
         self.id: Final = id_
         self.frame: Final = frame
-        # Whether we were named, so that nobody else is about to answer.
+        # Whether we were designated, so that no other endpoint is about to send a repair.
         self.is_designated: Final = is_designated
         self.requested_ns: Final = now
-        # How many answered, we among them, and when the first did.
+        # Number of repairs sent by any endpoint, and the time of the first.
         self.repair_count = 0
         self.first_repair_ns: Instant = now
-        # Who asked: their stamp, and when it came.
+        # By requester: the timestamp to echo, and when the request arrived.
         self.requesters: Final[dict[int, tuple[int, Instant]]] = {}
 
 
 class Repairer:
-    """What one endpoint does for others; `send` gets repairs, and says whether they may leave."""
+    """The pending repairs of one endpoint; `send` returns False if a repair may not be sent."""
 
     def __init__(
         self,
@@ -89,7 +92,7 @@ class Repairer:
     ) -> None:
         self._endpoint_id: Final = endpoint_id
         self._settings: Final = settings
-        # By publisher.
+        # Takes a publisher id.
         self._cache_for: Final = cache_for
         self._distances: Final = distances
         self._draw: Final = draw
@@ -98,23 +101,23 @@ class Repairer:
         self._adaptive_timer: Final = AdaptiveTimer(settings.timers, for_repairs=True)
         self._pending: Final[dict[MessageId, PendingRepair]] = {}
         entries_max = settings.answers_max
-        # Those of which a repair was sent or heard, until nobody else can send one.
+        # Repairs sent or overheard, until no other endpoint can send a duplicate.
         self._completed: Final[BoundedDict[MessageId, PendingRepair]] = BoundedDict(entries_max)
-        # Until when requests were sent before a repair came: of all, or of one.
+        # End of the hold-down period: for all requesters of a message, or for one.
         self._hold_downs: Final[BoundedDict[MessageId | tuple[MessageId, int], Instant]] = (
             BoundedDict(entries_max, recent=True)
         )
-        # Who named us, and for what, of late.
+        # Recent requests that designated us, by message and requester.
         self._designations: Final[BoundedDict[tuple[MessageId, int], None]] = BoundedDict(
             entries_max
         )
-        # How many ask for a message, on average.
+        # Moving average over repaired messages.
         self._mean_requesters = _INITIAL_MEAN_REQUESTERS
-        # Of the last messages sent again, how many asked for each.
+        # Number of requesters of each recently repaired message.
         self._request_counts: Final[BoundedDict[MessageId, int]] = BoundedDict(
             entries_max, on_evict=lambda id_, _: self._unicast_only.discard(id_)
         )
-        # Those of them that nobody but who asked got.
+        # Those of these messages whose last repair was unicast.
         self._unicast_only: Final[set[MessageId]] = set()
         self.timers: Final[Timers[MessageId]] = Timers()
         self.overflow = 0
@@ -134,9 +137,9 @@ class Repairer:
         )
 
     def on_request(self, request: Request, now: Instant) -> None:
-        """Somebody lost a message that came here, or was published here."""
+        """Handle a request for a message that was received or published here."""
         id_, requester = request.id, request.requester
-        # Who asks us alone, and again, has waited for as long as an answer takes.
+        # A requester that designates us again has waited for the time that a repair takes.
         is_repeated = (
             request.designated_repairer == self._endpoint_id
             and (id_, requester) in self._designations
@@ -166,7 +169,7 @@ class Repairer:
         if len(self._pending) >= self._settings.answers_max:
             self.overflow += 1
             return
-        # Others did not hear that we answered one alone, and think that we do not.
+        # Other endpoints do not see our unicast repair, and assume that we did not send one.
         is_designated = (
             request.designated_repairer == self._endpoint_id or id_ in self._unicast_only
         )
@@ -182,7 +185,7 @@ class Repairer:
         self.timers.set(id_, now + wait_ns)
 
     def on_repair(self, repair: Repair, now: Instant) -> None:
-        """Somebody else answers, to all."""
+        """Handle another endpoint's repair; one to all subscribers cancels our own."""
         id_ = repair.original.id
         self._cache_for(id_.pub).on_repair(id_.pub, is_own=False)
         if repair.to is None:
@@ -193,14 +196,14 @@ class Repairer:
             self._hold_down(id_, self._distances.distance_ns(repair.requester), now)
 
     def on_timer(self, id_: MessageId, now: Instant) -> None:
-        """Nobody else was quicker."""
+        """Send a pending repair: no other endpoint was faster."""
         pending = self._pending[id_]
         repair = self._build_repair(pending, now)
         if repair is None:
             del self._pending[id_]
             return
         if not self._budget.try_take(now) or not self._send(repair, now):
-            # All that there is no room for try again together, the oldest first.
+            # All postponed repairs are retried at the same time, the oldest first.
             self.timers.set(id_, (now // _POSTPONE_GRID_NS + 1) * _POSTPONE_GRID_NS)
             return
         del self._pending[id_]
@@ -217,9 +220,9 @@ class Repairer:
         return max(self._settings.group_min, self._distances.peer_count)
 
     def _build_repair(self, pending: PendingRepair, now: Instant) -> Repair | None:
-        """For the one who asked last, or all; None if it does not fit a frame."""
+        """Build a repair for the last requester or for all; None if it does not fit a frame."""
         requester, (echo_ts_us, requested_ns) = next(reversed(pending.requesters.items()))
-        # Records and what was said of congestion are of when it was sent first.
+        # The record and the congestion control fields describe the time of the first sending.
         original = replace(
             pending.frame,
             record=EMPTY_RECORD,
@@ -246,13 +249,13 @@ class Repairer:
         request_count = len(pending.requesters) + self._request_counts.get(pending.id, 0)
         if request_count > 1 or self._settings.reply == "publish":
             return False
-        # What others do not hear they cannot leave to us.
+        # In reply to an open request the repair must go to all, to suppress other repairs.
         return self._settings.reply == "unicast" or (
             pending.is_designated and self._mean_requesters <= _SINGLE_REQUESTER_MEAN_MAX
         )
 
     def _count_requesters(self, pending: PendingRepair, *, is_unicast: bool) -> None:
-        """One who asks after others were answered is one more for the same message."""
+        """Update the mean number of requesters; late requesters add to those of the message."""
         previous = self._request_counts.get(pending.id, 0)
         count = self._request_counts[pending.id] = previous + len(pending.requesters)
         if not previous:
@@ -265,7 +268,7 @@ class Repairer:
             self._unicast_only.discard(pending.id)
 
     def _count_repair(self, id_: MessageId, pending: PendingRepair | None, now: Instant) -> None:
-        """One more answered what we were to answer, or did; it was us, or another."""
+        """Count a repair, by us or another endpoint, of a message that we had pending."""
         pending = self._completed.setdefault(id_, pending) if pending else self._completed.get(id_)
         if pending is None:
             return
@@ -273,7 +276,7 @@ class Repairer:
         pending.repair_count += 1
 
     def _adapt(self, now: Instant) -> None:
-        """To those messages that all have been answered who could, however often."""
+        """Adapt the timer to the completed messages whose hold-down period has ended."""
         while self._completed:
             id_, completed = next(iter(self._completed.items()))
             if now < self._hold_downs.get(id_, 0):

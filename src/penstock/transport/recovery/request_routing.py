@@ -1,8 +1,9 @@
-"""By what requests find those who may have a lost message.
+"""Computes the Bloom set that routes a request to endpoints that may have the message.
 
-A request is routed by the Bloom set of the lost message, as a record or a digest told
-it, so it reaches all whose filters the message matches. The tag of its publisher is
-added, for the publisher itself, and that of a scope, so that others need not answer.
+A request is routed by the Bloom set of the lost message, as a record or a digest described it, so
+it reaches all endpoints whose filters the message matches. A tag of the publisher is added, so
+that the request reaches the publisher, and a tag of the scope, so that it reaches only endpoints
+with the same scope or none. Does not know when requests are sent.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _SCOPE_ATTRIBUTE: Final = "penstock.scope"
 
 
 class RequestRouting:
-    """Of one endpoint's requests, and of its offers to answer others'."""
+    """Bloom sets of one endpoint's requests, and filters for the requests it wants to receive."""
 
     __slots__ = ("_adds_publisher", "_encoder", "_scope")
 
@@ -35,7 +36,7 @@ class RequestRouting:
         )
 
     def bloom_for(self, loss: Loss) -> int | None:
-        """For a request; None if what is known of the message routes nothing."""
+        """Return the Bloom set for a request; None if the loss has no usable description."""
         encoder = self._encoder
         entry = None if loss.glimpse is None else loss.glimpse.entry
         if isinstance(entry, FingerprintEntry):
@@ -47,13 +48,13 @@ class RequestRouting:
         return bits | self._extra_bits(loss.id.pub)
 
     def could_be(self, bloom: int, frame: Data) -> bool:
-        """Whether a request routed by these could have been for this message."""
+        """Whether a request with this Bloom set could have been for this message."""
         return not bloom & ~(
             self._encoder.message_bits(frame.message) | self._extra_bits(frame.pub)
         )
 
     def _extra_bits(self, publisher: int) -> int:
-        """What is not of the message."""
+        """Return the bits of the scope and of the publisher."""
         bits = 0
         if self._scope is not None:
             bits |= self._encoder.filter_bits(Filter([self._scope]))
@@ -62,10 +63,10 @@ class RequestRouting:
         return bits
 
     def request_filter(self, predicate: Predicate) -> Predicate:
-        """Asks for the requests of those who lost what it matches."""
+        """Return the filter for requests for messages that match the predicate."""
         if self._scope is None:
             return predicate
-        # One constraint less is asked of a filter that has no room: it offers more, not less.
+        # A full filter loses one constraint, and so receives more requests, never fewer.
         constraints_max = CONSTRAINTS_MAX - 1
         return Predicate(
             [
@@ -75,7 +76,7 @@ class RequestRouting:
         )
 
     def own_request_filter(self, publisher: int) -> Predicate:
-        """Asks for the requests of those who lost what is published here."""
+        """Return the filter for requests for messages of this publisher."""
         return self.request_filter(Predicate([Filter([_publisher_constraint(publisher)])]))
 
 

@@ -1,4 +1,7 @@
-"""What requests have taught of one publisher; knows no single request."""
+"""What past requests showed about one publisher: its repairers and its timer.
+
+Does not know single requests: `requester` does.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _RECENT_REPAIRS: Final = 8
 
 
 class RequestState:
-    """What is known of getting one publisher's messages again."""
+    """Request state of one publisher."""
 
     __slots__ = (
         "adaptive_timer",
@@ -25,9 +28,9 @@ class RequestState:
     def __init__(self, adaptive_timer: AdaptiveTimer) -> None:
         self.adaptive_timer = adaptive_timer
         self.recent_repairers: Final[deque[int]] = deque(maxlen=_RECENT_REPAIRS)
-        # For how many messages in a row the publisher was named, and did not answer.
+        # Messages in a row for which the publisher was designated and sent no repair.
         self.unanswered = 0
         self.has_repaired = False
         self.epoch: int | None = None
-        # How many there are who could lose the same, if the publisher has told.
+        # Number of digest subscribers, if the publisher has reported it.
         self.group_size: int | None = None

@@ -1,19 +1,19 @@
-"""How long to wait before asking for a lost message, or before answering (§3.4).
+"""Computes the random waits before a request or a repair is sent (§3.4).
 
-All who miss a message could ask, and all who have it could answer. Each waits a
-time of its own: `first` distances, which all wait, and a part of `width`
-distances that is drawn. Who hears another do it first need not do it.
+Every endpoint that lost a message could request it, and every endpoint that has it could send a
+repair. Each waits `first` distances, plus a random part of `width` distances; an endpoint that
+sees another one send first need not send.
 
-1. `first` and `width` are C1 and C2 where one asks (distance: to the publisher),
-   D1 and D2 where one answers (distance [R5]: to who asked).
-2. Drawn uniformly, as SRM does, n who share a loss are not silenced unless `width`
-   grows with n. The exponential law (RFC 5401) draws most of them late and a few
-   early, whatever n is.
-3. After each loss both adapt to how often others did the same, and to how long it
-   took, by ns-2's rules.
+1. `first` and `width` are C1 and C2 for requests (distance: to the publisher), D1 and D2 for
+   repairs (distance [R5]: to the requester).
+2. With uniform waits, as in SRM, n endpoints that share a loss suppress one another only if
+   `width` grows with n. With the exponential law (RFC 5401) most waits are long and a few are
+   short, whatever n is.
+3. After each loss, `first` and `width` adapt to the number of duplicates and to the delay, by the
+   rules of ns-2.
 
-`group` is how many there are, as far as one knows: the peers heard. `draw` is a
-number from 0 to 1, of the caller's generator.
+`group_size` is the number of endpoints as far as known: the peers heard. `draw` is a random value
+from 0 to 1 of the caller's generator. This module sends nothing and knows no frames.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from penstock.kernel.instant import Duration, Instant
 
 _SMOOTHING: Final = 1 / 4
 _GROUP_SIZE_MIN: Final = 2
-# What is aimed at: fewer duplicates than one, within a round trip.
+# The target: less than one duplicate, and a delay of at most one round trip.
 _DUPLICATES_HIGH: Final = 1.0
 _DUPLICATES_LOW: Final = 0.9
 _DUPLICATES_RARE: Final = 0.25
 _DELAY_HIGH_RTTS: Final = 1.0
 _FARTHER_RATIO: Final = 1.5
 _HOLD_DOWN_DISTANCES: Final = 3
-# Distances until who is asked to answer at once has answered: there and back, and a little.
+# Time for a designated repairer's repair to arrive, in distances: a round trip and a margin.
 _DESIGNATED_REPLY_DISTANCES: Final = 2.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimerSettings:
-    """Where the timers begin, and how far they may go; G is the size of the group."""
+    """Initial values and bounds of the timers; G is the group size."""
 
     law: Literal["exponential", "uniform"] = "exponential"
     # C1, then C2.
     ask_first: float = 2.0
     ask_width: float = 2.0
-    # D1, then D2; None for log₁₀ G, as SRM has it. The exponential law needs more width than
-    # that, and no wait of all.
+    # D1, then D2; None for log₁₀ G, as in SRM. The exponential law needs a larger D2 than that,
+    # and no D1.
     answer_first: float | None = None
     answer_width: float | None = None
-    # C1 lies within these; D1 goes from the lower one to log₁₀ G; C2 and D2 from `width_min` to G.
+    # Bounds of C1; D1 ranges from `first_min` to log₁₀ G, C2 and D2 from `width_min` to G.
     first_min: float = 0.5
     first_max: float = 2.0
     width_min: float = 1.0
-    # How often one asks, or hears others ask, before the message is given up.
+    # Rounds of requests, own or overheard, before the message is given up.
     rounds_max: int = 6
 
     def __post_init__(self) -> None:
@@ -71,7 +71,7 @@ class TimerSettings:
 
 
 class AdaptiveTimer:
-    """C1 and C2 of one publisher; or D1 and D2, when made to answer."""
+    """Adaptive C1 and C2 for one publisher or, with `for_repairs`, D1 and D2."""
 
     __slots__ = (
         "_delay_rtts",
@@ -92,7 +92,7 @@ class AdaptiveTimer:
     ) -> None:
         self.settings: Final = settings
         self._for_repairs: Final = for_repairs
-        # None until there is something to adapt to, and D is log₁₀ G: that may grow before.
+        # None stands for log₁₀ G, which may grow until the first adaptation fixes a value.
         self._first: float | None = None
         self._width: float | None = None
         if initial is not None:
@@ -101,14 +101,14 @@ class AdaptiveTimer:
             self._first, self._width = settings.answer_first, settings.answer_width
         else:
             self._first, self._width = settings.ask_first, settings.ask_width
-        # On average; None before the first.
+        # Moving averages; None before the first sample.
         self._duplicates: float | None = None
         self._delay_rtts = 0.0
-        # As many as the law is for, where that is known better than by the size of the group.
+        # Group size for the exponential law, if known better than by the number of peers.
         self.effective_group_size: float | None = None
 
     def interval(self, group_size: int) -> tuple[float, float]:
-        """`first` and `width`, in distances."""
+        """Return `first` and `width` within their bounds, in distances."""
         settings, group_size = self.settings, max(_GROUP_SIZE_MIN, group_size)
         log_size = log10(group_size)
         first_max = max(settings.first_min, log_size) if self._for_repairs else settings.first_max
@@ -122,7 +122,7 @@ class AdaptiveTimer:
     def wait_ns(
         self, distance_ns: Duration, *, group_size: int, draw: float, round_: int = 0
     ) -> Duration:
-        """From now until one asks or answers; twice as long in each further round."""
+        """Return a random wait, which doubles with each round."""
         first, width = self.interval(group_size)
         is_uniform = self.settings.law == "uniform"
         effective_size = (
@@ -138,21 +138,22 @@ class AdaptiveTimer:
         return round((first + random_part) * distance_ns) << round_
 
     def mean_wait_ns(self, distance_ns: Duration, *, group_size: int) -> Duration:
-        """(C1 + C2/2)·d, as requests tell it, whichever the law."""
+        """Return (C1 + C2/2)·d, the mean wait that requests report under either law."""
         first, width = self.interval(group_size)
         return round((first + width / 2) * distance_ns)
 
     def on_sent_first(self, *, group_size: int) -> None:
-        """We did it before anyone else: next time a little earlier, so that it is us again."""
+        """Shorten C1 after sending first, so that the same endpoint sends first next time."""
         self._adjust(-0.1, 0, group_size)
 
     def on_cycle(
         self, duplicates: float, delay_rtts: float, *, is_closest: bool, group_size: int
     ) -> None:
-        """One message is done with; others did the same as we so often, the first so late.
+        """Adapt after one message is done.
 
-        `delay_rtts` is from when we began to wait until somebody did it, in round
-        trips (2d); `is_closest` whether we did, and so did one much farther away.
+        `duplicates` counts the requests or repairs beyond the first. `delay_rtts` is the time
+        from the start of our wait to the first of them, in round trips (2d). `is_closest` says
+        that both this endpoint and one much farther away sent.
         """
         if self._duplicates is None:
             self._duplicates, self._delay_rtts = duplicates, delay_rtts
@@ -168,7 +169,7 @@ class AdaptiveTimer:
 
 
 class RequestTimer:
-    """When to ask for one lost message, how often yet, and when to give it up."""
+    """When to request one lost message next, and when to give it up."""
 
     __slots__ = ("_adaptive_timer", "_distance_ns", "_ignore_until", "due_at", "round_")
 
@@ -189,7 +190,7 @@ class RequestTimer:
 
     @property
     def is_expired(self) -> bool:
-        """Whether, when it is due, it is given up instead of asked for again."""
+        """Whether the message is to be given up at `due_at` instead of requested again."""
         return self.round_ >= self._adaptive_timer.settings.rounds_max
 
     def on_request(
@@ -202,15 +203,16 @@ class RequestTimer:
         round_: int = -1,
         is_designated: bool = False,
     ) -> bool:
-        """Somebody asked, we or another: waits anew, unless it did so just now.
+        """Restart the wait after a request, ours or another's; return whether `due_at` changed.
 
-        If one `is_named` to answer at once, nobody asks again before the answer can be
-        here; and who named one does so soon after, for all others wait longer.
+        With `is_designated` the request designates a repairer, and no endpoint repeats it before
+        the repair can arrive. The endpoint that sent it repeats it soon after that time, since
+        all others wait longer.
 
-        [R6] Those that ask at about the same time count once: until half of the
-        new wait is over, what others ask in the same `round_` changes nothing. If they
-        ask in a later one already, as some who drew little do long before most, it is
-        waited anew as well: else all of those most would ask.
+        [R6] Requests sent at about the same time count once: until half of the new wait has
+        passed, another's request of an earlier `round_` changes nothing. One of this round or a
+        later one, by an endpoint that drew a short wait, restarts the wait; otherwise most
+        endpoints would send a request too.
         """
         if by_other and self._ignore_until is not None and now <= self._ignore_until:
             if round_ < self.round_:
@@ -227,11 +229,11 @@ class RequestTimer:
         return True
 
     def extend_to(self, distance_ns: Duration) -> None:
-        """Who is asked from now on may be so far away: as much longer it is waited."""
+        """Scale later waits to at least this distance: the repairer may be that far away."""
         self._distance_ns = max(self._distance_ns, distance_ns)
 
     def _wait_ns(self, group_size: int, draw: float) -> Duration:
-        # After the last round one waits for an answer only, and not longer than before it.
+        # The wait after the last round is for a repair only, and does not double again.
         round_ = min(self.round_, self._adaptive_timer.settings.rounds_max - 1)
         return self._adaptive_timer.wait_ns(
             self._distance_ns, group_size=group_size, draw=draw, round_=round_
@@ -239,13 +241,13 @@ class RequestTimer:
 
 
 def random_backoff(longest: float, group_size: float, draw: float) -> float:
-    """RFC 5401's: of `group` who draw, few get much less than the longest."""
+    """RFC 5401's random backoff: of `group_size` draws, few are much below `longest`."""
     # λ = ln G + 1, so e^λ = e·G.
     return longest * log1p(draw * (e * group_size - 1)) / (log(group_size) + 1)
 
 
 def srm_adjustment(duplicates: float, delay_rtts: float, is_closest: bool) -> tuple[float, float]:
-    """What ns-2 adds to `first` and to `width`, given how it was on average."""
+    """Return the changes that ns-2 makes to `first` and `width`, given the averages."""
     if is_closest:
         return 0, -0.1
     if duplicates >= _DUPLICATES_HIGH:
@@ -259,10 +261,10 @@ def srm_adjustment(duplicates: float, delay_rtts: float, is_closest: bool) -> tu
 
 
 def is_much_farther(other_ns: Duration, own_ns: Duration) -> bool:
-    """Whether another who did the same is so far away that we are the closest."""
+    """Whether another sender is so far away that this endpoint counts as the closest."""
     return other_ns > _FARTHER_RATIO * own_ns
 
 
 def hold_down_ns(distance_ns: Duration) -> Duration:
-    """For so long after a repair, requests for the same message were sent before it came."""
+    """Return the time after a repair in which arriving requests were sent before it arrived."""
     return _HOLD_DOWN_DISTANCES * distance_ns

@@ -1,16 +1,19 @@
-"""Asks for what was lost: late enough that another may ask first, and again if nothing comes.
+"""Requests lost messages from endpoints that may have them.
 
-1. A loss is wanted. After a wait of SRM's (`timers`) a request goes out, routed by the
-   lost message's own Bloom set to all who could have it.
-2. Who hears the same request from another waits anew, twice as long [R6].
-3. Whatever brings the message ends it. After the last round, or when it has taken
-   too long, it is given up.
+1. A lost message is requested after an SRM wait (`request_timers`), which gives other endpoints
+   the chance to request it first. The Bloom set of the message routes the request to all
+   endpoints that could have it.
+2. An endpoint that overhears a request for the same message waits again, twice as long [R6].
+3. The arrival of the message, by whatever way, ends the request. After the last round, or after
+   `give_up_ns`, the message is given up.
 
-A request names who is to answer at once: a peer that has answered nearly always and is
-closer than the publisher, else the publisher. Who was named for a message, by us or by
-another, is not named for it again: all who have the message answer by their timers.
-Where those who named a publisher had to ask again twice in a row, it is not named until
-it answers, or has restarted.
+A request designates the endpoint that is to send a repair at once: a peer that sent nearly all
+recent repairs and is closer than the publisher, otherwise the publisher. An endpoint that was
+designated for a message, by this endpoint or another, is not designated for it again, except once
+a publisher that has sent repairs before. With none left the request is open: all endpoints that
+have the message send repairs by their timers. A publisher that left designated requests for two
+messages in a row unanswered is not designated until it sends a repair or restarts.
+Does not know how losses are detected.
 """
 
 from __future__ import annotations
@@ -36,20 +39,21 @@ from penstock.wire.frames.request import Request
 from penstock.wire.quantise import delta_100us, stamp_us
 
 _PUBLISHERS_MAX: Final = 4_096
-# Who sent so many of the last repairs is asked first, if it is that much closer.
+# A peer is designated if it sent this many of the recent repairs, and its distance is below this
+# fraction of the publisher's.
 _DESIGNATE_AT_REPAIRS: Final = 6
 _CLOSER_RATIO: Final = 0.7
 _UNANSWERED_MAX: Final = 2
-# C2 where the publisher has said how many there are, and so is there to answer: times their log.
+# C2 = this · ln(group size), if the publisher reported the group size and so can send repairs.
 _WIDTH_PER_LOG_SIZE: Final = 1.0
-# Of fewer, most did not lose the same message: they need not draw as if all had.
+# In smaller groups most endpoints did not lose the same message, so shorter waits are enough.
 _LARGE_GROUP_SIZE: Final = 4_096
-# Of one message's requests so many are remembered.
+# Overheard requests and designators stored for one message.
 _OVERHEARD_MAX: Final = 1_000
 
 
 class PendingRequest:
-    """One lost message."""
+    """The request for one lost message."""
 
     __slots__ = (
         "bloom",
@@ -68,16 +72,17 @@ class PendingRequest:
 
     def __init__(self, id_: MessageId, bloom: int, expected_ns: Instant, now: Instant) -> None:
         self.id: Final = id_
-        # By what it is routed; and when the message would have come.
+        # The Bloom set that routes the request, and when the message was expected to arrive.
         self.bloom: Final = bloom
         self.expected_ns: Final = expected_ns
         self.detected_ns: Final = now
-        # How often we asked, whom we heard ask and how far away they are; when the first did.
+        # Number of our requests, distances to the senders of overheard requests, and the time of
+        # the first request by any endpoint.
         self.sent = 0
         self.overheard: Final[list[int]] = []
         self.first_request_ns: Instant | None = None
-        # Whether all were asked, or anyone was to answer at once; who named the publisher, and
-        # whether in vain.
+        # Whether there was an open request, and one that designated a repairer; the endpoints
+        # that designated the publisher, and whether one of them got no repair.
         self.is_open = False
         self.is_designated = False
         self.designators: Final[set[int]] = set()
@@ -86,7 +91,11 @@ class PendingRequest:
 
 
 class Requester:
-    """All that one endpoint wants; `send` gets requests, `give_up` what nobody could repair."""
+    """The pending requests of one endpoint.
+
+    `send` returns False if a request may not be sent now; `give_up` receives messages for which
+    no repair arrived.
+    """
 
     def __init__(
         self,
@@ -119,12 +128,12 @@ class Requester:
         return len(self._pending)
 
     def bloom_for(self, id_: MessageId) -> int | None:
-        """By what a message is asked for; None if it is not."""
+        """Return the Bloom set of a pending request; None if the message is not requested."""
         pending = self._pending.get(id_)
         return None if pending is None else pending.bloom
 
     def group_size(self, publisher: int) -> int:
-        """How many there may be who lost the same of a publisher."""
+        """Return the number of endpoints that may share a loss of this publisher's messages."""
         state = self._publishers.get(publisher)
         reported_size = None if state is None else state.group_size
         return max(
@@ -132,7 +141,7 @@ class Requester:
             self._distances.peer_count,
         )
 
-    # What happens.
+    # Input.
 
     def request(
         self,
@@ -143,7 +152,7 @@ class Requester:
         *,
         extra_wait_ns: Duration = 0,
     ) -> None:
-        """It is lost; `later_ns` is how much later than else it is asked for."""
+        """Request a lost message; `extra_wait_ns` delays the first request further."""
         if id_ in self._pending:
             return
         if len(self._pending) >= self._settings.wanted_max:
@@ -165,11 +174,11 @@ class Requester:
         self.timers.set(id_, pending.timer.due_at + extra_wait_ns)
 
     def on_group_size(self, publisher: int, group_size: int) -> None:
-        """A publisher says how many listen for its losses: few need not wait as long as many."""
+        """Adapt to the group size that a publisher reported: small groups wait less."""
         state = self._state(publisher)
         timers = self._settings.timers
         if timers.law == "exponential" and not _is_similar_size(group_size, state.group_size):
-            # What was adapted to was another crowd.
+            # The old timer has adapted to a different group size, so a new one replaces it.
             state.group_size = group_size
             width = max(timers.width_min, _WIDTH_PER_LOG_SIZE * log(max(1, group_size)))
             state.adaptive_timer = AdaptiveTimer(replace(timers, width_min=width, ask_width=width))
@@ -178,7 +187,7 @@ class Requester:
             )
 
     def on_request(self, request: Request, now: Instant) -> None:
-        """Somebody else asks."""
+        """Handle an overheard request for a message that is also requested here."""
         pending = self._pending.get(request.id)
         if pending is None or request.requester == self._endpoint_id:
             return
@@ -199,18 +208,18 @@ class Requester:
             self.timers.set(request.id, pending.timer.due_at)
 
     def on_arrival(self, id_: MessageId, now: Instant) -> None:
-        """The message is here, whoever sent it."""
+        """End the request for a message that arrived, as an original or as a repair."""
         del now
         pending = self._pending.pop(id_, None)
         if pending is not None:
             self.timers.cancel(id_)
             self._adapt(pending)
             if pending.designators and not pending.is_open:
-                # Others' requests may tell, too, that it does answer.
+                # Another endpoint's request also shows that the publisher sends repairs.
                 self._state(id_.pub).unanswered = 0
 
     def on_repair(self, publisher: int, repairer: int) -> None:
-        """Somebody sent us what we asked for."""
+        """Record the sender of a repair that we requested."""
         state = self._state(publisher)
         state.recent_repairers.append(repairer)
         if repairer == publisher:
@@ -218,12 +227,12 @@ class Requester:
             state.unanswered = 0
 
     def cancel(self, id_: MessageId) -> None:
-        """Nobody here wants it any more."""
+        """Drop the request for a message that is no longer needed, without adapting."""
         if self._pending.pop(id_, None) is not None:
             self.timers.cancel(id_)
 
     def on_timer(self, id_: MessageId, now: Instant) -> None:
-        """Its time has come."""
+        """Send a request that is due, or give up the message."""
         pending = self._pending[id_]
         timer = pending.timer
         if timer.is_expired or now - pending.detected_ns >= self._settings.give_up_ns:
@@ -245,7 +254,7 @@ class Requester:
             publishers=len(self._publishers),
         )
 
-    # What comes of it.
+    # Requests.
 
     def _on_sent(self, pending: PendingRequest, designated: int | None, now: Instant) -> None:
         self._record_request(pending, self._endpoint_id, designated)
@@ -287,7 +296,7 @@ class Requester:
         )
 
     def _designate(self, pending: PendingRequest, state: RequestState) -> int | None:
-        """Who is to answer at once; nobody if who could be named was, or is known to be silent."""
+        """Choose the endpoint that is to send a repair at once; None for an open request."""
         if not self._settings.names_first:
             return None
         publisher = pending.id.pub
@@ -302,17 +311,18 @@ class Requester:
                 return peer
         if state.unanswered >= _UNANSWERED_MAX:
             return None
-        # Of one that has answered before, request or repair may have been lost.
+        # The publisher has sent repairs before, so the request or the repair may have been lost.
         may_repeat = state.has_repaired and pending.timer.round_ == 1
         return publisher if not pending.designators or may_repeat else None
 
     def _record_request(
         self, pending: PendingRequest, requester: int, designated: int | None
     ) -> None:
-        """We ask, or another does, and that one is to answer at once; or all are, by their timers.
+        """Record a request, ours or another's, and the endpoint it designates, if any.
 
-        Who has to ask again was not answered, not even alone. Whoever is close to the
-        publisher would ask again and again while all wait: they may be far away.
+        A requester that designated the publisher and sends again got no repair, not even a unicast
+        one. After an open request the repairer may be far away: the timer is extended, lest
+        endpoints close to the publisher repeat requests while all repairers still wait.
         """
         if requester in pending.designators and not pending.is_unanswered:
             pending.is_unanswered = True
@@ -327,7 +337,7 @@ class Requester:
             pending.timer.extend_to(self._settings.distance_ns)
 
     def _adapt(self, pending: PendingRequest) -> None:
-        """[SRM] Others' requests beside the first are duplicates; repeats of our own are not."""
+        """[SRM] Adapt the timer: others' requests beyond the first are duplicates, ours are not."""
         if pending.first_request_ns is None:
             return
         distance_ns = self._distances.distance_ns(pending.id.pub)
@@ -350,5 +360,5 @@ class Requester:
 
 
 def _is_similar_size(size: int, previous: int | None) -> bool:
-    """Whether two sizes of a crowd are nearly the same."""
+    """Whether two group sizes are so close that the timer need not start over."""
     return previous is not None and previous <= 2 * size and size <= 1.3 * previous

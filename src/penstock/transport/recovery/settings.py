@@ -1,4 +1,4 @@
-"""What a caller may choose of recovery, with its bounds."""
+"""Settings of recovery, with their bounds."""
 
 from __future__ import annotations
 
@@ -16,49 +16,51 @@ from penstock.transport.recovery.request_timers import TimerSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoverySettings:
-    """How an endpoint gets back what it lost, and what it does for others."""
+    """How an endpoint recovers its losses, and what it repairs for other endpoints."""
 
-    # Wider than SRM's to begin with, for who shares a loss is not known; they adapt.
+    # Initial widths exceed SRM's, since the endpoints that share a loss are unknown; they adapt.
     timers: TimerSettings = field(
         default_factory=lambda: TimerSettings(
             ask_first=0.5, ask_width=6.0, answer_first=0.5, answer_width=8.0
         )
     )
     cache: CacheSettings = field(default_factory=CacheSettings)
-    # Of what is published here: others may ask for any of it, and often nobody else has it. A
-    # burst must not push out what came just before it, before anybody could ask for that.
+    # For messages published here: any of them may be requested, and often no other endpoint has
+    # them. A burst must not evict the messages before it until they could be requested.
     own_cache: CacheSettings = field(
         default_factory=lambda: CacheSettings(k_min=2_048, k_max=16_384)
     )
-    # Whether it keeps what it receives, and answers who lost it.
+    # Whether to cache received messages and repair them for other endpoints.
     volunteers: bool = True
-    # Whether it keeps what it publishes: of a message with one receiver nobody else has any.
+    # Whether to cache and repair published messages; with a single receiver no one else can.
     publisher_answers: bool = True
-    # Whether a request names who is to answer at once, so that all others need not.
+    # Whether a request designates one endpoint to send a repair at once, so that others need not.
     names_first: bool = True
-    # Whether digests are asked for: where a publisher's records would tell of too few losses.
+    # Whether to request digests from publishers whose records reveal too few losses.
     digests: bool = True
-    # Whether publishers are asked to number what our filters match, so that every loss is seen:
-    # if None, of predicates of which records and digests cannot tell, such as ranges. And how
-    # many such filters of others a publisher numbers for.
+    # Whether to request publishers to number messages that match our filters, so that every loss
+    # is detected; None: only for predicates that records and digests cannot describe, such as
+    # ranges. And the number of other endpoints' filters for which this publisher does so.
     tracks: bool | None = None
     tracked_max: int = 4_096
-    # To all who want the message, to who asked alone, or by how many ask as a rule.
+    # Repairs go to all subscribers of the message ("publish"), to the requester ("unicast"), or
+    # to either, by the usual number of requesters ("auto").
     reply: OneOf["auto", "publish", "unicast"] = "auto"
-    # Who says a word answers those only who say it too; who says none answers everybody.
+    # With a scope, this endpoint repairs only for endpoints with the same scope; without, for all.
     scope: str | None = None
-    # As a class of their own, or where the network has none as messages; for all alike [R7].
+    # Requests are a traffic class of their own or, if the network has none, messages; the same at
+    # all endpoints [R7].
     requests_as: OneOf["class", "message"] = "class"
-    # So many are thought to share a loss, until more are heard.
+    # Assumed group size until more peers are heard.
     group_min: int = 1_000
-    # How far away one is of whom nothing is known.
+    # Assumed one-way distance to an unknown peer.
     distance_ns: Duration = 100 * MILLISECOND
-    # Nothing is hoped for any more after so long.
+    # Time after the detection of a loss when the message is given up.
     give_up_ns: Duration = 30 * SECOND
-    # Sent a second at most, and so many at once: the second's worth of them.
+    # Rate limits in frames per second; a burst may use one second's worth.
     requests_mps: float = 200.0
     repairs_mps: float = 500.0
-    # Lost messages asked for, and requests to be answered, at the same time.
+    # Pending requests and pending repairs at the same time.
     wanted_max: int = 4_096
     answers_max: int = 4_096
 
@@ -81,7 +83,7 @@ class RecoverySettings:
 
 
 DEFAULT: Final = RecoverySettings()
-# Chapter 4 of 003: SRM's timers, only subscribers answer, always to all.
+# Chapter 4 of 003: SRM's timers, only subscribers send repairs, always to all.
 LITERAL: Final = RecoverySettings(
     timers=TimerSettings(law="uniform"),
     cache=cache_size.LITERAL,
