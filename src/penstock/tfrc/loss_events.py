@@ -1,12 +1,13 @@
-"""Loss events of one session, and at which rate they happen.
+"""Groups the losses of one session into loss events and computes their rate.
 
-All that is lost within a round trip is one event [C6]: TCP, too, halves its window once.
+All losses within one round trip are one event [C6], because TCP halves its window once for them.
 
-Records do not tell of every loss, but with probability P = 1 − (1 − ρ(1 − p))^k, where ρ is
-the share of the publisher's messages that are for us. So a message counts as P messages, and
-p is larger by 1/P [C4, C5]; where a flow's numbers tell of all, P is 1. `literal` is the
-dissertation's way instead: a message after a gap that the record does not cover counts as
-(1 − ρ)^(g − k), and every loss begins a new interval.
+A record of k entries reveals a loss only with probability P = 1 − (1 − ρ(1 − p))^k, where ρ is
+the share of the publisher's messages that match here. Each received message therefore counts as
+P messages, which raises p by the factor 1/P [C4, C5]; with flow sequence numbers every loss is
+visible and P is 1. The literal law follows the dissertation instead: a message after a gap of g
+messages, longer than the record, counts as (1 − ρ)^(g − k), and every loss begins a new interval.
+The module does not know how losses are detected.
 """
 
 from __future__ import annotations
@@ -16,42 +17,42 @@ from typing import Final
 from penstock.kernel.instant import Duration, Instant
 from penstock.tfrc.loss_intervals import LossIntervals
 
-# Below this nothing can be concluded from a record.
+# With a smaller share of matching messages a record says nothing about losses.
 _SHARE_MIN: Final = 1e-3
 
 
 class LossEvents:
-    """What came and what did not; `begin` is told how long the first interval shall be."""
+    """The loss events of one session; the caller sets the first interval with `begin`."""
 
     __slots__ = ("_event_start_ns", "_is_literal", "events", "intervals", "lost_messages")
 
     def __init__(self, *, is_literal: bool = False) -> None:
         self._is_literal: Final = is_literal
         self.intervals: Final = LossIntervals(discounts=not is_literal)
-        # When the first loss of the last event would have come.
+        # The expected arrival of the first loss of the last event.
         self._event_start_ns: Instant | None = None
         self.events = 0
         self.lost_messages = 0
 
     @property
     def has_events(self) -> bool:
-        """Whether there was an event."""
+        """Whether any loss event has occurred."""
         return self._event_start_ns is not None
 
     @property
     def loss_event_rate(self) -> float:
-        """Loss events a message, those included that nobody could tell of."""
+        """Loss events per message, with an estimate of those that no record revealed."""
         return self.intervals.loss_event_rate
 
     def on_received(self, weight: float = 1.0) -> None:
-        """A message."""
+        """Count a received message as `weight` messages of the current interval."""
         self.intervals.count(weight)
 
     def on_loss(self, expected_ns: Instant, rtt_ns: Duration) -> bool:
-        """One that would have come then; whether it is a new event, and not the first."""
+        """Record a loss; return whether it begins a new event that is not the first."""
         self.lost_messages += 1
         if self._event_start_ns is None:
-            # How long the time before it was is for the caller to say: see `begin`.
+            # The caller sets the length of the interval before the first event: see `begin`.
             self._event_start_ns = expected_ns
             self.events += 1
             return False
@@ -64,9 +65,9 @@ class LossEvents:
         return True
 
     def on_mark(self, now: Instant, rtt_ns: Duration) -> bool:
-        """One is about to count as come, but marked: as if one were lost, and nothing is missing.
+        """Treat a congestion mark as a loss; return whether it begins an event after the first.
 
-        Whether it is a new event, and not the first.
+        Called before `on_received` counts the marked message, which is not missing.
         """
         if self._event_start_ns is not None and now <= self._event_start_ns + rtt_ns:
             return False
@@ -80,26 +81,26 @@ class LossEvents:
         return True
 
     def begin(self, first_length: float, now: Instant) -> None:
-        """At the first event, or as if there were one now: what went before it."""
+        """Start the history with one interval of `first_length` messages, ended by an event."""
         if self._event_start_ns is None:
             self._event_start_ns = now
         self.intervals.begin(first_length)
 
     def clear(self) -> None:
-        """Nothing was heard for long: what was is no guide."""
+        """Forget the history: after a long silence it predicts nothing."""
         self._event_start_ns = None
         self.intervals.clear()
 
 
 def detection_probability(match_share: float, record_entries: int) -> float:
-    """How likely it is that a record of so many entries tells of a loss.
+    """The probability that a record of `record_entries` entries reveals a loss.
 
-    `match_share` is the share of the publisher's messages that came here, ρ(1 − p).
+    `match_share` is the share of the publisher's messages that arrive here, ρ(1 − p).
     """
     share = min(1.0, max(match_share, _SHARE_MIN))
     return 1 - (1 - share) ** max(1, record_entries)
 
 
 def literal_message_weight(gap: int, record_entries: int, match_share: float) -> float:
-    """As how many messages one counts in 003 that comes after so many that did not."""
+    """The number of messages that one message after `gap` missing ones counts as in 003."""
     return (1 - match_share) ** max(0, gap - record_entries)

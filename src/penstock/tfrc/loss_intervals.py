@@ -1,11 +1,14 @@
-"""Loss intervals: how many messages lie between one loss event and the next (RFC 5348 §5).
+"""The history of loss intervals: messages between consecutive loss events (RFC 5348 §5).
 
-1. The mean of the last eight counts, of which the older ones weigh less. The one that
-   is not over counts only if it makes the mean larger: it may yet grow.
-2. If it grows beyond twice the mean, what was before it is discounted: times are better
-   than the history says.
-3. If two in a row are much shorter than those before them, these are discounted, too (our
-   own): somebody has joined, and eight events would take long.
+1. The mean covers the last eight intervals, with smaller weights for older ones. The open
+   interval counts only if it raises the mean, because it is still growing.
+2. If the open interval exceeds twice the mean, all closed ones are discounted: conditions are
+   better than the history shows.
+3. If two consecutive intervals are much shorter than the earlier ones, the earlier ones are
+   discounted, too. This rule is an addition to the RFC: when another flow joins the bottleneck,
+   waiting for eight events would take too long.
+
+Does not know which losses form an event: see `loss_events`.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from penstock.kernel.errors import UsageError
 WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2)
 _DISCOUNT_FROM: Final = 2.0
 _DISCOUNT_MIN: Final = 0.25
-# Two in a row, shorter than this part of what was before them.
+# Rule 3: two intervals, both shorter than this ratio of the mean of the earlier ones.
 _SHORT_RATIO: Final = 0.4
 _SHORT_INTERVALS: Final = 2
 _SHORT_DISCOUNT: Final = 0.4
@@ -34,15 +37,15 @@ class _ClosedInterval:
 
 
 class LossIntervals:
-    """Of one session; there is no mean before the first event."""
+    """The loss intervals of one session; the mean is undefined before the first event."""
 
     __slots__ = ("_closed", "_is_discounting", "current")
 
     def __init__(self, *, discounts: bool = True) -> None:
         self._is_discounting: Final = discounts
-        # The newest first.
+        # Newest first.
         self._closed: Final[deque[_ClosedInterval]] = deque(maxlen=len(WEIGHTS))
-        # Messages since the last event, the first one lost with them.
+        # Messages since the last event, including the first lost one.
         self.current = 0.0
 
     def __len__(self) -> int:
@@ -50,11 +53,11 @@ class LossIntervals:
 
     @property
     def lengths(self) -> list[float]:
-        """Those that are over, the newest first."""
+        """The lengths of the closed intervals, newest first."""
         return [closed.length for closed in self._closed]
 
     def begin(self, first_length: float) -> None:
-        """The first event: what went before is taken to have been so long."""
+        """Replace the history by one closed interval of `first_length` messages."""
         if first_length <= 0:
             raise UsageError(f"a loss interval is longer than nothing, not {first_length}")
         self._closed.clear()
@@ -62,7 +65,7 @@ class LossIntervals:
         self.current = 1.0
 
     def scale(self, factor: float) -> None:
-        """Everything so far turns out to have been measured wrongly."""
+        """Multiply all closed intervals by `factor`, after a correction of the round trip."""
         lengths = [(closed.length * factor, closed.discount) for closed in self._closed]
         self._closed.clear()
         for length, discount in lengths:
@@ -71,11 +74,11 @@ class LossIntervals:
             self._closed.append(closed)
 
     def count(self, messages: float = 1.0) -> None:
-        """They came, or were lost in the event that is already counted."""
+        """Add messages to the open interval: received, or lost in its event."""
         self.current += messages
 
     def close(self) -> None:
-        """Another event."""
+        """Close the open interval at a new loss event."""
         discount = self._discount()
         for closed in self._closed:
             closed.discount *= discount
@@ -86,13 +89,13 @@ class LossIntervals:
                 closed.discount *= _SHORT_DISCOUNT
 
     def clear(self) -> None:
-        """Nothing is known any more."""
+        """Forget all intervals."""
         self._closed.clear()
         self.current = 0.0
 
     @property
     def mean(self) -> float | None:
-        """None before the first event."""
+        """The weighted mean interval in messages; None before the first event."""
         if not self._closed:
             return None
         discount = self._discount()
@@ -105,7 +108,7 @@ class LossIntervals:
 
     @property
     def loss_event_rate(self) -> float:
-        """Loss events a message; 0 before the first."""
+        """Loss events per message; 0 before the first event."""
         mean = self.mean
         return 0.0 if mean is None else min(1.0, 1 / mean)
 
@@ -119,7 +122,7 @@ class LossIntervals:
         return total / sum(weights)
 
     def _has_shortened(self) -> bool:
-        """Whether the last ones are much shorter than those before them."""
+        """Whether the last two intervals are much shorter than the earlier ones."""
         lengths = self.lengths
         before = lengths[_SHORT_INTERVALS:]
         return bool(before) and max(lengths[:_SHORT_INTERVALS]) < _SHORT_RATIO * sum(before) / len(
@@ -127,7 +130,7 @@ class LossIntervals:
         )
 
     def _discount(self) -> float:
-        """By how much what is over counts less."""
+        """The factor for the weights of closed intervals while the open one is long."""
         if not self._is_discounting or not self._closed:
             return 1.0
         threshold = _DISCOUNT_FROM * self._mean_closed()

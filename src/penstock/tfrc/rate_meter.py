@@ -1,7 +1,7 @@
-"""How much comes in a second, over the last stretch of time.
+"""A rate meter over a sliding interval.
 
-Time is cut in slots, of which a stretch has eight: what is remembered does not grow
-with the rate.
+The interval is divided into eight time slots, so memory does not grow with the rate. The meter
+does not know what it counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ INTERVAL_MIN_NS: Final = 200 * MILLISECOND
 
 
 class RateMeter:
-    """Counts; how long a stretch is may change while it does."""
+    """Counts amounts and reports their rate per second; the interval may change."""
 
     __slots__ = (
         "_current_slot",
@@ -33,23 +33,23 @@ class RateMeter:
     def __init__(self) -> None:
         self._interval_ns: Duration = INTERVAL_MIN_NS
         self._slot_width_ns: Duration = INTERVAL_MIN_NS // _SLOTS
-        # The number of a slot, and what came in it.
+        # Slot index and the amount counted in it, oldest first.
         self._slots: Final[deque[list[float]]] = deque()
         self._total = 0.0
         self._started_at: Instant | None = None
-        # The slot that was counted in last, and its time: most messages come in the same.
+        # The last slot used and its bounds: most amounts fall into the same slot again.
         self._current_slot: list[float] = []
         self._slot_start_ns = self._slot_end_ns = 0
 
     def count(self, now: Instant, amount: float = 1.0) -> None:
-        """So much came."""
+        """Add an amount at the time `now`."""
         if not self._slot_start_ns <= now < self._slot_end_ns:
             self._select_slot(now)
         self._current_slot[1] += amount
         self._total += amount
 
     def _select_slot(self, now: Instant) -> None:
-        """Another slot is counted in."""
+        """Make the slot of `now` the current one."""
         if self._started_at is None:
             self._started_at = now
         slot = now // self._slot_width_ns
@@ -61,14 +61,14 @@ class RateMeter:
         if not slots or slots[-1][0] < slot:
             slots.append([slot, 0.0])
             if len(slots) > _SLOTS_MAX:
-                # Nobody has asked for the rate for long.
+                # `rate`, which removes old slots, has not been called for a long time.
                 self._total -= slots.popleft()[1]
         self._current_slot = slots[-1]
         self._slot_start_ns = slot * self._slot_width_ns
         self._slot_end_ns = self._slot_start_ns + self._slot_width_ns
 
     def set_interval(self, interval_ns: Duration) -> None:
-        """From now on it is looked back so far; what is counted is not lost unless it changes."""
+        """Set the interval; changes of less than about 40 % are ignored, counts are kept."""
         interval_ns = max(INTERVAL_MIN_NS, interval_ns)
         if not 0.7 < interval_ns / self._interval_ns < 1.4:
             scale = (self._interval_ns // _SLOTS) / (interval_ns // _SLOTS)
@@ -79,7 +79,7 @@ class RateMeter:
             self._slot_end_ns = self._slot_start_ns
 
     def rate(self, now: Instant) -> float:
-        """A second, over the last stretch or since the first."""
+        """The amount per second, over the interval or since the first count."""
         width_ns = self._slot_width_ns
         oldest = now // width_ns - _SLOTS
         while self._slots and self._slots[0][0] <= oldest:
@@ -87,6 +87,6 @@ class RateMeter:
         if self._started_at is None or not self._slots:
             self._total, self._slot_end_ns = 0.0, self._slot_start_ns
             return 0.0
-        # The slot that is not over is part of it.
+        # The current slot counts up to `now` only.
         interval_ns = min((_SLOTS - 1) * width_ns + now % width_ns, now - self._started_at)
         return self._total * SECOND / max(interval_ns, width_ns)

@@ -1,12 +1,13 @@
-"""The round trip to a publisher, and how it changes between two measurements (RFC 4654 §4.3).
+"""The round trip to a publisher, with one-way corrections between echoes (RFC 4654 §4.3).
 
-A publisher gives a receiver its own stamp back now and then: that measures R. With every
-message comes the publisher's stamp, of which the receiver does not know how far their
-clocks are apart; but what was left of R after the way here stays the same, so that the
-way back and the clocks are in it:
+An echo of the receiver's own timestamp measures the round trip R. Every message carries the
+publisher's timestamp; the clock offset is unknown, but it cancels out, because the return path
+and the offset are both part of D, which stays constant until the next echo:
 
-    D = R − (now − stamp)      when an echo came
-    R' = D + (now − stamp)     with any message after it
+    D = R − (now − stamp)      at an echo
+    R' = D + (now − stamp)     at any later message
+
+Does not know frames, nor when echoes are requested.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from penstock.kernel.instant import MILLISECOND, Duration, Instant
 
 INITIAL_ROUND_TRIP_NS: Final = 500 * MILLISECOND
 _ROUND_TRIP_MIN_NS: Final = MILLISECOND
-# Of what was: the limiting receiver is measured often, and must not jump.
+# Weight of the old mean; higher for the limiting receiver, which is measured often and whose
+# estimate must not jump.
 _SMOOTHING_LIMITING: Final = 0.9
 _SMOOTHING: Final = 0.5
-# Round trips over which messages move it, and move what it is just now.
+# Time constants of one-way corrections, in round trips: of the mean and of the current value.
 _MEAN_ROUND_TRIPS: Final = 10
 _CURRENT_ROUND_TRIPS: Final = 0.5
 
 
 class RoundTrip:
-    """Of one session."""
+    """The round-trip estimate of one session."""
 
     __slots__ = (
         "_last_message_at",
@@ -40,24 +42,24 @@ class RoundTrip:
 
     def __init__(self) -> None:
         self._mean_ns: float = INITIAL_ROUND_TRIP_NS
-        # What it is just now: longer than the mean while a queue grows.
+        # A fast average: larger than the mean while a queue grows.
         self.current_ns: float = INITIAL_ROUND_TRIP_NS
         self.is_measured = False
-        # The shortest there was: without queues, that is.
+        # The minimum observed: the path without queues.
         self.min_ns: Duration = INITIAL_ROUND_TRIP_NS
-        # Now less the stamp, of the last message: the way here and the clocks.
+        # Arrival minus timestamp of the last message: one-way delay plus clock offset.
         self.one_way_ns: Duration = 0
-        # The way back, less the clocks.
+        # D: the return delay minus the clock offset; None before the first echo.
         self._return_ns: Duration | None = None
         self._last_message_at: Instant | None = None
 
     @property
     def mean_ns(self) -> Duration:
-        """R, on average over some round trips."""
+        """The smoothed round trip R."""
         return round(self._mean_ns)
 
     def on_message(self, one_way_ns: Duration, now: Instant) -> None:
-        """A message, `way_ns` after its stamp."""
+        """Correct the estimate by a message that arrived `one_way_ns` after its timestamp."""
         elapsed_ns = 0 if self._last_message_at is None else max(0, now - self._last_message_at)
         self.one_way_ns, self._last_message_at = one_way_ns, now
         if self._return_ns is not None:
@@ -69,7 +71,7 @@ class RoundTrip:
             self.current_ns += share * (sample_ns - self.current_ns)
 
     def on_echo(self, sample_ns: Duration, one_way_ns: Duration, *, is_limiting: bool) -> None:
-        """There and back took so long, less what the publisher held it for."""
+        """Update the estimate by an echo; `sample_ns` excludes the publisher's hold time."""
         sample_ns = max(sample_ns, _ROUND_TRIP_MIN_NS)
         if not self.is_measured:
             self.is_measured = True
