@@ -68,7 +68,7 @@ class RateMeter:
         self._slot_end_ns = self._slot_start_ns + self._slot_width_ns
 
     def set_interval(self, interval_ns: Duration) -> None:
-        """Set the interval; changes of less than about 40 % are ignored, counts are kept."""
+        """Set the interval and keep the counts; ratios between 0.7 and 1.4 change nothing."""
         interval_ns = max(INTERVAL_MIN_NS, interval_ns)
         if not 0.7 < interval_ns / self._interval_ns < 1.4:
             scale = (self._interval_ns // _SLOTS) / (interval_ns // _SLOTS)

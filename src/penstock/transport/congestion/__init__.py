@@ -1,11 +1,14 @@
-"""Congestion control: receivers measure, publishers slow down what flows through the bottleneck.
+"""Congestion control: receivers measure and report, publishers limit the flows they report.
 
-    what a receiver measures     rtt, meter, losses (and intervals), response
-    what it asks for             quotas, session, suppression, reporter
-    what a publisher does        table, flow, bucket (or window), outbox, sender
-    whom it believes             gate
-    what recovery may send       allowance
-    both, for an endpoint        congestion
+    controller         both halves, for one endpoint
+    receiver/          sessions (one per publisher), allowed rates, quotas, feedback and its
+                       suppression, acknowledgements
+    sender/            feedback limits, the flow table, the send queue
+    laws/              the acknowledgement window of a flow
+    feedback_protocol  constants that both halves share
+    repair_allowance   the rates at which recovery may send requests and repairs
+    settings, facts    what a caller may choose, what the trace records
 
-All are pure: time and chance are arguments.
+`penstock.tfrc` measures round trips, rates and losses. All modules are pure: time and random
+draws are arguments.
 """

@@ -1,12 +1,11 @@
-"""Congestion control of one endpoint: its publisher's part and its receiver's, together.
+"""Congestion control of one endpoint: its sending half and its receiving half.
 
-    offer, ready      what the application publishes, and what of it leaves
-    came, on_loss     what is measured
-    take              what receivers and publishers say to one another
-    may_ask           what recovery asks before it asks others
-    may_repair        and before it answers them
+    submit, ready                  queue a message of the application; messages that may be sent
+    on_received, on_mark, on_loss  measure what arrives
+    on_frame                       handle FEEDBACK, ACK, ECHO_REQ and ECHO
+    admit_request, admit_repair    limit what recovery sends
 
-Knows nothing of the network but that frames go to it.
+Does not know the network: frames to send go to a callback.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _COUNTERS: Final = ("feedback", "acks", "marked", *REFUSAL_REASONS)
 
 
 class CongestionController:
-    """Asks and obeys for one endpoint; `send` gets what is said to others."""
+    """Routes calls to the two halves; `send` gets the congestion frames of this endpoint."""
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class CongestionController:
         self._encoder: Final = encoder
         self._send: Final = send
         self._counters: Final = counters
-        # None before anything is published.
+        # None until the first message is submitted.
         self._sender: SendController | None = None
         self._receiver: Final = SessionTable(endpoint_id, settings, encoder, draw=draw, send=send)
         self._repair_allowance: Final = RepairAllowance()
@@ -70,49 +69,49 @@ class CongestionController:
         for name in _COUNTERS:
             counters.setdefault(name, 0)
 
-    # What is published.
+    # Publishing.
 
     @property
     def send_queue_is_full(self) -> bool:
-        """Whether whoever publishes should wait."""
+        """Whether the send queue is full, so that the publisher should wait."""
         return self._sender is not None and self._sender.send_queue_is_full
 
     def has_room_for(self, message: Message, now: Instant) -> bool:
-        """Whether this message can be offered though it is full."""
+        """Whether this message can be submitted now, even if the queue is full."""
         return self._sender is None or self._sender.has_room_for(message, now)
 
     @property
     def drops_when_full(self) -> bool:
-        """Whether, when it is full, something is dropped; else whoever publishes waits."""
+        """Whether a full queue drops messages; otherwise the publisher waits."""
         return self._settings.policy != "block"
 
     @property
     def queued_messages(self) -> int:
-        """Messages that wait for tokens."""
+        """The number of messages that wait for tokens."""
         return 0 if self._sender is None else self._sender.queued_messages
 
     @property
     def controlled_flows(self) -> Sequence[ControlledFlow]:
-        """What is controlled here."""
+        """The flows that this publisher controls."""
         return () if self._sender is None else list(self._sender.flow_table)
 
     @property
     def queued(self) -> Sequence[QueuedMessage]:
-        """Messages that wait for tokens, the oldest first."""
+        """Messages that wait for tokens, oldest first."""
         return () if self._sender is None else self._sender.queued
 
     def sample(self) -> Sequence[FlowState]:
-        """What is controlled here, for the trace."""
+        """The state of the controlled flows, for the trace."""
         return () if self._sender is None else list(self._sender.sample())
 
     @property
     def sessions(self) -> Sequence[CongestionSession]:
-        """What is measured here."""
+        """The sessions of this receiver, one per publisher."""
         return self._receiver.sessions
 
     @property
     def refusals(self) -> Mapping[int, Mapping[str, int]]:
-        """Which receivers were refused something, why and how often: the last 256."""
+        """Refusals by receiver and reason, of the 256 receivers refused last."""
         return {} if self._sender is None else self._sender.feedback_receiver.limits.refusals
 
     def statistics(self) -> CongestionStatistics:
@@ -124,19 +123,19 @@ class CongestionController:
         )
 
     def submit(self, message: Message, now: Instant) -> QueuedMessage | None:
-        """One more message; returns what is dropped for it, which may be this one."""
+        """Queue a message; return the message dropped for it, possibly itself."""
         if self._sender is None:
             self._sender = SendController(self._settings, self._encoder, self._counters, now)
         return self._sender.submit(message, now)
 
     def ready(self, now: Instant) -> Iterable[tuple[QueuedMessage, CongestionHeader]]:
-        """What may leave now, and what it is to say; call `settle` after it."""
+        """Messages that may leave now, with their headers; call `update_deadline` afterwards."""
         sender = self._sender
         if sender is None:
             return ()
         immediate = sender.take_immediate(now)
         if immediate is not None:
-            # Most messages: what was offered just now, and nothing else.
+            # The common case: only the message just submitted leaves.
             queued, flows = immediate
             return ((queued, sender.header_for(queued.message, flows, now)),)
         return self._ready_from_queue(sender, now)
@@ -148,38 +147,38 @@ class CongestionController:
             yield queued, sender.header_for(queued.message, flows, now)
 
     def update_deadline(self, now: Instant) -> None:
-        """Everything that may leave has left."""
+        """Compute the next send time, after all ready messages have left."""
         self._next_send_at = None if self._sender is None else self._sender.next_send_at(now)
 
-    # What is wanted and comes.
+    # Subscribing and receiving.
 
     def subscribed(self, interest_id: int, predicate: Predicate) -> None:
-        """One more predicate."""
+        """Measure the filters of a new predicate, with weight 1."""
         self._receiver.subscribed(interest_id, predicate)
 
     def set_weight(self, interest_id: int, weight: float) -> None:
-        """It is to get so much more, or less, than others, where not all can have all."""
+        """Set the weight of an interest when the allowed rate is shared among filters."""
         self._receiver.set_weight(interest_id, weight)
 
     def unsubscribed(self, interest_id: int, predicate: Predicate, now: Instant) -> None:
-        """One less."""
+        """Stop measuring the filters that only this interest had."""
         self._receiver.unsubscribed(interest_id, predicate, now)
 
     def on_received(self, frame: Data, size_bytes: int, now: Instant) -> None:
-        """An original, for the first time, that somebody here wants."""
+        """An original message that matches an interest here arrives for the first time."""
         self._receiver.on_data(frame, size_bytes, now)
 
     def on_mark(self, frame: Data, now: Instant) -> None:
-        """One is about to come that stood in a queue that was too full."""
+        """The network has marked this message; called before `on_received`."""
         self._counters["marked"] += 1
         self._receiver.on_mark(frame.pub, frame.epoch, now)
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:
-        """A number is lost, or it came after all and never was."""
+        """A message is declared lost, or an earlier loss is retracted."""
         self._receiver.on_loss(loss, now=now)
 
     def on_frame(self, frame: TransportFrame, now: Instant) -> bool:
-        """What the network brings; False if it is about something else."""
+        """Handle a congestion frame; return False for any other frame."""
         if type(frame) is Feedback:
             if frame.pub == self._endpoint_id and self._sender is not None:
                 self._sender.on_feedback(frame, now)
@@ -199,7 +198,7 @@ class CongestionController:
 
     def _on_echo_request(self, request: EchoRequest, now: Instant) -> None:
         if request.pub != self._endpoint_id or self._sender is None:
-            # Of one that has published nothing nobody needs to know how far away it is.
+            # Nobody needs the round trip to an endpoint that has published nothing.
             return
         receivers = self._sender.feedback_receiver.on_echo_request(request, now)
         if receivers is None:
@@ -214,23 +213,23 @@ class CongestionController:
         )
         self._send(EchoSent(reply), now)
 
-    # What recovery may do.
+    # Limits on recovery.
 
     def admit_request(self, publisher: int, size_bytes: int, *, now: Instant) -> bool:
         """Whether a request for messages of this publisher may leave now."""
         return self._receiver.admit_request(publisher, size_bytes, now)
 
     def admit_repair(self, original: Data, *, now: Instant) -> bool:
-        """Whether this message, as it was sent or came, may leave once more."""
+        """Whether this message, with the flows of its original, may be sent as a repair."""
         if original.pub != self._endpoint_id:
             return self._repair_allowance.try_take(original, now)
         bits = self._encoder.message_bits(original.message)
         return self._sender is None or self._sender.admit_repair(bits, now)
 
-    # What is due.
+    # Timers.
 
     def wake(self, now: Instant) -> None:
-        """Runs everything that is due; what may leave after it is `ready`."""
+        """Run all timers that are due; call `ready` afterwards."""
         self._receiver.wake(now)
         if self._sender is not None:
             self._sender.wake(now)

@@ -1,4 +1,4 @@
-"""What congestion control tells of itself, for the trace."""
+"""Facts that congestion control emits for the trace; they do not change what it does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.wire.frames.feedback import Feedback
 
 
 class FlowReport(msgspec.Struct, frozen=True, gc=False):
-    """Of one flow: what comes of it, and what may."""
+    """One flow in a feedback frame: its received rate and its quota."""
 
     flow: str
     rate_mps: float
@@ -21,19 +21,19 @@ class FlowReport(msgspec.Struct, frozen=True, gc=False):
 
 
 class FlowState(msgspec.Struct, frozen=True, gc=False):
-    """One flow of a publisher: who limits it, if anybody, and what leaves of it."""
+    """One flow of a publisher; `limited_by` is None without a limiting receiver."""
 
     id: int
     flow: str
     limited_by: int | None
     quota_mps: float
-    # The number of the last message of it that left.
+    # The flow sequence number of the last message sent.
     seq: int
     queued: int
 
 
 class FeedbackSent(msgspec.Struct, frozen=True, gc=False):
-    """Feedback that left, and what it was reckoned from."""
+    """A feedback frame that was sent, and the measurements behind it."""
 
     frame: Feedback
     rtt_ns: Duration
@@ -44,12 +44,12 @@ class FeedbackSent(msgspec.Struct, frozen=True, gc=False):
 
 
 class EchoSent(msgspec.Struct, frozen=True, gc=False):
-    """What was said to learn of a round trip."""
+    """An echo request or reply that was sent to measure a round trip."""
 
     frame: EchoRequest | EchoReply
 
 
 class AckSent(msgspec.Struct, frozen=True, gc=False):
-    """Messages of flows that we limit have come."""
+    """An acknowledgement of messages of the flows that this receiver limits."""
 
     frame: Ack

@@ -1,9 +1,10 @@
-"""What recovery may send where there is congestion: a part of what comes, or may leave.
+"""Limits on what recovery may send: requests in bytes, repairs in messages of a flow.
 
-Requests may take a twentieth of the bytes that come from the publisher whom they ask; a
-little is allowed in any case, for who gets nothing may have lost everything. Repairs may
-take a tenth of each flow that their message was in: of its own flows a publisher knows
-(see `table`), a peer knows what the message said of them when it came.
+Requests to a publisher may use a twentieth of the bytes received from it. A minimum of 200 bytes
+per second is always allowed, because a receiver that gets nothing may have lost everything.
+Repairs may use a tenth of each flow of their message. A publisher knows its own flows (see
+`sender/flow_table.py`); a peer uses the flows and quotas in the header of the original. The
+module does not know which messages are requested or why.
 """
 
 from __future__ import annotations
@@ -19,41 +20,41 @@ from penstock.wire.limits import FIRST_CONTROLLED_FLOW
 REPAIRS_SHARE: Final = 0.1
 REQUESTS_SHARE: Final = 0.05
 _REQUESTS_LEAST_BPS: Final = 200
-# So much may be saved up: some forty requests.
+# About forty requests.
 _REQUESTS_DEPTH_BYTES: Final = 4_000
 _FLOWS_MAX: Final = 1_024
-# Whatever a message says of its flow.
+# However low the quota in the header is.
 _REPAIRS_MIN_MPS: Final = 0.1
 _BURST_MIN: Final = 2.0
 _BURST_S: Final = 0.1
 
 
 def burst_depth(rate_mps: float) -> float:
-    """How many messages a flow of this rate may save up."""
+    """The depth, in messages, of the token bucket of a flow with this rate."""
     return max(_BURST_MIN, _BURST_S * rate_mps)
 
 
 def request_allowance() -> TokenBucket:
-    """Of one receiver to one publisher, in bytes."""
+    """A new bucket, in bytes, for the requests of one receiver to one publisher."""
     return TokenBucket(
         _REQUESTS_LEAST_BPS, depth=_REQUESTS_DEPTH_BYTES, tokens=_REQUESTS_DEPTH_BYTES
     )
 
 
 class RepairAllowance:
-    """What one endpoint sends again of others' messages."""
+    """Limits the repairs that one endpoint sends of other publishers' messages."""
 
     __slots__ = ("_buckets",)
 
     def __init__(self) -> None:
-        # By publisher and flow; the one used last comes last.
+        # By publisher and flow id, least recently used first.
         self._buckets: Final[BoundedDict[tuple[int, int], TokenBucket]] = BoundedDict(_FLOWS_MAX)
 
     def __len__(self) -> int:
         return len(self._buckets)
 
     def try_take(self, original: Data, now: Instant) -> bool:
-        """Whether it may leave once more; it is as it came, with its flows."""
+        """Take a token of each flow of `original`, if all have one; return whether they had."""
         buckets = [
             self._bucket((original.pub, flow.flow_id), flow.quota_mps, now)
             for flow in original.flows

@@ -1,4 +1,4 @@
-"""What a caller may choose of congestion control, with its bounds."""
+"""The settings of congestion control and their bounds; knows no law's implementation."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from penstock.wire.quantise import RATE_MAX_MPS
 
 _LAWS: Final = ("equation", "literal", "window")
 _POLICIES: Final = ("block", "drop-oldest", "drop-newest")
-# One message in a quarter of an hour.
+# About one message in a quarter of an hour.
 _RATE_MIN_MPS: Final = 0.001
-# Beyond these one would get nothing, or all others.
+# With a weight beyond these bounds one interest would get nothing, or all the others.
 _WEIGHT_MIN: Final = 0.001
 _WEIGHT_MAX: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CongestionSettings:
-    """How an endpoint measures what it gets, and slows down what it publishes."""
+    """How an endpoint measures what it receives and limits what it publishes."""
 
-    # `literal` is chapter 5 of 003: flows are Bloom sets, the first loss of all begins the
-    # history, nobody's feedback is suppressed, and gaps count as the dissertation says.
-    # `window`: who limits a flow acknowledges each message of it, and the publisher keeps a
-    # window for the flow as TCP does, instead of a rate.
+    # `literal` is chapter 5 of 003: flows are Bloom sets, the first loss begins the history,
+    # feedback is not suppressed, and gaps are weighted as in the dissertation.
+    # `window`: the limiting receiver acknowledges each message of its flow, and the publisher
+    # keeps a TCP-like window per flow instead of a rate.
     law: OneOf["equation", "literal", "window"] = "equation"
-    # α: by how much of what comes a limiting receiver raises a flow in a round trip.
+    # α: the growth of a quota per round trip, as a share of the received rate.
     increase: float = 0.1
-    # The size that a message counts as, in bytes; None for its own [C14].
+    # The message size, in bytes, that the equation assumes; None for the actual size [C14].
     nominal_bytes: int | None = None
-    # How many there may be who would say the same of a flow.
+    # The largest number of receivers assumed to share one opinion of a flow (feedback timers).
     receivers_max: int = 10_000
-    # A publisher's first messages a second; twice as many each round trip, but four times a
-    # second at most, while nobody complains.
+    # The initial rate of a publisher. It doubles each round trip, but at most four times a
+    # second, until a receiver sends feedback.
     initial_rate_mps: float = 100.0
-    # No flow is slowed down more, whatever is asked for.
+    # No flow becomes slower than this, whatever receivers request.
     rate_min_mps: float = 1.0
-    # Flows that a publisher controls, and of these one receiver's.
+    # Flows that a publisher controls, in total and per limiting receiver.
     flows_max: int = 4_096
     flows_each_max: int = 64
-    # Messages that wait at the publisher; and what becomes of more: whoever publishes waits, or
-    # the oldest or the newest goes.
+    # Capacity of the send queue in messages. When it is full, the publisher waits, or the oldest
+    # or the newest message is dropped.
     queue_max: int = 1_000
     policy: OneOf["block", "drop-oldest", "drop-newest"] = "block"
-    # Whether no message leaves before one that was published earlier [C13].
+    # Whether messages leave strictly in the order in which they were published [C13].
     strict: bool = False
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ WINDOW: Final = CongestionSettings(law="window")
 
 
 def check_weight(weight: float) -> float:
-    """The weight itself, if it is one."""
+    """Return the weight if it lies within its bounds; raise `UsageError` otherwise."""
     if not _WEIGHT_MIN <= weight <= _WEIGHT_MAX:
         raise UsageError(f"weight lies within {_WEIGHT_MIN} and {_WEIGHT_MAX:,}, not {weight}")
     return weight

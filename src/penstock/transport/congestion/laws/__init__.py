@@ -1,1 +1,1 @@
-"""The laws that compute a rate or a window from what was measured."""
+"""The laws that compute a rate or a window from measurements."""

@@ -1,16 +1,16 @@
-"""How many messages of one flow may be on their way: TCP's window, over the flow's numbers.
+"""A TCP-like window over the sequence numbers of one flow.
 
-After pgmcc (Rizzo 2000): who limits the flow acknowledges every message of it.
+After pgmcc (Rizzo 2000): the limiting receiver acknowledges every message of the flow.
 
-1. What is acknowledged is not outstanding any more, and makes the window larger: by one in
-   slow start, else by 1/W; but only if it was full, for else it is not what limits the flow,
-   and not by what had left when it was last halved.
-2. A number is lost when three later ones have come. That halves the window, once for all
-   that had left by then: once a round trip.
-3. If nothing is acknowledged for long (RFC 6298) the window is one, and slow start begins.
+1. An acknowledged message is no longer outstanding and enlarges the window: by one in slow
+   start, otherwise by 1/W. Messages sent while the window had room do not enlarge it, because
+   it did not limit the flow then; nor do messages sent before the last halving.
+2. A message is lost when three later ones have arrived. A loss halves the window, once for all
+   messages sent before that: at most once per round trip.
+3. After a time-out without acknowledgements (RFC 6298) the window is one and slow start begins.
 
-Before the first acknowledgement there is no window, and after many time-outs none again: who
-limits the flow may be one who sends no acknowledgements. Knows nothing of rates or tokens.
+The window is inactive before the first acknowledgement, and again after six time-outs in a row:
+the limiting receiver may be one that sends no acknowledgements. Does not know rates or tokens.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from penstock.wire.frames.ack import RECEIVED_BITMAP_BITS, FlowAck
 
 _LATER_ARRIVALS: Final = 3
 _SIZE_MIN: Final = 1.0
-# What may be outstanding, and so what is remembered; and before anybody acknowledges.
+# Bounds on the outstanding messages remembered: while the window is active, and while not.
 SIZE_MAX: Final = 4_096
 _UNACKED_MAX: Final = 256
 _THRESHOLD_MIN: Final = 2.0
 _TIMEOUT_FIRST_NS: Final = SECOND
 _TIMEOUT_MIN_NS: Final = 200 * MILLISECOND
-# Time-outs in a row: nobody acknowledges any more.
+# After this many consecutive time-outs the window becomes inactive.
 _TIMEOUTS_MAX: Final = 6
 
 
 class AckWindow:
-    """Of one flow; no time-out is longer than `timeout_max_ns`."""
+    """The window of one flow; no time-out is longer than `timeout_max_ns`."""
 
     __slots__ = (
         "_highest_received",
@@ -58,28 +58,28 @@ class AckWindow:
         self.is_active = False
         self.size = _THRESHOLD_MIN
         self._threshold = _THRESHOLD_MIN
-        # When each left that has not come yet, in their order; numbers do not wrap here.
+        # Send time of each outstanding message by extended sequence number, in sending order.
         self._outstanding: Final[BoundedDict[int, Instant]] = BoundedDict(_UNACKED_MAX)
         self._last_extended_seq = 0
-        # The last that left when there was no room for another.
+        # The last message that filled the window.
         self._last_full = 0
-        # The highest three that came.
+        # The three highest acknowledged sequence numbers.
         self._highest_received: list[int] = []
-        # What is lost up to here changes nothing more.
+        # Losses up to this sequence number belong to an earlier halving.
         self._recovery_point = 0
         self._last_ack_ns: Instant = 0
         self._timeouts = 0
-        # None before the first is measured.
+        # None before the first measurement.
         self.rtt_ns: float | None = None
         self._variation_ns = 0.0
 
     def __len__(self) -> int:
         return len(self._outstanding)
 
-    # What leaves.
+    # Sending.
 
     def on_sent(self, flow_seq: int, now: Instant) -> None:
-        """One more is on its way."""
+        """Record a message as outstanding."""
         self._last_extended_seq = FLOW_SEQ.unwrap(flow_seq, self._last_extended_seq)
         self._outstanding[self._last_extended_seq] = now
         if not self.has_room:
@@ -87,25 +87,28 @@ class AckWindow:
 
     @property
     def has_room(self) -> bool:
-        """Whether one more may leave."""
+        """Whether another message may leave."""
         return not self.is_active or self.size - len(self._outstanding) >= 1
 
     def wait_ns(self, now: Instant) -> Duration:
-        """Until there is room though nothing is acknowledged."""
+        """The time until the window has room even if nothing is acknowledged."""
         if self.has_room:
             return 0
         return max(0, self._timeout_at(now) - now)
 
-    # What is heard.
+    # Acknowledgements and time-outs.
 
     def on_ack(self, ack: FlowAck, fair_mps: float, now: Instant) -> bool:
-        """Some came; `fair_mps` is what may. False if such numbers were never sent."""
+        """Apply an acknowledgement; return False if its sequence number was never sent.
+
+        `fair_mps`, the quota of the flow, sets the slow-start threshold of a new window.
+        """
         latest = FLOW_SEQ.unwrap(ack.flow_seq, self._last_extended_seq)
         if latest > self._last_extended_seq or latest < 1:
             return False
         received = self._newly_received(latest, ack.received_bitmap)
         if not received:
-            # Told before, or long ago.
+            # All of it was acknowledged before, or is no longer remembered.
             return True
         flight = len(self._outstanding)
         sent_ns = self._outstanding.get(latest)
@@ -118,7 +121,7 @@ class AckWindow:
         if not self.is_active:
             self._activate(flight, fair_mps)
         else:
-            self._grow(sum(self._recovery_point < number <= self._last_full for number in received))
+            self._grow(sum(self._recovery_point < seq <= self._last_full for seq in received))
         is_lost = self._remove_lost()
         if (
             is_lost or (ack.congestion_experienced and latest > self._recovery_point)
@@ -127,11 +130,11 @@ class AckWindow:
         return True
 
     def on_receiver_changed(self) -> None:
-        """Another receiver acknowledges from now on: what the last one missed is no matter."""
+        """Another receiver acknowledges from now on: ignore losses of the previous one."""
         self._recovery_point = self._last_extended_seq
 
     def on_timeout(self, now: Instant) -> bool:
-        """Whether nothing was heard for too long, of what is on its way."""
+        """Reset the window if the time-out has expired; return whether it had."""
         if not self.is_active or not self._outstanding or now < self._timeout_at(now):
             return False
         self._threshold = max(_THRESHOLD_MIN, self.size / 2)
@@ -144,10 +147,10 @@ class AckWindow:
             self._outstanding.resize(_UNACKED_MAX)
         return True
 
-    # How it is done.
+    # Internals.
 
     def _newly_received(self, latest: int, received_bits: int) -> list[int]:
-        """What of these was still outstanding."""
+        """Outstanding messages that an acknowledgement covers."""
         received = []
         for extended_seq in self._outstanding:
             back = latest - extended_seq
@@ -158,7 +161,7 @@ class AckWindow:
         return received
 
     def _activate(self, flight: int, fair_mps: float) -> None:
-        """As many as left in the first round trip; slow start up to what is fair."""
+        """Start with the messages in flight as the size, and slow start up to the fair rate."""
         assert self.rtt_ns is not None or flight
         self.is_active = True
         self._outstanding.resize(SIZE_MAX)
@@ -177,7 +180,7 @@ class AckWindow:
         self._recovery_point = self._last_extended_seq
 
     def _remove_lost(self) -> bool:
-        """Whether any is lost that is none of an earlier halving's."""
+        """Remove lost messages; return whether any of them calls for another halving."""
         if len(self._highest_received) < _LATER_ARRIVALS:
             return False
         is_new = False
