@@ -2,7 +2,7 @@
 
     submit, ready                  queue a message of the application; messages that may be sent
     on_received, on_mark, on_loss  measure what arrives
-    on_frame                       handle FEEDBACK, ACK, ECHO_REQ and ECHO
+    on_frame                       handle FEEDBACK, ACK, ECHO_REQ and ECHO_REP
     admit_request, admit_repair    limit what recovery sends
 
 Does not know the network: frames to send go to a callback.

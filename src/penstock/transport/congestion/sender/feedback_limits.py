@@ -1,12 +1,14 @@
-"""Whom a publisher listens to, and how often: whoever reports may lie, and shout.
+"""Rate limits on feedback.
 
-    who limits a flow        reports 100 times a second, and asks for 100 filters
-    all others together      ask for 250 filters a second: who has invented names is one of them
-    who asks for an echo     50 times a second; all together 4 000 times
-    a round trip             two seconds, at most
+A receiver may send false reports, and may send too many; this module bounds the second.
 
-What is beyond that is refused, counted under its reason, and so is whoever said it,
-as far as the table of those reaches. Names are not proved: see `docs/congestion.md`.
+    each limiting receiver   100 reports and 100 requests for filters per second
+    all others together      250 requests for filters per second, whatever ids they invent
+    echo requests            50 per second and receiver, 4 000 in total
+    a reported round trip    at most two seconds
+
+Anything beyond these limits is refused and counted by reason, and by receiver for the 256
+receivers refused last. Receiver ids are not authenticated: see `docs/congestion.md`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.token_bucket import TokenBucket
 
-# Reasons, which are counters, too.
+# Reasons for a refusal, which are also counter names.
 FEEDBACK_LIMITED: Final = "feedback_limited"
 FEEDBACK_FLOORED: Final = "feedback_floored"
 FEEDBACK_UNKNOWN: Final = "feedback_unknown"
@@ -38,31 +40,31 @@ REFUSAL_REASONS: Final = (
 _PER_RECEIVER_PER_S: Final = 100.0
 _UNKNOWN_RECEIVERS_PER_S: Final = 250.0
 _ECHOES_PER_S: Final = 4_000.0
-# Those that ask for their round trip three times do so 100 ms apart.
+# Well below the 100 ms between the three echo requests of a receiver that joins.
 _ECHO_INTERVAL_MIN_NS: Final = 20 * MILLISECOND
-# A liar's would make rounds of feedback last minutes.
+# A false report could otherwise make feedback rounds last minutes.
 ROUND_TRIP_MAX_NS: Final = 2 * SECOND
 _REPORTERS_MAX: Final = 4_096
-# Receivers ask for an echo twice a minute; of more it is not known how many they are.
+# Receivers request an echo twice a minute; beyond the maximum they are not counted.
 _RECEIVER_EXPIRY_NS: Final = 90 * SECOND
 _RECEIVERS_MAX: Final = 16_384
 _REFUSALS_MAX: Final = 256
 
 
 class FeedbackLimits:
-    """Of one publisher."""
+    """The limits of one publisher on all its receivers."""
 
     def __init__(self, counters: dict[str, int]) -> None:
         self._counters: Final = counters
-        # Of those who limit flows: what they say, and what they ask for.
+        # Budgets of limiting receivers: for reports and for requests.
         self._receiver_budgets: Final[BoundedDict[int, tuple[TokenBucket, TokenBucket]]] = (
             BoundedDict(_REPORTERS_MAX)
         )
         self._unknown_receivers: Final = TokenBucket.of_one_second(_UNKNOWN_RECEIVERS_PER_S)
         self._echo_budget: Final = TokenBucket.of_one_second(_ECHOES_PER_S)
-        # Who asked for an echo, and when; who asked last comes last.
+        # The last echo request of each receiver, least recent first.
         self._receivers: Final[OrderedDict[int, Instant]] = OrderedDict()
-        # Who is refused all the time is never the first.
+        # Ordered by last refusal, so that a receiver refused all the time is never evicted.
         self._refusals: Final[BoundedDict[int, dict[str, int]]] = BoundedDict(
             _REFUSALS_MAX, recent=True
         )
@@ -71,7 +73,7 @@ class FeedbackLimits:
 
     @property
     def refusals(self) -> Mapping[int, Mapping[str, int]]:
-        """Who was refused how often, and why; whoever was last stands at the end."""
+        """Refusals by receiver and reason; the receiver refused last is at the end."""
         return {receiver: dict(reasons) for receiver, reasons in self._refusals.items()}
 
     @property
@@ -85,21 +87,21 @@ class FeedbackLimits:
         return len(self._receiver_budgets)
 
     def refuse(self, receiver: int, reason: str, times: int = 1) -> None:
-        """Counts it, and remembers who it was."""
+        """Count a refusal by reason and by receiver."""
         self._counters[reason] += times
         reasons = self._refusals.get(receiver, {})
         reasons[reason] = reasons.get(reason, 0) + times
         self._refusals[receiver] = reasons
 
     def admits_report(self, receiver: int, now: Instant, *, is_known: bool) -> bool:
-        """Whether a report is read at all; strangers pay for what they ask for instead."""
+        """Whether to read a report; unknown receivers are limited by their requests instead."""
         if not is_known or self._budgets(receiver)[0].try_take(now):
             return True
         self.refuse(receiver, FEEDBACK_LIMITED)
         return False
 
     def admits_request(self, receiver: int, now: Instant, *, is_known: bool) -> bool:
-        """Whether it may ask for one more filter."""
+        """Whether a receiver may request a quota for one more filter."""
         budget = self._budgets(receiver)[1] if is_known else self._unknown_receivers
         if budget.try_take(now):
             return True
@@ -108,11 +110,11 @@ class FeedbackLimits:
 
     @property
     def receiver_count(self) -> int:
-        """How many asked for an echo of late."""
+        """The number of receivers that requested an echo in the last 90 seconds."""
         return len(self._receivers)
 
     def admits_echo(self, receiver: int, now: Instant) -> bool:
-        """Whether it gets an echo."""
+        """Whether to reply to an echo request."""
         last_ns = self._receivers.pop(receiver, None)
         self._receivers[receiver] = now
         oldest = next(iter(self._receivers))
@@ -138,5 +140,5 @@ class FeedbackLimits:
 
 
 def capped_round_trip_ns(rtt_ns: Duration) -> Duration:
-    """A round trip that somebody says it has."""
+    """A reported round trip, capped at two seconds."""
     return min(rtt_ns, ROUND_TRIP_MAX_NS)

@@ -1,8 +1,11 @@
-"""The publisher's ear: what receivers say of its flows, and whom of them it believes.
+"""Handles FEEDBACK, ACK and ECHO_REQ at the publisher.
 
-1. Whoever speaks too often, or of flows that are another's, is refused (see `gate`).
-2. What somebody limits is put in the `table`.
-3. Its stamp is kept, and goes back with the next message of that flow.
+1. Frames beyond the rate limits (see `feedback_limits`), or about flows of another limiting
+   receiver, are refused.
+2. Accepted quotas go into the flow table.
+3. The timestamp of a limiting receiver is echoed with the next message of its flow.
+
+Does not know which messages are queued.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ class _PendingEcho(NamedTuple):
 
 
 class FeedbackReceiver:
-    """Of one publisher."""
+    """Applies the feedback of all receivers to the flow table of one publisher."""
 
     def __init__(
         self, settings: CongestionSettings, encoder: Encoder, counters: dict[str, int]
@@ -53,9 +56,9 @@ class FeedbackReceiver:
         self.flow_table: Final = FlowTable(settings)
         self.rounds: Final = FeedbackRounds()
         self.limits: Final = FeedbackLimits(counters)
-        # Whether somebody limits a flow, or did.
+        # Whether any receiver has ever limited a flow.
         self.has_feedback = False
-        # Stamps to give back, by the flow that they are of.
+        # Timestamps to echo, by flow id.
         self._pending_echoes: Final[BoundedDict[int, _PendingEcho]] = BoundedDict(
             _PENDING_ECHOES_MAX
         )
@@ -66,14 +69,14 @@ class FeedbackReceiver:
         return len(self._pending_echoes)
 
     def take_echo(self, flow_id: int, now: Instant) -> Echo | None:
-        """The stamp of who limits this flow, once."""
+        """Remove and return the pending echo of a flow's limiting receiver, if any."""
         pending = self._pending_echoes.pop(flow_id, None)
         if pending is None:
             return None
         return Echo(pending.receiver, pending.stamp_us, hold_100us(now - pending.received_ns))
 
     def on_feedback(self, feedback: Feedback, now: Instant) -> None:
-        """A receiver says how much of what may come."""
+        """Apply the quotas that a receiver requests, or release its flows."""
         receiver = feedback.subscriber
         is_known = self._is_literal or self.flow_table.has_flows_of(receiver)
         if not self._is_literal and not self.limits.admits_report(receiver, now, is_known=is_known):
@@ -84,7 +87,7 @@ class FeedbackReceiver:
             rtt_ns = capped_round_trip_ns(decode_round_trip_ns(feedback.round_trip_code))
         for request in _without_repeats(feedback.requests):
             if request.bloom_bytes and not self._is_literal:
-                # No message could be matched with it.
+                # Only the literal law matches messages with Bloom sets.
                 self.limits.refuse(receiver, FEEDBACK_UNKNOWN)
                 continue
             if request.flow_id is None and not self._admits_request(
@@ -109,7 +112,7 @@ class FeedbackReceiver:
         return self._is_literal or self.limits.admits_request(receiver, now, is_known=is_known)
 
     def _apply(self, request: FlowRequest, receiver: int, now: Instant) -> ControlledFlow | None:
-        """The flow that it limits, if it does."""
+        """Apply one request; return the flow if the receiver limits it now."""
         if request.quota_mps < self._settings.rate_min_mps:
             self.limits.refuse(receiver, FEEDBACK_FLOORED)
         quota_mps, bits = request.quota_mps, 0
@@ -137,16 +140,16 @@ class FeedbackReceiver:
         return self._encoder.filter_bits(request.filter)
 
     def on_ack(self, ack: Ack, now: Instant) -> None:
-        """Who limits flows tells what of them came."""
+        """Apply the acknowledgements of a limiting receiver."""
         self._counters["acks"] += 1
         for flow_ack in ack.flows:
             if not self.flow_table.on_ack(flow_ack, ack.subscriber, now):
                 self.limits.refuse(ack.subscriber, ACKS_UNKNOWN)
 
     def on_echo_request(self, request: EchoRequest, now: Instant) -> int | None:
-        """A receiver that has joined may say how far away it is; returns how many there are.
+        """Read the round trip in an echo request; return the receiver count for the reply.
 
-        None if it gets no answer.
+        None if the request gets no reply.
         """
         if not self.limits.admits_echo(request.subscriber, now):
             return None
@@ -156,7 +159,7 @@ class FeedbackReceiver:
 
 
 def _without_repeats(requests: Sequence[FlowRequest]) -> Iterator[FlowRequest]:
-    """Of each flow that is named by its number the first, however often it is named."""
+    """The requests, without all but the first for the same flow id."""
     seen = set()
     for request in requests:
         if request.flow_id is None or request.flow_id not in seen:

@@ -1,6 +1,7 @@
-"""Rounds of feedback: each as long as six of the longest round trip that any receiver has.
+"""Feedback rounds, each six maximum round trips long, and the maximum round trip itself.
 
-That one follows the largest that is said in a round, and is forgotten slowly.
+The maximum rises at once to the largest round trip reported and decays by a tenth per round.
+Does not know who reports it: `feedback_limits` caps it before.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from penstock.transport.congestion.feedback_protocol import ROUND_TRIPS
 from penstock.wire.quantise import encode_round_trip
 
 _DECAY: Final = 0.9
-# However short round trips are, or somebody says that they are.
+# The shortest round, however short the reported round trips are.
 _ROUND_MIN_NS: Final = 100 * MILLISECOND
 
 
 class FeedbackRounds:
-    """Of one publisher; there are none before it publishes."""
+    """The feedback rounds of one publisher; the first begins with its first message."""
 
     __slots__ = (
         "_is_measured",
@@ -31,7 +32,7 @@ class FeedbackRounds:
 
     def __init__(self) -> None:
         self.max_round_trip_ns: Duration = INITIAL_ROUND_TRIP_NS
-        # The same, as messages say it.
+        # The same value, as encoded in the DATA header.
         self.max_round_trip_code = encode_round_trip(INITIAL_ROUND_TRIP_NS)
         self._is_measured = False
         self._peak_ns: Duration = 0
@@ -39,12 +40,12 @@ class FeedbackRounds:
         self.ends_at: Instant | None = None
 
     def begin(self, now: Instant) -> None:
-        """Something is published."""
+        """Begin the first round, at the first message."""
         if self.ends_at is None:
             self._begin_round(now)
 
     def on_rtt(self, rtt_ns: Duration) -> None:
-        """A receiver says how long its round trip is."""
+        """Record a round trip that a receiver reports."""
         self._peak_ns = max(self._peak_ns, rtt_ns)
         self._set_max_round_trip(
             max(self.max_round_trip_ns, rtt_ns) if self._is_measured else rtt_ns
@@ -52,7 +53,7 @@ class FeedbackRounds:
         self._is_measured = True
 
     def wake(self, now: Instant) -> None:
-        """The next one, if this one is over."""
+        """Begin the next round if the current one has ended."""
         if self.ends_at is not None and now >= self.ends_at:
             self.current_round = (self.current_round + 1) & 0xFF
             if self._peak_ns:

@@ -1,15 +1,15 @@
-"""The flows that a publisher controls: which filter, who limits it, and to how much.
+"""The flow table of a publisher: its controlled flows by filter and limiting receiver.
 
-A receiver asks for a filter and a rate (algorithm 5.4 of 003, with [C8] and [C9]):
+A receiver requests a quota for a filter (algorithm 5.4 of 003, with [C8] and [C9]):
 
-1. If it limits that flow already the rate is taken.
-2. If a wider flow, or the same, is as slow already there is nothing to do.
-3. Otherwise the flow is new, or has a new limiting receiver; narrower ones that are not
-   slower go, for the wider one limits them too.
+1. If it already limits that flow, the quota is updated.
+2. If the same or a wider flow is at least as slow, nothing changes.
+3. Otherwise a flow is added, or gets a new limiting receiver; narrower flows that are not
+   slower are removed, because the wider one limits them, too.
 
-The limiting receiver (CLR) must go on saying so. Silent for four of its round trips, the
-rate is halved; for ten, the flow is nobody's: it doubles each round trip until nobody
-offers as much, and ends.
+The limiting receiver (CLR) must repeat its request. After four of its round trips of silence the
+quota is halved; after ten the flow is an orphan, whose quota doubles each round trip until it
+exceeds the submitted rate, and the flow is removed. Does not know the queued messages.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from penstock.wire.limits import ALL_MESSAGES, FIRST_CONTROLLED_FLOW
 
 _SILENT_ROUND_TRIPS: Final = 4
 _ORPHAN_ROUND_TRIPS: Final = 10
-# A steady receiver speaks twice a second only.
+# A receiver with a steady quota reports only twice a second.
 _SILENT_MIN_NS: Final = 2_000 * MILLISECOND
 _IDLE_NS: Final = 1_000 * MILLISECOND
 FLOW_IDS: Final = range(FIRST_CONTROLLED_FLOW, ALL_MESSAGES)
@@ -44,28 +44,28 @@ _by_id: Final = attrgetter("id")
 
 
 class FlowTable:
-    """Of one publisher."""
+    """The controlled flows of one publisher."""
 
     def __init__(self, settings: CongestionSettings) -> None:
         self._settings: Final = settings
         self._is_literal: Final = settings.law == "literal"
-        # Another limits a flow from now on if it bears less than this share.
+        # A receiver takes a flow over if it requests at most this share of the quota.
         self._takeover_ratio: Final = TAKEOVER_RATIO if settings.law == "window" else 1.0
         self._flows: Final[dict[int, ControlledFlow]] = {}
-        # Literally there may be several of one filter [C8].
+        # With the literal law several flows may have the same filter [C8].
         self._by_filter: Final[dict[tuple[int, Filter | None], list[ControlledFlow]]] = {}
         self._index: Final[MatchingIndex[int]] = MatchingIndex()
-        # While there are few.
+        # None while the table has more flows than a small index serves.
         self._small_index: SmallIndex[ControlledFlow] | None = SmallIndex(())
-        # Their ids, and whose they are: a flow is its limiting receiver's.
+        # Flow ids, and the number of flows that each limiting receiver owns.
         self._registry: Final = FlowRegistry(FLOW_IDS, settings.flows_each_max)
         self._full_until_ns: Instant = 0
-        # Of flows that there was no room for.
+        # The number of requests refused for lack of room.
         self.refused_flows = 0
-        # Changes with every flow that comes or goes.
+        # Grows with every flow added or removed.
         self.version = 0
-        # Those that came or went since the publisher last looked; and of which flows the next
-        # message may leave sooner or later than was said.
+        # Flows added or removed since the send queue was last matched (the first 64), and ids of
+        # flows whose next send time has changed.
         self.changed: Final[list[ControlledFlow]] = []
         self.retimed: Final[dict[int, None]] = {}
 
@@ -76,16 +76,16 @@ class FlowTable:
         return iter(self._flows.values())
 
     def get(self, flow_id: int) -> ControlledFlow | None:
-        """The flow of this number."""
+        """The flow with this id."""
         return self._flows.get(flow_id)
 
     def owned_by(self, filter_: Filter | None, bits: int, clr: int) -> ControlledFlow | None:
-        """The flow of just this filter, if it is this receiver that limits it."""
+        """The flow with exactly this filter that this receiver limits."""
         flows = self._by_filter.get((bits, filter_), ())
         return next((flow for flow in flows if flow.clr == clr), None)
 
     def match(self, message: Message, bits: int) -> list[ControlledFlow]:
-        """The flows that a message is in."""
+        """The flows that a message matches, by id."""
         if not self._flows:
             return []
         if self._is_literal:
@@ -95,19 +95,19 @@ class FlowTable:
             if len(matched) > 1:
                 matched.sort(key=_by_id)
             return matched
-        # Sorted: the index's own order is not the same on every machine.
+        # Sorted, because the order of the index differs between machines.
         return [self._flows[id_] for id_ in sorted(self._index.match(message))]
 
     def possibly_matching(self, bits: int) -> list[ControlledFlow]:
-        """The flows that a message with this Bloom set may be in."""
+        """The flows that a message with this Bloom set may match."""
         return [flow for flow in self._flows.values() if not flow.bits & ~bits]
 
-    # What receivers ask for.
+    # Requests of receivers.
 
     def request(
         self, filter_: Filter | None, bits: int, clr: int, quota_mps: float, now: Instant
     ) -> ControlledFlow | None:
-        """A receiver wants no more of this; the flow if it limits it now."""
+        """Apply a request for a quota; return the flow if the receiver limits it now."""
         quota_mps = max(quota_mps, self._settings.rate_min_mps)
         same = self.owned_by(filter_, bits, clr)
         if same is not None:
@@ -139,7 +139,7 @@ class FlowTable:
         return self._add(filter_, bits, clr, quota_mps, narrower, now)
 
     def renew(self, flow_id: int, clr: int, quota_mps: float, now: Instant) -> bool:
-        """Who limits a flow says so by its number; whether it does."""
+        """Update the quota of a flow by its id; return whether the receiver limits it."""
         flow = self._flows.get(flow_id)
         if flow is None or flow.clr != clr:
             return False
@@ -147,7 +147,7 @@ class FlowTable:
         return True
 
     def on_ack(self, ack: FlowAck, clr: int, now: Instant) -> bool:
-        """Who limits a flow tells what came; whether it does, and such messages left."""
+        """Apply an acknowledgement; return False unless it is valid and from the limiter."""
         flow = self._flows.get(ack.flow_id)
         if flow is None or flow.clr != clr or flow.window is None:
             return False
@@ -161,21 +161,21 @@ class FlowTable:
         return True
 
     def has_flows_of(self, clr: int) -> bool:
-        """Whether it limits any."""
+        """Whether this receiver limits any flow."""
         return clr in self._registry
 
     def release(self, flow_id: int | None, filter_: Filter | None, bits: int, clr: int) -> bool:
-        """Who limits a flow does not any more; whether it did."""
+        """Make a flow an orphan; return whether this receiver limited it."""
         flow = self.owned_by(filter_, bits, clr) if flow_id is None else self._flows.get(flow_id)
         if flow is None or flow.clr != clr:
             return False
         flow.is_orphan = True
         return True
 
-    # What time brings.
+    # Expiry.
 
     def expire(self, max_round_trip_ns: Duration, now: Instant) -> None:
-        """Slows down what nobody speaks of, and lets go of what nobody wants limited."""
+        """Halve the quota of silent flows; speed up orphans and remove them."""
         for flow in list(self._flows.values()):
             rtt_ns = flow.rtt_ns or max_round_trip_ns
             silent_ns = now - flow.last_feedback_ns
@@ -201,7 +201,7 @@ class FlowTable:
         if flow.quota_mps > flow.offered.rate(now):
             self._remove(flow)
 
-    # The table itself.
+    # Internals.
 
     def _set_quota(self, flow: ControlledFlow, quota_mps: float, now: Instant) -> None:
         flow.set_quota(quota_mps, now)
@@ -216,7 +216,7 @@ class FlowTable:
         for other in [each for each in flow.narrower.values() if each.quota_mps >= quota_mps]:
             self._remove(other)
         if any(other.quota_mps <= quota_mps for other in flow.wider.values()):
-            # It may be as quick as a wider one: that limits it, too.
+            # A wider flow that is not faster limits the same messages.
             self._remove(flow)
 
     def _add(
@@ -229,7 +229,7 @@ class FlowTable:
         now: Instant,
     ) -> ControlledFlow:
         previous_quotas_mps = [flow.quota_mps for flow in narrower if not flow.is_orphan]
-        # The same filter with another limiting receiver goes on counting.
+        # A flow that only changes its limiting receiver keeps its id and sequence numbers.
         same_filter = self._by_filter.get((bits, filter_), ())
         same = next((flow for flow in narrower if flow in same_filter), None)
         for flow in narrower:
@@ -279,7 +279,7 @@ class FlowTable:
         self._on_flows_changed(flow)
 
     def _link_covering(self, flow: ControlledFlow) -> None:
-        """Who covers whom does not change: it is asked once, and not with each report."""
+        """Link the flow with all that it covers or that cover it: this never changes."""
         bits = flow.bits
         for other in self._flows.values():
             if other.bits & ~bits and bits & ~other.bits:
@@ -306,12 +306,12 @@ class FlowTable:
         return len(self._flows) - freed < self._settings.flows_max or self._evict_idle(now)
 
     def _is_full(self, now: Instant) -> bool:
-        """Who asks in vain does not have all flows looked at each time."""
+        """Whether the table was full a moment ago, to avoid a scan for each refusal."""
         is_known = 0 < self._full_until_ns - now <= _IDLE_NS
         return is_known and len(self._flows) >= self._settings.flows_max
 
     def _evict_idle(self, now: Instant) -> bool:
-        """A flow goes that nothing was offered to for a while: it limits nothing."""
+        """Remove a flow without submitted messages, which limits nothing, if there is one."""
         for flow in self._flows.values():
             if now - flow.limiting_since_ns > _IDLE_NS and not flow.offered.rate(now):
                 self._remove(flow)
@@ -322,7 +322,7 @@ class FlowTable:
     def _covers(
         self, wide: Filter | None, wide_bits: int, narrow: Filter | None, narrow_bits: int
     ) -> bool:
-        """[C9] A wider filter has fewer bits; where filters are known the bits are not enough."""
+        """[C9] A wider filter has fewer bits; known filters are compared themselves, too."""
         if wide_bits & ~narrow_bits:
             return False
         if self._is_literal or wide is None or narrow is None:

@@ -1,14 +1,16 @@
-"""Messages that wait until all the flows that they are in have tokens.
+"""The send queue: messages that wait until all flows that they match have tokens.
 
-Messages in the same flows wait in one line, in their order. Of two lines that share a
-flow the one whose first message is older goes first; others do not hold each other up.
-With `strict` there is one line for all [C13].
+Messages of the same flows wait in one lane, in order. Of two lanes that share a flow, the one
+with the older first message goes first; lanes without a common flow do not block each other.
+With `keep_order` all messages leave in order [C13].
 
-1. A line is *in front* if none that shares a flow with it has an older first message.
-   Those in front share no flows: what one takes does not make another wait.
-2. For each of them it is known when it may leave, and the earliest is found at once.
-3. Of all that may leave now the oldest message does; then only the lines that share a
-   flow with it are looked at again.
+1. A lane is *at the head* if no lane that shares a flow with it has an older first message.
+   Lanes at the head share no flows, so tokens that one takes do not delay another.
+2. The send time of each of them is known, and a heap yields the earliest.
+3. Of all lanes that are ready, the one with the oldest message sends; then only lanes that
+   share a flow with it are scheduled again.
+
+Does not know how messages are matched with flows, nor how large the queue may become.
 """
 
 from __future__ import annotations
@@ -22,14 +24,14 @@ from penstock.content.message import Message
 from penstock.kernel.instant import Instant
 from penstock.transport.congestion.sender.flow import ControlledFlow
 
-# The numbers of the flows.
+# The sorted ids of the flows.
 LaneKey: TypeAlias = tuple[int, ...]
-# Lines that are not in front any more stay in the heaps for a while.
+# Outdated entries of the heap by time that are tolerated before it is rebuilt.
 _STALE_MAX: Final = 64
 
 
 class QueuedMessage(NamedTuple):
-    """One message."""
+    """A message in the queue; a lower `age` is older."""
 
     age: int
     message: Message
@@ -43,24 +45,24 @@ class _Lane:
         self.key: Final = key
         self.flows: Final = flows
         self.messages: Final[deque[QueuedMessage]] = deque()
-        # When its first message may leave; None if it is not in front.
+        # When the first message may leave; None if the lane is not at the head.
         self.ready_ns: Instant | None = None
 
 
 class SendQueue:
-    """Of one publisher."""
+    """The queued messages of one publisher."""
 
     def __init__(self, *, keep_order: bool) -> None:
         self._keep_order: Final = keep_order
         self._lanes: Final[dict[LaneKey, _Lane]] = {}
-        # The first messages of the lines of each flow: a heap, whose end may be outdated.
+        # By flow, a heap of the first messages of its lanes; entries may be outdated.
         self._heads_by_flow: Final[dict[int, list[tuple[int, LaneKey]]]] = {}
-        # The line of each message by its age, the oldest first.
+        # The lane of each message by age, oldest first.
         self._lanes_by_age: Final[OrderedDict[int, _Lane]] = OrderedDict()
         # Newer than all of these; in no lane until the queue is matched with its flows again.
         self._unclassified: Final[deque[QueuedMessage]] = deque()
-        # Of lines in front: when they may leave, and those that may by age. What is said
-        # there of a line may be outdated: `_is_valid`.
+        # Heaps of lanes at the head: those that wait by send time, those that are ready by age.
+        # Entries may be outdated: see `_is_valid`.
         self._by_time: list[tuple[Instant, int, LaneKey]] = []
         self._by_age: list[tuple[int, LaneKey]] = []
         self._last_age = 0
@@ -80,7 +82,7 @@ class SendQueue:
         return len(self._unclassified)
 
     def would_leave_now(self, flows: Sequence[ControlledFlow], now: Instant) -> bool:
-        """Whether a message of these flows would leave at once, and before all that wait."""
+        """Whether a new message of these flows would leave now, before all queued ones."""
         for flow in flows:
             if not flow.is_open(now):
                 return False
@@ -92,7 +94,7 @@ class SendQueue:
         return at is None or at > now
 
     def put(self, message: Message, flows: Sequence[ControlledFlow], now: Instant) -> None:
-        """The newest."""
+        """Queue a message as the newest."""
         self._last_age += 1
         self._append(QueuedMessage(self._last_age, message, now), flows, now)
 
@@ -105,7 +107,7 @@ class SendQueue:
         self._unclassified.append(QueuedMessage(self._last_age, message, now))
 
     def drop_oldest(self, now: Instant) -> QueuedMessage:
-        """The oldest goes, unsent."""
+        """Remove and return the oldest message."""
         if not self._lanes_by_age:
             return self._unclassified.popleft()
         lane = self._lanes_by_age[next(iter(self._lanes_by_age))]
@@ -114,12 +116,12 @@ class SendQueue:
         return queued
 
     def queued(self) -> list[QueuedMessage]:
-        """All that wait, the oldest first."""
+        """All queued messages, oldest first."""
         classified = sorted(queued for lane in self._lanes.values() for queued in lane.messages)
         return [*classified, *self._unclassified]
 
     def queued_by_flow(self) -> dict[int, int]:
-        """How many messages wait in each flow, by its number; one may be in several."""
+        """Queued messages by flow id; a message may count in several flows."""
         counts: dict[int, int] = {}
         for lane in self._lanes.values():
             for id_ in lane.key:
@@ -127,7 +129,7 @@ class SendQueue:
         return counts
 
     def affects_queued(self, flows: Sequence[ControlledFlow]) -> bool:
-        """Whether any message that waits is in one of these, or was."""
+        """Whether any message in a lane matches one of these flows, or was queued for it."""
         return any(
             self._oldest_in_flow(flow.id) is not None
             or flow.filter is None
@@ -142,7 +144,7 @@ class SendQueue:
     def reclassify(
         self, match: Callable[[Message], Sequence[ControlledFlow]], now: Instant
     ) -> None:
-        """Flows came or went."""
+        """Match all messages again after flows were added or removed."""
         queued_messages = self.queued()
         for container in (
             self._lanes,
@@ -159,13 +161,13 @@ class SendQueue:
     def classify_new(
         self, match: Callable[[Message], Sequence[ControlledFlow]], now: Instant
     ) -> None:
-        """Flows came or went, but none that matches a message in a lane."""
+        """Put new messages into lanes; the flows of messages in lanes have not changed."""
         while self._unclassified:
             queued = self._unclassified.popleft()
             self._append(queued, match(queued.message), now)
 
     def on_flow_changed(self, flow_id: int, now: Instant) -> None:
-        """A flow has become quicker or slower."""
+        """Reschedule the first message of a flow whose rate or window has changed."""
         if self._keep_order:
             if self._lanes_by_age:
                 self._schedule(self._lanes_by_age[next(iter(self._lanes_by_age))], now)
@@ -175,7 +177,7 @@ class SendQueue:
             self._schedule(self._lanes[first[1]], now)
 
     def on_clock_set_back(self, now: Instant) -> None:
-        """The clock was set back."""
+        """Reschedule all lanes after the clock was set back."""
         self._by_time.clear()
         self._by_age.clear()
         for lane in self._lanes.values():
@@ -183,7 +185,7 @@ class SendQueue:
             self._schedule(lane, now)
 
     def ready(self, now: Instant) -> Iterator[tuple[QueuedMessage, Sequence[ControlledFlow]]]:
-        """Those that may leave, each out of its line, with the tokens that they take."""
+        """Yield the messages that may leave, each removed and its tokens taken."""
         if now < self._now:
             self.on_clock_set_back(now)
         self._now = now
@@ -194,11 +196,11 @@ class SendQueue:
             try:
                 yield queued, lane.flows
             finally:
-                # Only now what left is counted in its flows' windows.
+                # Reschedule only now that the windows of its flows count the message.
                 self._on_head_changed(lane, now)
 
     def next_send_at(self, now: Instant) -> Instant | None:
-        """When the next one may leave, if nothing changes."""
+        """When the next message may leave, if nothing changes."""
         if now < self._now:
             self.on_clock_set_back(now)
         self._now = now
@@ -211,7 +213,7 @@ class SendQueue:
             heappop(by_time)
         return max(now, by_time[0][0]) if by_time else None
 
-    # Which lines are in front.
+    # Which lanes are at the head.
 
     def _oldest_ready(self, now: Instant) -> _Lane | None:
         by_time, by_age = self._by_time, self._by_age
@@ -226,7 +228,7 @@ class SendQueue:
             lane = self._lanes[key]
             if all(flow.is_open(now) for flow in lane.flows):
                 return lane
-            # Its window has filled, or opened and filled again.
+            # The window of a flow has filled since the lane was scheduled.
             lane.ready_ns = None
             self._schedule(lane, now)
         return None
@@ -241,7 +243,7 @@ class SendQueue:
         )
 
     def _on_head_changed(self, lane: _Lane, now: Instant) -> None:
-        """Its first message is another, or it is gone: those behind it may be in front."""
+        """Reschedule the lanes that may be at the head after this lane lost its first message."""
         lane.ready_ns = None
         if self._keep_order:
             if self._lanes_by_age:
@@ -255,7 +257,7 @@ class SendQueue:
             self._schedule(lane, now)
 
     def _schedule(self, lane: _Lane, now: Instant) -> None:
-        """Finds out when it leaves, if it is in front."""
+        """Compute when the lane may send, if it is at the head."""
         age = lane.messages[0].age
         if not self._is_head(lane, age):
             lane.ready_ns = None
@@ -279,7 +281,7 @@ class SendQueue:
         return all(self._oldest_in_flow(id_) == (age, lane.key) for id_ in lane.key)
 
     def _oldest_in_flow(self, flow_id: int) -> tuple[int, LaneKey] | None:
-        """The oldest message of a flow, and its line."""
+        """The age and the lane of the oldest message of a flow."""
         heap = self._heads_by_flow.get(flow_id)
         if heap is None:
             return None
@@ -292,7 +294,7 @@ class SendQueue:
         del self._heads_by_flow[flow_id]
         return None
 
-    # Lines.
+    # Lanes.
 
     def _append(self, queued: QueuedMessage, flows: Sequence[ControlledFlow], now: Instant) -> None:
         key = tuple(sorted([flow.id for flow in flows]))
@@ -317,7 +319,7 @@ class SendQueue:
         return queued
 
     def _push_head(self, lane: _Lane) -> None:
-        """Another of its messages is the first."""
+        """Enter the first message of the lane into the heaps of its flows."""
         head = lane.messages[0].age, lane.key
         for id_ in lane.key:
             heappush(self._heads_by_flow.setdefault(id_, []), head)

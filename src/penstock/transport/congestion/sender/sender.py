@@ -1,13 +1,14 @@
-"""The publisher's part: what leaves when, and what it says of the flows it is in.
+"""The sending half: admission of messages, their departure and their congestion headers.
 
-1. What is offered is matched against the flows that are controlled; it leaves when each
-   of them has a token, and waits in the `outbox` until then.
-2. In each round of feedback the first message of a flow announces it, so that receivers
-   who would ask for no less keep silent.
-3. Who limits a flow gets its stamp back with the next message of it.
+1. A submitted message is matched with the controlled flows. It leaves when each of them has a
+   token, and waits in the send queue until then.
+2. In each feedback round the first message of a flow announces it, so that receivers that would
+   request no lower quota stay silent.
+3. The next message of a flow echoes the timestamp of its limiting receiver.
 
-A publisher that has only begun does not know what the network bears: it begins slowly,
-and doubles each round trip until it sends all it has, or somebody complains.
+A new publisher does not know the allowed rate of the network. It starts slowly and doubles its
+rate each round trip until all its messages leave or a receiver sends feedback. Does not know how
+feedback is checked: see `feedback_receiver`.
 """
 
 from __future__ import annotations
@@ -41,18 +42,19 @@ from penstock.wire.limits import FLOWS_MAX, MESSAGE_BYTES_MAX
 
 _SLOW_START_ID: Final = -1
 _DRAIN_FACTOR: Final = 1.25
-# Of so many flows that came or went it is quicker not to ask for each.
+# With more changed flows it is faster to match all messages again than to check each flow.
 _CHANGED_MAX: Final = 16
 _DOUBLING_INTERVAL_MIN_NS: Final = 250 * MILLISECOND
-# Not to spend all of one's time with flows that come and go while many messages wait.
+# Minimum time between two matchings, per queued message: bounds the work when flows keep
+# changing while many messages wait.
 _MATCH_PER_MESSAGE_NS: Final = 100 * MICROSECOND
-# What an echo, and a flow's announcement beside its Bloom set, take of a frame.
+# Frame bytes of an echo, and of a flow announcement without its Bloom set.
 _ECHO_BYTES: Final = 14
 _DETAIL_BYTES: Final = 5
 
 
 class SendController:
-    """Of one endpoint's messages."""
+    """Controls when the messages of one endpoint leave."""
 
     def __init__(
         self,
@@ -71,31 +73,31 @@ class SendController:
         self.rounds: Final = self.feedback_receiver.rounds
         self._send_queue: Final = SendQueue(keep_order=settings.strict)
         self._offered: Final = RateMeter()
-        # The flow of everything, while it is not known what the network bears.
+        # A flow of all messages while the allowed rate is unknown; None after slow start.
         self._slow_start: ControlledFlow | None = ControlledFlow(
             _SLOW_START_ID, None, 0, 0, settings.initial_rate_mps, now
         )
         self._doubled_ns: Instant = now
         self._matched_with = (0, 2)
-        # When those that wait may be matched anew: with many it takes long.
+        # When queued messages were last matched, and may be again: matching many takes long.
         self._matched_ns = self._match_after_ns = now
-        # What was offered last and leaves at once, and its flows.
+        # The message submitted last, if it leaves at once, and its flows.
         self._immediate: tuple[QueuedMessage, Sequence[ControlledFlow]] | None = None
 
-    # What the application offers.
+    # Submitting and sending.
 
     @property
     def queued_messages(self) -> int:
-        """Messages that wait."""
+        """The number of queued messages."""
         return len(self._send_queue) + (self._immediate is not None)
 
     @property
     def queued(self) -> Sequence[QueuedMessage]:
-        """These messages."""
+        """The messages in the send queue, oldest first."""
         return self._send_queue.queued()
 
     def sample(self) -> Iterator[FlowState]:
-        """The flows as they are now."""
+        """The state of all controlled flows."""
         queued_by_flow = self._send_queue.queued_by_flow()
         for flow in self.flow_table:
             limited_by = None if flow.is_orphan else flow.clr
@@ -129,25 +131,25 @@ class SendController:
 
     @property
     def send_queue_is_full(self) -> bool:
-        """Whether there is no room for another."""
+        """Whether the send queue has reached its limit."""
         return len(self._send_queue) >= self._queue_max
 
     def has_room_for(self, message: Message, now: Instant) -> bool:
-        """Whether this one need not wait for room: it may be in no flow that others wait for."""
+        """Whether the queue has room, or this message would leave at once without it."""
         return not self.send_queue_is_full or self._leaves_now(self._matching_flows(message), now)
 
     def _leaves_now(self, flows: Sequence[ControlledFlow], now: Instant) -> bool:
-        """Whether a message of these flows leaves at once."""
+        """Whether a message of these flows would leave at once."""
         return self._is_current and self._send_queue.would_leave_now(flows, now)
 
     def submit(self, message: Message, now: Instant) -> QueuedMessage | None:
-        """One more; returns what is dropped for it, which may be this one."""
+        """Queue a message; return the message dropped for it, possibly itself."""
         self.rounds.begin(now)
         if self._slow_start is not None:
             self._offered.count(now)
         send_queue, flows = self._send_queue, self._matching_flows(message)
         if self._immediate is not None:
-            # Whoever offered it did not ask what may leave.
+            # The caller has not called `ready` since the last submission.
             earlier, earlier_flows = self._immediate
             send_queue.put(earlier.message, earlier_flows, earlier.submitted_ns)
             self._immediate = None
@@ -155,7 +157,7 @@ class SendController:
             flow.offered.count(now)
         dropped = None
         if self._leaves_now(flows, now):
-            # Also if the queue is full: of flows that nobody waits for.
+            # Even if the queue is full: no queued message waits for these flows.
             self._immediate = QueuedMessage(0, message, now), flows
             return None
         if len(send_queue) >= self._queue_max:
@@ -169,7 +171,7 @@ class SendController:
         return dropped
 
     def take_immediate(self, now: Instant) -> tuple[QueuedMessage, Sequence[ControlledFlow]] | None:
-        """What was offered last, if it leaves at once; then nothing else may leave now."""
+        """Take the message submitted last, if it leaves at once; no other may leave then."""
         immediate = self._immediate
         if immediate is None:
             return None
@@ -182,7 +184,7 @@ class SendController:
         return queued, flows
 
     def ready(self, now: Instant) -> Iterator[tuple[QueuedMessage, Sequence[ControlledFlow]]]:
-        """What may leave now."""
+        """Yield the messages that may leave now, with their flows."""
         immediate = self.take_immediate(now)
         if immediate is not None:
             yield immediate
@@ -195,14 +197,14 @@ class SendController:
     def header_for(
         self, message: Message, flows: Sequence[ControlledFlow], now: Instant
     ) -> CongestionHeader:
-        """What the message says that is about to leave."""
+        """Build the congestion header of a message that is about to leave."""
         if not flows:
             return CongestionHeader(
                 (), None, self.rounds.max_round_trip_code, self.rounds.current_round
             )
         flow_tags = []
         echo = None
-        # How large it is is asked only if a flow is to be announced.
+        # Computed only if a flow is to be announced.
         room_bytes = None
         feedback_receiver, round_ = self.feedback_receiver, self.rounds.current_round
         for position, flow in enumerate(flows[:FLOWS_MAX]):
@@ -219,37 +221,37 @@ class SendController:
                 echo = feedback_receiver.take_echo(flow.id, now)
         return CongestionHeader(tuple(flow_tags), echo, self.rounds.max_round_trip_code, round_)
 
-    # What receivers say.
+    # Feedback and repairs.
 
     def on_feedback(self, feedback: Feedback, now: Instant) -> None:
-        """A receiver says how much of what may come."""
+        """Apply a receiver's feedback; with the literal law the first one ends slow start."""
         self.feedback_receiver.on_feedback(feedback, now)
         if self._is_literal and self.feedback_receiver.has_feedback:
-            # It is taken for known now what the network bears. Else the start goes on with what
-            # nobody complains of: that must not leave at once.
+            # The other laws continue slow start for messages in no controlled flow, which must
+            # not leave all at once.
             self._slow_start = None
 
     def admit_repair(self, bits: int, now: Instant) -> bool:
-        """Whether what is sent again may leave: a tenth of each of its flows is for such."""
+        """Whether a repair may leave: repairs may use a tenth of each flow."""
         flows = self.flow_table.possibly_matching(bits)
         if any(flow.repair_bucket.available(now) < 1 for flow in flows):
             return False
         for flow in flows:
             flow.repair_bucket.take(now)
-            # It may be owed: new messages wait for it.
+            # The balance may become negative: then new messages wait.
             flow.bucket.take(now)
         return True
 
-    # What is due.
+    # Timers.
 
     def wake(self, now: Instant) -> None:
-        """Rounds, silence and the start."""
+        """Run what is due: feedback rounds, expiry of flows, slow start."""
         self.rounds.wake(now)
         self.flow_table.expire(self.rounds.max_round_trip_ns, now)
         if self._slow_start is not None and now - self._doubled_ns >= self._doubling_interval_ns:
             self._doubled_ns = now
             quota_mps = self._slow_start.quota_mps
-            # What has gathered meanwhile must not come at once, but within a second or so.
+            # Drain the queue within about a second, not in one burst.
             max_mps = max(_DRAIN_FACTOR * self._offered.rate(now), len(self._send_queue))
             is_idle = not self._send_queue and self._offered.rate(now) < quota_mps
             if is_idle or (self.feedback_receiver.has_feedback and quota_mps >= max_mps):
@@ -272,11 +274,11 @@ class SendController:
         at = self._send_queue.next_send_at(now)
         return at if self._is_current else earliest(at, max(now, self._match_after_ns))
 
-    # How it is done.
+    # Internals.
 
     @property
     def _doubling_interval_ns(self) -> Duration:
-        """Whoever has to complain must have the time to: a queue makes round trips longer."""
+        """Receivers need this long to report: a growing queue makes round trips longer."""
         return max(self.rounds.max_round_trip_ns, _DOUBLING_INTERVAL_MIN_NS)
 
     def _matching_flows(self, message: Message) -> list[ControlledFlow]:
@@ -288,12 +290,12 @@ class SendController:
 
     @property
     def _slow_start_scope(self) -> int:
-        """Whether the start limits everything, what is in no flow, or nothing."""
+        """Slow start limits all messages (2), those in no controlled flow (1), or none (0)."""
         return 0 if self._slow_start is None else 2 - self.feedback_receiver.has_feedback
 
     @property
     def _is_current(self) -> bool:
-        """Whether those that wait are matched with the flows that there are."""
+        """Whether queued messages are matched and scheduled with the present flows."""
         version, slow_start_scope = self._matched_with
         table = self.flow_table
         return (
@@ -305,11 +307,11 @@ class SendController:
 
     @property
     def _is_outdated(self) -> bool:
-        """Whether flows came or went since the queued messages were matched."""
+        """Whether flows were added or removed since the queued messages were matched."""
         return self._matched_with != (self.flow_table.version, self._slow_start_scope)
 
     def _change_affects_queued(self, changed: Sequence[ControlledFlow]) -> bool:
-        """Whether flows that came or went make a difference to those that wait."""
+        """Whether added or removed flows may match queued messages."""
         is_unsure = self._is_literal or len(changed) > _CHANGED_MAX
         return is_unsure or self._send_queue.affects_queued(changed)
 
