@@ -1,1 +1,1 @@
-"""The receiving half of congestion control: measures, and asks publishers for a rate."""
+"""The receiving half of congestion control: measures and sends feedback to publishers."""

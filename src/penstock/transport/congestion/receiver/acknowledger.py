@@ -1,7 +1,7 @@
-"""What a receiver acknowledges: every message of the flows that it is named to limit.
+"""Acknowledges every message of the flows that this receiver limits (window law).
 
-Knows a flow from the message that announces it with this receiver's name until one that
-announces it with another's.
+A flow is acknowledged from the announcement that names this receiver until one that names
+another. Does not know the window: that is the publisher's.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from penstock.wire.frames.ack import RECEIVED_BITMAP_BITS, Ack, FlowAck
 from penstock.wire.frames.data import Data
 
 _RECEIVED_MASK: Final = (1 << RECEIVED_BITMAP_BITS) - 1
-# Of one publisher: it may name us for no more than we asked for.
+# Per publisher. A correct publisher announces no more flows than this receiver requested.
 _FLOWS_MAX: Final = 64
 
 
 class _AckState:
-    """The highest number that came, and which of those before it did."""
+    """The highest sequence number received, and a bitmap of those before it."""
 
     __slots__ = ("highest_seq", "received_bits")
 
@@ -44,7 +44,7 @@ class _AckState:
 
 
 class Acknowledger:
-    """Of one session; `send` gets what is said."""
+    """The acknowledgements of one session; `send` gets the frames."""
 
     def __init__(
         self, endpoint_id: int, publisher: int, epoch: int, send: Callable[[AckSent, Instant], None]
@@ -53,7 +53,7 @@ class Acknowledger:
         self._publisher: Final = publisher
         self._epoch: Final = epoch
         self._send: Final = send
-        # By the numbers of the flows; who was named last comes last.
+        # By flow id, in the order of announcement.
         self._ack_states: Final[BoundedDict[int, _AckState]] = BoundedDict(_FLOWS_MAX)
         self._is_marked = False
 
@@ -61,11 +61,11 @@ class Acknowledger:
         return len(self._ack_states)
 
     def on_mark(self) -> None:
-        """The message that comes next is marked."""
+        """The next message to `on_data` was marked by the network."""
         self._is_marked = True
 
     def on_data(self, frame: Data, now: Instant) -> None:
-        """A message that came for the first time."""
+        """Acknowledge a message that arrives for the first time."""
         acks, is_marked = [], self._is_marked
         self._is_marked = False
         for flow in frame.flows:

@@ -1,10 +1,13 @@
-"""What a receiver says to one publisher, and when.
+"""Decides when one receiver sends feedback to one publisher, and what it contains.
 
-1. When it has joined it asks for the round trip, three times.
-2. Who limits a flow says so once a round trip while it changes, else twice a second.
-3. Who gets too much, and limits nothing, waits as `suppression` has it, and keeps silent
-   if the publisher announces meanwhile that another has asked for as little; or until
-   the next round of feedback.
+1. A receiver that joins sends three echo requests to measure the round trip.
+2. A limiting receiver reports once per round trip while its quota changes, otherwise twice a
+   second.
+3. A receiver over its quota that limits no flow waits as `suppression` computes. It cancels its
+   report if the publisher announces meanwhile that another receiver has requested as low a
+   rate, or if the next feedback round begins.
+
+Does not know how quotas are computed: see `session`.
 """
 
 from __future__ import annotations
@@ -45,9 +48,9 @@ _ECHO_INTERVAL_NS: Final = 100 * MILLISECOND
 _ECHO_REFRESH_NS: Final = 30 * SECOND
 _REPORT_INTERVAL_NS: Final = 500 * MILLISECOND
 _REPORT_CHANGE_RATIO: Final = 0.1
-# What a frame has room for, beside its head.
+# Room for requests in a frame, without its header.
 _REQUESTS_BYTES_MAX: Final = 1_300
-# A flow that no message mentions for so many round trips is gone.
+# A flow that no message mentions for this many round trips has ended.
 _ABSENT_ROUND_TRIPS: Final = 2
 _ABSENT_MIN_NS: Final = 200 * MILLISECOND
 
@@ -55,7 +58,7 @@ FrameSent: TypeAlias = FeedbackSent | EchoSent | AckSent
 
 
 class FeedbackSender:
-    """Of one session; `send` gets what is said, `draw` gives a number from 0 to 1."""
+    """The feedback of one session; `send` gets the frames, `draw` returns 0 to 1."""
 
     def __init__(
         self,
@@ -77,7 +80,7 @@ class FeedbackSender:
             if settings.law == "window"
             else None
         )
-        # With a window another takes over only if it bears much less.
+        # With the window law a receiver takes a flow over only at a much lower rate.
         self._tolerance: Final = (
             SUPPRESSION_TOLERANCE if self._acknowledger is None else 1 - TAKEOVER_RATIO
         )
@@ -85,23 +88,23 @@ class FeedbackSender:
         self._draw: Final = draw
         self._send: Final = send
         self._feedback_round = 0
-        # As many may have the same to say, until the publisher tells how many there are.
+        # The assumed number of receivers until the publisher sends its own count.
         self._receiver_count = settings.receivers_max
         self._max_round_trip_ns: Duration = session.rtt.mean_ns
         self._echo_requests = 0
         self._echo_request_at: Instant = now
         self._update_at: Instant = now + session.rtt.mean_ns
-        # When we say that we get too much, unless another does; None if we do not.
+        # When a report is due unless another receiver suppresses it; None if none is planned.
         self._report_at: Instant | None = None
-        # Until then we hold our peace: what the publisher does about it is on its way.
+        # No report is planned before this time: the flow has just been slowed down.
         self._hold_until_ns: Instant = 0
         self._reported_ns: Instant = 0
         self._reported_mps = 0.0
 
-    # What comes.
+    # Receiving.
 
     def on_data(self, frame: Data, now: Instant) -> None:
-        """What a message's head says of flows and rounds."""
+        """Read the flows, the feedback round and the echo in a message header."""
         if frame.max_round_trip_code:
             self._max_round_trip_ns = decode_round_trip_ns(frame.max_round_trip_code)
         if frame.feedback_round != self._feedback_round:
@@ -118,12 +121,12 @@ class FeedbackSender:
             self.on_echo(echo.echo_ts_us, echo.hold_100us, frame.send_ts_us, now)
 
     def on_echo(self, echo_ts_us: int, hold_100us: int, send_ts_us: int, now: Instant) -> None:
-        """Our own stamp came back."""
+        """Measure the round trip by the echo of this receiver's own timestamp."""
         session = self.session
         sample_us = (stamp_us(now, ECHO_STAMP_BITS) - echo_ts_us) & ECHO_STAMP.mask
         sample_ns = sample_us * 1_000 - hold_100us * 100_000
         if not 0 <= sample_ns <= 10 * SECOND:
-            # Of another life of ours, or made up.
+            # The timestamp is from before a restart, or forged.
             return
         previous_ns, was_measured = session.rtt.mean_ns, session.rtt.is_measured
         session.rtt.on_echo(sample_ns, one_way_ns(send_ts_us, now), is_limiting=session.is_limiting)
@@ -132,31 +135,31 @@ class FeedbackSender:
             self._update_at = min(self._update_at, now + session.rtt.mean_ns)
 
     def on_receiver_count(self, receiver_count: int) -> None:
-        """The publisher says how many it knows of."""
+        """Use the publisher's count of receivers, capped by the settings; 0 is ignored."""
         if receiver_count:
             self._receiver_count = min(receiver_count, self._settings.receivers_max)
 
     def on_loss(self, expected_ns: Instant, now: Instant) -> None:
-        """A message did not come."""
+        """Record a loss; update the quotas if it begins a loss event."""
         if self.session.on_loss(expected_ns, now):
             self._update(now)
 
     def on_mark(self, now: Instant) -> None:
-        """A message comes next that the network has marked."""
+        """Record a congestion mark on the next message."""
         if self._acknowledger is not None:
             self._acknowledger.on_mark()
         if self.session.on_mark(now):
             self._update(now)
 
     def release(self, views: Sequence[FlowView], now: Instant) -> None:
-        """These filters are not wanted any more: those that we limited are for others to."""
+        """Remove filters without subscriptions; release the flows that they limited."""
         limiting = [view for view in views if view.is_limiting]
         if limiting:
             self._send_report(limiting, now, is_leave=True)
-        for entry in views:
-            self.session.flow_views.remove(entry)
+        for view in views:
+            self.session.flow_views.remove(view)
 
-    # What is due.
+    # Timers.
 
     def next_wakeup(self) -> Instant | None:
         """When `wake` must next be called."""
@@ -165,7 +168,7 @@ class FeedbackSender:
         return earliest(self._echo_request_at, self._update_at, self._report_at)
 
     def wake(self, now: Instant) -> None:
-        """Asks, reckons and speaks."""
+        """Run what is due: echo requests, updates and reports."""
         if now >= self._echo_request_at:
             self._request_echo(now)
         if now >= self._update_at:
@@ -206,11 +209,11 @@ class FeedbackSender:
         session.update(now)
         if session.state in (SessionState.JOIN, SessionState.IDLE):
             return
-        limited = [entry for entry in session.flow_views if entry.is_limiting]
+        limited = [view for view in session.flow_views if view.is_limiting]
         if limited:
             if self._is_report_due(limited, now):
                 self._send_report(
-                    [*limited, *(e for e in session.over_quota() if not e.is_limiting)], now
+                    [*limited, *(view for view in session.over_quota() if not view.is_limiting)], now
                 )
         elif session.over_quota():
             self._schedule_report(now)
@@ -218,11 +221,11 @@ class FeedbackSender:
             self._report_at = None
 
     def _schedule_report(self, now: Instant) -> None:
-        """Somebody must say it: perhaps we."""
+        """Plan a report after a random wait, if none is planned; at once with the literal law."""
         if self._is_literal:
             self._send_report(self.session.over_quota(), now)
         elif self._report_at is None and now >= self._hold_until_ns:
-            # A queue that has just filled makes what others say come later than it used to.
+            # Use the current round trip, too: a new queue delays the reports of others.
             rtt = self.session.rtt
             longest = longest_wait_ns(
                 max(self._max_round_trip_ns, rtt.mean_ns, round(rtt.current_ns)),
@@ -246,15 +249,15 @@ class FeedbackSender:
         self._report_at = None
         requests: list[tuple[FlowView, FlowRequest]] = []
         room_bytes = _REQUESTS_BYTES_MAX
-        for entry in views:
-            request = self._flow_request(entry)
+        for view in views:
+            request = self._flow_request(view)
             size_bytes = size_request(request)
             if requests and (size_bytes > room_bytes or len(requests) == FEEDBACK_FLOWS_MAX):
                 self._send_feedback(requests, now, is_leave=is_leave)
                 requests, room_bytes = [], _REQUESTS_BYTES_MAX
-            # One that fits no frame has a filter that no broker would take either.
+            # A filter too long for a frame would not be accepted by a broker either.
             if size_bytes <= room_bytes:
-                requests.append((entry, request))
+                requests.append((view, request))
                 room_bytes -= size_bytes
         if requests:
             self._send_feedback(requests, now, is_leave=is_leave)
@@ -299,10 +302,10 @@ class FeedbackSender:
             return FlowRequest(quota_mps=quota_mps, flow_id=view.flow_id)
         return FlowRequest(quota_mps=quota_mps, filter=view.filter)
 
-    # Flows.
+    # Announced flows.
 
     def _on_announced(self, flow: FlowTag, now: Instant) -> None:
-        """Somebody limits a flow: perhaps ours, perhaps a wider one."""
+        """Apply an announcement to the filters of this receiver; it may suppress a report."""
         detail = flow.announcement
         assert detail is not None
         is_ours = detail.clr == self._endpoint_id & CLR_MASK
@@ -326,7 +329,7 @@ class FeedbackSender:
                 continue
             view.last_seen_ns = now
             if not view.is_limiting and flow.quota_mps < view.rate_mps:
-                # It is slower already than what we have measured: let us see what comes of it.
+                # The flow is already slower than the measured rate: wait for the effect.
                 self._report_at = None
                 self._hold_until_ns = now + round(self.session.rtt.current_ns)
             for expected_ns in view.loss_detector.on_received(
@@ -336,5 +339,5 @@ class FeedbackSender:
 
 
 def one_way_ns(send_ts_us: int, now: Instant) -> Duration:
-    """From a publisher's stamp to now: the way here, and what the clocks are apart."""
+    """The time since a publisher's timestamp: one-way delay plus clock offset."""
     return STAMP.distance(stamp_us(now), send_ts_us) * MICROSECOND

@@ -1,7 +1,7 @@
-"""Losses by the numbers of one flow: exact, for nobody else's messages are counted in it.
+"""Loss detection by the sequence numbers of one flow, which reveal every loss.
 
-A number that is skipped may be late only. It is lost once three that were sent after it
-have come, as TCP has it, or a round trip is over.
+A skipped message may only be late. It is lost once three later messages have arrived, as in TCP,
+or one round trip has passed. Does not know the messages that were lost.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.sequence import FLOW_SEQ
 
 _LATER_ARRIVALS: Final = 3
-# A jump of more is no loss: numbers began anew, or somebody else's are mixed with them.
+# A larger jump is no loss: the numbering has restarted, or belongs to another flow.
 _JUMP_MAX: Final = 1_024
 
 
@@ -26,7 +26,7 @@ class _SkippedSeq:
 
 
 class FlowLossDetector:
-    """Of one flow, as one receiver sees them."""
+    """Detects the losses of one flow at one receiver."""
 
     __slots__ = ("_last_seq", "_skipped")
 
@@ -35,7 +35,7 @@ class FlowLossDetector:
         self._skipped: Final[OrderedDict[int, _SkippedSeq]] = OrderedDict()
 
     def on_received(self, flow_seq: int, rtt_ns: Duration, now: Instant) -> list[Instant]:
-        """This one came; returns when each that is lost now would have come."""
+        """Record an arrival; return the expected arrival times of messages lost by now."""
         ahead = 1 if self._last_seq is None else FLOW_SEQ.distance(flow_seq, self._last_seq)
         if ahead <= 0:
             self._skipped.pop(flow_seq, None)
@@ -49,7 +49,7 @@ class FlowLossDetector:
         return self._take_lost(flow_seq, rtt_ns, now)
 
     def clear(self) -> None:
-        """They begin anew."""
+        """Forget all sequence numbers: the flow has ended or changed."""
         self._last_seq = None
         self._skipped.clear()
 

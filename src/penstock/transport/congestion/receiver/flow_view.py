@@ -1,4 +1,4 @@
-"""One filter of a receiver, as far as one publisher's messages match it."""
+"""One filter of a receiver at one publisher; does not know other filters or sessions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.transport.congestion.receiver.flow_loss import FlowLossDetector
 
 
 class FlowView:
-    """What comes by it, what it may get, and whether it is we who say so."""
+    """The rate and quota of a filter, and the publisher's flow for it, if any."""
 
     __slots__ = (
         "bits",
@@ -35,17 +35,17 @@ class FlowView:
         self.weight = weight
         self.meter: Final = RateMeter()
         self.loss_detector: Final = FlowLossDetector()
-        # As of the last reckoning.
+        # As of the last update of the session.
         self.rate_mps = 0.0
         self.quota_mps = 0.0
-        # The publisher's flow that is just this filter, when it was last told of, and whether
-        # we limit it.
+        # The publisher's flow with exactly this filter, when a message last mentioned it, and
+        # whether this receiver limits it.
         self.flow_id: int | None = None
         self.last_seen_ns: Instant = 0
         self.is_limiting = False
 
     def on_flow(self, flow_id: int, *, is_limiting: bool, now: Instant) -> None:
-        """The publisher has a flow for it."""
+        """The publisher announces a flow with this filter."""
         if flow_id != self.flow_id:
             self.flow_id = flow_id
             self.loss_detector.clear()
@@ -53,7 +53,7 @@ class FlowView:
         self.last_seen_ns = now
 
     def clear_flow(self) -> None:
-        """The publisher has none any more."""
+        """The publisher has no flow with this filter any more."""
         self.flow_id = None
         self.is_limiting = False
         self.loss_detector.clear()

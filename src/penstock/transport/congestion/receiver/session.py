@@ -1,14 +1,14 @@
-"""What a receiver thinks of one publisher: how much may come, and of which filters.
+"""The session of a receiver with one publisher: the allowed rate and the quota of each filter.
 
-    state        begins with                  allows
-    JOIN         the first message            nothing is said yet: the round trip is not known
-    SLOWSTART    the round trip               twice what comes
-    CONTROL      the first loss               T(s, R, p): see `response`
-    IDLE         ten round trips of silence   nothing is said; the losses are forgotten
+    state        begins with                  allowed rate
+    JOIN         the first message            not reported: the round trip is unknown
+    SLOWSTART    the round trip               twice the received rate
+    CONTROL      the first loss event         T(s, R, p): see `tfrc/throughput_equation.py`
+    IDLE         ten round trips of silence   not reported; the loss history is cleared
 
-Once a round trip it is reckoned what may come. If less may come than does, every filter
-gets its share; if more, those flows that we limit may grow, by a part of what comes.
-Knows nothing of how that is said, or when: see `reporter`.
+The session is updated once per round trip. If the allowed rate is below the received rate, the
+filters share it; if it is above, the flows that this receiver limits may grow, by a share of
+their received rate. Does not know when or how quotas are reported: see `feedback_sender`.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from penstock.transport.congestion.receiver.flow_view import FlowView
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.wire.frames.data import Data
 
-# One message in so many seconds is always allowed.
+# One message in eight seconds is always allowed.
 _RATE_MIN_MPS: Final = 1 / 8
 _IDLE_RTTS: Final = 10
-# Less than this share of a quota is used: more would not be either.
+# A flow that uses less than this share of its quota would not use a higher one either.
 _USED_SHARE_MIN: Final = 0.8
 # RFC 5348 §4.2: messages in the first round trip.
 _INITIAL_WINDOW: Final = 4
 _SIZE_SMOOTHING: Final = 0.95
-# A round trip so much longer than the shortest means that a queue has filled.
+# A round trip above twice the minimum plus 50 ms means that a queue has filled.
 _QUEUE_RATIO: Final = 2
 _QUEUE_DELAY_NS: Final = 50 * MILLISECOND
 
 
 class SessionState(Enum):
-    """How far a session is."""
+    """The state of a session: see the module."""
 
     JOIN = "join"
     SLOWSTART = "slowstart"
@@ -52,7 +52,7 @@ class SessionState(Enum):
 
 
 class CongestionSession:
-    """Of one publisher's epoch and one receiver with these filters."""
+    """What one receiver measures and allows for one epoch of a publisher."""
 
     def __init__(self, settings: CongestionSettings, first: Data, now: Instant) -> None:
         self._settings: Final = settings
@@ -64,7 +64,7 @@ class CongestionSession:
         self.loss_events: Final = LossEvents(is_literal=self._is_literal)
         self.flow_views: list[FlowView] = []
         self.state = SessionState.JOIN
-        # X: messages a second; and what comes.
+        # The allowed rate X and the received rate, in messages per second.
         self.allowed_mps = inf
         self.rate_mps = 0.0
         self._last_heard_ns = now
@@ -74,12 +74,12 @@ class CongestionSession:
         self._detection_probability = 1.0
         self._mean_size_bytes: float | None = None
 
-    # What comes.
+    # Measuring.
 
     def on_data(
         self, frame: Data, matching: Iterable[FlowView], size_bytes: int, now: Instant
     ) -> None:
-        """A message that came for the first time, and the filters that it matches."""
+        """Count a message that arrives for the first time, for the filters that it matches."""
         if self.state is SessionState.IDLE:
             self.state = SessionState.SLOWSTART if self.rtt.is_measured else SessionState.JOIN
         self._last_heard_ns = now
@@ -96,7 +96,7 @@ class CongestionSession:
         )
 
     def on_loss(self, expected_ns: Instant, now: Instant) -> bool:
-        """One did not come; whether it was the first of an event."""
+        """Record a loss; return whether it begins a loss event."""
         if self.loss_events.has_events:
             return self.loss_events.on_loss(expected_ns, self.rtt.mean_ns)
         self.loss_events.on_loss(expected_ns, self.rtt.mean_ns)
@@ -104,7 +104,7 @@ class CongestionSession:
         return True
 
     def on_mark(self, now: Instant) -> bool:
-        """One comes that the network has marked; whether that was the first of an event."""
+        """Record a congestion mark; return whether it begins a loss event."""
         if self._is_literal:
             return False
         if self.loss_events.has_events:
@@ -117,23 +117,23 @@ class CongestionSession:
         if self._is_literal:
             self.loss_events.begin(max(1.0, self.loss_events.intervals.current), now)
         else:
-            # What went before is as if a connection had got just what came, or the window that
-            # it begins with: who wants little does not know what it might get.
+            # Choose the first interval so that the equation yields the received rate, but at
+            # least the initial window: a low received rate does not show what is possible.
             rate_mps = max(self.meter.rate(now), _INITIAL_WINDOW / self._rtt_s)
             self.loss_events.begin(1 / loss_event_rate_for(1, self._rtt_s, rate_mps), now)
         self.state = SessionState.CONTROL
 
     def on_round_trip_measured(self, previous_ns: Duration) -> None:
-        """The round trip is known: what was reckoned with another is put right."""
+        """Correct the loss history, which assumed another round trip, at the first echo."""
         if self.loss_events.has_events:
             self.loss_events.intervals.scale((self.rtt.mean_ns / previous_ns) ** 2)
         elif self.state is SessionState.JOIN:
             self.state = SessionState.SLOWSTART
 
-    # What may come.
+    # Allowed rate and quotas.
 
     def update(self, now: Instant) -> None:
-        """Once a round trip, and when something was lost."""
+        """Compute rates and quotas: once per round trip and at each loss event."""
         if now - self._last_heard_ns > _IDLE_RTTS * max(
             self.rtt.mean_ns, INITIAL_ROUND_TRIP_NS // 10
         ):
@@ -144,11 +144,11 @@ class CongestionSession:
         for meter in (self.meter, *(view.meter for view in self.flow_views)):
             meter.set_interval(interval_ns)
         self.rate_mps = self.meter.rate(now)
-        for entry in self.flow_views:
-            entry.rate_mps = entry.meter.rate(now)
+        for view in self.flow_views:
+            view.rate_mps = view.meter.rate(now)
         self._detection_probability = self._compute_detection_probability()
         if self.state is SessionState.SLOWSTART and not self._is_literal and self._has_queue():
-            # Before the first loss, which comes when all of the queue is full.
+            # Do not wait for the first loss, which occurs only when the queue overflows.
             self._begin_control(now)
         self.allowed_mps = max(_RATE_MIN_MPS, self._allowed_rate())
         if self._settings.law == "window":
@@ -160,28 +160,28 @@ class CongestionSession:
 
     @property
     def loss_event_rate(self) -> float:
-        """The rate of loss events."""
+        """Loss events per message."""
         return self.loss_events.loss_event_rate
 
     @property
     def sees_every_loss(self) -> bool:
-        """Whether numbers tell of every loss of what comes."""
+        """Whether flow sequence numbers reveal every loss of all active filters."""
         active = [view for view in self.flow_views if view.rate_mps > 0]
-        return bool(active) and all(entry.flow_id is not None for entry in active)
+        return bool(active) and all(view.flow_id is not None for view in active)
 
     @property
     def is_limiting(self) -> bool:
-        """Whether we limit any flow."""
+        """Whether this receiver limits any flow."""
         return any(view.is_limiting for view in self.flow_views)
 
     def over_quota(self) -> Sequence[FlowView]:
-        """The filters that get more than they may."""
+        """The filters whose received rate exceeds their quota."""
         return [view for view in self.flow_views if view.quota_mps < view.rate_mps]
 
     def _allowed_rate(self) -> float:
         if self.state is not SessionState.CONTROL:
             return 2 * max(self.rate_mps, 1 / self._rtt_s)
-        # In messages, whatever their size: T is proportional to it.
+        # In messages, whatever their size: T is proportional to the size.
         allowed = tcp_throughput(1, self._rtt_s, self.loss_event_rate)
         nominal = self._settings.nominal_bytes
         if nominal is not None and self._mean_size_bytes:
@@ -204,42 +204,42 @@ class CongestionSession:
             view.quota_mps = share
 
     def _assign_tcp_quotas(self) -> None:
-        """With windows no rate is asked for, but told what a connection would get of each."""
+        """Window law: report the share of each filter in the rate of a TCP connection."""
         for view in self.flow_views:
             if self.rate_mps > 0:
                 view.quota_mps = self.allowed_mps * view.rate_mps / self.rate_mps
 
     def _grow_quotas(self, unused_mps: float) -> None:
-        """Of what is not used, those flows get a part that we limit."""
+        """Divide the unused rate among the flows that this receiver limits."""
         limited = [view for view in self.flow_views if view.is_limiting]
-        for entry in self.flow_views:
-            if not entry.is_limiting:
-                entry.quota_mps = max(entry.quota_mps, entry.rate_mps)
-        for entry in limited:
-            growth_max_mps = self._settings.increase * entry.rate_mps
+        for view in self.flow_views:
+            if not view.is_limiting:
+                view.quota_mps = max(view.quota_mps, view.rate_mps)
+        for view in limited:
+            growth_max_mps = self._settings.increase * view.rate_mps
             if not self._is_literal:
                 growth_max_mps = max(growth_max_mps, 1 / self._rtt_s)
-            quota_mps = entry.rate_mps + min(growth_max_mps, unused_mps / len(limited))
-            if not self._is_literal and entry.rate_mps < _USED_SHARE_MIN * entry.quota_mps:
-                # The publisher has no more to send, or the network bears no more.
-                quota_mps = min(max(quota_mps, entry.quota_mps), entry.rate_mps + unused_mps)
-            entry.quota_mps = quota_mps
+            quota_mps = view.rate_mps + min(growth_max_mps, unused_mps / len(limited))
+            if not self._is_literal and view.rate_mps < _USED_SHARE_MIN * view.quota_mps:
+                # The publisher has no more to send, or the network sustains no more.
+                quota_mps = min(max(quota_mps, view.quota_mps), view.rate_mps + unused_mps)
+            view.quota_mps = quota_mps
 
-    # What it is reckoned with.
+    # Inputs of the computation.
 
     @property
     def _rtt_s(self) -> float:
-        # The dissertation's changes with every message.
+        # The dissertation updates R with every message.
         return (self.rtt.current_ns if self._is_literal else self.rtt.mean_ns) / SECOND
 
     def _compute_detection_probability(self) -> float:
-        """Of so many losses we are told."""
+        """The probability that a loss is noticed here."""
         if self.sees_every_loss:
             return 1.0
         return detection_probability(self._match_share(self.rate_mps), self._record_entries)
 
     def _match_share(self, received_mps: float) -> float:
-        """Of all that the publisher says it sends."""
+        """The received share of the publisher's announced send rate."""
         return received_mps / self._send_rate_mps if self._send_rate_mps else 1.0
 
     def _literal_message_weight(self, seq: int, now: Instant) -> float:

@@ -1,4 +1,8 @@
-"""All publishers that an endpoint hears, and what it has to say to them."""
+"""The sessions of an endpoint with all publishers that it receives from.
+
+Matches messages with filters, routes events to sessions and runs their timers. Does not know how
+a session measures or what it reports.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ _RECENT_LOSSES_MAX: Final = 1_024
 
 
 class SessionTable:
-    """One endpoint's."""
+    """The congestion sessions of one endpoint, one per publisher."""
 
     def __init__(
         self,
@@ -48,10 +52,10 @@ class SessionTable:
         self._encoder: Final = encoder
         self._draw: Final = draw
         self._send: Final = send
-        # The wishes that want each filter, and with which weight.
+        # Interest ids by filter, and the weight of each interest.
         self._interests_by_filter: Final[dict[Filter, list[int]]] = {}
         self._weights: Final[dict[int, float]] = {}
-        # Filters have numbers there: its own order is not the same on every machine.
+        # The index holds filter ids, which can be sorted: its own order differs between machines.
         self._index: Final[MatchingIndex[int]] = MatchingIndex()
         self._filter_ids: Final[dict[Filter, int]] = {}
         self._filters_by_id: Final[dict[int, Filter]] = {}
@@ -60,15 +64,15 @@ class SessionTable:
             _PUBLISHERS_MAX
         )
         self._flow_views: Final[dict[int, dict[Filter, FlowView]]] = {}
-        # What may be asked of each.
+        # By publisher, the allowance for recovery requests.
         self._request_allowances: Final[dict[int, TokenBucket]] = {}
         self._timers: Final[Timers[int]] = Timers()
-        # What was told as lost of late: several subscriptions may miss the same message.
+        # Losses already counted: several subscriptions may report the same message.
         self._recent_losses: Final[BoundedDict[MessageId, None]] = BoundedDict(_RECENT_LOSSES_MAX)
 
     @property
     def sessions(self) -> list[CongestionSession]:
-        """One for each publisher, the one heard last at the end."""
+        """All sessions; the publisher received from last is at the end."""
         return [feedback_sender.session for feedback_sender in self._feedback_senders.values()]
 
     def statistics(self) -> ReceiveStatistics:
@@ -89,10 +93,10 @@ class SessionTable:
             recent_losses=len(self._recent_losses),
         )
 
-    # What is wanted.
+    # Interests.
 
     def subscribed(self, interest_id: int, predicate: Predicate) -> None:
-        """One more predicate."""
+        """Index the filters of a new predicate, with weight 1."""
         self._weights[interest_id] = 1.0
         for filter_ in predicate.filters:
             interest_ids = self._interests_by_filter.setdefault(filter_, [])
@@ -104,7 +108,7 @@ class SessionTable:
             interest_ids.append(interest_id)
 
     def set_weight(self, interest_id: int, weight: float) -> None:
-        """It is to get so much more, or less, than others, where not all can have all."""
+        """Set the weight of an interest when the allowed rate is shared among filters."""
         self._weights[interest_id] = weight
         for views in self._flow_views.values():
             for filter_, interest_ids in self._interests_by_filter.items():
@@ -112,11 +116,11 @@ class SessionTable:
                     views[filter_].weight = self._weight_of(filter_)
 
     def _weight_of(self, filter_: Filter) -> float:
-        """The largest of those who want it."""
+        """The largest weight of the interests with this filter."""
         return max(self._weights[interest_id] for interest_id in self._interests_by_filter[filter_])
 
     def unsubscribed(self, interest_id: int, predicate: Predicate, now: Instant) -> None:
-        """One less: flows that only it wanted are not ours to limit any more."""
+        """Remove the filters that only this interest had, and release their flows."""
         self._weights.pop(interest_id, None)
         removed = []
         for filter_ in predicate.filters:
@@ -135,10 +139,10 @@ class SessionTable:
             ]
             feedback_sender.release(removed_views, now)
 
-    # What comes.
+    # Receiving.
 
     def on_data(self, frame: Data, size_bytes: int, now: Instant) -> None:
-        """A message that came for the first time."""
+        """Measure a message that arrives for the first time."""
         feedback_sender = self._feedback_senders.get(frame.pub)
         if feedback_sender is None or feedback_sender.session.epoch != frame.epoch:
             feedback_sender = self._open_session(frame, now)
@@ -155,7 +159,7 @@ class SessionTable:
         self._rearm(feedback_sender)
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:
-        """A record or a digest told of one that did not come."""
+        """Count a loss that a record or digest revealed, unless it is counted already."""
         feedback_sender = self._feedback_senders.get(loss.id.pub)
         if (
             feedback_sender is None
@@ -170,14 +174,14 @@ class SessionTable:
         self._rearm(feedback_sender)
 
     def on_mark(self, publisher: int, epoch: int, now: Instant) -> None:
-        """A message of a publisher is about to come that the network has marked."""
+        """The network has marked the publisher's next message."""
         feedback_sender = self._feedback_senders.get(publisher)
         if feedback_sender is not None and feedback_sender.session.epoch == epoch:
             feedback_sender.on_mark(now)
             self._rearm(feedback_sender)
 
     def on_echo(self, reply: EchoReply, now: Instant) -> None:
-        """A publisher gave our stamp back."""
+        """Handle a publisher's reply to an echo request."""
         feedback_sender = self._feedback_senders.get(reply.pub)
         if feedback_sender is not None and reply.to == self._endpoint_id:
             feedback_sender.on_echo(reply.echo_ts_us, reply.hold_100us, reply.send_ts_us, now)
@@ -189,10 +193,10 @@ class SessionTable:
         allowance = self._request_allowances.get(publisher)
         return allowance is None or allowance.try_take(now, size_bytes)
 
-    # What is due.
+    # Timers.
 
     def wake(self, now: Instant) -> None:
-        """Runs everything that is due."""
+        """Run the timers that are due."""
         for publisher in self._timers.due(now):
             feedback_sender = self._feedback_senders[publisher]
             feedback_sender.wake(now)
@@ -209,10 +213,10 @@ class SessionTable:
         elif self._timers.deadline(publisher) != at:
             self._timers.set(publisher, at)
 
-    # Whom we hear.
+    # Sessions.
 
     def _open_session(self, first: Data, now: Instant) -> FeedbackSender:
-        """A publisher's first message, or the first of a new epoch."""
+        """Open a session at the first message of a publisher or of its new epoch."""
         evicted = self._feedback_senders.make_room(first.pub)
         if evicted is not None:
             publisher, _ = evicted

@@ -110,7 +110,7 @@ class FeedbackLimits:
 
     @property
     def receiver_count(self) -> int:
-        """The number of receivers that requested an echo in the last 90 seconds."""
+        """The number of receivers that requested an echo in about the last 90 s."""
         return len(self._receivers)
 
     def admits_echo(self, receiver: int, now: Instant) -> bool:

@@ -1,6 +1,7 @@
 """Feedback rounds, each six maximum round trips long, and the maximum round trip itself.
 
-The maximum rises at once to the largest round trip reported and decays by a tenth per round.
+The maximum rises at once to the largest round trip reported. At the end of a round with reports
+it decays by a tenth, but not below the largest of that round.
 Does not know who reports it: `feedback_limits` caps it before.
 """
 

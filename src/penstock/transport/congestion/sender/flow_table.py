@@ -49,7 +49,7 @@ class FlowTable:
     def __init__(self, settings: CongestionSettings) -> None:
         self._settings: Final = settings
         self._is_literal: Final = settings.law == "literal"
-        # A receiver takes a flow over if it requests at most this share of the quota.
+        # A receiver takes a flow over if it requests less than this share of the quota.
         self._takeover_ratio: Final = TAKEOVER_RATIO if settings.law == "window" else 1.0
         self._flows: Final[dict[int, ControlledFlow]] = {}
         # With the literal law several flows may have the same filter [C8].
