@@ -1,9 +1,9 @@
-"""What the results of an experiment are called; knows nothing of what they hold.
+"""The names of the results of an experiment; does not know what the results contain.
 
-A run has figures of the network as a whole, which stand under the name of the
-variant, and figures of each ordering. These stand under the ordering's name, or
-where there are several variants under VARIANT.ORDERING. An ordering "off" of the
-only variant "off" shares its name: what the network does is what it shows.
+A run has figures of the whole network, which are named after the variant, and figures of each
+ordering, which are named after the ordering, or VARIANT.ORDERING if there are several variants.
+An ordering "off" of the only variant "off" has the same name as the network's figures: without
+ordering, a subscription shows what the network does.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from penstock.lab.experiment import Experiment
 
 
 def result_name(experiment: Experiment, variant: str, ordering: str | None) -> str:
-    """What the figures of an ordering are called, or with None those of the network."""
+    """The name of the figures of an ordering, or of the network if it is None."""
     if ordering is None:
         return variant
     return ordering if len(experiment.variants) == 1 else f"{variant}.{ordering}"
 
 
 def result_names(experiment: Experiment) -> list[str]:
-    """All that a result may have, each once."""
+    """All result names of an experiment, without duplicates."""
     return list(dict.fromkeys(result_names_of(experiment, experiment.variants)))
 
 
 def result_names_of(experiment: Experiment, variants: Collection[str]) -> list[str]:
-    """All that these variants may have."""
+    """The result names of these variants; raises `UsageError` for an unknown variant."""
     unknown = [name for name in variants if name not in experiment.variants]
     if unknown:
         known = ", ".join(experiment.variants)
@@ -43,7 +43,7 @@ def result_names_of(experiment: Experiment, variants: Collection[str]) -> list[s
 
 
 def orderings_by_variant(experiment: Experiment, names: Collection[str]) -> dict[str, list[str]]:
-    """The variants, and of each the orderings, that these results come from."""
+    """The variants and orderings that produce these results."""
     unknown = [name for name in names if name not in result_names(experiment)]
     if unknown:
         raise UsageError(f"{experiment.id} has no variant {unknown[0]!r}")
@@ -54,9 +54,9 @@ def orderings_by_variant(experiment: Experiment, names: Collection[str]) -> dict
 
 
 def with_only_orderings(experiment: Experiment, names: Collection[str]) -> Experiment:
-    """The same experiment with these orderings alone: none sees anything of the others.
+    """The same experiment with only these orderings; orderings do not affect each other.
 
-    One is kept in any case: without a transport it would be another network.
+    At least one is kept: without a transport the network would carry other traffic.
     """
     selected = {name: o for name, o in experiment.orderings.items() if name in names}
     selected = selected or dict(list(experiment.orderings.items())[:1])

@@ -1,4 +1,7 @@
-"""What an experiment file says of transport and orderings, as settings; knows no results."""
+"""Converts the transport parts and orderings of an experiment file into settings.
+
+Does not know results.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ from penstock.transport.settings import (
 
 
 def ordering_settings(ordering: Ordering) -> OrderingSettings:
-    """How a subscription orders that is to do what the file says."""
+    """The ordering settings of a subscription with this ordering."""
     match ordering:
         case OffOrdering():
             return OFF
@@ -61,7 +64,7 @@ def ordering_settings(ordering: Ordering) -> OrderingSettings:
 
 
 def endpoint_settings(part: TransportPart | None) -> EndpointSettings:
-    """How all endpoints are set up."""
+    """The settings of all endpoints; defaults if the file has no transport part."""
     part = part or TransportPart()
     return EndpointSettings(
         record=RecordSettings(
@@ -85,7 +88,7 @@ _LAWS: Final = {
 
 
 def congestion_settings(part: CongestionPart) -> CongestionSettings:
-    """How publishers are slowed down."""
+    """The settings of congestion control."""
     settings = _LAWS[part.kind]
     return replace(
         settings,
@@ -93,14 +96,14 @@ def congestion_settings(part: CongestionPart) -> CongestionSettings:
         increase=settings.increase if part.increase is None else part.increase,
         initial_rate_mps=part.initial_rate,
         queue_max=part.queue,
-        # In an experiment nobody waits: what there is no room for is dropped.
+        # Publishers in an experiment never wait: a full queue drops messages.
         policy=part.policy,
         strict=part.strict,
     )
 
 
 def recovery_settings(part: RecoveryPart) -> RecoverySettings:
-    """How lost messages are got back."""
+    """The settings of recovery."""
     settings = recovery.LITERAL if part.kind == "literal" else recovery.DEFAULT
     cache = replace(settings.cache, k_min=part.cache_min, k_max=part.cache_max)
     repairs_own, width, designates = part.publisher_answers, part.ask_width, part.names_first

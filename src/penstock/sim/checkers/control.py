@@ -3,7 +3,7 @@
 Nothing grows with what other endpoints send: a publisher has no more flows than its settings
 allow, none slower than they allow, and remembers only receivers that sent it something; a
 receiver measures only publishers that it received from, and only filters subscribed to here.
-What is sent, and when, is checked in `send_queue`.
+Which messages are sent, and when, is checked in `send_queue`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONGESTION_FRAMES: Final = (Ack, EchoReply, EchoRequest, Feedback)
 
 
 def receive_frame(history: EndpointHistory, frame: Any) -> None:
-    """One of these frames arrives."""
+    """Note the sender of a congestion frame that arrives."""
     if type(frame) is not EchoReply:
         history.reporting_receivers.add(frame.subscriber)
     if type(frame) is Feedback and history.send_queue is not None:
@@ -41,7 +41,7 @@ def receive_frame(history: EndpointHistory, frame: Any) -> None:
 def violations(
     history: EndpointHistory, statistics: EndpointStatistics
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with an endpoint's congestion control between events: the check, and why."""
+    """Yield the check and the reason for each bound exceeded between two events."""
     congestion, settings = statistics.congestion, history.machine.settings.congestion
     if congestion is None or settings is None:
         return

@@ -1,15 +1,15 @@
-"""A naive twin of the send queue, and what a publisher with congestion control promises.
+"""A naive twin of the send queue, and the promises of a publisher with congestion control.
 
     source    a submitted message is sent once, dropped once, or queued until its host crashes;
               it is dropped only from a full queue, and only the one that the policy says
-    sequence  with `strict`, messages leave in the order in which they were submitted; without,
-              those do that no filter of the run tells apart: they are in the same flows
-    stall     the oldest queued message leaves before long, however slow its flows are
+    sequence  with `strict`, all messages leave in the order in which they were submitted;
+              without, those of the same flows do: those that no filter of the run tells apart
+    stall     the oldest queued message leaves within `stall_after_ns`, however slow its flows are
     start     until a receiver reports, nothing leaves faster than the initial rate
     numbers   the messages of a flow are numbered without gaps
 
-Learns what the application submits and which facts the endpoint emits. Knows neither flows
-nor tokens: their bounds are in `control`.
+Sees the messages that the application submits and the facts that the endpoint emits. Does not
+know flows or tokens: their bounds are in `control`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from penstock.transport.facts import DroppedAtSource, Sent
 from penstock.wire.frames.data import Data, FlowTag
 from penstock.wire.limits import FIRST_CONTROLLED_FLOW
 
-# The check, and what is wrong.
+# The name of the check, and the reason.
 Objection: TypeAlias = tuple[str, str]
 
-# What the oldest message may have to wait for: this many tokens of its slowest flow, because
-# repairs may have taken some in advance, and a few round trips or time-outs.
+# The longest wait of the oldest message: this many tokens of its slowest flow, because repairs
+# may have taken some in advance, and a few round trips or time-outs.
 _TOKENS_MAX: Final = 6
 _ROUND_TRIPS_NS: Final = SECOND
 # No publisher doubles its initial rate sooner.
@@ -51,8 +51,8 @@ class SubmittedMessage:
 class NaiveSendQueue:
     """The send queue of one life of an endpoint.
 
-    `settings` is None where everything leaves at once. `filters` are all that anybody may
-    subscribe to; None if that is not known.
+    `settings` is None without congestion control, where all messages leave at once. `filters`
+    are all filters that a subscriber of the run may use; None if they are unknown.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class NaiveSendQueue:
         is_literal = settings is not None and settings.law == "literal"
         self._filters: Final = None if is_literal else filters
         self._queue_max: Final = 0 if settings is None else settings.queue_max
-        # By the identity of the message, the oldest first; those that have ended stay, so
-        # that no other object gets their identity.
+        # By the identity of the message, oldest first; ended messages are kept, so that no
+        # other object gets their identity.
         self._queued: Final[dict[int, SubmittedMessage]] = {}
         self._ended: Final[dict[int, tuple[SubmittedMessage, str]]] = {}
         self.submitted = self.sent = self.delayed = self.dropped_at_source = 0
@@ -72,7 +72,7 @@ class NaiveSendQueue:
         self.has_feedback = False
         self._started_ns: Instant | None = None
         self._newest: int | None = None
-        # The oldest message, and since when it is that, in global time.
+        # The oldest message, and the global time at which it became the oldest.
         self._oldest: int | None = None
         self._oldest_at: Instant = 0
         self._flow_seqs: Final[dict[int, int]] = {}
@@ -82,13 +82,13 @@ class NaiveSendQueue:
 
     @property
     def stall_after_ns(self) -> Duration:
-        """How long a message may be the oldest."""
+        """The longest time for which a message may be the oldest."""
         if self._settings is None:
             return 0
         slowest_mps = min(self._settings.rate_min_mps, self._settings.initial_rate_mps)
         return round(_TOKENS_MAX * SECOND / slowest_mps) + _ROUND_TRIPS_NS
 
-    # What happens.
+    # Events.
 
     def on_submitted(
         self, message: Message, *, local_ns: Instant, now: Instant
@@ -140,18 +140,18 @@ class NaiveSendQueue:
     def inspect(
         self, queued: Sequence[Message], *, now: Instant, clock_was_stepped: bool
     ) -> Iterator[Objection]:
-        """Between events: `queued` is what the endpoint has in its queue, the oldest first."""
+        """Compare with `queued`, the endpoint's own queue, oldest first, between two events."""
         yield from self._check_size()
         expected = [submitted.message for submitted in self._queued.values()]
         if [*map(id, queued)] != [*map(id, expected)]:
             yield "source", f"queues {len(queued)} messages, which are not the {len(expected)} due"
         stalled_ns = now - self._oldest_at
-        # After its clock was set back a host sleeps for that much longer.
+        # A host whose clock was set back sleeps longer by that amount.
         if expected and not clock_was_stepped and stalled_ns > self.stall_after_ns:
             first = dict(expected[0].attributes)
             yield "stall", f"{first} is the oldest for {to_seconds(stalled_ns):.3f} s"
 
-    # How it is checked.
+    # Checks.
 
     def _classify(self, message: Message) -> Hashable:
         if self._filters is None:
@@ -212,5 +212,5 @@ class NaiveSendQueue:
 
 
 def controlled_flow_tags(frame: Data) -> list[FlowTag]:
-    """The controlled flows of a message."""
+    """The tags of the controlled flows of a message."""
     return [tag for tag in frame.flows if tag.flow_id >= FIRST_CONTROLLED_FLOW]

@@ -1,6 +1,6 @@
-"""Congestion control of the endpoints of a swarm run: by which law, and with how much room.
+"""Draws the congestion settings of the endpoints of a swarm run: their law and their limits.
 
-Draws settings only; on which links they run is drawn in `endpoint_options`.
+Does not know the network: `endpoint_options` draws the links.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def draw_congestion(rng: Random) -> tuple[CongestionSettings | None, ...]:
 
 
 def _draw_settings(rng: Random, base: CongestionSettings) -> CongestionSettings:
-    """Slow at first, and with so little room that queues and tables fill in a short run."""
+    """Low rates and small limits, so that queues and tables fill in a short run."""
     return replace(
         base,
         nominal_bytes=rng.choice((None, None, 200)),

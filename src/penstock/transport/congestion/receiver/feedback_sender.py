@@ -221,7 +221,7 @@ class FeedbackSender:
             self._report_at = None
 
     def _schedule_report(self, now: Instant) -> None:
-        """Plan a report after a random wait, if none is planned; at once with the literal law."""
+        """Plan a report after a random wait; with the literal law, report at once."""
         if self._is_literal:
             self._send_report(self.session.over_quota(), now)
         elif self._report_at is None and now >= self._hold_until_ns:
