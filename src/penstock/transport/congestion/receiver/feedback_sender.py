@@ -213,7 +213,8 @@ class FeedbackSender:
         if limited:
             if self._is_report_due(limited, now):
                 self._send_report(
-                    [*limited, *(view for view in session.over_quota() if not view.is_limiting)], now
+                    [*limited, *(view for view in session.over_quota() if not view.is_limiting)],
+                    now,
                 )
         elif session.over_quota():
             self._schedule_report(now)
