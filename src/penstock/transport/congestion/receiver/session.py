@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from math import inf, sqrt
+from math import inf
 from typing import Final
 
 from penstock.fairness.single_link import max_min_shares
@@ -24,7 +24,8 @@ from penstock.kernel.sequence import SEQ
 from penstock.tfrc.loss_events import LossEvents, detection_probability, literal_message_weight
 from penstock.tfrc.rate_meter import RateMeter
 from penstock.tfrc.round_trip import INITIAL_ROUND_TRIP_NS, RoundTrip
-from penstock.tfrc.throughput_equation import loss_event_rate_for, tcp_throughput
+from penstock.tfrc.throughput_equation import loss_event_rate_for
+from penstock.transport.congestion.receiver.allowed_rate import equation_rate, startup_rate
 from penstock.transport.congestion.receiver.flow_view import FlowView
 from penstock.transport.congestion.settings import CongestionSettings
 from penstock.wire.frames.data import Data
@@ -180,16 +181,18 @@ class CongestionSession:
 
     def _allowed_rate(self) -> float:
         if self.state is not SessionState.CONTROL:
-            return 2 * max(self.rate_mps, 1 / self._rtt_s)
-        # In messages, whatever their size: T is proportional to the size.
-        allowed = tcp_throughput(1, self._rtt_s, self.loss_event_rate)
+            return startup_rate(self.rate_mps, self._rtt_s)
         nominal = self._settings.nominal_bytes
+        size_ratio = 1.0
         if nominal is not None and self._mean_size_bytes:
-            allowed *= nominal / self._mean_size_bytes
-        if self._is_literal or not self.rtt.is_measured:
-            return allowed
-        # RFC 5348 §4.5: less while the queue grows, more while it shrinks.
-        return allowed * sqrt(self.rtt.mean_ns / self.rtt.current_ns)
+            size_ratio = nominal / self._mean_size_bytes
+        return equation_rate(
+            self.rtt,
+            self._rtt_s,
+            self.loss_event_rate,
+            size_ratio=size_ratio,
+            is_literal=self._is_literal,
+        )
 
     def _has_queue(self) -> bool:
         return self.rtt.current_ns > _QUEUE_RATIO * self.rtt.min_ns + _QUEUE_DELAY_NS
