@@ -4,7 +4,8 @@ A share P of the messages exceeds a latch of Q·b if b is known exactly. An esti
 n samples has an error, and consecutive samples share a message and are correlated; the
 latch must be c(n, P) times as long for the share to stay at P. The table holds c for the
 law of `delay_law`: delays of two exponential phases, differences of consecutive ones,
-4·10⁵ rows of n samples each, solved for c. A test recomputes part of the table.
+4·10⁵ rows of n samples each, solved for c. `tests/transport/order/test_latch.py` checks four
+entries by simulation.
 """
 
 from __future__ import annotations
