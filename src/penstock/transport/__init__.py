@@ -1,1 +1,1 @@
-"""The end-to-end transport: order, and what is missing, over any best-effort network."""
+"""The end-to-end transport: ordering and loss detection over any best-effort network."""

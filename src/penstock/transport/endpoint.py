@@ -1,16 +1,15 @@
-"""One application's end of the transport.
+"""The endpoint of the transport in one application.
 
-Stands between an application and a best-effort publish/subscribe network, as
-another such network would: `publish`, `subscribe`, `unsubscribe`. On the way out
-a message gets a number, a time and a record of the messages before it; on the
-way in these are taken off again, and serve to hand each publisher's messages
-over in order and to tell what is missing.
+It sits between an application and a best-effort publish/subscribe network and offers the
+same operations: `publish`, `subscribe`, `unsubscribe`. A message sent gets a sequence
+number, a timestamp and a record of the messages before it. The receiver uses them to
+deliver each publisher's messages in order and to detect losses.
 
-1. What comes in goes through `reception` to the subscriptions that order it.
-2. What a subscription hands over or gives up comes out of `poll`.
-3. What is lost goes to `recovery`, if there is any, and comes back by `take_repair`.
+1. Received messages pass through `receive.inbound` to the subscriptions that order them.
+2. Deliveries and absences come out of `poll`.
+3. Losses go to `recovery`, if configured; repairs return through `on_repair`.
 
-Knows nothing of what carries it: `network` may be any.
+Does not know the implementation of the network: any `Network` will do.
 """
 
 from __future__ import annotations
@@ -56,18 +55,19 @@ _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
 
 
 class LossObserver(Protocol):
-    """Recovery or congestion control: hears of losses; there is none unless it is given."""
+    """Is notified of losses, as recovery and congestion control are."""
 
     def on_loss(self, loss: Loss, *, now: Instant) -> None:
-        """A number is lost, or it came after all and never was."""
+        """Take a declared loss, or the retraction of one."""
 
 
 class Endpoint(Inbound, Generic[Carried]):
-    """A machine over `network`; `Deliver.item` is a `facts.Receipt`, an `Absence` or an `Unseen`.
+    """A machine over `network`.
 
-    `pub` is the number that this endpoint publishes under, `epoch` one that is
-    newer at each start, `encoder` the same for all endpoints of the network. Recovery
-    needs chance: `draw` gives a number from 0 to 1.
+    `Deliver.item` is a `Delivery`, `Absence`, `Unseen` or `DroppedAtSource`. `endpoint_id` is
+    the publisher id of this endpoint, `epoch` is newer at each start, and `encoder` is the same
+    for all endpoints of the network. Recovery and congestion control need randomness: `draw`
+    returns a number from 0 to 1.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Endpoint(Inbound, Generic[Carried]):
         draw: Callable[[], float] | None = None,
         admission: Admission | None = None,
     ) -> None:
-        # What is below, for a driver that must tell it of links.
+        # Public for drivers that must report link changes to the network.
         self.network: Final = network
         super().__init__(encoder, settings or EndpointSettings())
         self._endpoint_id: Final = endpoint_id
@@ -90,7 +90,7 @@ class Endpoint(Inbound, Generic[Carried]):
         self._loss_observers = tuple(observers)
         self._subscription_ids: Final = count(1)
         self._subscriptions: Final[dict[int, StreamContext]] = {}
-        # What is kept for others only, by the numbers of the offers.
+        # Interests that are cached for other endpoints, by cache id.
         self._cache_interests: Final[dict[int, SharedInterest]] = {}
         self._timers: Final[Timers[MissingEntry]] = Timers()
         self._outputs: Final[deque[Output[Carried]]] = deque()
@@ -132,19 +132,20 @@ class Endpoint(Inbound, Generic[Carried]):
             )
             self._loss_observers = (*self._loss_observers, self.recovery)
 
-    # What the application does.
+    # Application interface
 
     def publish(self, message: Message, *, now: Instant) -> Data:
-        """Sends it at once; returns the frame that left. With congestion control, `offer` it."""
+        """Send a message at once and return its frame; with congestion control use `submit`."""
         if self.congestion is not None:
             raise UsageError("congestion control decides when messages leave: offer it instead")
         self._now = now
         return self._send(message, NO_CONGESTION_HEADER, now)
 
     def submit(self, message: Message, *, now: Instant) -> None:
-        """Sends it when its turn comes, perhaps at once; or delivers that it, or another, is lost.
+        """Send a message, at once or when congestion control allows.
 
-        `facts.Departed` is recorded when it leaves.
+        If the send queue overflows, delivers `DroppedAtSource` for this message or another.
+        Records `Sent` when the message is sent.
         """
         self._now = now
         self._sequencer.check_size(message)
@@ -162,20 +163,20 @@ class Endpoint(Inbound, Generic[Carried]):
 
     @property
     def send_queue_is_full(self) -> bool:
-        """Whether so many messages wait to leave that whoever publishes should wait, too."""
+        """Whether the send queue is so full that the application should stop submitting."""
         return self.congestion is not None and self.congestion.send_queue_is_full
 
     def has_room_for(self, message: Message, *, now: Instant) -> bool:
-        """Whether whoever publishes this one need not wait."""
+        """Whether the application can submit this message without waiting."""
         return self.congestion is None or self.congestion.has_room_for(message, now)
 
     @property
     def queued_messages(self) -> int:
-        """Messages that were offered, and have not left."""
+        """Number of messages submitted but not yet sent."""
         return 0 if self.congestion is None else self.congestion.queued_messages
 
     def _send_ready(self, now: Instant) -> None:
-        """Sends what may leave."""
+        """Send the queued messages that congestion control allows."""
         assert self.congestion is not None
         for queued, header in self.congestion.ready(now):
             frame = self._send(queued.message, header, now)
@@ -198,10 +199,10 @@ class Endpoint(Inbound, Generic[Carried]):
         weight: float = 1.0,
         now: Instant,
     ) -> int:
-        """Returns the subscription's number. Equal predicates share one network subscription.
+        """Return the new subscription's id. Equal predicates share one network subscription.
 
-        Where congestion control cannot let all through, each gets as much for its `weight`;
-        of equal predicates the one that comes last says it.
+        Under congestion, each interest gets a share of the rate in proportion to its `weight`;
+        for equal predicates the last `weight` applies.
         """
         check_weight(weight)
         subscription_id = next(self._subscription_ids)
@@ -226,7 +227,7 @@ class Endpoint(Inbound, Generic[Carried]):
         return subscription_id
 
     def reconfigure(self, subscription: int, ordering: OrderingSettings, *, now: Instant) -> None:
-        """Changes how a subscription orders, from now on."""
+        """Change the ordering settings of a subscription from now on."""
         context = self._subscription(subscription)
         streams = [
             image.streams[subscription]
@@ -243,7 +244,7 @@ class Endpoint(Inbound, Generic[Carried]):
         self._route_losses()
 
     def unsubscribe(self, subscription: int, *, now: Instant) -> None:
-        """Hands over what is held, and ends the subscription: nothing comes after that."""
+        """Deliver the buffered messages and end the subscription: it delivers nothing more."""
         self._now = now
         interest = self._subscription(subscription).interest
         self._close_streams(subscription, now)
@@ -252,7 +253,7 @@ class Endpoint(Inbound, Generic[Carried]):
         self._route_losses()
 
     def open_cache(self, predicate: Predicate, *, now: Instant) -> int:
-        """Keeps what matches for those who lose it, and hands nothing over; returns a number."""
+        """Cache matching messages for other endpoints, delivering none; return the cache's id."""
         recovery = self._settings.recovery
         if recovery is None or not recovery.volunteers:
             raise UsageError(
@@ -267,7 +268,7 @@ class Endpoint(Inbound, Generic[Carried]):
         return cache_id
 
     def close_cache(self, cache_id: int, *, now: Instant) -> None:
-        """Ends what `volunteer` began; what is kept still serves those who ask for the rest."""
+        """End a cache opened by `open_cache`; messages already cached still serve requests."""
         interest = self._cache_interests.pop(cache_id, None)
         if interest is None:
             raise UsageError(f"there is no offer {cache_id}: it was withdrawn, or never made")
@@ -275,7 +276,7 @@ class Endpoint(Inbound, Generic[Carried]):
         interest.cache_ids.remove(cache_id)
         self._release_interest(interest, now)
 
-    # What is wanted, once each.
+    # Shared interests
 
     def _acquire_interest(
         self, interest_id: int, predicate: Predicate, now: Instant
@@ -295,7 +296,7 @@ class Endpoint(Inbound, Generic[Carried]):
         return interest
 
     def _release_interest(self, interest: SharedInterest, now: Instant) -> None:
-        """Takes it back from the network, unless somebody else has it too."""
+        """Unsubscribe from the network, unless a subscription or cache still uses the interest."""
         if interest.subscriptions or interest.cache_ids:
             return
         del (
@@ -310,21 +311,21 @@ class Endpoint(Inbound, Generic[Carried]):
         if self.congestion is not None:
             self.congestion.unsubscribed(interest.interest_id, interest.predicate, now)
 
-    # What the driver does.
+    # Driver interface
 
     def receive(self, frame: Carried, *, via: Port, now: Instant) -> None:
-        """Takes a frame from the network."""
+        """Take a frame from the network."""
         self._now = now
         self.network.receive(frame, via=via, now=now)
         self._drain_network(now)
         if self._pending_losses:
             self._route_losses()
         if self.congestion is not None and self.congestion.queued_messages:
-            # What came may have made a flow quicker, or let it go.
+            # The frame may have raised the rate of a flow, or ended the flow.
             self._send_ready(now)
 
     def wake(self, *, now: Instant) -> None:
-        """Runs everything that is due."""
+        """Run everything that is due."""
         self._now = now
         self.network.wake(now=now)
         self._drain_network(now)
@@ -334,12 +335,12 @@ class Endpoint(Inbound, Generic[Carried]):
         if self.congestion is not None:
             self.congestion.wake(now)
             self._send_ready(now)
-        # After that: what leaves may fill a digest, which is due at once.
+        # After sending, because a message sent may complete a digest, which is then due.
         if self.recovery is not None:
             self.recovery.wake(now=now)
 
     def next_wakeup(self) -> Instant | None:
-        """When `wake` must next be called."""
+        """Return when `wake` must next be called, if at all."""
         recovery = None if self.recovery is None else self.recovery.next_wakeup()
         congestion = None if self.congestion is None else self.congestion.next_wakeup()
         return earliest(
@@ -347,13 +348,13 @@ class Endpoint(Inbound, Generic[Carried]):
         )
 
     def poll(self) -> Output[Carried] | None:
-        """The next thing to do."""
+        """Return the next output, if any."""
         if self._outputs:
             return self._outputs.popleft()
         output = self.network.poll()
         if type(output) is not Deliver:
             return output
-        # The network below was told something by others than us.
+        # The driver called the network directly, so it has frames that we did not drain.
         self._on_frame(output.item, self._now)
         self._route_losses()
         return self.poll()
@@ -394,10 +395,10 @@ class Endpoint(Inbound, Generic[Carried]):
         image = self._images.get(publisher)
         return None if image is None else image.statistics()
 
-    # What comes in.
+    # Input from the network
 
     def _drain_network(self, now: Instant) -> None:
-        """Takes what the network below puts out: messages for us, and frames to send."""
+        """Take the outputs of the network below: received messages, and frames to send."""
         poll = self.network.poll
         while (output := poll()) is not None:
             if type(output) is Deliver:
@@ -408,7 +409,7 @@ class Endpoint(Inbound, Generic[Carried]):
     def _on_frame(self, item: object, now: Instant) -> None:
         if type(item) is Data:
             if item.congestion_experienced:
-                # It was not lost, and is kept as its publisher sent it.
+                # The mark is for this receiver only: the cached copy must equal the original.
                 item = msgspec.structs.replace(item, congestion_experienced=False)
                 self.on_data(item, now, is_marked=True)
             else:
@@ -420,12 +421,12 @@ class Endpoint(Inbound, Generic[Carried]):
             self.counters["not_data"] += 1
 
     def _send_control(self, fact: FrameSent, now: Instant) -> None:
-        """To one other endpoint, about congestion."""
+        """Send a congestion control frame, and record it for the trace."""
         self._outputs.append(Record(fact))
         self.network.publish(fact.frame, now=now)
 
     def record_sent(self, fact: Recorded) -> None:
-        """For the trace."""
+        """Record a frame that recovery sent, for the trace."""
         self._outputs.append(Record(fact))
 
     def _subscription(self, subscription_id: int) -> StreamContext:
@@ -436,7 +437,7 @@ class Endpoint(Inbound, Generic[Carried]):
             )
         return found
 
-    # What goes out.
+    # Output
 
     def _deliver(self, fact: Delivery | Absence | Unseen) -> None:
         self._outputs.append(Deliver(fact))
@@ -449,7 +450,7 @@ class Endpoint(Inbound, Generic[Carried]):
             self.recovery.cancel(fact.id)
 
     def _queue_loss(self, loss: Loss, now: Instant) -> None:
-        """Not at once: a listener may do anything, and a stream is in the middle of something."""
+        """Queue a loss: an observer may call back while the stream is still being updated."""
         if self._loss_observers:
             self._pending_losses.append((loss, now))
 

@@ -1,9 +1,9 @@
-"""What the transport tells the application: what became of each message and each gap.
+"""The facts that the transport reports: the fate of each message and of each gap.
 
-Times are of the receiver's own clock. Every message that arrives for the first
-time and matches gives one `Receipt` to each subscription that it matches; every
-number that was known to be missing gives one `Absence` when its life ends. A
-`Loss` and its retraction are what reliability and congestion control hear.
+Times are on the receiver's own clock. Every message that arrives for the first time yields
+one `Delivery` to each subscription that it matches; every message known to be missing
+yields one `Absence` when it is resolved. A `Loss` and its retraction go to recovery and
+congestion control.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from penstock.trace.fates import MissingOutcome, MissingState, ReceiverFate
 from penstock.transport.record.matcher import RecordMatch
 from penstock.wire.frames.data import Data, MessageId
 
-# What told that a number is missing.
+# How a missing message was detected.
 DetectedBy: TypeAlias = Literal["record", "digest"]
 
 
@@ -29,13 +29,13 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     frame: Data
     arrived_ns: Instant
     resolved_ns: Instant
-    # The latch it waited under; None when it did not wait.
+    # The latch that applied on arrival; None if it did not wait.
     latch_ns: Duration | None
     fate: ReceiverFate
 
 
 class Absence(msgspec.Struct, frozen=True, gc=False):
-    """The whole life of a number that was missing."""
+    """The history of one missing message, from its detection to its resolution."""
 
     subscription: int
     id: MessageId
@@ -43,21 +43,22 @@ class Absence(msgspec.Struct, frozen=True, gc=False):
     found_by: DetectedBy
     # When it was declared lost, if it was.
     lost_ns: Instant | None
-    # The last state before its end, and the end.
+    # The last state before the resolution, and the resolution.
     state: MissingState
     resolution: MissingOutcome
     ended_ns: Instant
 
     @property
     def is_lost(self) -> bool:
-        """Whether it never came; one that came too late, and was dropped, is not lost."""
+        """Whether it never arrived; a message that was dropped because it was late is not lost."""
         return self.resolution is ReceiverFate.GIVEN_UP
 
 
 class Unseen(msgspec.Struct, frozen=True, gc=False):
-    """So many messages for us that are lost for good, of which only the count is known.
+    """Messages lost for good of which only the count is known.
 
-    Where a publisher numbers what we want: a hole in the numbers that it could not fill.
+    The publisher numbers the messages of a tracked flow; these are missing from its numbers,
+    and were not repaired.
     """
 
     subscription: int
@@ -69,29 +70,29 @@ class Unseen(msgspec.Struct, frozen=True, gc=False):
 
 
 class DroppedAtSource(msgspec.Struct, frozen=True, gc=False):
-    """A message that never left: too many waited for their turn."""
+    """A message that was never sent: the send queue was full."""
 
     message: Message
     dropped_ns: Instant
-    # How long it had waited.
+    # How long it was queued.
     waited_ns: Duration = 0
 
 
 class Sent(msgspec.Struct, frozen=True, gc=False):
-    """For the trace: a message's turn has come, and it leaves now."""
+    """A message was sent after `waited_ns` in the send queue; recorded for the trace."""
 
     frame: Data
     waited_ns: Duration = 0
 
 
 class Loss(msgspec.Struct, frozen=True, gc=False):
-    """A number is declared lost, or it came after all and is not (`is_retracted`)."""
+    """A message is declared lost, or a false declaration is withdrawn (`is_retracted`)."""
 
     subscription: int
     id: MessageId
     departed_ns: Instant
-    # By our own clock: when a message came that it would have come with, had it left with that.
+    # Expected arrival on the receiver's clock, with the delay of the message that revealed it.
     due_ns: Instant
-    # What is known of its content.
+    # The record entry that describes its content, if any.
     glimpse: RecordMatch | None
     is_retracted: bool

@@ -1,6 +1,6 @@
-"""Ids for a publisher's flows, and how many of the flows each owner claims.
+"""Allocates the ids of a publisher's flows, and limits the number of flows per owner.
 
-Knows nothing of what a flow is: a tracked filter, or a filter whose rate is limited.
+Does not know what a flow is: a tracked filter, or a filter whose rate is limited.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 
 
 class FlowRegistry:
-    """Gives out the ids of a range; an owner has at most `per_owner_max` flows."""
+    """Allocates ids of a range; an owner may claim at most `per_owner_max` flows."""
 
     __slots__ = ("_ids", "_next_id", "_owned", "_per_owner_max")
 
@@ -18,11 +18,11 @@ class FlowRegistry:
         self._ids: Final = ids
         self._per_owner_max: Final = per_owner_max
         self._next_id = ids.start
-        # How many flows each owner claims, if it claims any.
+        # Number of flows per owner; owners without flows have no entry.
         self._owned: Final[dict[int, int]] = {}
 
     def new_id(self, in_use: Container[int]) -> int:
-        """The id that was not in use for as long as possible; one of them must be free."""
+        """Return the next free id in cyclic order; at least one must be free."""
         while (id_ := self._next()) in in_use:
             pass
         return id_
@@ -31,15 +31,15 @@ class FlowRegistry:
         return owner in self._owned
 
     def has_room(self, owner: int) -> bool:
-        """Whether it may claim one more."""
+        """Whether the owner may claim another flow."""
         return self._owned.get(owner, 0) < self._per_owner_max
 
     def claim(self, owner: int) -> None:
-        """It claims one more."""
+        """Count a flow of the owner."""
         self._owned[owner] = self._owned.get(owner, 0) + 1
 
     def release(self, owner: int) -> None:
-        """It claims one less."""
+        """Remove a flow of the owner from the count."""
         left = self._owned.pop(owner) - 1
         if left:
             self._owned[owner] = left

@@ -1,4 +1,4 @@
-"""Who an endpoint is; knows nothing of what it does."""
+"""The identity of an endpoint; it does not know the endpoint's state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.content.tags import Encoder
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who an endpoint is, and how it encodes."""
+    """The id, epoch and tag encoder of an endpoint."""
 
     endpoint_id: int
     epoch: int

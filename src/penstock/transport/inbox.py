@@ -1,4 +1,7 @@
-"""Where an endpoint can be spoken to alone."""
+"""The network subscription by which an endpoint receives unicast frames.
+
+Does not know which frames arrive by it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from penstock.wire.frames.control_routing import endpoint_filter
 
 
 class UnicastInbox(Generic[Carried]):
-    """Asks the network, once, for what is sent to this endpoint."""
+    """Subscribes, once, to the frames addressed to this endpoint."""
 
     __slots__ = ("_endpoint_id", "_is_open", "_network", "_subscription_ids")
 
@@ -24,7 +27,7 @@ class UnicastInbox(Generic[Carried]):
         self._is_open = False
 
     def open(self, now: Instant) -> None:
-        """From now on others can answer."""
+        """Subscribe, if not done yet, so that other endpoints can reply."""
         if not self._is_open:
             self._is_open = True
             self._network.subscribe(

@@ -1,8 +1,8 @@
-"""What a transport sees of the network below it, whichever that is.
+"""The interface of the network below the transport; it does not prescribe an implementation.
 
-A best-effort publish/subscribe network: frames may be lost, repeated or
-overtaken. It is a machine like all others; what arrives for the endpoint above
-comes out of `poll` as `Deliver`, whose item is a transport frame.
+It is a best-effort publish/subscribe network: frames may be lost, duplicated or reordered.
+It is a machine like all others; frames for the endpoint above come out of `poll` as
+`Deliver`, whose item is a transport frame.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Machine
 from penstock.wire.frames.base import TrafficClass, TransportFrame
 
-# What the network itself sends and receives; the transport never looks at it.
+# The frames that the network itself sends and receives; the transport never reads them.
 Carried = TypeVar("Carried")
 
 
 class Network(Machine[Carried], Protocol[Carried]):
-    """Publish, subscribe, and be told."""
+    """A best-effort publish/subscribe network."""
 
     def publish(
         self, frame: TransportFrame, *, traffic: TrafficClass = TrafficClass.DATA, now: Instant
     ) -> None:
-        """Sends a frame to whoever wants it: by its message, or in class REQUEST by its bits."""
+        """Send a frame to its subscribers, matched by message, or in class REQUEST by its bits."""
 
     def subscribe(
         self,
@@ -34,7 +34,7 @@ class Network(Machine[Carried], Protocol[Carried]):
         traffic: TrafficClass = TrafficClass.DATA,
         now: Instant,
     ) -> None:
-        """Asks for frames; a number that is in use gets the new predicate."""
+        """Subscribe to frames; an id already in use gets the new predicate."""
 
     def unsubscribe(self, subscription: int, *, now: Instant) -> None:
-        """Has enough of them."""
+        """End a subscription."""

@@ -1,9 +1,9 @@
-"""A network without a class for requests, as one that has it: the papers' own way [R7].
+"""Adapts a network without a traffic class for requests, as in the papers [R7].
 
-Stands between an endpoint and any network that routes messages by their attributes.
-A request leaves as an ordinary message with an attribute for each bit of its Bloom set
-(`wire.frames.addresses`); whoever offers to answer subscribes to those that have all
-bits of its filters. Brokers need to know nothing of either.
+It sits between an endpoint and any network that routes messages by their attributes. A
+request is sent as an ordinary message with an attribute for each bit of its Bloom set
+(`wire.frames.control_routing`); an endpoint that repairs subscribes to requests that have
+all bits of its filters. Brokers do not know about requests.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from penstock.transport.network import Carried, Network
 from penstock.wire.frames.base import TrafficClass, TransportFrame
 from penstock.wire.frames.control_routing import request_filter
 
-# Written with an attribute for each bit, more would not fit one datagram.
+# With one attribute per bit, more sets would not fit in one datagram.
 _SETS_MAX: Final = 2
 
 
 class RequestsAsMessages(Generic[Carried]):
-    """Implements `Network` over `network`, of whose subscriptions `numbers` names new ones."""
+    """Implements `Network` over `network`; `subscription_ids` yields ids for the one below."""
 
     def __init__(
         self,
@@ -37,15 +37,15 @@ class RequestsAsMessages(Generic[Carried]):
         self._network: Final = network
         self._encoder: Final = encoder
         self._subscription_ids: Final = count(1) if subscription_ids is None else subscription_ids
-        # By the number of one here, those of the network below: one offer may take several.
+        # Ids in the network below by subscription: one for requests may need several.
         self._network_ids: Final[dict[int, list[int]]] = {}
 
-    # What the transport does.
+    # Transport interface
 
     def publish(
         self, frame: TransportFrame, *, traffic: TrafficClass = TrafficClass.DATA, now: Instant
     ) -> None:
-        """Sends it by its message, of whatever class it is."""
+        """Send a frame, routed by its message whatever its class."""
         del traffic
         self._network.publish(frame, now=now)
 
@@ -57,7 +57,7 @@ class RequestsAsMessages(Generic[Carried]):
         traffic: TrafficClass = TrafficClass.DATA,
         now: Instant,
     ) -> None:
-        """Asks for messages, or for the bits of requests for them."""
+        """Subscribe to messages, or in class REQUEST to the bits of requests for them."""
         self.unsubscribe(subscription, now=now)
         parts = [predicate] if traffic is TrafficClass.DATA else self._request_filters(predicate)
         network_ids = self._network_ids[subscription] = [
@@ -67,7 +67,7 @@ class RequestsAsMessages(Generic[Carried]):
             self._network.subscribe(network_id, part, now=now)
 
     def unsubscribe(self, subscription: int, *, now: Instant) -> None:
-        """Takes all of it back."""
+        """End all subscriptions of the network below that belong to this one."""
         for network_id in self._network_ids.pop(subscription, ()):
             self._network.unsubscribe(network_id, now=now)
 
@@ -75,27 +75,27 @@ class RequestsAsMessages(Generic[Carried]):
         sets = _minimal_sets(map(self._encoder.filter_bits, predicate.filters))
         return [request_filter(sets[i : i + _SETS_MAX]) for i in range(0, len(sets), _SETS_MAX)]
 
-    # What the driver does.
+    # Driver interface
 
     def receive(self, frame: Carried, *, via: Port, now: Instant) -> None:
-        """As the network below."""
+        """Forward to the network below."""
         self._network.receive(frame, via=via, now=now)
 
     def wake(self, *, now: Instant) -> None:
-        """As the network below."""
+        """Forward to the network below."""
         self._network.wake(now=now)
 
     def next_wakeup(self) -> Instant | None:
-        """As the network below."""
+        """Forward to the network below."""
         return self._network.next_wakeup()
 
     def poll(self) -> Output[Carried] | None:
-        """As the network below."""
+        """Forward to the network below."""
         return self._network.poll()
 
 
 def _minimal_sets(sets: Iterable[int]) -> list[int]:
-    """Without those that others lie within: who hears the others' requests hears theirs."""
+    """Drop the sets that contain another one: its subscription covers their requests."""
     minimal: list[int] = []
     for candidate in sorted(sets, key=int.bit_count):
         if not any(subset(other, candidate) for other in minimal):

@@ -1,7 +1,7 @@
-"""What a caller may choose of the transport, with its bounds.
+"""The settings of the transport, with their bounds.
 
-`DEFAULT` is what most want, `OFF` hands over what arrives as it arrives, and
-`literal` is the paper's algorithm 3.1.
+`DEFAULT` suits most applications, `OFF` delivers messages in order of arrival, and
+`literal` is the paper's algorithm 3.1. Does not know the experiment file or options.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from penstock.wire.limits import RECORD_ENTRIES_MAX
 class OrderingSettings:
     """How one subscription orders each publisher's messages."""
 
-    # None hands messages over as they arrive.
+    # None delivers messages as they arrive.
     latch: Latch | None = field(default_factory=ConditionalLatch)
-    # Where the parametric latch does not fit what is seen, the seen lateness takes its place.
+    # Correct the latch by the observed lateness where that contradicts the delay law.
     empirical: bool = True
     estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
-    # How many of a record's newest entries are looked at; 0 is the basic mode, which holds
-    # whatever comes after a gap for the number just before it.
+    # Number of a record's newest entries that are used; 0 is the basic mode, in which every
+    # message in a gap may match and blocks the messages after it.
     record_used: int = RECORD_ENTRIES_MAX
-    # Whether to wait also for what no entry tells of (the paper does), or that may not match.
+    # Also wait for messages that no record entry describes, as the paper does.
     is_cautious: bool = False
-    # Whether one latch, that of the latest missing number, holds for all that a message reveals.
+    # Use one latch, that of the latest missing message, for all that one record reveals.
     is_single: bool = False
     # Test entries as Bloom sets of this size, as the paper does, instead of by fingerprints.
     bloom: BloomParams | None = None
-    # No message waits longer, whatever the latch says.
+    # Upper bound of every wait, whatever the latch.
     max_delay_ns: Duration = LATCH_MAX_NS
     late: Literal["deliver", "drop"] = "deliver"
-    # [F12] A loss is declared when so small a share of the losses would be false; 0 declares it
-    # as soon as the latch is over.
+    # [F12] A loss is declared once at most this share of the declared losses is false; 0 declares
+    # it when the latch expires.
     loss_share: float = 0.1
-    # How long a lost number may still come.
+    # How long after its loss a message may still arrive.
     remember_ns: Duration = 10 * SECOND
-    # What comes after a lost message waits so long for its repair, where there is recovery.
+    # With recovery, how long later messages wait for the repair of a missing one.
     hold_for_repair_ns: Duration = 0
     held_max: int = 1_000
     missing_max: int = 1_000
@@ -73,7 +73,7 @@ OFF: Final = OrderingSettings(latch=None)
 def literal(
     chance: float = 0.05, *, record_used: int = RECORD_ENTRIES_MAX, as_printed: bool = False
 ) -> OrderingSettings:
-    """Algorithm 3.1, a loss being declared when the latch is over; P-x-y of the paper."""
+    """Algorithm 3.1, which declares a loss when the latch expires; P-x-y of the paper."""
     return OrderingSettings(
         latch=latch.LiteralLatch(chance, as_printed),
         empirical=False,
@@ -87,7 +87,7 @@ def literal(
 
 
 def constant(latch_ns: Duration, *, record_used: int = 0) -> OrderingSettings:
-    """The same latch for all; CST-t of the paper, which knows no record."""
+    """The same latch for all messages; CST-t of the paper, which uses no record."""
     return OrderingSettings(
         latch=latch.ConstantLatch(latch_ns), empirical=False, record_used=record_used
     )
@@ -95,12 +95,12 @@ def constant(latch_ns: Duration, *, record_used: int = 0) -> OrderingSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordSettings:
-    """What a publisher says of its past in every message."""
+    """The record of earlier messages that a publisher adds to every message."""
 
-    # At most so many entries; if `cover_ns` is given, only as many as left within that time.
+    # Maximum number of entries; with `cover_ns`, only messages sent within that time.
     size: int = 10
     cover_ns: Duration | None = None
-    # Attributes whose numbers travel beside the fingerprints, so that ranges can be tested.
+    # Attributes whose numeric values are sent beside the fingerprints, to test ranges.
     numbers: tuple[str, ...] = ()
     # Write entries as Bloom sets, as the paper does.
     bloom: BloomParams | None = None
@@ -112,24 +112,24 @@ class RecordSettings:
             raise UsageError("an adaptive record covers a time above 0")
         numbers: object = self.numbers
         if isinstance(numbers, str):
-            # It would be taken for the attributes that its letters name.
+            # A string would be read as a tuple of one-letter names.
             raise UsageError(f'numbers is a tuple of names: write ("{numbers}",)')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointSettings:
-    """Of the whole endpoint."""
+    """Settings of the whole endpoint."""
 
     record: RecordSettings = field(default_factory=RecordSettings)
-    # Publishers remembered; those heard longest ago are forgotten first.
+    # Maximum number of known publishers; the least recently heard is evicted first.
     publishers_max: int = 16_384
-    # Numbers missing, of all publishers and subscriptions together.
+    # Maximum number of missing messages over all publishers and subscriptions.
     missing_total_max: int = 65_536
-    # The rate in headers is that of the last so long.
+    # Interval over which the send rate in headers is measured.
     send_rate_interval_ns: Duration = SECOND
-    # How lost messages are got back; None for not at all.
+    # None turns recovery of lost messages off.
     recovery: RecoverySettings | None = None
-    # How what is published is slowed down to what the network bears; None for not at all.
+    # None turns congestion control off.
     congestion: CongestionSettings | None = None
 
     def __post_init__(self) -> None:

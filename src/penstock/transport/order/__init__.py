@@ -1,1 +1,1 @@
-"""Order and loss per publisher and subscription: buffers, gaps, and how long to wait."""
+"""Ordering and loss detection per publisher and subscription: buffers, gaps, latches."""

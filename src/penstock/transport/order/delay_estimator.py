@@ -1,17 +1,18 @@
-"""How much the delays of one publisher's messages vary: samples in, a scale out.
+"""Estimates the scale of one publisher's delay variation from differences of delays.
 
-A sample is the difference of two delays, which needs no common clock: what lies
-between two arrivals less what lies between the departures.
+A sample is the time between two arrivals minus the time between their departures;
+it needs no common clock.
 
-1. [F5] Against the previous arrival; the literal form against the highest number,
-   which is by selection a fast one.
-2. [F3, F4] b = (n₀·b₀ + ⅔·Σ|x|)/(n₀ + n): moments, with a prior so that the first
-   latch is not 0. The literal form divides by the ring's size and has no prior.
-3. [F16] Departures more than a second apart say nothing: clocks drift.
-4. [F15] A sample far beyond the scale is a clock that was set, not a delay: it is
-   left out. Three of one sign in a row are believed, and the past is forgotten.
+1. [F5] A message is compared with the previous arrival; in the literal form with the
+   highest sequence number received, which is biased towards fast messages.
+2. [F3, F4] b = (n₀·b₀ + ⅔·Σ|x|)/(n₀ + n): the method of moments, with a prior so that
+   the first latch is not 0. The literal form divides by `samples_max` and has no prior.
+3. [F16] Departures more than one second apart give no sample, because clocks drift.
+4. [F15] A sample far beyond the scale is a clock step, not a delay, and is rejected.
+   The third such sample of the same sign in a row is accepted and discards all earlier
+   samples.
 
-Times are nanoseconds. Knows nothing of latches, gaps or subscriptions.
+Times are nanoseconds. Does not know latches, gaps or subscriptions.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.transport.statistics import DelayStatistics
 
-# E|X| of the law is 3b/2.
+# The delay law has E|X| = 3b/2.
 _MOMENT: Final = 2 / 3
 _GAP_MAX: Final = SECOND
 _OUTLIER_SCALES: Final = 20
@@ -34,7 +35,7 @@ _OUTLIERS_ACCEPTED: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimatorSettings:
-    """`ring` samples are remembered; `prior_samples` of scale `prior_ns` count as seen before."""
+    """Sample count and prior: `prior_samples` samples of scale `prior_scale_ns`."""
 
     samples_max: int = 100
     prior_samples: int = 5
@@ -74,7 +75,7 @@ class DelayEstimator:
         self._sum = 0
         self._last_sent_ns: Instant | None = None
         self._last_arrival_ns: Instant = 0
-        # How many outliers of one sign came in a row; the sign is theirs.
+        # Number of consecutive outliers of one sign; negative for negative outliers.
         self._outlier_run = 0
         self.rejected = 0
 
@@ -83,12 +84,12 @@ class DelayEstimator:
 
     @property
     def samples(self) -> tuple[Duration, ...]:
-        """What is remembered, oldest first."""
+        """The samples in use, oldest first."""
         return tuple(self._samples)
 
     @property
     def scale_ns(self) -> float:
-        """b, as far as it is known."""
+        """The current estimate of b."""
         settings = self._settings
         if settings.literal:
             return _MOMENT * self._sum / settings.samples_max
@@ -99,11 +100,11 @@ class DelayEstimator:
 
     @property
     def weight(self) -> int:
-        """How many samples the scale rests on, the prior included."""
+        """Number of samples behind the scale, including the prior's."""
         return self._settings.prior_samples + len(self._samples)
 
     def on_arrival(self, sent_ns: Instant, *, now: Instant, is_highest: bool = True) -> None:
-        """A message, not a repair or a duplicate, that left at `departed` comes `now`."""
+        """Add the arrival of an original message; repairs and duplicates do not count."""
         previous_ns = self._last_sent_ns
         if previous_ns is not None:
             sent_after_ns = sent_ns - previous_ns

@@ -5,7 +5,7 @@ that cross the same brokers within a short time differ in delay by X with
 
     P(X > u·b) = (2 + u)/4 · exp(−u)        for u ≥ 0,
 
-and symmetrically below 0. Knows nothing of samples; `estimator` finds b.
+and symmetrically below 0. Does not know samples: `delay_estimator` estimates b.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ def tail(u: float) -> float:
 
 
 def tail_quantile(p: float) -> float:
-    """[F1] The u ≥ 0 with P(X > u·b) = p; 0 where half or more may lie beyond.
+    """[F1] Return the u ≥ 0 with P(X > u·b) = p; 0 if p ≥ 0.5.
 
-    Newton's method on u − ln((2 + u)/4) + ln p, which rises and is convex there;
-    it is the branch W₋₁ of Lambert's function without the function.
+    Newton's method on u − ln((2 + u)/4) + ln p, which is increasing and convex for u ≥ 0;
+    the solution is the branch W₋₁ of Lambert's function.
     """
     if p >= 0.5:
         return 0.0
     target = -log(p)
-    # Each turn of u = target + ln((2 + u)/4) comes nearer; two make a good start.
+    # The iteration u = target + ln((2 + u)/4) converges; two steps give a good start.
     u = target + log((2 + target) / 4)
     while True:
         step = (u - log((2 + u) / 4) - target) * (2 + u) / (1 + u)
@@ -40,9 +40,9 @@ def tail_quantile(p: float) -> float:
 
 
 def tail_quantile_as_printed(p: float) -> float:
-    """The paper's own (3.5), with the principal branch: 1.88 to 2 whatever p is.
+    """Return the paper's formula (3.5), on the principal branch: 1.88 to 2 for every p.
 
-    Solves w·exp(w) = −4e⁻²·p for −1 ≤ w ≤ 0, and returns w + 2.
+    Solves w·exp(w) = −4e⁻²·p for −1 ≤ w ≤ 0 and returns w + 2.
     """
     argument = -4 * exp(-2) * min(p, 0.5)
     w = argument

@@ -1,7 +1,7 @@
-"""What is not there: the numbers that a subscription should have had, and how they go on.
+"""Tracks the missing messages of one stream.
 
-Told of by records and digests; waited for, released, lost, and then whatever their end
-is. Knows nothing of the messages that come: `stream` does.
+Records and digests reveal a missing message; it then blocks delivery, is released, is
+declared lost, and is finally resolved. Does not know the buffered messages: `stream` does.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
 
 
 class GapTracker(ABC):
-    """Of one publisher's messages for one subscription, from number `first` on."""
+    """Missing messages of one publisher for one subscription, from `first` on."""
 
     __slots__ = (
         "_blocking",
@@ -57,22 +57,22 @@ class GapTracker(ABC):
         self._image: Final = image
         self._wait_policy: Final = WaitPolicy(image.estimator(context.ordering.estimator))
         self._first: Final = first
-        # The highest number that was handed over.
+        # The highest sequence number delivered.
         self._delivered_through = first - 1
-        # Every number known to be missing; and by rising number what others wait for.
+        # All known missing messages, and those that block delivery in ascending order.
         self.missing: Final[dict[int, MissingEntry]] = {}
         self._blocking: Final[list[MissingEntry]] = []
         self._given_up: Final = GivenUpLog(context.ordering.missing_max)
-        # The last stretch of numbers that no record told of.
+        # The latest range of sequence numbers that no record describes.
         self._undescribed = range(0)
 
     @property
     def interest(self) -> SharedInterest:
-        """What the subscription asks for."""
+        """The subscription's interest."""
         return self._context.interest
 
     def loss_timeout_ns(self) -> Duration:
-        """When one is lost that left at the same time as what came."""
+        """Return the loss timeout of a message sent at the same time as the one that arrived."""
         ordering = self._context.ordering
         if not ordering.loss_share:
             return min(self._wait_policy.loss_timeout_ns(0, DEFAULT), ordering.max_delay_ns)
@@ -80,23 +80,23 @@ class GapTracker(ABC):
 
     @abstractmethod
     def on_timer(self, missing: MissingEntry, now: Instant) -> None:
-        """A missing number's time is up."""
+        """Handle the expiry of a missing message's timer."""
 
     @abstractmethod
     def _latest_release(self, missing: MissingEntry, now: Instant) -> Instant:
-        """No message that waits for this one, now or later, may wait longer than to then."""
+        """Return the latest time until which this entry may block any message."""
 
-    # What is told.
+    # Detection
 
     def on_gap(self, frame: Data, extended_seq: int, first: int, now: Instant) -> None:
-        """Finds what is missing among the numbers from `first` to just before this one."""
+        """Find the missing messages from `first` to just before `extended_seq`."""
         ordering = self._context.ordering
         gap = extended_seq - first
         described, used = frame.record.count, ordering.record_used
         described = described if described < used else used
         if not described:
             if gap:
-                # Nothing is told: all of it is assumed to be for us.
+                # Without a record, every message in the gap may match.
                 sent_before_ns = delta_ns(frame.since_previous_100us)
                 self._add_possible(
                     range(first, extended_seq), sent_before_ns, frame.send_ts_us * MICROSECOND, now
@@ -105,7 +105,7 @@ class GapTracker(ABC):
         undescribed = self._undescribed
         entries = gap if gap < described else described
         if undescribed and extended_seq - described < undescribed.stop:
-            # This record reaches further back than others did.
+            # This record describes messages that no earlier record did.
             entries = min(described, extended_seq - undescribed.start)
             self._undescribed = range(
                 undescribed.start, max(undescribed.start, extended_seq - described)
@@ -121,7 +121,7 @@ class GapTracker(ABC):
             )
 
     def on_late_record(self, frame: Data, extended_seq: int, now: Instant) -> None:
-        """A late message's record may tell of what none before it told of."""
+        """Match a late message's record against the messages that no record described so far."""
         undescribed = self._undescribed
         described = min(frame.record.count, self._context.ordering.record_used)
         if (
@@ -138,7 +138,7 @@ class GapTracker(ABC):
             )
 
     def _match_record(self, frame: Data, extended_seq: int, entries: int, now: Instant) -> bool:
-        """Takes up what the record shows; says whether there was anything to wait for."""
+        """Track the missing messages that the record shows; return whether there are any."""
         matches = self._context.match_record(frame, entries)
         if not matches:
             return False
@@ -155,7 +155,10 @@ class GapTracker(ABC):
         now: Instant,
         detected_by: DetectedBy,
     ) -> bool:
-        """Waits for those that have not come, of messages before `number`, of which we are told."""
+        """Track the matches that have not arrived; offsets count back from `extended_seq`.
+
+        Return whether there are any.
+        """
         ordering = self._context.ordering
         found = False
         shared_latch_ns: Duration | None = None
@@ -194,9 +197,9 @@ class GapTracker(ABC):
     def _add_possible(
         self, extended_seqs: range, sent_before_ns: Duration, sent_ns: Instant, now: Instant
     ) -> None:
-        """Waits for numbers that may be for us or not; they are never lost.
+        """Wait for messages that may or may not match; they are never declared lost.
 
-        The latch is that of the last of them, which left `gap_ns` before what was sent then.
+        The latch is that of the last of them, sent `sent_before_ns` before `sent_ns`.
         """
         missing = MissingEntry(
             self,
@@ -212,9 +215,9 @@ class GapTracker(ABC):
             self._track(missing, latch_ns, now)
 
     def _advance(self, possible: MissingEntry) -> bool:
-        """Moves it up to the lowest of its numbers that has not come; False if all have."""
+        """Advance to the lowest message of the range that is missing; False if there is none."""
         contains = self._image.contains
-        # What is too old to tell is skipped at once: it may be a billion numbers.
+        # Skip messages older than the duplicate window in one step: the range may be 10⁹ long.
         extended_seq = max(
             possible.extended_seq, self._delivered_through + 1, self._image.oldest_known
         )
@@ -249,7 +252,7 @@ class GapTracker(ABC):
             self._context.timers.set(missing, next_at)
 
     def _hold_for_repair(self, missing: MissingEntry, now: Instant) -> None:
-        """Later messages may wait longer than the latch: until it is repaired."""
+        """Extend the blocking beyond the latch, so that a repair can still arrive in order."""
         hold_ns = self._context.hold_for_repair_ns
         limit = min(now + hold_ns, self._latest_release(missing, now))
         if (
@@ -261,10 +264,10 @@ class GapTracker(ABC):
             missing.is_held_for_repair = True
 
     def _make_room(self, now: Instant) -> bool:
-        """Makes room, if there is none, by giving up what was lost first.
+        """Make room, if necessary by giving up the oldest lost message; False if there is none.
 
-        Nothing else is given up for it: what is not taken up stays unknown, and is
-        delivered should it come.
+        Only lost messages are given up. A missing message that is not tracked for want of
+        room is delivered if it arrives.
         """
         missing_max = self._context.ordering.missing_max
         if len(self._context.timers) >= self._context.timers_max:
@@ -279,10 +282,10 @@ class GapTracker(ABC):
         self._resolve(oldest, _GIVEN_UP, now)
         return True
 
-    # How a missing number goes on.
+    # State changes
 
     def _declare_lost(self, missing: MissingEntry, now: Instant) -> None:
-        """It is believed lost; what comes after it may have to wait for its repair all the same."""
+        """Declare the message lost; later messages may still be held for its repair."""
         missing.state = LOST
         missing.lost_ns = now
         missing.give_up_at = now + self._context.remember_ns
@@ -292,7 +295,7 @@ class GapTracker(ABC):
         self._report_loss(missing, now, is_retracted=False)
 
     def _release(self, missing: MissingEntry, now: Instant) -> None:
-        """Nothing waits for it any more."""
+        """Stop blocking delivery."""
         unblock(self._blocking, missing)
         missing.is_held_for_repair = False
         if missing.state is LOST:
@@ -317,7 +320,7 @@ class GapTracker(ABC):
         if fate is _GIVEN_UP:
             self._given_up.add(missing.extended_seq)
         elif missing.state is LOST and not is_repair:
-            # The original came, or it never was for us: nothing was lost.
+            # The original arrived, or does not match: nothing was lost.
             self._wait_policy.on_retraction()
             self._report_loss(missing, now, is_retracted=True)
         self._context.deliver(
@@ -345,11 +348,11 @@ class GapTracker(ABC):
         self._context.report_loss(loss, now)
 
     def _is_resolved(self, extended_seq: int) -> bool:
-        """Whether its fate is told already, or it was too long ago to say."""
+        """Whether its fate is already reported, or it is too old to know."""
         return self._given_up.contains(extended_seq) and extended_seq not in self.missing
 
     def _advance_possible(self, extended_seq: int, now: Instant) -> None:
-        """It came: what is only assumed, and began with it, waits for a higher one or for none."""
+        """After an arrival, advance the ranges of possible messages that start with it."""
         for possible in [m for m in blocking_at(self._blocking, extended_seq) if m.is_possible]:
             unblock(self._blocking, possible)
             if self._advance(possible):

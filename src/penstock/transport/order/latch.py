@@ -1,13 +1,14 @@
-"""How long to wait for a message that is known to be missing.
+"""Latches: how long messages wait for a message that is known to be missing.
 
-The waiting message left δ after the missing one, which is late already by more
-than δ: otherwise it would be here. A policy says how much longer is enough.
+The waiting message was sent δ after the missing one, which is therefore already more
+than δ late. A latch is the additional time to wait.
 
-    conditional   [F11] so that a missing message that does come, comes in time but for P
-    literal       so that of all pairs P are out of order, known to be or not
+    conditional   [F11] a share P of the missing messages that do arrive, arrive too late
+    literal       a share P of all pairs is delivered out of order, whether or not one of
+                  them is known to be missing
     constant      the same for all, for comparison
 
-Knows nothing of when that is, or of what waits.
+Does not know the current time or the waiting messages.
 """
 
 from __future__ import annotations
@@ -21,35 +22,35 @@ from penstock.kernel.instant import SECOND, Duration
 from penstock.transport.order.delay_law import tail, tail_quantile, tail_quantile_as_printed
 from penstock.transport.order.small_sample import small_sample_factor
 
-# [§3.3] No latch is longer, whatever the scale.
+# [§3.3] Upper bound of every latch, whatever the scale.
 LATCH_MAX_NS: Final[Duration] = 2 * SECOND
-# Less than this cannot be told from never; and of it logarithms can still be taken.
+# A smaller probability is practically 0; this one still has a usable logarithm.
 PROBABILITY_MIN: Final = 1e-12
 _TAIL_MIN: Final = 1e-300
 
 
 class Scale(Protocol):
-    """What a latch is computed from: an estimator."""
+    """The estimate that a latch is computed from."""
 
     @property
     def scale_ns(self) -> float:
-        """b."""
+        """The scale b of the delay law."""
 
     @property
     def weight(self) -> int:
-        """How many samples it rests on."""
+        """Number of samples behind the scale."""
 
 
 def conditional_latch_ns(
     violation_probability: float, sent_before_ns: Duration, scale: Scale
 ) -> Duration:
-    """Q(P·P(X > δ)) − δ, for a scale inflated by what is not known of it."""
+    """Return Q(P·P(X > δ)) − δ, with the scale inflated for its estimation error."""
     b = inflated_scale_ns(violation_probability, sent_before_ns, scale)
     if b <= 0:
         return 0
     p = violation_probability * tail(sent_before_ns / b)
     if p < _TAIL_MIN:
-        # Far out the tail is plainly exponential: what has waited long waits no less.
+        # Far out the tail is exponential, hence memoryless: the latch does not depend on δ.
         return min(LATCH_MAX_NS, round(-b * log(violation_probability)))
     return min(LATCH_MAX_NS, max(0, round(tail_quantile(p) * b - sent_before_ns)))
 
@@ -57,7 +58,7 @@ def conditional_latch_ns(
 def inflated_scale_ns(
     violation_probability: float, sent_before_ns: Duration, scale: Scale
 ) -> float:
-    """[F6] The scale to compute with, longer by as much as few samples may have it too short."""
+    """[F6] Return the scale, enlarged for the error of an estimate from few samples."""
     b = scale.scale_ns
     return (
         b * small_sample_factor(scale.weight, violation_probability * tail(sent_before_ns / b))
@@ -67,15 +68,15 @@ def inflated_scale_ns(
 
 
 class Latch(Protocol):
-    """How long after now a missing message need not be waited for any more."""
+    """Computes how much longer to wait for a missing message."""
 
     def wait_ns(self, sent_before_ns: Duration, scale: Scale) -> Duration:
-        """For one that left `gap_ns` ≥ 0 before the one that waits."""
+        """Return the latch for a message sent `sent_before_ns` ≥ 0 before the waiting one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionalLatch:
-    """The default: `chance` of the missing messages that do come, come too late."""
+    """The default: a share `chance` of the missing messages that do arrive, arrive too late."""
 
     chance: float = 0.003
 
@@ -83,18 +84,18 @@ class ConditionalLatch:
         _check_probability(self.chance, 1.0)
 
     def wait_ns(self, sent_before_ns: Duration, scale: Scale) -> Duration:
-        """See `conditional_wait_ns`."""
+        """Return `conditional_latch_ns` for `chance`."""
         return conditional_latch_ns(self.chance, sent_before_ns, scale)
 
     @property
     def without_evidence(self) -> LiteralLatch:
-        """For a message that may not be missing at all."""
+        """The latch for a message that may not be missing at all."""
         return LiteralLatch(min(self.chance, 0.5))
 
 
 @dataclass(frozen=True, slots=True)
 class LiteralLatch:
-    """Algorithm 3.1; with `as_printed` by its own formula, which takes the wrong branch."""
+    """Algorithm 3.1; `as_printed` uses the paper's formula, which takes the wrong branch."""
 
     chance: float = 0.05
     as_printed: bool = False
@@ -103,7 +104,7 @@ class LiteralLatch:
         _check_probability(self.chance, 0.5)
 
     def wait_ns(self, sent_before_ns: Duration, scale: Scale) -> Duration:
-        """F⁻¹(1 − P) − δ."""
+        """Return F⁻¹(1 − P) − δ."""
         quantile = tail_quantile_as_printed if self.as_printed else tail_quantile
         return min(
             LATCH_MAX_NS, max(0, round(quantile(self.chance) * scale.scale_ns - sent_before_ns))
@@ -112,7 +113,7 @@ class LiteralLatch:
 
 @dataclass(frozen=True, slots=True)
 class ConstantLatch:
-    """The papers' CST-t."""
+    """The same latch for every message; CST-t of the papers."""
 
     latch_ns: Duration
 
@@ -121,7 +122,7 @@ class ConstantLatch:
             raise UsageError(f"a latch lasts 0 to {LATCH_MAX_NS} ns, not {self.latch_ns}")
 
     def wait_ns(self, sent_before_ns: Duration, scale: Scale) -> Duration:  # noqa: ARG002
-        """Always the same."""
+        """Return the constant."""
         return self.latch_ns
 
 

@@ -1,11 +1,11 @@
-"""One number that a subscription should have had.
+"""The state of one missing message, the list of blocking ones, and a log of those given up.
 
-    missing    later messages wait for it, until `release_at`
-    released   nothing waits for it any more
-    lost       at `lose_at` it is believed lost; others may be asked for it
-    and then, whenever it comes or nobody hopes any more, its end
+    missing    blocks the delivery of later messages until `release_at`
+    released   blocks nothing any more
+    lost       declared lost at `declare_lost_at`; peers may be asked to repair it
 
-`trace.fates.TRANSITIONS` is the table of what may follow what.
+It is resolved when it arrives, is repaired or is given up. `trace.fates.TRANSITIONS` is
+the table of allowed transitions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from penstock.transport.record.matcher import RecordMatch
 if TYPE_CHECKING:
     from penstock.transport.order.gap_tracker import GapTracker
 
-# Naming a member of an enum takes longer than comparing it.
+# Module constants: looking up an enum member takes longer than comparing it.
 MISSING: Final = MissingState.MISSING
 RELEASED: Final = MissingState.RELEASED
 LOST: Final = MissingState.LOST
@@ -32,7 +32,7 @@ _EXTENDED_SEQ: Final = attrgetter("extended_seq")
 
 
 class MissingEntry:
-    """Its stream moves it along; without a `glimpse` it is only assumed to be for us."""
+    """One missing message, or without a `record_match` a range of possible ones."""
 
     __slots__ = (
         "declare_lost_at",
@@ -64,11 +64,11 @@ class MissingEntry:
     ) -> None:
         self.stream: Final = stream
         self.extended_seq = extended_seq
-        # Of assumed ones there are several in a row: `number` is the lowest that has not come.
+        # A range of possible messages ends before `stop`; `extended_seq` is the lowest missing.
         self.stop = extended_seq + 1
         self.record_match: Final = record_match
         self.sent_ns: Final = sent_ns
-        # How long before the message that revealed it it left, and the scale at that time.
+        # Send time relative to the message that revealed it, and the scale when it was revealed.
         self.sent_before_ns: Final = sent_before_ns
         self.scale_ns = 0.0
         self.detected_ns: Final = now
@@ -78,31 +78,31 @@ class MissingEntry:
         self.declare_lost_at: Instant | None = None
         self.lost_ns: Instant | None = None
         self.give_up_at: Instant = 0
-        # Whether what comes after it waits for its repair, not only for itself.
+        # Whether later messages wait for its repair, beyond the latch.
         self.is_held_for_repair = False
 
     @property
     def is_possible(self) -> bool:
-        """Whether nothing tells that there is such a message for us."""
+        """Whether no record shows that the message matches."""
         return self.record_match is None
 
 
-# What others wait for is a list by rising number; several may have the same.
+# The blocking list is sorted by sequence number; several entries may have the same one.
 
 
 def block(blocking: list[MissingEntry], missing: MissingEntry) -> None:
-    """Others wait for it from now on."""
+    """Add an entry to the blocking list."""
     insort(blocking, missing, key=_EXTENDED_SEQ)
 
 
 def blocking_at(blocking: list[MissingEntry], extended_seq: int) -> list[MissingEntry]:
-    """Those that have this number."""
+    """Return the blocking entries with this sequence number."""
     low = bisect_left(blocking, extended_seq, key=_EXTENDED_SEQ)
     return blocking[low : bisect_right(blocking, extended_seq, low, key=_EXTENDED_SEQ)]
 
 
 def unblock(blocking: list[MissingEntry], missing: MissingEntry) -> None:
-    """Nothing waits for it any more, if it did."""
+    """Remove an entry from the blocking list, if it is there."""
     index = bisect_left(blocking, missing.extended_seq, key=_EXTENDED_SEQ)
     while index < len(blocking) and blocking[index].extended_seq == missing.extended_seq:
         if blocking[index] is missing:
@@ -112,10 +112,9 @@ def unblock(blocking: list[MissingEntry], missing: MissingEntry) -> None:
 
 
 class GivenUpLog:
-    """The last numbers of which nothing is hoped for any more.
+    """The sequence numbers given up last, at most `entries_max`.
 
-    Which these were is remembered of so many; below the lowest forgotten, no number
-    has any hope, whether it was one of them or not.
+    Every sequence number up to the highest evicted one counts as given up.
     """
 
     __slots__ = ("_all_below", "_recent")
@@ -128,12 +127,12 @@ class GivenUpLog:
         return len(self._recent)
 
     def add(self, extended_seq: int) -> None:
-        """One more."""
+        """Add a sequence number; evicts the oldest entry if the log is full."""
         evicted = self._recent.make_room(extended_seq)
         if evicted is not None:
             self._all_below = max(self._all_below, evicted[0] + 1)
         self._recent[extended_seq] = None
 
     def contains(self, extended_seq: int) -> bool:
-        """Whether it is one of them, or too old to say."""
+        """Whether it was given up, or is too old to know."""
         return extended_seq < self._all_below or extended_seq in self._recent

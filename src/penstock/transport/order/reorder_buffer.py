@@ -1,4 +1,7 @@
-"""Messages that came and wait for others, by rising number."""
+"""The reorder buffer of one stream: received messages that wait for missing ones.
+
+Does not know which messages are missing, or for how long the others wait.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +20,26 @@ _EXTENDED_SEQ: Final = attrgetter("extended_seq")
 
 
 class BufferedMessage(msgspec.Struct, frozen=True, gc=False):
-    """One of them, and the latch that it found."""
+    """A received message, and the latch that applied when it arrived."""
 
     extended_seq: int
     frame: Data
     arrived_ns: Instant
     latch_ns: Duration
-    # What becomes of it when it is handed over.
+    # Its fate on delivery.
     fate: ReceiverFate = ReceiverFate.DELIVERED
 
 
 class ReorderBuffer:
-    """Few as a rule, so a sorted list will do."""
+    """Buffered messages by ascending sequence number; usually few, so a sorted list suffices."""
 
     __slots__ = ("_earliest_arrivals", "messages")
 
     def __init__(self) -> None:
-        # For others to look at: whether there are any is asked for every message.
+        # Public, because the stream tests it for every message.
         self.messages: Final[list[BufferedMessage]] = []
-        # The earliest arrival of each and all that follow it, from the last on; made when asked
-        # for, which one record may do for each of its entries.
+        # Running minimum of arrival times, from the last message to the first. Computed on
+        # demand and cached, because one record may need it for each of its entries.
         self._earliest_arrivals: list[Instant] = []
 
     def __len__(self) -> int:
@@ -44,16 +47,16 @@ class ReorderBuffer:
 
     @property
     def lowest_seq(self) -> int:
-        """The number of the first; there must be one."""
+        """The lowest sequence number; the buffer must not be empty."""
         return self.messages[0].extended_seq
 
     def add(self, message: BufferedMessage) -> None:
-        """Wherever it belongs."""
+        """Insert a message in order."""
         insort(self.messages, message, key=_EXTENDED_SEQ)
         self._earliest_arrivals = []
 
     def take_below(self, extended_seq: int | None) -> list[BufferedMessage]:
-        """Takes out those with a lower number, or all."""
+        """Remove and return the messages below `extended_seq`, or all if it is None."""
         messages = self.messages
         end = (
             len(messages)
@@ -66,12 +69,12 @@ class ReorderBuffer:
         return taken
 
     def first_arrival_above(self, extended_seq: int) -> Instant | None:
-        """When the first of those came that have a higher number; None if there are none."""
+        """Return the earliest arrival among the messages above `extended_seq`, if any."""
         if not self.messages:
             return None
         if not self._earliest_arrivals:
             self._earliest_arrivals = list(
-                accumulate((w.arrived_ns for w in reversed(self.messages)), min)
+                accumulate((message.arrived_ns for message in reversed(self.messages)), min)
             )
         above = len(self.messages) - bisect_right(self.messages, extended_seq, key=_EXTENDED_SEQ)
         return self._earliest_arrivals[above - 1] if above else None

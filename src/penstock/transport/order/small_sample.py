@@ -1,11 +1,11 @@
-"""[F6] How much longer a latch must be because its scale was estimated from few samples.
+"""[F6] The factor by which a latch grows because its scale was estimated from few samples.
 
-A latch of Q·b lets P of all through if b is known. From n samples b is only
-estimated, and consecutive samples share a message, so that they are correlated;
-the latch must be c(n, P) times as long to let no more than P through. The table
-holds c for the law of `law`: delays of two exponential phases, differences of
-consecutive ones, 4·10⁵ rows of n samples each, solved for c. `tests/transport/
-test_inflation.py` makes some of it anew.
+A share P of the messages exceeds a latch of Q·b if b is known exactly. An estimate from
+n samples has an error, and consecutive samples share a message and are correlated; the
+latch must be c(n, P) times as long for the share to stay at P. The table holds c for the
+law of `delay_law`: delays of two exponential phases, differences of consecutive ones,
+4·10⁵ rows of n samples each, solved for c. `tests/transport/order/test_latch.py` checks four
+entries by simulation.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _TABLE: Final = (
     (1.001, 1.005, 1.010, 1.020, 1.031, 1.044, 1.054, 1.071, 1.087, 1.121, 1.156),
     (1.001, 1.003, 1.005, 1.010, 1.015, 1.022, 1.027, 1.036, 1.043, 1.059, 1.075),
 )
-# Rising, as a search wants them.
-_LOG_PROBABILITIES: Final = tuple(log(chance) for chance in reversed(_PROBABILITIES))
+# Ascending, for the binary search.
+_LOG_PROBABILITIES: Final = tuple(log(probability) for probability in reversed(_PROBABILITIES))
 
 
 def small_sample_factor(samples: int, probability: float) -> float:
-    """c(n, P); fewer than two samples count as two, and P beyond the table as its edge."""
+    """Return c(n, P); n below 2 counts as 2, and P outside the table as its nearest edge."""
     factors = _factors(samples)
     index, fraction = _bracket(
         min(
@@ -47,11 +47,11 @@ def small_sample_factor(samples: int, probability: float) -> float:
 
 @lru_cache(maxsize=256)
 def _factors(samples: int) -> tuple[float, ...]:
-    """c for this many samples, by rising log P; between rows it goes like 1/n."""
+    """Return c for n samples by ascending log P, interpolated linearly in 1/n."""
     if samples <= _SAMPLES[0]:
         return _TABLE[0][::-1]
     if samples >= _SAMPLES[-1]:
-        # What is left of the excess shrinks as the samples grow.
+        # Beyond the table, the excess over 1 is proportional to 1/n.
         shrunk = _SAMPLES[-1] / samples
         return tuple(1 + (c - 1) * shrunk for c in _TABLE[-1][::-1])
     above = bisect_left(_SAMPLES, samples)

@@ -1,22 +1,21 @@
-"""The order of one publisher's messages on their way to one subscription.
+"""Orders the messages of one publisher for one subscription.
 
-A message that follows the one before it is handed over at once. One that leaves
-a gap says by its record which of the numbers between would have been for us:
+A message in sequence is delivered at once. The record of a message that follows a gap
+shows which of the skipped messages match the subscription:
 
-1. What the record shows not to match is nothing to wait for.
-2. What matches, and has not come, is missing. While it is, later messages wait,
-   until a latch is over ("released") that is long enough for most that do come.
-   What only may match is waited for as well, but never called lost.
-3. Much later, when it hardly can come any more, it is lost [F12]: a latch that is
-   over says little, for most messages that miss theirs were only slow.
-4. Whenever it comes, it is handed over: in order if what follows still waits,
-   else late, as the subscription likes. A loss is then taken back [F10].
+1. A message that does not match is not waited for.
+2. A message that matches and has not arrived is missing. It blocks later messages until
+   its latch expires ("released"), which is long enough for most messages that do arrive.
+   A message that only may match blocks too, but is never declared lost.
+3. It is declared lost much later, when it can hardly arrive any more [F12]: an expired
+   latch proves little, because most messages that miss their latch are only slow.
+4. If it arrives, it is delivered: in order while later messages still wait, otherwise
+   late or not at all, as the subscription is configured. Its loss is retracted [F10].
 
-Held messages are handed over in order as soon as nothing before them blocks. No
-message waits longer than `max_delay_ns`, and there is a bound on everything that
-is held or remembered.
+Buffered messages are delivered in order as soon as nothing before them blocks. No message
+waits longer than `max_delay_ns`, and all state is bounded.
 
-Knows nothing of duplicates, epochs or other publishers: see `arrivals`.
+Does not know duplicates, epochs or other publishers: see `receive.publisher_image`.
 """
 
 from __future__ import annotations
@@ -51,27 +50,28 @@ _IRRELEVANT: Final = MissingState.IRRELEVANT
 
 
 class OrderedStream(GapTracker):
-    """Messages in, receipts and absences out, by way of the subscription."""
+    """Takes messages and passes `Delivery` and `Absence` facts to the subscription's context."""
 
     __slots__ = ("_buffer", "_highest")
 
     def __init__(self, context: StreamContext, image: PublisherImage, first: int) -> None:
         super().__init__(context, image, first)
-        # The highest number that came for us.
+        # The highest sequence number received for this subscription.
         self._highest = first - 1
         self._buffer: Final = ReorderBuffer()
 
-    # What comes.
+    # Input
 
     def on_message(self, frame: Data, extended_seq: int, now: Instant) -> None:
-        """A message for us, which comes for the first time."""
+        """Take a matching message that arrives for the first time."""
         self._wait_policy.received += 1
         if self._is_resolved(extended_seq):
-            # Also above all that came: a digest can announce it long before it comes.
+            # This can happen above `_highest` too: a digest may reveal a message long before it
+            # arrives.
             self._context.count("after_end")
             return
         if self.missing and extended_seq > self._highest and extended_seq in self.missing:
-            # A digest told of it before it came.
+            # A digest revealed it before it arrived.
             self._on_arrival(self.missing[extended_seq], _DELIVERED, now)
         if extended_seq == self._highest + 1 and not self._buffer.messages:
             self._highest = self._delivered_through = extended_seq
@@ -89,7 +89,7 @@ class OrderedStream(GapTracker):
             self._deliver_late(frame, extended_seq, now)
 
     def on_unordered(self, frame: Data, extended_seq: int, now: Instant) -> None:
-        """A message for a subscription that has ceased to order, and may begin again."""
+        """Take a message while ordering is off; a later `reconfigure` may turn it on again."""
         if self._is_resolved(extended_seq):
             self._context.count("after_end")
         elif extended_seq in self.missing:
@@ -99,13 +99,13 @@ class OrderedStream(GapTracker):
             self._deliver(frame, now, now, None, _DELIVERED)
 
     def on_repair(self, frame: Data, extended_seq: int, now: Instant) -> None:
-        """A message for us that others had kept: it says nothing of delays, and has no record."""
+        """Take a repair from a peer's cache: it is no delay sample and carries no record."""
         if self._is_resolved(extended_seq):
             self._context.count("after_end")
             return
         ordering, missing = self._context.ordering, self.missing.get(extended_seq)
         is_late = extended_seq <= self._delivered_through
-        # Where nothing is ordered any more nothing is too late, but what was missed before that.
+        # Without ordering, only messages that were missing before it was turned off can be late.
         is_ordered = ordering.latch is not None or missing is not None
         fate = _DROPPED_LATE if is_late and is_ordered and ordering.late == "drop" else _REPAIRED
         if missing is not None:
@@ -124,25 +124,25 @@ class OrderedStream(GapTracker):
     def on_digest(
         self, matches: Iterable[RecordMatch], extended_seq: int, sent_ns: Instant, now: Instant
     ) -> None:
-        """What a digest, sent then, tells of the messages before `number`."""
+        """Track the matches of a digest sent at `sent_ns`; offsets count from `extended_seq`."""
         self._add_matches(matches, extended_seq, sent_ns, now, "digest")
 
     def give_up(self, extended_seq: int, now: Instant) -> None:
-        """Nobody could repair it."""
+        """Give up a lost message that no peer could repair."""
         missing = self.missing.get(extended_seq)
         if missing is not None and missing.state is LOST:
             self._resolve(missing, _GIVEN_UP, now)
             self._deliver_ready(now)
 
     def on_irrelevant(self, extended_seq: int, now: Instant) -> None:
-        """A message that is not for us came: if it was thought missing, it never was."""
+        """Stop waiting for a message that turned out not to match."""
         missing = self.missing.get(extended_seq)
         if missing is not None:
             self._resolve(missing, _IRRELEVANT, now)
             self._deliver_ready(now)
 
     def on_timer(self, missing: MissingEntry, now: Instant) -> None:
-        """A missing number's time is up."""
+        """Release, declare lost or give up a missing message whose timer expired."""
         if missing.state is LOST:
             if missing.is_held_for_repair:
                 self._release(missing, now)
@@ -156,7 +156,7 @@ class OrderedStream(GapTracker):
             self._deliver_ready(now)
 
     def reconfigure(self, now: Instant) -> None:
-        """The subscription's settings changed: nothing waits longer than they now allow."""
+        """Apply changed settings: shorten the waits that exceed the new maximum delay."""
         ordering = self._context.ordering
         self._wait_policy.estimator = self._image.estimator(ordering.estimator)
         for missing in self._blocking:
@@ -167,14 +167,14 @@ class OrderedStream(GapTracker):
                 self._context.timers.set(missing, limit)
 
     def stop_ordering(self, now: Instant) -> None:
-        """Hands over what is held, in order; what is missing may come, but is not waited for."""
+        """Deliver the buffer in order and stop waiting; missing messages may still arrive."""
         for missing in list(self._blocking):
             self._release(missing, now)
         self._deliver_ready(now)
         self._undescribed = range(0)
 
     def close(self, now: Instant) -> None:
-        """Hands over what is held, in order, and gives up what is missing."""
+        """Deliver the buffer in order and resolve all missing messages."""
         for missing in list(self.missing.values()):
             self._resolve(missing, AT_CLOSE[missing.state], now)
         self.stop_ordering(now)
@@ -196,10 +196,10 @@ class OrderedStream(GapTracker):
             given_up=len(self._given_up),
         )
 
-    # What waits, and what goes out.
+    # Buffering and delivery
 
     def _deliver_late(self, frame: Data, extended_seq: int, now: Instant) -> None:
-        """A number below others that came."""
+        """Take a message that arrives after one with a higher sequence number."""
         missing = self.missing.get(extended_seq)
         is_late = extended_seq <= self._delivered_through
         is_dropped = is_late and self._context.ordering.late == "drop"
@@ -227,7 +227,7 @@ class OrderedStream(GapTracker):
                 self._release(self._blocking[0], now)
 
     def _deliver_ready(self, now: Instant) -> None:
-        """Hands over, in order, what nothing blocks."""
+        """Deliver, in order, the buffered messages that nothing blocks."""
         if not self._buffer.messages:
             return
         for buffered in self._buffer.take_below(
@@ -238,7 +238,7 @@ class OrderedStream(GapTracker):
             self._deliver(buffered.frame, buffered.arrived_ns, now, latch_ns, buffered.fate)
 
     def _latest_release(self, missing: MissingEntry, now: Instant) -> Instant:
-        """No message that waits for this one, now or later, may wait longer than to then."""
+        """Return the latest time until which this entry may block any message."""
         first_arrival_ns = self._buffer.first_arrival_above(missing.extended_seq)
         limit_ns = (
             now if first_arrival_ns is None else first_arrival_ns

@@ -1,4 +1,4 @@
-"""What the streams of one subscription need of it; knows no publisher."""
+"""The context that the streams of one subscription share; it does not know any publisher."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StreamContext:
-    """What its streams need of the endpoint, and nothing else of it."""
+    """The subscription's settings and the endpoint's services, as its streams use them."""
 
     __slots__ = (
         "_counters",
@@ -48,37 +48,37 @@ class StreamContext:
     ) -> None:
         self.subscription_id: Final = subscription_id
         self.interest: Final = interest
-        # Of all subscriptions of the endpoint together.
+        # Shared by all subscriptions of the endpoint; `timers_max` bounds their total.
         self.timers: Final = timers
         self.timers_max: Final = timers_max
         self.deliver: Final = deliver
         self._on_loss: Final = on_loss
         self._counters: Final = counters
-        # How long others may take to repair a loss; None where nobody is asked.
+        # How long peers may take to repair a loss; None without recovery.
         self._repair_timeout_ns: Final = repair_timeout_ns
         self.ordering: OrderingSettings
         self.match_record: Callable[[Data, int], list[RecordMatch]]
         self.set_ordering(ordering)
 
     def set_ordering(self, ordering: OrderingSettings) -> None:
-        """From now on."""
+        """Use these settings from now on."""
         self.ordering = ordering
         self.match_record = self.interest.matcher(ordering.bloom).match_record
 
     @property
     def remember_ns(self) -> Duration:
-        """How long a lost number may still come."""
+        """How long after its loss a message may still arrive or be repaired."""
         return max(self.ordering.remember_ns, self._repair_timeout_ns or 0)
 
     @property
     def hold_for_repair_ns(self) -> Duration:
-        """How long what comes after a lost message waits for its repair."""
+        """How long later messages wait for the repair of a lost one; 0 without recovery."""
         return 0 if self._repair_timeout_ns is None else self.ordering.hold_for_repair_ns
 
     def report_loss(self, loss: Loss, now: Instant) -> None:
-        """To whoever recovers or slows down."""
+        """Report a loss or its retraction to recovery and congestion control."""
         self._on_loss(loss, now)
 
     def count(self, event: str) -> None:
-        """One more of these."""
+        """Increment a counter of the endpoint."""
         self._counters[event] += 1

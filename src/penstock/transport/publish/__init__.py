@@ -1,1 +1,1 @@
-"""The way out: sequence numbers, publication records, congestion headers."""
+"""The publishing side: sequence numbers, publication records, congestion headers."""

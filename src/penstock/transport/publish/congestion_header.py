@@ -1,4 +1,4 @@
-"""What a publisher's congestion control says in front of each message."""
+"""The header fields that a publisher's congestion control adds to each message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.wire.frames.data import Echo, FlowTag
 
 
 class CongestionHeader(NamedTuple):
-    """The flows that the message is in, a receiver's stamp, and how far away the farthest is."""
+    """The message's flows, an echoed receiver timestamp, and the maximum round trip."""
 
     flows: tuple[FlowTag, ...] = ()
     echo: Echo | None = None

@@ -1,13 +1,13 @@
-"""The publication record where it is made: what to say of the messages just sent.
+"""Writes publication records: the description of the messages sent before a message.
 
-Entries are packed against the message that is about to leave. Most share nothing
-with it but their names, and are then the same bytes every time.
+Entries are packed relative to the carrying message. Most share only their attribute names
+with it, and then have the same bytes in every record.
 
-Entries refer to the carrier's values by fingerprint, and receivers look for them
-by name. Where two values that differ have one fingerprint, a receiver could miss
-what it waits for: such an entry, one in ten thousand, is spelt out.
+Entries refer to the carrier's values by fingerprint, and receivers look them up by name.
+If two different values have the same fingerprint, a receiver could overlook a message
+that it waits for; such an entry, one in ten thousand, is written in full.
 
-Knows nothing of frames, and of time only what it is told.
+Does not know frames; times are arguments.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNIT_NS: Final = delta_ns(1)
 
 
 class RecordWriter:
-    """Makes the record of each message that leaves."""
+    """Writes the record of each message sent."""
 
     __slots__ = ("_entry_writer", "_sent_times_ns", "_settings")
 
@@ -52,10 +52,10 @@ class RecordWriter:
         )
 
     def append(self, message: Message, sent_ns: Instant) -> PublicationRecord:
-        """The record of the messages before this one; from now on this one is in it."""
+        """Return the record of the messages before this one; add it to the history."""
         if not self._settings.size:
             return EMPTY_RECORD
-        # Stamps on the wire are whole microseconds.
+        # Timestamps on the wire are whole microseconds.
         sent_ns -= sent_ns % MICROSECOND
         deltas = self._deltas_100us(sent_ns)
         record = PublicationRecord.from_columns(
@@ -65,19 +65,19 @@ class RecordWriter:
         return record
 
     def undo(self) -> None:
-        """The message attached last never left."""
+        """Remove the last message from the history: it was not sent."""
         if self._settings.size:
             self._sent_times_ns.popleft()
             self._entry_writer.undo()
 
     def _deltas_100us(self, sent_ns: Instant) -> list[int]:
-        """How long ago those left that the record is to tell of."""
+        """Return the ages of the messages that the record describes, in units of 100 µs."""
         past = list(self._sent_times_ns)
         if self._settings.cover_ns is not None:
             since = sent_ns - self._settings.cover_ns
             while past and past[-1] < since:
                 past.pop()
-        # As quantise.delta_100us has it, in one go; at its edges it is asked itself.
+        # Inlines `delta_100us` for speed; it is called only if a delta is out of range.
         rounded = sent_ns + _UNIT_NS // 2
         deltas = [(rounded - before) // _UNIT_NS for before in past]
         if deltas and (min(deltas) < 0 or max(deltas) >> DELTA_BITS):
@@ -86,7 +86,7 @@ class RecordWriter:
 
 
 class _BloomEntryWriter:
-    """Writes entries as Bloom sets."""
+    """Writes entries as Bloom sets, newest first."""
 
     __slots__ = ("_bloom", "_encoder", "_history")
 
@@ -96,7 +96,7 @@ class _BloomEntryWriter:
         self._history: deque[bytes] = deque(maxlen=size)
 
     def write(self, message: Message, count: int) -> list[bytes]:
-        """The entries of the `count` messages before this one, which is then remembered."""
+        """Return the entries of the `count` messages before this one; add it to the history."""
         packed = list(islice(self._history, count))
         fingerprints = self._encoder.message_fingerprints(message)
         bits = self._bloom.bits_of_fingerprints(fingerprints.presence + fingerprints.values)
@@ -104,7 +104,7 @@ class _BloomEntryWriter:
         return packed
 
     def undo(self) -> None:
-        """Forgets the last one."""
+        """Remove the last message from the history."""
         self._history.popleft()
 
 
@@ -122,14 +122,14 @@ class _FingerprintEntryWriter:
         self._history: deque[_PastMessage] = deque(maxlen=settings.size)
 
     def write(self, message: Message, count: int) -> list[bytes]:
-        """The entries of the `count` messages before this one, which is then remembered."""
+        """Return the entries of the `count` messages before this one; add it to the history."""
         tags = tags_of(message, self._encoder)
         codec = EntryCodec(*tags, self._width_bits)
         numeric_values = self._numeric_values(message, tags)
         entry = FingerprintEntry(tags.presence, tuple(sorted(codec.value_set)), numeric_values)
         current = _PastMessage(entry, self._width_bits, message, tags)
         shape, carried = (tags.presence, len(tags.values)), codec.value_set
-        # What is done most is done here, without a call.
+        # The most frequent case is inlined.
         packed = [
             past.packed_unshared
             if past.packed_unshared
@@ -142,11 +142,11 @@ class _FingerprintEntryWriter:
         return packed
 
     def undo(self) -> None:
-        """Forgets the last one."""
+        """Remove the last message from the history."""
         self._history.popleft()
 
     def _numeric_values(self, message: Message, tags: MessageTags) -> tuple[tuple[int, float], ...]:
-        # Of two attributes with one presence tag, nobody could say whose the number is.
+        # If two attributes have the same presence tag, a number would be ambiguous.
         if not self._numeric_attributes or len(tags.presence) < len(message.attributes):
             return ()
         numeric_values = []
@@ -158,7 +158,7 @@ class _FingerprintEntryWriter:
 
 
 class _PastMessage:
-    """A message that was sent, as later records see it."""
+    """A message sent, as later records describe it."""
 
     __slots__ = (
         "_attributes_by_fingerprint",
@@ -178,22 +178,22 @@ class _PastMessage:
         self._value_fingerprints = tags.values
         self._attributes_by_fingerprint: dict[int, tuple[str, Key]] = {}
         self.fingerprints = self._draft.value_set
-        # Its bytes, once known, in the record of any message of its shape with none of its values.
+        # Cached bytes for any carrier with the same shape and none of its values.
         self.packed_unshared = b""
         self.shape = (entry.presence, len(entry.values))
 
     @property
     def attributes_by_fingerprint(self) -> dict[int, tuple[str, Key]]:
-        """Its attributes by the fingerprints of their values."""
+        """The message's attributes by the fingerprints of their values."""
         if not self._attributes_by_fingerprint:
-            # The first places are those of the attributes' own values, in the same order.
+            # The first fingerprints are those of the attributes' own values, in the same order.
             self._attributes_by_fingerprint = dict(
                 zip(self._value_fingerprints, self._keys.items(), strict=False)
             )
         return self._attributes_by_fingerprint
 
     def pack_for(self, carrier: _PastMessage, codec: EntryCodec) -> bytes:
-        """Its bytes in the record of another."""
+        """Return the entry's bytes in the record of `carrier`."""
         shared = self.fingerprints & codec.value_set
         if shared and self._is_ambiguous(shared, carrier):
             shared = frozenset()
@@ -203,7 +203,7 @@ class _PastMessage:
         return packed
 
     def _is_ambiguous(self, shared: frozenset[int], carrier: _PastMessage) -> bool:
-        """Whether a fingerprint stands for one value here and for another there, or for two."""
+        """Whether a fingerprint stands for two different values in the messages."""
         items, others = self.attributes_by_fingerprint, carrier.attributes_by_fingerprint
         if len(items) < len(self._keys):
             return True
@@ -215,7 +215,7 @@ class _PastMessage:
 
 
 def _are_both_nan(item: tuple[str, Key] | None, other: tuple[str, Key] | None) -> bool:
-    """Whether both are NaN, which to tags is the same."""
+    """Whether both are NaN of one attribute: their tags are equal although the values are not."""
     if item is None or other is None or item[0] != other[0]:
         return False
     return item[1] != item[1] and other[1] != other[1]

@@ -1,4 +1,4 @@
-"""The rate that a publisher advertises; knows only when messages left."""
+"""The send rate that a publisher advertises; knows only the times of sending."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.kernel.instant import Duration, Instant
 
 
 class SendRate:
-    """Messages a second over the last stretch: what is sent in this one, and a part of the last."""
+    """Messages per second: this interval's count and the previous one's, weighted by overlap."""
 
     __slots__ = ("_count", "_interval_ns", "_previous_count", "_start")
 
@@ -16,11 +16,11 @@ class SendRate:
         self._interval_ns: Final = interval_ns
         self._start: Instant | None = None
         self._count = 0
-        # None while the first stretch lasts.
+        # None during the first interval.
         self._previous_count: int | None = None
 
     def on_sent(self, now: Instant) -> float:
-        """One more; the rate with it."""
+        """Count a message, and return the rate in messages per second."""
         if self._start is None:
             self._start = now
         elapsed_ns = now - self._start
@@ -32,7 +32,7 @@ class SendRate:
             elapsed_ns = now - self._start
         self._count += 1
         if self._previous_count is None:
-            # The first stretch is not over: what was sent is all that is known.
+            # In the first interval, average over the elapsed time, at least a tenth of it.
             return self._count * 1e9 / max(elapsed_ns, self._interval_ns / 10)
         return (
             (self._previous_count * (1 - elapsed_ns / self._interval_ns) + self._count)

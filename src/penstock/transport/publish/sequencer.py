@@ -1,7 +1,7 @@
-"""The publishing side: a number, a time, a rate and a record for each message.
+"""Builds the data frame of each message: sequence number, timestamp, send rate and record.
 
-A number is given when a message leaves, so there are no holes but those that the
-network makes. Everything is at wire precision.
+The sequence number is assigned when the message is sent, so that gaps come only from the
+network. All values have wire precision. Does not know when a message may be sent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from penstock.wire.quantise import delta_100us, quantise_rate, stamp_us
 
 
 class Sequencer:
-    """Makes the frames of one epoch."""
+    """Builds the data frames of one epoch."""
 
     __slots__ = (
         "_checked",
@@ -48,7 +48,7 @@ class Sequencer:
         self._send_rate: Final = SendRate(settings.send_rate_interval_ns)
         self._next_seq = 0
         self._last_sent_ns: Instant | None = None
-        # The message that was checked last, and its bytes: most leave at once.
+        # The message checked last, and its size in bytes: most are sent right after the check.
         self._checked: tuple[Message, int] | None = None
 
     def next_frame(
@@ -58,7 +58,7 @@ class Sequencer:
         flow_tags: tuple[FlowTag, ...] = (),
         header: CongestionHeader = NO_CONGESTION_HEADER,
     ) -> Data:
-        """The next message, which leaves now, and has these numbers in flows beside its head's."""
+        """Return the frame of a message sent now, with these flow tags after the header's."""
         previous_ns = now if self._last_sent_ns is None else self._last_sent_ns
         frame = Data(
             pub=self._publisher,
@@ -80,7 +80,7 @@ class Sequencer:
         try:
             frame = fit(frame, known_bytes)
         except UsageError:
-            # Too large to leave: it has no number, and later records must not tell of it.
+            # Too large to send: it gets no sequence number, and later records must not describe it.
             self._record_writer.undo()
             raise
         self._next_seq = SEQ.next(self._next_seq)
@@ -88,5 +88,5 @@ class Sequencer:
         return frame
 
     def check_size(self, message: Message) -> None:
-        """Refuses what is too large to leave, before it waits for its turn."""
+        """Reject a message that is too large, before it is queued."""
         self._checked = message, check_message(message)

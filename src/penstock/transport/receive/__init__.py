@@ -1,1 +1,1 @@
-"""The way in: duplicates, what is known of each publisher, and matching subscriptions."""
+"""The receiving side: duplicate detection, publisher state, and matching subscriptions."""

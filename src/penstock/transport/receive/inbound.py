@@ -1,9 +1,9 @@
-"""What an endpoint hears: whose messages came, which subscriptions they are for.
+"""The receiving half of an endpoint: finds the publisher and the subscriptions of a message.
 
-1. `_on_data` finds the publisher, and drops what came before or is of an old epoch.
-2. The delay estimators see it; each subscription whose predicate it matches orders it.
+1. `on_data` looks up the publisher, and drops duplicates and messages of an old epoch.
+2. The delay estimators take a sample; each matching subscription orders the message.
 
-Repairs and digests come by here too, from `recovery`.
+`recovery` passes repairs and digests to it. Does not know sending or the network.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ from penstock.wire.frames.digest import Digest
 _DELIVERED: Final = ReceiverFate.DELIVERED
 _REPAIRED: Final = ReceiverFate.REPAIRED
 _SILENCE_MAX_NS: Final = 30 * SECOND
-# Of publishers whose delays nobody measures.
+# For publishers without a stream, whose delays are not measured.
 _DEFAULT_LOSS_TIMEOUT_NS: Final = 100 * MILLISECOND
-# Up to so many filters in all, looking at each is quicker than an index.
+# Up to this total number of filters, a linear scan is faster than the index.
 _SCAN_FILTERS_MAX: Final = 4
 
 
 class Inbound(ABC):
-    """Publishers that are heard, and what is wanted of them."""
+    """Known publishers, and the interests that their messages are matched against."""
 
     def __init__(self, encoder: Encoder, settings: EndpointSettings) -> None:
         self._encoder: Final = encoder
         self._settings: Final = settings
         self._interests_by_predicate: Final[dict[Predicate, SharedInterest]] = {}
-        # The same by the numbers that the network knows them by; and an index if they are many.
+        # The same interests by their network subscription id, and an index if there are many.
         self._interests_by_id: Final[dict[int, SharedInterest]] = {}
         self._index: MatchingIndex[int] | None = None
-        # Those heard last come last.
+        # Least recently heard first.
         self._images: Final[OrderedDict[int, PublisherImage]] = OrderedDict()
         self.recovery: Recovery | None = None
         self.congestion: CongestionController | None = None
-        # What was dropped, and which bounds were met.
+        # Dropped messages, and limits that were reached.
         self.counters: Final[dict[str, int]] = dict.fromkeys(
             (
                 "duplicate",
@@ -76,14 +76,14 @@ class Inbound(ABC):
 
     @abstractmethod
     def _deliver(self, fact: Delivery | Absence | Unseen) -> None:
-        """To the application."""
+        """Deliver a fact to the application."""
 
     @abstractmethod
     def _route_losses(self) -> None:
-        """Of losses."""
+        """Report the pending losses to their observers."""
 
     def on_data(self, frame: Data, now: Instant, *, is_marked: bool = False) -> None:
-        """A message has arrived: orders it for each subscription that it matches."""
+        """Take a message, and order it for each subscription that it matches."""
         image = self._images.get(frame.pub)
         if image is None or image.epoch != frame.epoch:
             if image is not None and not _is_new_epoch(frame, image, now):
@@ -101,7 +101,8 @@ class Inbound(ABC):
             if now - image.last_heard_ns <= _SILENCE_MAX_NS:
                 self.counters["too_old"] += 1
                 return
-            # Nothing newer for long: the number that made this one old was a mistake, or forged.
+            # Nothing newer for 30 s: the sequence number that made this one too old was wrong
+            # or forged.
             image = self._admit(frame, now)
             extended_seq = image.receive(frame, now)
             assert extended_seq is not None
@@ -126,9 +127,9 @@ class Inbound(ABC):
             self.counters["unmatched"] += 1
         if extended_seq != image.highest:
             self._clear_irrelevant(image, extended_seq, interests, now)
-        if self.congestion is not None and any(wish.subscriptions for wish in interests):
+        if self.congestion is not None and any(interest.subscriptions for interest in interests):
             if is_marked:
-                # Of what comes twice the mark was heard with the first.
+                # Duplicates do not get here: a mark counts only on the first copy.
                 self.congestion.on_mark(frame, now)
             self.congestion.on_received(frame, size_of(frame), now)
         if self.recovery is not None:
@@ -138,7 +139,7 @@ class Inbound(ABC):
                 self.recovery.on_undescribed(
                     frame.pub, frame.epoch, first_undescribed, undescribed, now
                 )
-            is_wanted = any(wish.subscriptions for wish in interests)
+            is_wanted = any(interest.subscriptions for interest in interests)
             self.recovery.on_arrival(frame, is_wanted=is_wanted, is_cached=bool(interests), now=now)
 
     def _clear_irrelevant(
@@ -148,7 +149,7 @@ class Inbound(ABC):
         interests: Sequence[SharedInterest],
         now: Instant,
     ) -> None:
-        """A late message ends the wait also of those who only thought that it was for them."""
+        """End the wait of streams that tracked this message although it does not match."""
         for stream in image.streams.values():
             if extended_seq in stream.missing and stream.interest not in interests:
                 stream.on_irrelevant(extended_seq, now)
@@ -160,13 +161,13 @@ class Inbound(ABC):
                 for interest in self._interests_by_predicate.values()
                 if interest.predicate.matches(message)
             ]
-        # In order of subscription: the index's own order is not the same on every machine.
+        # Sorted by id: the order of the index differs between machines.
         return [
             self._interests_by_id[interest_id] for interest_id in sorted(self._index.match(message))
         ]
 
     def _index_interest(self, interest: SharedInterest) -> None:
-        """Puts it into the index, which is there once there are more than a few filters."""
+        """Add an interest to the index; build the index when there are enough filters."""
         if self._index is not None:
             self._index.add(interest.interest_id, interest.predicate)
         elif (
@@ -177,10 +178,10 @@ class Inbound(ABC):
             for each in self._interests_by_predicate.values():
                 self._index.add(each.interest_id, each.predicate)
 
-    # What recovery asks for.
+    # For recovery
 
     def has_received(self, id_: MessageId) -> bool:
-        """Whether the message came here, as far as that is remembered."""
+        """Whether the message was received; False if it is older than the duplicate window."""
         image = self._images.get(id_.pub)
         if image is None or image.epoch != id_.epoch:
             return False
@@ -188,10 +189,10 @@ class Inbound(ABC):
         return extended_seq >= image.oldest_known and image.contains(extended_seq)
 
     def on_repair(self, frame: Data, now: Instant, *, is_requested: bool = False) -> bool:
-        """Takes a message that others had kept; whether it was still missing.
+        """Take a repair from a peer's cache; return whether the message was still missing.
 
-        It must be one that was asked for or is known to be missing, or at least one that
-        others of its publisher have come after: what is yet to come is nobody's to repair.
+        A repair is accepted if it was requested, is known to be missing, or lies below the
+        highest sequence number received: no peer can repair a message before it is sent.
         """
         image = self._images.get(frame.pub)
         if image is None or image.epoch != frame.epoch:
@@ -206,7 +207,7 @@ class Inbound(ABC):
             return False
         interests = self._matching_interests(frame.message)
         if not interests:
-            # [F17] What the record told of it was not enough: it never was for us.
+            # [F17] The record entry described it incompletely: it does not match after all.
             self.counters["repair_unmatched"] += 1
             self._clear_irrelevant(image, extended_seq, interests, now)
             return False
@@ -226,7 +227,7 @@ class Inbound(ABC):
         return True
 
     def give_up(self, id_: MessageId, now: Instant) -> None:
-        """Nobody could repair it."""
+        """Give up a lost message that no peer could repair."""
         image = self._images.get(id_.pub)
         if image is not None and image.epoch == id_.epoch:
             extended_seq = image.unwrap(id_.seq)
@@ -234,7 +235,7 @@ class Inbound(ABC):
                 stream.give_up(extended_seq, now)
 
     def give_up_unidentified(self, loss: FlowLoss, now: Instant) -> None:
-        """So many messages nobody could repair, of which it is not known which they were."""
+        """Report messages of a tracked flow that no peer could repair and whose ids are unknown."""
         interest = self._interests_by_id.get(loss.interest_id)
         for subscription_id in interest.subscriptions if interest else ():
             unseen = Unseen(
@@ -243,7 +244,7 @@ class Inbound(ABC):
             self._deliver(unseen)
 
     def loss_timeout_ns(self, publisher: int) -> Duration:
-        """How long after another a message of this publisher may come that left before it."""
+        """Return the longest loss timeout of this publisher's streams; 100 ms without streams."""
         image = self._images.get(publisher)
         streams = image.streams.values() if image is not None else ()
         return max(
@@ -251,7 +252,7 @@ class Inbound(ABC):
         )
 
     def _is_awaited(self, id_: MessageId) -> bool:
-        """Whether a subscription still hopes for it, after others have ended or given it up."""
+        """Whether any subscription still waits for a repair of this message."""
         image = self._images.get(id_.pub)
         if image is None or image.epoch != id_.epoch:
             return False
@@ -260,7 +261,7 @@ class Inbound(ABC):
         return any(entry is not None and entry.state is LOST for entry in missing)
 
     def on_digest(self, digest: Digest, now: Instant) -> None:
-        """Looks for what is missing of what a digest tells of."""
+        """Find the missing messages among those that a digest describes."""
         image = self._images.get(digest.pub)
         if image is None or image.epoch != digest.epoch or not image.streams:
             return
@@ -269,22 +270,22 @@ class Inbound(ABC):
         sent_ns = digest.send_ts_us * MICROSECOND
         for subscription_id, stream in list(image.streams.items()):
             if stream.interest.subscriptions[subscription_id].ordering.latch is None:
-                # It has ceased to order: nothing is missed.
+                # Ordering is off: nothing counts as missing.
                 continue
             matches = stream.interest.matcher(None).match_digest(entries)
             if matches:
                 stream.on_digest(matches, next_seq, sent_ns, now)
         self._route_losses()
 
-    # Who is heard.
+    # Known publishers
 
     @property
     def publishers(self) -> Collection[int]:
-        """Those that are remembered, the one heard last at the end."""
+        """The known publishers, least recently heard first."""
         return self._images.keys()
 
     def _admit(self, first: Data, now: Instant) -> PublisherImage:
-        """A publisher's first message, or the first of a new epoch."""
+        """Start an image at a publisher's first message, or the first of a new epoch."""
         if first.pub in self._images:
             self._evict(first.pub, now)
         elif len(self._images) >= self._settings.publishers_max:
@@ -305,6 +306,6 @@ class Inbound(ABC):
 
 
 def _is_new_epoch(frame: Data, image: PublisherImage, now: Instant) -> bool:
-    """Epochs may be counted by a clock, and wrap: after a long silence any other one is new."""
+    """Whether the frame's epoch is newer; after 30 s of silence any other is, as epochs wrap."""
     is_silent = now - image.last_heard_ns > _SILENCE_MAX_NS
     return is_silent or EPOCH.is_newer(frame.epoch, image.epoch)

@@ -1,9 +1,9 @@
-"""What an endpoint knows of one publisher: which numbers came, and how delays vary.
+"""The state of one publisher at a receiver: received sequence numbers and delay estimators.
 
-Numbers wrap around on the wire; here they are unwrapped and grow for ever. The
-last run of consecutive numbers is a length; what lies below it is a set of bits,
-bounded, so that a publisher that is received in order costs next to nothing, and
-one of which little is received no more than a kilobyte.
+Sequence numbers wrap on the wire; here they are extended and never wrap. The latest run
+of consecutive numbers is stored as its length, the numbers below it as a bounded bit set:
+a publisher received in order costs almost nothing, and any other at most one kilobyte.
+Does not know subscriptions, except that each has a stream.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from penstock.wire.frames.data import Data
 if TYPE_CHECKING:
     from penstock.transport.order.stream import OrderedStream
 
-# How far back a number that comes is known to be new, or not.
+# How far below the latest run duplicates are recognised.
 WINDOW_SIZE: Final = 8_192
 _WINDOW_MASK: Final = (1 << WINDOW_SIZE) - 1
-# How many of the window's bits move with every gap: to move all would take as long as the rest.
+# Only these bits are shifted at every gap: to shift the whole window would double the cost.
 _RECENT_BITS_MAX: Final = 512
-# Here, for `receive` runs for every message.
+# Module constants, because `receive` runs for every message.
 _SEQ_MASK: Final = SEQ.mask
 _SEQ_HALF: Final = 1 << SEQ.bits - 1
 
@@ -49,24 +49,25 @@ class PublisherImage:
     def __init__(self, first: Data) -> None:
         self.publisher: Final = first.pub
         self.epoch: Final = first.epoch
-        # The first that came; what was before it is nobody's to bring.
+        # The first message received; earlier ones are not repaired.
         self.first: Final = first.seq
         self.highest = first.seq - 1
         self.last_heard_ns: Instant = 0
-        # The numbers from `highest` down that all came. Of those below, bit i stands for
-        # `highest - run - i` in the recent ones, and so many bits further down in the older ones.
+        # `_run_length` numbers from `highest` down have all arrived. Below them, bit i of
+        # `_recent` stands for `highest - _run_length - i`; `_older` continues after
+        # `_recent_bits` bits.
         self._run_length = 0
         self._recent = self._recent_bits = self._older = 0
         self._estimators: dict[EstimatorSettings, DelayEstimator] = {}
-        # The order of its messages, for each subscription that got one, by its number.
+        # By subscription id, for each ordering subscription that received a message.
         self.streams: Final[dict[int, OrderedStream]] = {}
 
     def unwrap(self, seq: int) -> int:
-        """The unwrapped number nearest to those that came last."""
+        """Return the extended sequence number nearest to `highest`."""
         return SEQ.unwrap(seq, self.highest)
 
     def add(self, extended_seq: int) -> bool:
-        """Notes that it came; False if it had come before, or is too old to tell."""
+        """Mark a number as received; False if it is a duplicate or too old to know."""
         ahead = extended_seq - self.highest
         if ahead == 1:
             self._run_length += 1
@@ -89,31 +90,31 @@ class PublisherImage:
         return True
 
     def is_too_old(self, seq: int) -> bool:
-        """Whether it is so far back that nobody knows whether it came."""
+        """Whether it lies below the duplicate window."""
         return self.highest - self._run_length - self.unwrap(seq) >= WINDOW_SIZE
 
     @property
     def oldest_known(self) -> int:
-        """The lowest number of which it is known whether it came."""
+        """The lowest number in the duplicate window."""
         return self.highest - self._run_length - WINDOW_SIZE + 1
 
     def contains(self, extended_seq: int) -> bool:
-        """Whether it did; what is too far back to tell is not to be waited for either."""
+        """Whether the number was received; True below the window, so nothing waits for it."""
         offset = self.highest - self._run_length - extended_seq
         if offset < 0:
             return extended_seq <= self.highest
         return offset >= WINDOW_SIZE or self._is_set(offset)
 
     def estimator(self, settings: EstimatorSettings) -> DelayEstimator:
-        """The one for these settings, shared by all that order alike."""
+        """Return the estimator for these settings, shared by all streams that use them."""
         found = self._estimators.get(settings)
         if found is None:
             found = self._estimators[settings] = DelayEstimator(settings)
         return found
 
     def receive(self, frame: Data, now: Instant) -> int | None:
-        """Its number, after all estimators have seen it; None if it is not to be taken."""
-        # As `number` and `add` do: this is what happens most.
+        """Return the extended number and update the estimators; None if duplicate or too old."""
+        # Inlines `unwrap` and `add` for the most frequent cases.
         ahead = (frame.seq - self.highest) & _SEQ_MASK
         extended_seq = self.highest + ahead
         if ahead == 1:
@@ -142,7 +143,7 @@ class PublisherImage:
         )
 
     def _begin_run(self, extended_seq: int, skipped: int) -> None:
-        """What came before goes below the new run; what is far below is forgotten."""
+        """Move the current run into the bit set and start a new one after a gap."""
         if skipped >= WINDOW_SIZE:
             self._recent = self._recent_bits = self._older = 0
         else:
@@ -156,6 +157,6 @@ class PublisherImage:
         self.highest = extended_seq
 
     def _is_set(self, offset: int) -> bool:
-        """Whether the number came that stands so far below the last run."""
+        """Whether the number `offset` below the latest run was received."""
         older = offset - self._recent_bits
         return bool(self._recent >> offset & 1 if older < 0 else self._older >> older & 1)

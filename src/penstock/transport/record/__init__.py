@@ -1,1 +1,1 @@
-"""Publication records as a receiver reads them: which past messages would have matched."""
+"""Reading publication records: which earlier messages match a subscription."""

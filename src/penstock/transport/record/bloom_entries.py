@@ -1,12 +1,12 @@
-"""The entries of a record as Bloom sets, the papers' way.
+"""Tests record entries as Bloom sets, as the papers do.
 
-A few filters are looked for in one set after another. For more, the sets stand as
-rows of bits; turned by a right angle, there is for each bit a number that says
-which entries have it. What holds a filter's set is what the numbers of its bits
-have in common: a few reads, most of them of the first bit.
+Up to three filters are tested against one set after another. For more, the sets form a bit
+matrix, which is transposed: each bit then has an integer that shows which entries contain
+it. The entries that contain a filter's set are the intersection of the integers of its
+bits, and most intersections are empty after the first bit.
 
-One message comes to many receivers, and in a simulation they all are here: what
-was worked out of a frame is kept for a while for the next who gets the same one.
+One message reaches many receivers, and in a simulation they share a process: the decoded
+sets of the last frames are cached. Does not know which messages have arrived.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from penstock.content.tags import Encoder, Fingerprints
 from penstock.transport.record.reader import CarriedEntryReader
 from penstock.wire.frames.data import Data
 
-# Up to so many filters are looked for one by one.
+# Up to this number, filters are tested one by one.
 _SCAN_FILTERS_MAX: Final = 3
 _CACHED_FRAMES_MAX: Final = 2_048
 _CACHED_FINGERPRINTS_MAX: Final = 65_536
 
 
 class BloomEntryTest:
-    """Filters, as the sets of their tags."""
+    """Filters as the Bloom sets of their tags, tested against the entries of records."""
 
     __slots__ = ("_encoder", "_filter_positions", "_filter_sets", "_params", "malformed")
 
@@ -38,7 +38,7 @@ class BloomEntryTest:
     ) -> None:
         self._params = params
         self._encoder = encoder
-        # Bits of values first: most entries have the names too.
+        # Value bits first: most entries contain the name bits, so these exclude little.
         self._filter_positions = [
             [
                 *_bit_positions(fingerprints.values, params),
@@ -49,13 +49,13 @@ class BloomEntryTest:
         self._filter_sets = [
             sum({1 << position for position in filter_}) for filter_ in self._filter_positions
         ]
-        # How many entries could not be read.
+        # Number of unreadable entries.
         self.malformed = 0
 
     def matching_entries(self, frame: Data, count: int) -> list[int]:
-        """Which of the `count` newest entries hold one of the sets."""
+        """Return the indexes of those of the `count` newest entries that contain a filter."""
         if frame.has_bloom_entries and len(self._filter_sets) <= _SCAN_FILTERS_MAX:
-            # So little to do that nothing is worth keeping.
+            # Decoding is so cheap here that caching does not pay.
             return self._entries_containing(_carried_sets(frame, count, self._params))
         decoded = _decoded_sets(_ByIdentity(frame), self._params, self._encoder)
         self.malformed += decoded.malformed
@@ -79,7 +79,7 @@ class BloomEntryTest:
 
 
 class _DecodedSets:
-    """The sets of one frame; None for an entry that tells nothing."""
+    """The sets of one frame; None for an empty or unreadable entry."""
 
     __slots__ = ("_bit_matrix", "_params", "malformed", "sets")
 
@@ -91,14 +91,14 @@ class _DecodedSets:
 
     @property
     def bit_matrix(self) -> _BitMatrix:
-        """Turned when it is first asked for."""
+        """The transposed sets, computed on first use."""
         if self._bit_matrix is None:
             self._bit_matrix = _BitMatrix(self.sets, self._params)
         return self._bit_matrix
 
 
 class _BitMatrix:
-    """For each bit, who has it."""
+    """For each bit, the entries that contain it."""
 
     __slots__ = ("_by_bit", "_readable", "_width_bits", "_width_bytes")
 
@@ -110,14 +110,14 @@ class _BitMatrix:
         transposed = np.packbits(np.unpackbits(matrix, axis=1, bitorder="little").T, axis=1)
         self._by_bit = transposed.tobytes()
         self._width_bytes = count + 7 >> 3
-        # The first entry has the highest bit.
+        # The first entry is the most significant bit.
         self._width_bits = 8 * self._width_bytes
         self._readable = sum(
             1 << self._width_bits - 1 - i for i, one in enumerate(sets) if one is not None
         )
 
     def entries_with_all(self, positions: Iterable[int]) -> int:
-        """Who has all of these bits."""
+        """Return the entries that contain all of these bits, as an integer."""
         width, by_bit = self._width_bytes, self._by_bit
         matching = self._readable
         for position in positions:
@@ -128,12 +128,12 @@ class _BitMatrix:
         return matching
 
     def contains(self, matching: int, i: int) -> bool:
-        """Whether entry i is among these."""
+        """Whether entry `i` is in the result of `entries_with_all`."""
         return bool(matching >> self._width_bits - 1 - i & 1)
 
 
 class _ByIdentity:
-    """A frame, equal to itself alone: to compare what is in it would take as long as to read it."""
+    """A cache key by identity: comparing frames by content would cost as much as decoding."""
 
     __slots__ = ("frame",)
 
@@ -160,7 +160,7 @@ def _decoded_sets(key: _ByIdentity, params: BloomParams, encoder: Encoder) -> _D
 
 
 def _carried_sets(frame: Data, count: int, params: BloomParams) -> list[int | None]:
-    """Entries that are sets already; those of another size tell nothing."""
+    """Return the entries of a frame that carries Bloom sets; None for those of another size."""
     size_bytes = params.m + 7 >> 3
     return [
         int.from_bytes(packed, "big") if len(packed) == size_bytes else None

@@ -1,10 +1,10 @@
-"""Finds, in one pass, where any of many short byte strings stands in a longer one.
+"""Finds all positions of many short byte strings of one length in a longer one.
 
-One or a few are searched for one by one. For more, each byte of the text is
-replaced by the classes (eight bits, eight classes) of the needles that it could
-be the first byte of, and again by those that it could be the second of; where a
-byte and the next have a class in common, a needle may stand, and is looked for.
-The work is done on the text as a whole, as one number.
+Up to three needles are searched one by one. For more, the needles fall into eight classes.
+Each byte of the text is translated to the classes whose needles can start with it, and
+again to those whose second byte it can be. Where a byte and its successor have a class in
+common, a needle may start, and the bytes are compared. The text is processed as a single
+integer. Does not know records.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-# Up to so many are searched for one by one.
+# Up to this number, needles are searched one by one.
 _REGEX_NEEDLES_MAX: Final = 3
-# Beyond so many, classes tell so little that every place is looked at.
+# Above this number, classes exclude so little that every position is compared.
 _CLASS_NEEDLES_MAX: Final = 320
 _CLASSES: Final = 8
 
 
 class ByteSearch:
-    """Needles of one length, at least one byte."""
+    """A set of needles, all of the same length of at least one byte."""
 
     __slots__ = (
         "_first_byte_classes",
@@ -40,14 +40,14 @@ class ByteSearch:
         assert self._length > 0
         assert all(len(needle) == self._length for needle in self._sorted_needles)
         self._first_byte_classes = self._class_table(0)
-        # Of needles of one byte there is no second to look at: any will do.
+        # Needles of one byte have no second byte to test.
         self._second_byte_classes = self._class_table(1) if self._length > 1 else None
-        # Of a few bytes in some hundred, a regular expression is quicker than `bytes.find`.
+        # For a few bytes in some hundred, a regular expression is faster than `bytes.find`.
         self._searches = [
             re.compile(re.escape(n), re.DOTALL).search
             for n in self._sorted_needles[:_REGEX_NEEDLES_MAX]
         ]
-        # Where, from start on, a needle stands that ends by stop; in any order.
+        # (text, start, stop) -> positions of needles within text[start:stop], in any order.
         self.find: Callable[[bytes, int, int], Sequence[int]] = self._find_by_class
         if len(self._sorted_needles) == 1:
             self.find = self._find_one
@@ -57,7 +57,7 @@ class ByteSearch:
             self.find = self._find_by_scan
 
     def _find_one(self, text: bytes, start: int, stop: int) -> Sequence[int]:
-        # Nearly always it is not there.
+        # There is almost never a hit: avoid building a list.
         if self._searches[0](text, start, stop) is None:
             return ()
         return self._find_by_regex(text, start, stop)
@@ -91,7 +91,7 @@ class ByteSearch:
         return [at for at in range(start, last) if text[at : at + length] in needles]
 
     def _class_table(self, index: int) -> bytes:
-        """For each byte, the classes of needles that have it at this index."""
+        """Return, for each byte value, the classes of needles that have it at this index."""
         table = [0] * 256
         for i, needle in enumerate(self._sorted_needles):
             table[needle[index]] |= 1 << i % _CLASSES

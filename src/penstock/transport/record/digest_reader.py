@@ -1,4 +1,4 @@
-"""Reads the entries of a digest; knows nothing of who asks what of them."""
+"""Reads the entries of a digest; does not know the filters that they are tested against."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from penstock.wire.quantise import delta_ns
 class DigestEntry(NamedTuple):
     """One entry of a digest."""
 
-    # Its message left so long before the digest.
+    # Time from the sending of its message to that of the digest.
     sent_before_ns: Duration
     packed: bytes
     reader: EntryReader
-    # None: it says nothing, or cannot be read.
+    # None if it is empty or cannot be read.
     entry: FingerprintEntry | None
 
 
 def read_digest(digest: Digest, encoder: Encoder) -> tuple[DigestEntry, ...]:
-    """A digest's entries, newest first, for all who ask something of them."""
+    """Return a digest's entries, newest first."""
     record = digest.record
     return _read_entries(
         digest.base, record.count, record.data, digest.sent_before_100us, encoder.fingerprint_bits
     )
 
 
-# A digest comes to many, and where many are in one process the others need not open it again.
+# A digest reaches many endpoints; those in the same process share one decoding.
 @lru_cache(maxsize=128)
 def _read_entries(
     base: bytes, count: int, data: bytes, newest_before_100us: int, width_bits: int

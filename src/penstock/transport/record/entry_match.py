@@ -1,22 +1,23 @@
-"""One filter, asked of what a record entry tells of a message.
+"""Tests one filter against the description of a message in a record entry.
 
-    NO      the message does not match
-    MAYBE   it matches as far as the entry tells, but a constraint is not told of [F17]
-    YES     it matches
+    NO_MATCH   the message does not match
+    POSSIBLE   it matches as far as described, but the entry cannot decide a constraint [F17]
+    CERTAIN    it matches
 
-An entry tells of an attribute by tags, and of numbers that the publisher chose
-also by their value at half precision. What follows of each:
+An entry describes attributes by tags; numeric attributes that the publisher selected also
+have their value at half precision. Constraints are tested as follows:
 
-    = and in        one of the values' tags is there, or none is
-    not exists      the presence tag is there or not
-    !=              the presence tag is there, and the tag of the value is not
-    what a schema   the tags of the whole constraint are there, or one is not; exact
-    encodes         where `content.tags` says so
-    ranges          by the number: all values that round to it lie within, or all
-                    outside; or it is the value itself, whose tag is there
-    anything else   no more than that the attribute is there
+    = and in        one of the values' tags is present
+    not exists      the presence tag is absent
+    !=              the presence tag is present, and the tag of the value is absent
+    encoded by a    all tags of the constraint are present; exact where `content.tags`
+    schema          says so
+    ranges          by the half-precision number: all values that round to it lie inside,
+                    or all outside; or it is the exact value, whose tag is present
+    anything else   only the presence of the attribute
 
-All is up to collisions: two tags that share a fingerprint are taken for one.
+All results are subject to collisions: tags with the same fingerprint are not told apart.
+Does not know how entries are packed.
 """
 
 from __future__ import annotations
@@ -41,49 +42,49 @@ CERTAIN: Final = 2
 
 _FLOAT16: Final = Struct(">e")
 _INFINITY_BITS: Final = 0x7C00
-# What would come after the highest half, 65 504, if there were no infinity.
+# The number after the largest half-precision value, 65 504, if infinity did not follow.
 _FLOAT16_LIMIT: Final = 65_536.0
 
 
 class Choice(NamedTuple):
-    """An attribute with a value out of several, each known by the fingerprint of its tag."""
+    """An attribute and its allowed values, each with the fingerprint of its tag."""
 
     name: str
     fingerprints: Mapping[Key, int]
 
 
 class EntryTest:
-    """A filter that some message may match."""
+    """A satisfiable filter, compiled for tests against entries."""
 
     __slots__ = ("_attribute_tests", "value_choices")
 
     def __init__(
         self, value_choices: tuple[Choice, ...], attribute_tests: tuple[_AttributeTest, ...]
     ) -> None:
-        # Attributes of which the values allowed can be listed; the shortest list comes first.
+        # Attributes whose allowed values can be enumerated, shortest list first.
         self.value_choices = value_choices
-        # What is said of other attributes.
+        # Tests of all other attributes.
         self._attribute_tests = attribute_tests
 
     @property
     def tests_values_only(self) -> bool:
-        """Whether nothing more is asked than one of some values, of each attribute."""
+        """Whether the filter consists of enumerated values only."""
         return not self._attribute_tests
 
     @property
     def is_certain(self) -> bool:
-        """Whether fingerprints alone are enough for a YES."""
+        """Whether fingerprints alone suffice for `CERTAIN`."""
         return all(attribute_test.is_certain for attribute_test in self._attribute_tests)
 
     @property
     def needs_values(self) -> bool:
-        """Whether names and numbers are not enough to say MAYBE; to be sure they may not be."""
+        """Whether `POSSIBLE` depends on value tags; `CERTAIN` may depend on them in any case."""
         return bool(self.value_choices) or any(
             attribute_test.needs_values for attribute_test in self._attribute_tests
         )
 
     def test(self, entry: FingerprintEntry) -> int:
-        """NO, MAYBE or YES."""
+        """Return `NO_MATCH`, `POSSIBLE` or `CERTAIN`."""
         values = set(entry.values)
         for choice in self.value_choices:
             if values.isdisjoint(choice.fingerprints.values()):
@@ -97,7 +98,7 @@ class EntryTest:
 
 
 def compile_entry_test(filter_: Filter, encoder: Encoder) -> EntryTest | None:
-    """The question, None for a filter that nothing can match."""
+    """Compile a filter; None if no message can match it."""
     value_choices = []
     attribute_tests = []
     for name, extent in extents_of(filter_).items():
@@ -115,7 +116,7 @@ def compile_entry_test(filter_: Filter, encoder: Encoder) -> EntryTest | None:
 
 
 class _AttributeTest:
-    """What is said of one attribute whose values cannot be listed."""
+    """The constraints on one attribute whose allowed values cannot be enumerated."""
 
     __slots__ = (
         "_encoder",
@@ -135,23 +136,23 @@ class _AttributeTest:
         self._must_be_absent = extent.absent
         self._required = encoder.filter_fingerprints(Filter(extent.constraints)).values
         self._excluded = [_fingerprint(name, value, encoder) for value in extent.operands(Op.NE)]
-        # What is excluded is told apart by its tag; whether the rest is exact, the tags know.
+        # Excluded values are decided by their tags; for the rest, the schema decides exactness.
         others = Filter([c for c in extent.constraints if c.op is not Op.NE])
         self._is_exact = is_exactly_encodable(others, encoder.schema)
         self._interval = extent.interval
 
     @property
     def is_certain(self) -> bool:
-        """Whether fingerprints tell all that is said."""
+        """Whether fingerprints decide all constraints."""
         return self._must_be_absent or self._is_exact
 
     @property
     def needs_values(self) -> bool:
-        """Whether some value tags must be there, or must not."""
+        """Whether some value tags must be present or absent."""
         return bool(self._required or self._excluded)
 
     def test(self, entry: FingerprintEntry, values: set[int]) -> int:
-        """NO, MAYBE or YES."""
+        """Return `NO_MATCH`, `POSSIBLE` or `CERTAIN`."""
         if (self._presence in entry.presence) is self._must_be_absent:
             return NO_MATCH
         if self._must_be_absent:
@@ -175,22 +176,22 @@ class _AttributeTest:
             return CERTAIN
         if not cell.meets(interval):
             return NO_MATCH
-        # Whole numbers up to 2048, and many others, are their own half.
+        # Integers up to 2048, and many other numbers, are exact at half precision.
         if _fingerprint(self._name, number, self._encoder) in values:
             return CERTAIN if interval.holds(number) else NO_MATCH
         return POSSIBLE
 
 
 def _fingerprint(name: str, value: Value, encoder: Encoder) -> int:
-    """The fingerprint that tells an attribute's value."""
+    """Return the fingerprint of an attribute's value tag."""
     return encoder.fingerprint(value_tags(name, value)[0])
 
 
 @lru_cache(maxsize=4096)
 def _rounding_cell(magnitude: float, is_negative: bool) -> Interval:
-    """All numbers whose nearest half this may be, its ends with it.
+    """Return the closed interval of numbers that may round to this half-precision value.
 
-    The sign is that of the half: there are two zeros, and each has its side.
+    The sign is separate from the magnitude because +0 and −0 have different intervals.
     """
     bits = int.from_bytes(_FLOAT16.pack(magnitude), "big")
     low = 0.0 if not bits else (_float16(bits - 1) + min(magnitude, _FLOAT16_LIMIT)) / 2

@@ -1,11 +1,13 @@
-"""Which of a record's entries a subscription would have wanted.
+"""Finds the entries of a record that match a predicate.
 
-    filters that name values     looked up by one of them, which opens hardly any entry: `lookup`
-    filters of names and ranges  asked once of all entries alike, and of those with numbers
-    any others, or a mixture     asked of every entry, opened
-    in the papers' way           entries are Bloom sets: `sets`
+    filters with enumerated values   found by one of the values; almost no entry is decoded
+                                     (`value_lookup`)
+    filters of names and ranges      tested once for all entries with the carrier's names, and
+                                     again for each entry with numbers
+    any others, or a mixture         tested against every entry, decoded
+    as in the papers                 entries are Bloom sets (`bloom_entries`)
 
-Knows nothing of what came or did not: it says what was sent.
+Does not know which messages have arrived, only which were sent.
 """
 
 from __future__ import annotations
@@ -30,29 +32,29 @@ from penstock.wire.quantise import delta_ns
 
 
 class RecordMatch(NamedTuple):
-    """A message that was sent before the carrying one, and that we want or may want."""
+    """A message sent before the carrying one that matches or may match."""
 
-    # Its number is the carrying message's less this; 1 is the one just before.
+    # The carrier's sequence number minus the message's; 1 is the one just before.
     offset: int
-    # It left so long before the carrying message.
+    # Time from the sending of the message to that of the carrier.
     sent_before_ns: Duration
-    # False: it matches as far as the entry tells, but a constraint is not told of [F17].
+    # False if it matches as far as described, but the entry cannot decide a constraint [F17].
     is_certain: bool
     packed: bytes
-    # Of whose record it is; None for a Bloom set, which refers to nothing.
+    # Decodes `packed`; None for a Bloom set, which refers to no carrier.
     reader: CarriedEntryReader | EntryReader | None
 
     @property
     def entry(self) -> FingerprintEntry | BloomEntry | None:
-        """The entry, opened when asked for; None if what nobody had to read yet is malformed."""
+        """The entry, decoded on each access; None if it is malformed."""
         return unpack_bloom(self.packed) if self.reader is None else self.reader.read(self.packed)
 
 
 class RecordMatcher:
-    """One predicate, asked of records; with `bloom` in the papers' way, by sets of that size.
+    """Matches records against one predicate; with `bloom`, by Bloom sets of that size.
 
-    All subscriptions that have the predicate ask the same of a message, one after
-    another: the last answer is remembered.
+    All subscriptions with the predicate test the same message in turn, so the last result
+    is cached.
     """
 
     __slots__ = (
@@ -78,12 +80,12 @@ class RecordMatcher:
             for f in predicate.filters
             if (test := compile_entry_test(f, encoder)) is not None
         ]
-        self._entry_tests = [question for question, _ in tests]
-        self._needs_values = any(question.needs_values for question in self._entry_tests)
+        self._entry_tests = [test for test, _ in tests]
+        self._needs_values = any(test.needs_values for test in self._entry_tests)
         self._value_lookup: ValueLookup | None = None
-        if bloom is None and all(question.value_choices for question in self._entry_tests):
+        if bloom is None and all(test.value_choices for test in self._entry_tests):
             self._value_lookup = ValueLookup(self._entry_tests, encoder)
-        # Whoever asks by fingerprints may meet sets too, of the encoder's own size.
+        # A matcher by fingerprints may receive Bloom sets too, of the encoder's own size.
         self._bloom_test = BloomEntryTest(
             [fingerprints for _, fingerprints in tests], bloom or encoder.params, encoder
         )
@@ -94,12 +96,12 @@ class RecordMatcher:
 
     @property
     def malformed(self) -> int:
-        """How many entries could not be read; they tell nothing."""
+        """Number of unreadable entries; they count as not matching."""
         looked_up = 0 if self._value_lookup is None else self._value_lookup.malformed
         return self._malformed + looked_up + self._bloom_test.malformed
 
     def match_record(self, frame: Data, count: int) -> list[RecordMatch]:
-        """Of the `count` newest entries or more, newest first, those that match or may match."""
+        """Return the matches among at least the `count` newest entries, newest first."""
         if frame is not self._last_frame or count > self._last_count:
             record = frame.record
             lookup = self._value_lookup
@@ -117,10 +119,10 @@ class RecordMatcher:
         return self._last_matches
 
     def match_digest(self, entries: tuple[DigestEntry, ...]) -> list[RecordMatch]:
-        """Of what a digest tells of, newest first, what matches or may match.
+        """Return the matches among a digest's entries, newest first.
 
-        `back` is counted from the number after the digest's newest message, `delta_ns` from
-        when the digest left.
+        `offset` counts back from the sequence number after the digest's newest message, and
+        `sent_before_ns` from the sending of the digest.
         """
         fingerprints = None if self._value_lookup is None else self._value_lookup.fingerprints
         matches = []
@@ -137,7 +139,7 @@ class RecordMatcher:
         return matches
 
     def _match_each(self, frame: Data, count: int) -> list[RecordMatch]:
-        """Tests one entry after another."""
+        """Test one entry after another."""
         record = frame.record
         if frame.has_bloom_entries or self._bloom is not None:
             matched = dict.fromkeys(self._bloom_test.matching_entries(frame, count), True)
@@ -155,7 +157,7 @@ class RecordMatcher:
             found = self._find_by_names(packed, reader)
         return _matches(record, found, packed.__getitem__, reader)
 
-    # Each way finds entries, and says whether it is certain that they match.
+    # Each method returns the matching entries by index, and whether the match is certain.
 
     def _find_by_reading(self, packed: list[bytes], reader: CarriedEntryReader) -> dict[int, bool]:
         found = {}
@@ -166,7 +168,7 @@ class RecordMatcher:
         return found
 
     def _find_by_names(self, packed: list[bytes], reader: CarriedEntryReader) -> dict[int, bool]:
-        """Most entries have the carrier's names and no numbers: one answer is for all of them."""
+        """Test all entries with the carrier's names and no numbers once: these are most."""
         codec = reader.codec
         usual_result = self._test_entry(FingerprintEntry(codec.presence, ()))
         found = {}
@@ -182,7 +184,7 @@ class RecordMatcher:
             if numbers:
                 result = self._test_entry(FingerprintEntry(codec.presence, (), numbers))
             if numbers is None or (numbers and result == POSSIBLE):
-                # Names of its own, or a number so near a bound that the values are wanted.
+                # It has its own names, or a number so near a bound that the values decide.
                 result = self._read_and_test(entry, reader)
             if result:
                 found[i] = result == CERTAIN

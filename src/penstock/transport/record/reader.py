@@ -1,8 +1,8 @@
-"""The message that a record came with, as far as the record's entries refer to it.
+"""Decodes record entries, which refer to the tags of the message that carries the record.
 
-Entries refer to its tags by place. The first places are those of its attributes'
-own values, in the order of the attributes: where such a tag stands is known
-without a hash. What else a schema says of the attributes comes after them all.
+Entries refer to the carrier's tags by index. The first indexes are those of the attributes'
+own values, in the order of the attributes, so that the index of such a tag is known without
+hashing. Further tags that a schema adds follow. Does not know filters.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from penstock.wire.frames.record import FingerprintEntry
 
 
 class MessageTags(NamedTuple):
-    """A message's tags: `presence` sorted, `values` by place."""
+    """Fingerprints of a message's tags: `presence` sorted, `values` by index."""
 
     presence: tuple[int, ...]
     values: tuple[int, ...]
 
 
 def tags_of(message: Message, encoder: Encoder) -> MessageTags:
-    """The fingerprints of a message's tags."""
+    """Return the fingerprints of a message's tags."""
     items = encoder.attribute_fingerprints(message)
     values = [fingerprints[0] for _, fingerprints in items]
     if encoder.schema.attributes:
-        values += [value for _, prints in items for value in prints[1:]]
+        values += [value for _, fingerprints in items for value in fingerprints[1:]]
     return MessageTags(tuple(sorted({presence for presence, _ in items})), tuple(values))
 
 
 class EntryReader:
-    """Opens what refers to these tags, or to none."""
+    """Decodes entries that refer to the given tags, or to none."""
 
     __slots__ = ("_codec",)
 
@@ -41,7 +41,7 @@ class EntryReader:
         self._codec = EntryCodec(presence, values, width_bits)
 
     def read(self, packed: bytes) -> FingerprintEntry | None:
-        """What is in an entry; None if it says nothing or cannot be read."""
+        """Return the decoded entry; None if it is empty or cannot be read."""
         try:
             return self._codec.unpack(packed)
         except PeerError:
@@ -49,7 +49,7 @@ class EntryReader:
 
 
 class CarriedEntryReader:
-    """Opens entries; its tags are worked out when the first one is opened."""
+    """Decodes the entries that a message carries; computes its tags on first use."""
 
     __slots__ = ("_codec", "_encoder", "message")
 
@@ -60,7 +60,7 @@ class CarriedEntryReader:
 
     @property
     def codec(self) -> EntryCodec:
-        """For the entries that the message carries."""
+        """The codec for the entries that the message carries."""
         codec = self._codec
         if codec is None:
             tags = tags_of(self.message, self._encoder)
@@ -69,13 +69,13 @@ class CarriedEntryReader:
 
     @property
     def value_count(self) -> int:
-        """How many value tags the message has."""
+        """Number of value tags of the message."""
         if not self._encoder.schema.attributes:
             return len(self.message.attributes)
         return len(self.codec.values)
 
     def read(self, packed: bytes) -> FingerprintEntry | None:
-        """What is in an entry; None if it says nothing or cannot be read."""
+        """Return the decoded entry; None if it is empty or cannot be read."""
         try:
             return self.codec.unpack(packed)
         except PeerError:

@@ -1,17 +1,17 @@
-"""Finds the entries of a record that hold a wanted value, without opening them.
+"""Finds the entries of a record that contain a value of a filter, without decoding them.
 
-Nearly all entries of nearly all records are of messages that nobody here asked
-for, so the work is to see that quickly. Filters that name values are looked up by
-one of them, which an entry has in one of two ways:
+Almost all entries describe messages that do not match, so rejecting them must be fast.
+Filters with enumerated values are looked up by the values of one attribute. An entry
+contains a value in one of two ways:
 
-1. The carrying message has it too, which is seen by the name, and the entry's map
-   has a bit for it. The map begins in the entry's first byte, and the first bytes
-   of all entries stand side by side.
-2. Its fingerprint's low bytes are in the entry. They are searched for in all
-   entries at once; where they stand, the other bits are compared.
+1. The carrying message has the value too, found by attribute name, and the entry's bitmap
+   has a bit for it. The bitmap starts in the entry's first byte, and the first bytes of
+   all entries are contiguous.
+2. The low bytes of its fingerprint are in the entry. They are searched in all entries at
+   once; at each hit, the remaining bits are compared.
 
-Neither needs the carrying message's own fingerprints. What is found is asked the
-rest of the question, if there is more to ask.
+Neither needs the fingerprints of the carrying message. Entries found are then tested
+against the rest of the filter. Does not know which messages have arrived.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from penstock.wire.codec.record import (
 )
 from penstock.wire.frames.record import EntrySpans, PublicationRecord
 
-# What first bytes say: whether the entry shares values, and whether that in one of the places
-# that the first byte has room for.
+# Translation tables for first bytes: whether the entry shares any value with the carrier, and
+# whether it shares the value of each bitmap bit in the first byte.
 _SHARING_TABLE: Final = bytes([byte & SHARES_VALUES != 0 for byte in range(256)])
 _BIT_TABLES: Final = [
     bytes([byte & SHARES_VALUES and byte >> bit & 1 for byte in range(256)])
@@ -45,7 +45,7 @@ _BIT_TABLES: Final = [
 
 
 class ValueLookup:
-    """Filters, each of which names the values of an attribute, asked of records."""
+    """Looks up filters that each enumerate the values of an attribute."""
 
     __slots__ = (
         "_by_fingerprint",
@@ -67,12 +67,12 @@ class ValueLookup:
         low_bytes, mask = self._width_bits >> 3, (1 << (self._width_bits & ~7)) - 1
         lows = [(value & mask).to_bytes(low_bytes, "little") for value in self._by_fingerprint]
         self._find_low_bytes = ByteSearch(lows).find
-        # One of these is in every message that matches.
+        # Every matching message has at least one of these.
         self.fingerprints = frozenset(self._by_fingerprint)
         self.malformed = 0
 
     def scan(self, record: PublicationRecord, count: int, message: Message) -> RecordScan | None:
-        """What is found among the `count` newest entries of a record without empty ones."""
+        """Scan the `count` newest entries; None without a hit. No entry may be empty."""
         data, total = record.data, record.count
         first_at = record.first_bytes_offset
         first_bytes = data[first_at : first_at + count]
@@ -110,8 +110,8 @@ class ValueLookup:
     def _shared_with_carrier(
         self, first_bytes: bytes, message: Message
     ) -> list[tuple[_WantedValue, int]]:
-        """Wanted values that the carrier has, with their bits, which some entry may have too."""
-        # Not `message.keys`: of most attributes nobody here wants to know.
+        """Return the carrier's wanted values that some entry may share, with their bits."""
+        # Not `message.keys`: that would compute the keys of all attributes.
         attributes = message.attributes
         shared = []
         for name, by_key in self._by_name.items():
@@ -125,25 +125,25 @@ class ValueLookup:
 
 
 class _WantedValue:
-    """A value that some filters are looked up by."""
+    """A value, and the filters that are looked up by it."""
 
     __slots__ = ("entry_tests", "is_sufficient")
 
     def __init__(self) -> None:
         self.entry_tests: list[EntryTest] = []
-        # Whether one of them asks nothing else.
+        # Whether the value alone satisfies one of the filters.
         self.is_sufficient = False
 
     def add(self, entry_test: EntryTest) -> None:
-        """One more filter."""
+        """Add a filter."""
         self.entry_tests.append(entry_test)
         self.is_sufficient |= entry_test.tests_values_only and len(entry_test.value_choices) == 1
 
 
 class RecordScan:
-    """One look at the entries of a record, as far as is needed.
+    """One scan of a record, which decodes entries only when necessary.
 
-    `found` has those that match, and whether they do so for certain.
+    `found` maps the index of each matching entry to whether the match is certain.
     """
 
     __slots__ = ("_count", "_record", "_spans", "_width_bits", "found", "malformed", "reader")
@@ -161,22 +161,22 @@ class RecordScan:
 
     @property
     def spans(self) -> EntrySpans:
-        """Where the entries are."""
+        """The positions of the entries, computed on first use."""
         if self._spans is None:
             self._spans = EntrySpans(self._record, self._count)
         return self._spans
 
     def entries_with_bit(self, first_bytes: bytes, bit: int) -> list[int]:
-        """The entries that share values, and of their map have this bit."""
+        """Return the entries that share values and have this bit in their bitmap."""
         if bit < 8:
             marks = first_bytes.translate(_BIT_TABLES[bit - BITMAP_OFFSET])
             return [i for i, marked in enumerate(marks) if marked]
         return [i for i in self.spans.with_bit(bit) if first_bytes[i] & SHARES_VALUES]
 
     def value_at(self, position: int) -> tuple[int, int | None]:
-        """Which entry has its low bytes there, and the value; None if it is no value."""
+        """Return the entry at a position, and the value there; None if no value starts there."""
         i, bytes_left = self.spans.find(position)
-        # Values are the last of an entry, side by side.
+        # Values are contiguous at the end of an entry.
         from_end, remainder = divmod(bytes_left, self._width_bits >> 3)
         if remainder or not from_end:
             return i, None
@@ -188,7 +188,7 @@ class RecordScan:
             return i, None
 
     def test_entry(self, wanted_value: _WantedValue, i: int) -> None:
-        """Asks an entry that has the value what else there is to ask."""
+        """Test an entry that contains the value against the rest of its filters."""
         if wanted_value.is_sufficient:
             self.found[i] = True
         if self.found.get(i):
@@ -219,7 +219,7 @@ class RecordScan:
 def _has_all_choices(
     entry_test: EntryTest, entry_values: EntryValues, keys: Mapping[str, Key]
 ) -> bool:
-    """Whether a value told, or shared with the carrier, is allowed for each attribute listed."""
+    """Whether the entry has an allowed value, own or shared, for each enumerated attribute."""
     for name, fingerprints in entry_test.value_choices:
         if any(value in entry_values.unshared for value in fingerprints.values()):
             continue
