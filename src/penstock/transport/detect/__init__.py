@@ -1,6 +1,6 @@
 """Detection of losses that no publication record shows, in parts that know no network.
 
-    loss_detection     `LossDetection`: digests and tracked flows together, for one endpoint
+    unrecorded_losses  `UnrecordedLosses`: digests and tracked flows together, for one endpoint
     reply_suppression  replies once to all requesters, then to single ones
 
 Digests, in which a publisher describes its recent messages:

@@ -22,7 +22,7 @@ from penstock.transport.facts import DetectedBy
 from penstock.transport.record.matcher import RecordMatch
 
 if TYPE_CHECKING:
-    from penstock.transport.order.gap_tracker import GapTracker
+    from penstock.transport.order.loss_tracker import LossTracker
 
 # Module constants: looking up an enum member takes longer than comparing it.
 MISSING: Final = MissingState.MISSING
@@ -54,7 +54,7 @@ class MissingEntry:
 
     def __init__(
         self,
-        stream: GapTracker,
+        stream: LossTracker,
         extended_seq: int,
         record_match: RecordMatch | None,
         *,

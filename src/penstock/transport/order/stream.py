@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Final
 from penstock.kernel.instant import Duration, Instant
 from penstock.trace.fates import AT_CLOSE, MissingState, ReceiverFate
 from penstock.transport.facts import Delivery
-from penstock.transport.order.gap_tracker import GapTracker
+from penstock.transport.order.late_message import late_fate
+from penstock.transport.order.loss_tracker import LossTracker
 from penstock.transport.order.missing import (
     LOST,
     RELEASED,
@@ -43,13 +44,12 @@ if TYPE_CHECKING:
 
 _DELIVERED: Final = ReceiverFate.DELIVERED
 _DELIVERED_LATE: Final = ReceiverFate.DELIVERED_LATE
-_DROPPED_LATE: Final = ReceiverFate.DROPPED_LATE
 _REPAIRED: Final = ReceiverFate.REPAIRED
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
 _IRRELEVANT: Final = MissingState.IRRELEVANT
 
 
-class OrderedStream(GapTracker):
+class OrderedStream(LossTracker):
     """Takes messages and passes `Delivery` and `Absence` facts to the subscription's context."""
 
     __slots__ = ("_buffer", "_highest")
@@ -107,7 +107,7 @@ class OrderedStream(GapTracker):
         is_late = extended_seq <= self._delivered_through
         # Without ordering, only messages that were missing before it was turned off can be late.
         is_ordered = ordering.latch is not None or missing is not None
-        fate = _DROPPED_LATE if is_late and is_ordered and ordering.late == "drop" else _REPAIRED
+        fate = late_fate(ordering, _REPAIRED) if is_late and is_ordered else _REPAIRED
         if missing is not None:
             self._resolve(missing, fate, now, is_repair=True)
         if is_late:
@@ -202,8 +202,7 @@ class OrderedStream(GapTracker):
         """Take a message that arrives after one with a higher sequence number."""
         missing = self.missing.get(extended_seq)
         is_late = extended_seq <= self._delivered_through
-        is_dropped = is_late and self._context.ordering.late == "drop"
-        fate = _DROPPED_LATE if is_dropped else _DELIVERED_LATE if is_late else _DELIVERED
+        fate = late_fate(self._context.ordering, _DELIVERED_LATE) if is_late else _DELIVERED
         if missing is not None:
             self._on_arrival(missing, fate, now)
         if is_late:

@@ -3,7 +3,7 @@
     recovery         `Recovery`: all parts together, for one endpoint
     requester        requests lost messages, repeatedly if necessary
     request_state    what past requests showed about one publisher
-    request_routing  the Bloom set that routes a request to endpoints that may have the message
+    request_bloom    the Bloom set that routes a request to endpoints that may have the message
     request_timers   random waits before requests and repairs, so that few are sent twice
     repairer         sends repairs from the caches to endpoints that lost a message
     cache            messages stored for repairs, by publisher

@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.kernel.instant import Duration, Instant
 from penstock.transport.detect.flow_gaps import FlowLoss
-from penstock.transport.detect.loss_detection import ControlFrame
+from penstock.transport.detect.unrecorded_losses import ControlFrame
 from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.repair import Repair

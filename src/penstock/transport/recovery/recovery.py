@@ -19,8 +19,8 @@ from penstock.kernel.instant import SECOND, Instant, earliest
 from penstock.kernel.token_bucket import TokenBucket
 from penstock.transport.detect.flow_gaps import FlowGapDetector
 from penstock.transport.detect.flow_numbers import NumberedMessage
-from penstock.transport.detect.loss_detection import ControlFrame, LossDetection
 from penstock.transport.detect.tracking import FlowTracking
+from penstock.transport.detect.unrecorded_losses import ControlFrame, UnrecordedLosses
 from penstock.transport.facts import Loss
 from penstock.transport.identity import Identity
 from penstock.transport.inbox import UnicastInbox
@@ -36,7 +36,7 @@ from penstock.transport.recovery.facts import (
 )
 from penstock.transport.recovery.peer_distance import PeerDistances
 from penstock.transport.recovery.repairer import Repairer
-from penstock.transport.recovery.request_routing import RequestRouting
+from penstock.transport.recovery.request_bloom import RequestBloom
 from penstock.transport.recovery.requester import Requester
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.statistics import RecoveryStatistics
@@ -79,7 +79,7 @@ class Recovery:
         admission: Admission | None = None,
     ) -> None:
         self._identity: Final = identity
-        self._routing: Final = RequestRouting(identity.encoder, settings)
+        self._routing: Final = RequestBloom(identity.encoder, settings)
         self._settings: Final = settings
         self._network: Final = network
         self._endpoint: Final = endpoint
@@ -122,7 +122,7 @@ class Recovery:
                 needs_tracking=self._needs_flow_numbers,
             )
         )
-        self._detection: Final = LossDetection(
+        self._detection: Final = UnrecordedLosses(
             identity.endpoint_id,
             identity.epoch,
             identity.encoder,

@@ -23,7 +23,7 @@ _PUBLISHER_ATTRIBUTE: Final = "penstock.pub"
 _SCOPE_ATTRIBUTE: Final = "penstock.scope"
 
 
-class RequestRouting:
+class RequestBloom:
     """Bloom sets of one endpoint's requests, and filters for the requests it wants to receive."""
 
     __slots__ = ("_adds_publisher", "_encoder", "_scope")

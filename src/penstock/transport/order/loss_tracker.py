@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP
 
 
-class GapTracker(ABC):
+class LossTracker(ABC):
     """Missing messages of one publisher for one subscription, from `first` on."""
 
     __slots__ = (

@@ -47,7 +47,7 @@ _MESSAGES_PER_REQUEST_MAX: Final = 2_048
 ControlFrame: TypeAlias = Digest | TrackRequest | TrackReply | RangeRequest
 
 
-class LossDetection:
+class UnrecordedLosses:
     """Loss detection of one endpoint.
 
     `send` sends a frame and returns whether it was allowed; `deliver_digest` receives digests
