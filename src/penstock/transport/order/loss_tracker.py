@@ -62,7 +62,7 @@ class LossTracker(ABC):
         # All known missing messages, and those that block delivery in ascending order.
         self.missing: Final[dict[int, MissingEntry]] = {}
         self._blocking: Final[list[MissingEntry]] = []
-        self._given_up: Final = GivenUpLog(context.ordering.missing_max)
+        self._given_up: Final = GivenUpLog()
         # The latest range of sequence numbers that no record describes.
         self._undescribed = range(0)
 
@@ -318,7 +318,7 @@ class LossTracker(ABC):
         unblock(self._blocking, missing)
         self._context.timers.cancel(missing)
         if fate is _GIVEN_UP:
-            self._given_up.add(missing.extended_seq)
+            self._given_up.add(missing.extended_seq, self._context.ordering.missing_max)
         elif missing.state is LOST and not is_repair:
             # The original arrived, or does not match: nothing was lost.
             self._wait_policy.on_retraction()

@@ -11,10 +11,10 @@ the table of allowed transitions.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
+from collections import OrderedDict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.sequence import SEQ
 from penstock.trace.fates import MissingState
@@ -112,26 +112,27 @@ def unblock(blocking: list[MissingEntry], missing: MissingEntry) -> None:
 
 
 class GivenUpLog:
-    """The sequence numbers given up last, at most `entries_max`.
+    """The sequence numbers given up last; how many, each `add` says.
 
     Every sequence number up to the highest evicted one counts as given up.
     """
 
     __slots__ = ("_all_below", "_recent")
 
-    def __init__(self, entries_max: int) -> None:
-        self._recent: Final[BoundedDict[int, None]] = BoundedDict(entries_max)
+    def __init__(self) -> None:
+        # Not a BoundedDict: the bound changes with the ordering, and lowering it evicts nothing.
+        self._recent: Final[OrderedDict[int, None]] = OrderedDict()
         self._all_below = -1 << SEQ.bits
 
     def __len__(self) -> int:
         return len(self._recent)
 
-    def add(self, extended_seq: int) -> None:
-        """Add a sequence number; evicts the oldest entry if the log is full."""
-        evicted = self._recent.make_room(extended_seq)
-        if evicted is not None:
-            self._all_below = max(self._all_below, evicted[0] + 1)
+    def add(self, extended_seq: int, entries_max: int) -> None:
+        """Add a sequence number; evicts the oldest entry if there are more than `entries_max`."""
         self._recent[extended_seq] = None
+        if len(self._recent) > entries_max:
+            evicted, _ = self._recent.popitem(last=False)
+            self._all_below = max(self._all_below, evicted + 1)
 
     def contains(self, extended_seq: int) -> bool:
         """Whether it was given up, or is too old to know."""
