@@ -1,6 +1,7 @@
 """What becomes of a message that arrives after later ones were delivered.
 
-A subscription chooses whether such messages are delivered out of order or dropped.
+A subscription chooses whether such messages are delivered out of order or dropped. `stream`
+knows which messages are late.
 """
 
 from __future__ import annotations
