@@ -28,6 +28,7 @@ from penstock.transport.congestion.sender.send_queue import SendQueue
 from penstock.transport.congestion.sender.sender import SendController
 from penstock.transport.congestion.settings import CongestionSettings
 from tests.interpreters import said_under_hash_seeds
+from tests.sim.codec_pair import without_and_with_codec
 from tests.sim.test_swarm_endpoints import BUSY, always, blamed
 
 CHUNK = 10
@@ -78,19 +79,7 @@ def test_the_same_seed_gives_the_same_facts_whatever_the_hash_seed() -> None:
 
 @pytest.mark.parametrize("seed", range(310, 313))
 def test_the_codec_in_the_path_changes_nothing(seed: int) -> None:
-    drawn = draw_controlled_options(seed)
-    # The effect of a flipped bit depends on the encoding; without a codec there is none.
-    kinds = tuple(kind for kind in drawn.network.fault_kinds if kind != "corruption")
-    plain, coded = (
-        run_endpoints(
-            seed,
-            options=replace(
-                drawn,
-                network=replace(drawn.network, codec=codec, fault_kinds=kinds or ("crash",)),
-            ),
-        )
-        for codec in (False, True)
-    )
+    plain, coded = without_and_with_codec(draw_controlled_options(seed))
     assert plain.facts_hash == coded.facts_hash
     assert plain.submitted == coded.submitted
     assert plain.arrived_frames == coded.arrived_frames > 0

@@ -32,6 +32,7 @@ from penstock.transport.recovery.requester import Requester
 from penstock.transport.recovery.settings import RecoverySettings
 from penstock.transport.settings import DEFAULT, OrderingSettings
 from tests.interpreters import said_under_hash_seeds
+from tests.sim.codec_pair import without_and_with_codec
 
 CHUNK = 10
 SOAK_CHUNK = 50
@@ -76,19 +77,7 @@ def test_the_same_seed_gives_the_same_facts_whatever_the_hash_seed() -> None:
 
 @pytest.mark.parametrize("seed", range(310, 313))
 def test_the_codec_in_the_path_changes_nothing(seed: int) -> None:
-    drawn = draw_endpoint_options(seed)
-    # What a flipped bit does depends on what is written; without a codec nothing is.
-    kinds = tuple(kind for kind in drawn.network.fault_kinds if kind != "corruption")
-    plain, coded = (
-        run_endpoints(
-            seed,
-            options=replace(
-                drawn,
-                network=replace(drawn.network, codec=codec, fault_kinds=kinds or ("crash",)),
-            ),
-        )
-        for codec in (False, True)
-    )
+    plain, coded = without_and_with_codec(draw_endpoint_options(seed))
     assert plain.facts_hash == coded.facts_hash
     assert plain.arrived_frames == coded.arrived_frames > 0
 
