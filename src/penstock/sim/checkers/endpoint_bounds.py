@@ -1,4 +1,8 @@
-"""What can be seen of an endpoint between events: what it counts, and how much it remembers."""
+"""Checks of an endpoint between events: its counters, and the sizes of its tables and buffers.
+
+Compares the endpoint's statistics with its history. Recovery and congestion control are checked
+in `repairs` and `control`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ _CHECKED_COUNTERS: Final = (
 
 
 def violations(history: EndpointHistory) -> Iterator[tuple[str, str]]:
-    """To what is wrong: the check, and why."""
+    """Yields the name of each violated check, and the reason."""
     machine = history.machine
     for counter in _CHECKED_COUNTERS:
         counted = machine.counters.get(counter, 0)

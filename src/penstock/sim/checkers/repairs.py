@@ -1,11 +1,12 @@
-"""What recovery promises, checked from outside: what must become of a repair, and its bounds.
+"""Checks of recovery: which repairs an endpoint must accept, and the bounds of its tables.
 
-    once      a repair is taken for a message that did not come, and never for one that did
-    losses    what is lost is asked for, and nothing else is, until its end
-    delays    a repair says nothing of delays
-    bounds    what is wanted, about to be answered or kept is no more than allowed
+    once      a repair is accepted for a message that did not arrive, never for one that did
+    losses    every lost message is requested until it is resolved, and no other message is
+    delays    a repair does not change the delay estimators
+    bounds    pending requests, pending answers and cached messages stay within their limits
 
-Judges one life of an endpoint for `transport`, which tells what came.
+Checks one life of an endpoint. Does not observe the network: `transport` passes on the frames
+that arrive.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from penstock.wire.frames.request import Request
 from penstock.wire.frames.track_reply import TrackReply
 from penstock.wire.frames.track_request import TrackRequest
 
-# What an endpoint with recovery takes, besides messages.
+# Frames that an endpoint with recovery accepts, besides messages.
 RECOVERY_FRAMES: Final = (Digest, RangeRequest, Repair, Request, TrackRequest, TrackReply)
 
 
 def receive_repair(history: EndpointHistory, repair: Repair) -> tuple[NaiveImage, int] | None:
-    """The naive twin takes it, and says of whom it is; None if it is not to be taken."""
+    """The image and extended number of an accepted repair, added to the naive twin; else None."""
     endpoint_id, original = history.machine.endpoint_id, repair.original
     if repair.repairer == endpoint_id or repair.to not in (None, endpoint_id):
         return None
@@ -68,7 +69,7 @@ def receive_repair(history: EndpointHistory, repair: Repair) -> tuple[NaiveImage
 
 
 def as_repaired(frame: Data) -> Data:
-    """A published message as a repair brings it."""
+    """A published message in the form in which a repair carries it."""
     return replace(
         frame,
         record=EMPTY_RECORD,
@@ -79,13 +80,13 @@ def as_repaired(frame: Data) -> Data:
 
 
 def delays(history: EndpointHistory, publisher: int) -> dict[Any, DelayStatistics]:
-    """All that is known of how a publisher's delays vary, by the settings of the estimator."""
+    """The delay estimators of a publisher, by their settings."""
     statistics = history.machine.publisher_statistics(publisher)
     return {} if statistics is None else {each.settings: each for each in statistics.delays}
 
 
 def _has_flow_gap(history: EndpointHistory, original: Data) -> bool:
-    """Which numbers of a flow are missing only the endpoint knows."""
+    """Whether the message fills a gap in a flow; only the endpoint itself knows these gaps."""
     recovery = history.machine.recovery
     if recovery is None or not original.flows:
         return False
@@ -100,7 +101,7 @@ def _has_flow_gap(history: EndpointHistory, original: Data) -> bool:
 def violations(
     history: EndpointHistory, statistics: EndpointStatistics
 ) -> Iterator[tuple[str, str]]:
-    """To what can be seen of an endpoint's recovery between events: a check, and what is wrong."""
+    """Yields the name of each check that an endpoint's recovery violates now, and the reason."""
     recovery, settings = statistics.recovery, history.machine.settings.recovery
     if recovery is None or settings is None:
         return

@@ -1,20 +1,21 @@
-"""What a transport promises, checked from outside: by what came, what was asked for, and its facts.
+"""Checks the guarantees of a transport from arrivals, subscriptions and the endpoint's facts.
 
-    once      a message is handed to a subscription once, and only if it came
+    once      a message is delivered to a subscription once, and only if it arrived
     exact     it was published, and matches the subscription's exact predicate
-    order     what is said to be delivered in order is, and what is called late is not
-    patience  nothing waits longer than its subscription allows, by the host's own clock
-    receipts  whatever came and matches has a receipt, at the latest when all is closed
-    fates     a missing number ends once, along the table of transitions, and not as given up
-              if it came; what a record told of is missed
-    bounds    nothing held or remembered is more than allowed, and no timer is left over
-    counts    what was dropped is counted, each under its own name
-    losses, delays   what recovery does: see `repairs`
-    source, sequence, stall, start, numbers   what leaves, and when: see `send_queue`
+    order     a message reported as in order is in order, and one reported as late is late
+    patience  no message waits longer than its subscription allows, by the host's own clock
+    receipts  every arrived message that matches has a receipt, at the latest when its
+              subscription or its publisher's epoch ends
+    fates     a missing message is resolved once, along the table of transitions, and not as
+              given up if it arrived; a message that a record revealed is missing
+    bounds    buffers and tables stay within their limits, and no timer is left over
+    counts    every dropped frame is counted under the right name
+    losses, delays   recovery: see `repairs`
+    source, sequence, stall, start, numbers   sending: see `send_queue`
 
-Judges by `heard`, a naive twin that is told all that the network hands over. Of
-the endpoint itself it looks at sizes, counters and the numbers that it misses.
-What a crash ends is not promised anything.
+The reference is `naive_receiver`, a naive twin that gets all messages that the network delivers.
+Of the endpoint itself the checks read statistics and counters, such as table sizes and missing
+numbers. Nothing is guaranteed for the state that a crash destroys.
 """
 
 from __future__ import annotations
@@ -49,16 +50,16 @@ from penstock.wire.frames.data import Data, MessageId
 from penstock.wire.frames.digest import Digest
 from penstock.wire.frames.repair import Repair
 
-# A clock that drifts may show the next nanosecond but one.
+# A drifting clock may read up to 2 ns past a deadline.
 _SLACK_NS: Final = 2
 _ARRIVED_FATES: Final = RECEIVED | {ReceiverFate.DROPPED_LATE}
 
 
 class TransportChecker:
-    """Tell it of everything that happens at endpoints, then ask for the `verdict`.
+    """Observes all events at endpoints; `raise_if_violated` gives the verdict.
 
-    `steps` are the global times at which each host's clock is set; with `garbles`
-    what arrives need not be what was published. `filters` are all that anybody subscribes to.
+    `clock_steps` are the global times at which each host's clock is set. With `corrupts_frames`,
+    a frame may arrive altered. `filters` are all filters that any application subscribes to.
     """
 
     def __init__(
@@ -76,13 +77,13 @@ class TransportChecker:
         self._publishers_max: Final = publishers_max
         self._clock_steps: Final = clock_steps
         self._corrupts_frames: Final = corrupts_frames
-        # A corrupted frame may ask for anything.
+        # A corrupted frame may carry any filter.
         self._filters: Final = None if corrupts_frames else filters
         self._histories: Final[dict[str, EndpointHistory]] = {}
         self._ended_histories: Final[list[EndpointHistory]] = []
 
     def raise_if_violated(self) -> None:
-        """Raises if there was anything to object to."""
+        """Raises `CheckFailed` if there are violations."""
         if self.violations:
             raise CheckFailed("\n".join(map(str, self.violations)))
 
@@ -103,14 +104,14 @@ class TransportChecker:
             history = self._histories[name] = EndpointHistory(name, machine, self._publishers_max)
         return history
 
-    # What applications do.
+    # Actions of applications.
 
     def publish(self, frame: Data) -> None:
-        """A message leaves."""
+        """Records a message that is sent."""
         self.published[frame.id] = frame
 
     def submit(self, name: str, message: Message) -> None:
-        """The application submits a message, which leaves at once, later or never."""
+        """Records a submitted message, which is sent at once, sent later or dropped."""
         history, host = self._history(name), self._world.host(name)
         if history.send_queue is None:
             history.send_queue = NaiveSendQueue(history.machine.settings.congestion, self._filters)
@@ -120,27 +121,27 @@ class TransportChecker:
     def subscribe(
         self, name: str, subscription_id: int, predicate: Predicate, ordering: OrderingSettings
     ) -> None:
-        """An application asked for something."""
+        """Records a new subscription."""
         self._history(name).subscriptions[subscription_id] = SubscriptionHistory.create(
             subscription_id, predicate, ordering
         )
 
     def open_cache(self, name: str, predicate: Predicate) -> None:
-        """It keeps messages for others."""
+        """Records the predicate of messages that the endpoint caches for others."""
         self._history(name).cached_predicates.append(predicate)
 
     def reconfigure(
         self, name: str, subscription_id: int, ordering: OrderingSettings, *, local_ns: Instant
     ) -> None:
-        """It wants it ordered in another way; what that hands over or ends is still to be told."""
+        """Records a new ordering, before the deliveries and absences that it causes."""
         self._history(name).subscriptions[subscription_id].reconfigure(ordering, local_ns)
 
     def reconfigured(self, name: str, subscription_id: int) -> None:
-        """All of that was told."""
+        """Checks a subscription after the facts that a new ordering caused."""
         history = self._history(name)
         subscription = history.subscriptions[subscription_id]
         if not subscription.is_ordered:
-            # What is missing may still come; what came has nothing to wait for.
+            # Missing messages may still arrive, but without ordering no arrived message may wait.
             for what in subscription.undelivered():
                 self._report(
                     "receipts", name, f"subscription {subscription_id} orders no more: {what}"
@@ -148,20 +149,20 @@ class TransportChecker:
         self._inspect_endpoint(history)
 
     def unsubscribed(self, name: str, subscription_id: int) -> None:
-        """It had enough, and what was held was handed over."""
+        """Ends a subscription; all its messages must have been delivered or resolved."""
         history = self._history(name)
         for what in history.subscriptions.pop(subscription_id).unresolved():
             check = "receipts" if what.startswith("no receipt") else "fates"
             self._report(check, name, f"subscription {subscription_id} is over: {what}")
         self._inspect_endpoint(history)
 
-    # What the network hands over.
+    # Frames from the network.
 
     def on_arrived(self, name: str, frame: Any) -> None:
-        """The endpoint hears it next."""
+        """Records a frame that the endpoint is about to receive."""
         history = self._history(name)
         self._check_settled(history)
-        # As soon as it has dealt with it.
+        # Runs as soon as the endpoint has handled the frame.
         self._world.events.schedule(self._world.now, self._check_settled, history)
         if type(frame) is not Data:
             self._on_other_frame(history, frame)
@@ -202,7 +203,7 @@ class TransportChecker:
         *,
         is_repair: bool = False,
     ) -> None:
-        """Every subscription that wants it gets it."""
+        """Expects a delivery to every subscription that matches the message."""
         now, local_ns = self._world.now, self._world.host(history.name).now
         for subscription in history.subscriptions.values():
             if subscription.predicate.matches(frame.message):
@@ -231,10 +232,10 @@ class TransportChecker:
             stream_state.highest_received = max(stream_state.highest_received, arrival.extended_seq)
         subscription.expect(arrival)
 
-    # What the endpoint tells.
+    # Facts from the endpoint.
 
     def on_fact(self, host: Host[Any, Any], item: object) -> None:
-        """A receipt, an absence, or how many never came of which nothing else is known."""
+        """Checks a receipt or an absence; a count of unseen messages only needs a subscription."""
         history = self._history(host.name)
         assert isinstance(item, Delivery | Absence | Unseen), f"{host.name} delivers {item!r}"
         subscription = history.subscriptions.get(item.subscription)
@@ -246,7 +247,7 @@ class TransportChecker:
             self._on_missing(history, subscription, item)
 
     def on_sent(self, host: Host[Any, Any], sent: Sent) -> None:
-        """A submitted message leaves: only now it is published."""
+        """Checks a submitted message that is sent; only now does it count as published."""
         self.publish(sent.frame)
         found = self._send_queue(host.name).on_sent(
             sent,
@@ -257,7 +258,7 @@ class TransportChecker:
         self._report_all(host.name, found)
 
     def on_dropped(self, host: Host[Any, Any], dropped: DroppedAtSource) -> None:
-        """One never will: whoever receives it receives what nobody published."""
+        """Checks a message dropped at its source; it never counts as published."""
         queue = self._send_queue(host.name)
         found = queue.on_dropped(dropped, local_ns=host.now, now=self._world.now)
         self._report_all(host.name, found)
@@ -268,7 +269,7 @@ class TransportChecker:
         return queue
 
     def count_submitted(self) -> Counter[str]:
-        """What became of all messages that were submitted."""
+        """Counts the submitted messages of all hosts by outcome."""
         counts: Counter[str] = Counter()
         for history in [*self._ended_histories, *self._histories.values()]:
             queue = history.send_queue
@@ -339,12 +340,12 @@ class TransportChecker:
             self._report("patience", host.name, f"{text} after {to_seconds(waited_ns):.6f} s")
 
     def _latest_ns(self, subscription: SubscriptionHistory, arrival: MessageArrival) -> Instant:
-        """When, by its own clock, a subscription must have a message."""
+        """The latest time of delivery, by the host's own clock."""
         latest_ns = arrival.local_ns
         if subscription.is_ordered:
             latest_ns += subscription.ordering.max_delay_ns
         if subscription.reconfigured_ns is not None:
-            # It may have allowed more before.
+            # The previous ordering may have allowed a longer wait.
             latest_ns = max(latest_ns, subscription.reconfigured_ns)
         return latest_ns + _SLACK_NS
 
@@ -400,13 +401,13 @@ class TransportChecker:
         delivery: Delivery,
         text: str,
     ) -> None:
-        """It may come late, and is called what it is all the same."""
+        """Checks the fate of a repaired message, which is repaired even if late, unless dropped."""
         is_late = (
             stream_state is not None
             and stream_state.highest_delivered is not None
             and arrival.extended_seq < stream_state.highest_delivered
         )
-        # Who does not order calls nothing late that it did not miss.
+        # Without ordering, only a message that was missing can be late.
         is_judged = (
             subscription.is_ordered or (arrival.image, arrival.extended_seq) in subscription.fates
         )
@@ -434,7 +435,7 @@ class TransportChecker:
         stream_state.missing.discard(extended_seq)
         if missing.resolution is ReceiverFate.GIVEN_UP:
             stream_state.give_up(extended_seq, subscription.ordering.missing_max)
-        # What a record shows to be for us may turn out not to be.
+        # A message that a record showed as matching may turn out not to match.
         allowed = TRANSITIONS[missing.state]
         if missing.resolution not in allowed:
             self._report("fates", history.name, f"{text}, from {missing.state}")
@@ -453,10 +454,10 @@ class TransportChecker:
                 "fates", history.name, f"{text}, and there {'is' if is_pending else 'is no'} one"
             )
 
-    # What can be looked at.
+    # Inspection between events.
 
     def inspect(self) -> None:
-        """At everything, between events."""
+        """Checks all running endpoints, between events."""
         for name, history in self._histories.items():
             if self._world.host(name).is_up and history is self._history(name):
                 history.touched_publishers.update(dict.fromkeys(history.receiver.images))
@@ -464,7 +465,7 @@ class TransportChecker:
                 self._inspect_endpoint(history)
 
     def _check_settled(self, history: EndpointHistory) -> None:
-        """The endpoint has dealt with what came."""
+        """Checks an endpoint that has handled all arrived frames."""
         if history is not self._histories[history.name]:
             return
         for image in history.closed_images.values():
@@ -519,7 +520,7 @@ class TransportChecker:
                     self._report(
                         "fates", history.name, f"{extended_seq} of {publisher} came, and is missing"
                     )
-                # What a repair showed not to be for us may be told of again.
+                # A record may reveal again a message that a repair showed to be irrelevant.
                 fates = history.subscriptions[subscription_id].fates
                 if (
                     extended_seq in image.irrelevant

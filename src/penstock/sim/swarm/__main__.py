@@ -14,7 +14,7 @@ from penstock.sim.swarm.event_log import Log
 
 
 def main() -> int:
-    """Prints options, faults and verdict of each seed; 1 if any failed."""
+    """Runs each seed and prints its options, faults and verdict; returns 1 if any failed."""
     parser = argparse.ArgumentParser(prog="python -m penstock.sim.swarm", description=__doc__)
     parser.add_argument("seeds", metavar="SEED", type=int, nargs="+")
     kind = parser.add_mutually_exclusive_group()
@@ -80,7 +80,7 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 if __name__ == "__main__":
-    # Whoever pages through the log may stop reading.
+    # End quietly when the reader of the log closes the pipe.
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

@@ -1,7 +1,7 @@
-"""What a swarm run with transports is like: a network as of other runs, and what is above it.
+"""Options of a swarm run with transports: its network, and the endpoints above it.
 
-Networks are smaller, because what a transport does is seen between two clients,
-and applications choose among a few interests, so that several ask for the same.
+Networks are smaller than in other runs, because two clients are enough to test a transport.
+Applications choose among a few interests, so that several clients subscribe to the same one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from penstock.transport.settings import (
     literal,
 )
 
-# Of every kind that there is; what each draw changes besides is in `_ordering`.
+# One ordering of every kind; `_draw_ordering` draws the limits and delays.
 ORDERINGS: Final = {
     "default": DEFAULT,
     "off": OFF,
@@ -44,33 +44,33 @@ ORDERINGS: Final = {
     "cautious": OrderingSettings(is_cautious=True),
     "as sets": OrderingSettings(bloom=BloomParams(128, 3)),
 }
-# Of the links between brokers, or to clients, in a controlled run: some hundred messages a second.
+# Rates of links between brokers, or to clients, in a controlled run: some 100 messages/s.
 BOTTLENECKS_BPS: Final = (100_000, 300_000, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointOptions:
-    """All of one run; `network` says what is below, and how often messages and changes come."""
+    """The options of one run; `network` includes the rates of messages and changes."""
 
     network: Options
     settings: EndpointSettings
-    # What applications choose from.
+    # Interests and orderings that applications choose from.
     interests: tuple[str, ...]
     orderings: tuple[OrderingSettings, ...]
-    # Messages leave in bursts of up to so many, so far apart: quickly enough to overtake.
+    # The largest burst, and the gap between its messages: short enough for them to overtake.
     burst_max: int
     burst_gap_ns: Duration
-    # How long after faults and losses have stopped everybody has enough.
+    # The time from the end of faults and losses to the end of all subscriptions.
     calm_ns: Duration
-    # How the first client gets back what it lost, the second, and so on round.
+    # Recovery settings, assigned to clients round-robin; None for no recovery.
     recoveries: tuple[RecoverySettings | None, ...] = (None,)
-    # The chance that a client keeps messages for others besides, if it may.
+    # The probability that a client whose settings allow it also caches messages for others.
     cache_chance: float = 0
-    # Congestion control of the first client, the second, and so on round; (None,) for none.
+    # Congestion control, assigned to clients round-robin; (None,) for none.
     congestion: tuple[CongestionSettings | None, ...] = (None,)
     # Weights of subscriptions, chosen by their interest and ordering.
     weights: tuple[float, ...] = (1.0,)
-    # Brokers mark messages that enter a queue fuller than this share; None: they do not.
+    # Brokers mark messages that enter a queue fuller than this share; None for no marks.
     ecn_threshold: float | None = None
 
     def __str__(self) -> str:
@@ -79,24 +79,24 @@ class EndpointOptions:
 
     @property
     def seed(self) -> int:
-        """Where all of it is drawn from."""
+        """The seed that all options are drawn from."""
         return self.network.seed
 
     @property
     def is_controlled(self) -> bool:
-        """Whether congestion control decides when messages leave, at some clients at least."""
+        """Whether congestion control paces the messages of at least some clients."""
         return self.congestion != (None,)
 
 
 def draw_endpoint_options(seed: int) -> EndpointOptions:
-    """A run with faults, loss and churn, each more or less."""
+    """Draws a run with faults, loss and churn, each to a varying degree."""
     rng = Seeds(seed).rng("swarm", "endpoints")
     drawn = draw_options(seed)
     network = replace(
         drawn,
         brokers=min(drawn.brokers, 4),
         clients=min(drawn.clients, 5),
-        # Several workers, each of which takes its time: that is where messages overtake.
+        # Messages overtake each other where several workers serve at varying speed.
         workers=rng.choice((0, 2, 4, 4)),
         service_ns=rng.randint(100, 4_000) * MICROSECOND,
         stagger_ns=min(drawn.stagger_ns, 100 * MILLISECOND),
@@ -129,7 +129,7 @@ def draw_endpoint_options(seed: int) -> EndpointOptions:
 
 
 def _with_recovery(options: EndpointOptions) -> EndpointOptions:
-    """Some runs have it: with more to lose, and interests of which records tell."""
+    """Adds recovery to some runs, with more loss, and interests that records describe."""
     rng = Seeds(options.seed).rng("swarm", "endpoints", "recovery")
     recoveries = draw_recoveries(rng)
     if recoveries == (None,):
@@ -143,10 +143,10 @@ def _with_recovery(options: EndpointOptions) -> EndpointOptions:
     )
     record = replace(options.settings.record, size=rng.choice((1, 5, 10, 10, 30)))
     if record.bloom is not None:
-        # Sets of another size are no address.
+        # Only Bloom sets of the size that the overlay uses can route a request.
         record = replace(record, bloom=BloomParams())
     if any(r is not None and r.digests for r in recoveries) and rng.random() < 0.2:
-        # Until it is known that they are needed, and then some.
+        # Long enough for endpoints to learn that digests are needed, and to use them.
         network = replace(network, safety_ns=4 * SECOND, messages_per_s=50, changes_per_s=5)
         record = replace(record, size=1)
     publishers_max = rng.choice((16_384,) * 6 + (2, 1))
@@ -166,7 +166,7 @@ def _with_recovery(options: EndpointOptions) -> EndpointOptions:
 
 
 def draw_controlled_options(seed: int) -> EndpointOptions:
-    """The run of `draw_endpoint_options` with congestion control, mostly over narrow links."""
+    """Draws the run of `draw_endpoint_options` with congestion control, mostly on narrow links."""
     options = draw_endpoint_options(seed)
     rng = Seeds(seed).rng("swarm", "endpoints", "congestion")
     network = options.network
@@ -183,7 +183,7 @@ def draw_controlled_options(seed: int) -> EndpointOptions:
         congestion=draw_congestion(rng),
         weights=rng.choice(((1.0,), (1.0, 3.0), (0.5, 1.0, 10.0))),
         ecn_threshold=rng.choice((None, 0.1, 0.5)),
-        # In some runs so long that queued messages must have begun to leave.
+        # In some runs long enough that the oldest queued messages must have been sent.
         calm_ns=rng.choice((0, 300, 3_000)) * MILLISECOND,
     )
 

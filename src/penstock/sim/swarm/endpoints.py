@@ -1,14 +1,14 @@
-"""One swarm run with transports: endpoints over a network that fails, and a checker around them.
+"""One swarm run with transports: endpoints over a faulty network, and a checker around them.
 
-1. Applications publish, ask, change their minds, leave and come back, while links
-   lose, double and garble, hosts crash and clocks jump. A host that starts again
-   has a new endpoint, and its application asks anew.
-2. Faults and losses stop; in some runs what is under way arrives.
-3. Every subscription is ended, which hands over what is held and gives up what is
-   missing, and the books are closed.
+1. Applications publish, subscribe, change orderings, leave and return, while links lose,
+   duplicate and corrupt frames, hosts crash and clocks jump. A restarted host has a new endpoint,
+   and its application subscribes again.
+2. Faults and losses stop; in some runs the frames in flight have time to arrive.
+3. Every subscription ends, which delivers its buffered messages and gives up the missing ones;
+   then the last checks run.
 
-With congestion control messages are submitted, and published when they leave.
-What the overlay below promises is checked in other runs.
+With congestion control, messages are submitted first and count as published when they are sent.
+The guarantees of the overlay are not checked here; see `run`.
 """
 
 from __future__ import annotations
@@ -46,31 +46,31 @@ from penstock.transport.endpoint import Endpoint
 from penstock.transport.facts import Absence, Delivery, DroppedAtSource, Sent, Unseen
 from penstock.transport.settings import EndpointSettings
 
-# How long things go on after everybody has had enough.
+# How long a run continues after all subscriptions have ended.
 _DRAIN_NS: Final = 100 * MILLISECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointReport:
-    """What a run was and what came of it."""
+    """The options of a run and its results."""
 
     options: EndpointOptions
     faults: tuple[Fault, ...]
-    # Of all facts, in order.
+    # SHA-256 of all facts, in order.
     facts_hash: str
     published: int
-    # Frames that the network handed over; receipts by fate; absences by resolution.
+    # Frames that the network delivered; receipts by fate; absences by resolution.
     arrived_frames: int
     deliveries: dict[str, int]
     missing: dict[str, int]
-    # What all endpoints counted.
+    # Sums over all endpoints.
     counters: dict[str, int]
-    # With congestion control: what became of the messages that were submitted.
+    # With congestion control: the submitted messages by outcome.
     submitted: dict[str, int]
 
 
 class EndpointSwarm:
-    """One run in the making."""
+    """The state of one run."""
 
     def __init__(self, options: EndpointOptions, log: Log | None = None) -> None:
         self.options: Final = options
@@ -83,7 +83,7 @@ class EndpointSwarm:
         self.facts_hash: Final = sha256()
         self._log: Final = log
         self._is_lossy = True
-        # The machine of each application's present life, and how many it had.
+        # The current machine of each application, and how often its host has started.
         self._machines: Final[dict[str, Endpoint[Any]]] = {}
         self._starts: Final[Counter[str]] = Counter()
         self._subscriptions: Final[dict[str, list[int]]] = {}
@@ -132,7 +132,7 @@ class EndpointSwarm:
             host.clock.step(clocks.randint(-options.offset_ns_max, options.offset_ns_max), at=0)
             drift_ppm = clocks.uniform(-options.drift_ppm_max, options.drift_ppm_max)
             host.clock.set_drift(drift_ppm, at=0)
-            # A machine made before its clock was set would see it jump.
+            # A machine created before the clock is set would see it jump.
             host.crash()
             at = clocks.randint(0, options.stagger_ns)
             world.events.schedule(at, host.restart)
@@ -162,7 +162,7 @@ class EndpointSwarm:
     # Running.
 
     def run(self) -> None:
-        """All of it; raises nothing of its own, the check has what was objected to."""
+        """Runs all phases; the checker collects violations and does not raise them here."""
         world = self.network.world
         for fault in self.faults:
             fault.apply(world)
@@ -190,10 +190,10 @@ class EndpointSwarm:
         events = self.network.world.events
         events.schedule(events.now + INSPECT_INTERVAL_NS, self._inspect)
 
-    # What applications do.
+    # Actions of applications.
 
     def _join(self, name: str) -> None:
-        """An application whose host has started asks for something."""
+        """Starts the application of a host that has just started, with its initial actions."""
         host = self.network.world.host(name)
         if not host.is_up or self._machines.get(name) is host.machine:
             return
@@ -235,7 +235,7 @@ class EndpointSwarm:
             and not congestion.drops_when_full
             and not endpoint.has_room_for(message, now=now)
         ):
-            # An application that waits for room publishes newer content then.
+            # A real application would wait for room, and then publish newer content.
             self.held_back += 1
             self._log_event(f"{action.client} holds back {dict(action.values)}")
             return
@@ -316,7 +316,7 @@ class EndpointSwarm:
                 lambda broker, now: broker.disconnect_client(name, now=now)
             )
 
-    # What comes to them.
+    # Frames and facts at endpoints.
 
     def _on_arrived(self, name: str, frame: Any) -> None:
         self.arrived_frames += 1
@@ -350,7 +350,7 @@ class EndpointSwarm:
             self.checker.on_sent(host, sent)
 
     def _note_fact(self, text: str) -> None:
-        """A fact, which is the same whenever the run is."""
+        """Adds a fact to the hash, which is equal for equal runs, and logs it."""
         self.facts_hash.update(f"{self.network.world.now} {text}\n".encode())
         self._log_event(text)
 
@@ -385,7 +385,7 @@ def run_endpoints(
 
 
 def _failure(swarm: EndpointSwarm, error: Exception) -> str:
-    """All that is needed to understand a failure and to run it again."""
+    """The text of a failure: its cause, options, faults and how to replay it."""
     what = str(error) if isinstance(error, CheckFailed) else f"{type(error).__name__}: {error}"
     faults = "\n".join(f"  {fault}" for fault in swarm.faults) or "  none"
     options = swarm.options
