@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from penstock.cli.lab_tables import show, sparkline
 from penstock.cli.main import app
 from penstock.lab.result import Result as LabResult
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 from tests.experiment_files import TINY
 from tests.lab.test_experiment_runner import EXPECTING
 

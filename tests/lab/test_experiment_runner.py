@@ -18,7 +18,7 @@ from penstock.lab.experiment_files import ExperimentFile
 from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.lab.result import changed_parameters, compare, read_result, write_result
 from penstock.lab.single_run import Job, Outcome, run_job
-from penstock.lab.statistics import Estimate, estimate
+from penstock.metrics.statistics import Estimate, estimate
 from penstock.trace.records import Expected
 from penstock.tracefile.reader import TraceReader
 from tests.experiment_files import TINY, load

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.statistics import estimate
+from penstock.metrics.statistics import estimate
 from penstock.pipeline.gold import GOLD
 from penstock.pipeline.gold_files import (
     SCHEMAS,

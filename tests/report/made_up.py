@@ -8,10 +8,10 @@ from typing import Any
 from penstock.lab.expectations import judge_expectation
 from penstock.lab.experiment_files import ExperimentFile, find_experiment
 from penstock.lab.findings import Findings
-from penstock.lab.metrics.sketches import Bins, Points, Sketch
 from penstock.lab.result import Result, estimates, means
 from penstock.lab.result_names import result_names
 from penstock.lab.single_run import parameters
+from penstock.metrics.sketches import Bins, Points, Sketch
 
 # Of the network, and of each ordering, by metric of an experiment's file.
 NETWORK: dict[str, dict[str, tuple[float, str]]] = {

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.text import Text
 
 from penstock.lab.result import Result
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 from penstock.report.figure import rendered
 from penstock.report.figure_selection import figures_of
 from penstock.report.figures.controlled import bottlenecks, compared

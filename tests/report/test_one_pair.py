@@ -11,9 +11,9 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.patches import StepPatch
 
-from penstock.lab.metrics.sketches import Bins, Sketch
 from penstock.lab.result import Result
-from penstock.lab.statistics import Estimate
+from penstock.metrics.sketches import Bins, Sketch
+from penstock.metrics.statistics import Estimate
 from penstock.report.figure import rendered
 from penstock.report.figure_selection import figures_of
 from penstock.report.page import report_of

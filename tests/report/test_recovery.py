@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from penstock.lab.result import Result
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 from penstock.report.figure import Figure, rendered
 from penstock.report.figure_selection import figures_of
 from penstock.report.figures.plot_helpers import _columns

@@ -12,7 +12,7 @@ import typer
 from penstock.cli.output import print_rows
 from penstock.lab.expectations import ExpectationResult, is_met
 from penstock.lab.result import MetricChange, Result
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _PLOT_WIDTH: Final = 60

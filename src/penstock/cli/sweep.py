@@ -18,7 +18,7 @@ from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.lab.experiment import Experiment
-    from penstock.lab.statistics import Estimate
+    from penstock.metrics.statistics import Estimate
     from penstock.pipeline.sweep.grid import Axis
     from penstock.pipeline.sweep.result import SweepResult
 

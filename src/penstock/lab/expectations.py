@@ -12,8 +12,8 @@ import msgspec
 
 from penstock.lab.experiment import Expectation
 from penstock.lab.findings import Findings
-from penstock.lab.statistics import Estimate, estimate, ratio
 from penstock.lab.toml_document import TomlDocument
+from penstock.metrics.statistics import Estimate, estimate, ratio
 
 
 class ExpectationResult(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from math import isfinite
 import msgspec
 
 from penstock.lab.metrics.base import Metric, Seen
-from penstock.lab.metrics.sketches import Sketch
+from penstock.metrics.sketches import Sketch
 
 
 class Findings(msgspec.Struct, frozen=True):

@@ -15,9 +15,9 @@ from penstock.kernel.errors import UsageError
 from penstock.lab.atomic_file import write_atomically
 from penstock.lab.expectations import ExpectationResult
 from penstock.lab.findings import Findings
-from penstock.lab.metrics.sketches import Sketch
 from penstock.lab.single_run import Outcome
-from penstock.lab.statistics import Estimate, estimate
+from penstock.metrics.sketches import Sketch
+from penstock.metrics.statistics import Estimate, estimate
 
 
 class Result(msgspec.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Final
 
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 from penstock.report.markup import Cell, Content, Markup, join, table, tag
 from penstock.report.number_format import (
     format_estimate,

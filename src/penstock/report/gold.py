@@ -27,8 +27,8 @@ from penstock.lab.expectations import judge_expectation
 from penstock.lab.experiment_files import catalogue
 from penstock.lab.findings import Findings
 from penstock.lab.result import Result, estimates, means
+from penstock.metrics.histogram import BIN_MS
 from penstock.pipeline.gold_files import read_gold
-from penstock.pipeline.kernels.histogram import BIN_MS
 from penstock.report.report_data import Histogram, ReportData, flatten
 from penstock.tracefile.reader import TraceReader
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import floor, isfinite, log10
 
 from penstock.lab.expectations import ExpectationResult
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 
 
 def format_number(value: float) -> str:

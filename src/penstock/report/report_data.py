@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from penstock.lab.result import Result
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.lab.expectations import ExpectationResult, is_met
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 from penstock.report.congestion_summary import congestion_sentences, congestion_table
 from penstock.report.markup import Cell, Content, Markup, join, table, tag
 from penstock.report.number_format import (

@@ -7,15 +7,19 @@ the rows alone, whatever the size of the batches.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.trace.records import Row
 from penstock.trace.schema import Column, ColumnType, Table
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
 
 NULL_CODE: Final = -1
 
@@ -60,6 +64,44 @@ class Batch:
     table: Table
     rows: int
     columns: dict[str, PackedColumn]
+
+    def integers(self, column: str) -> Ints:
+        """Whole numbers; 0 where there is none."""
+        return self.columns[column].values
+
+    def reals(self, column: str) -> Floats:
+        """Numbers with a fraction; 0 where there is none."""
+        return self.columns[column].values
+
+    def codes(self, column: str) -> Ints:
+        """Names as codes into `names`; `NULL_CODE` where there is none."""
+        return self.columns[column].values
+
+    def names(self, column: str) -> list[str]:
+        """The names behind the codes; later batches extend the list."""
+        names = self.columns[column].names
+        assert names is not None, f"{column} holds no names"
+        return names
+
+    def present(self, column: str) -> Flags:
+        """Which rows have a value."""
+        packed = self.columns[column]
+        if packed.names is not None:
+            return np.asarray(packed.values != NULL_CODE)
+        return np.ones(self.rows, np.bool_) if packed.valid is None else packed.valid
+
+    def is_one_of(self, column: str, names: Collection[str]) -> Flags:
+        """Which rows have one of these names."""
+        # The last place is that of `NULL_CODE`, which indexes from the end.
+        wanted = np.array([*(name in names for name in self.names(column)), False], np.bool_)
+        return np.asarray(wanted[self.columns[column].values])
+
+    def is_same(self, one: str, other: str) -> Flags:
+        """Which rows have the same name in both columns."""
+        codes = {name: code for code, name in enumerate(self.names(other))}
+        unlike = NULL_CODE - 1
+        ours = np.array([*(codes.get(name, unlike) for name in self.names(one)), unlike], np.int64)
+        return np.asarray(ours[self.columns[one].values] == self.columns[other].values)
 
 
 class Packer:

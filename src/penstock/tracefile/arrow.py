@@ -83,6 +83,31 @@ def _array(column: Column, parts: Sequence[PackedColumn]) -> Any:
     return pa.array(values, TYPES[column.kind], mask=mask)
 
 
+def batch_of(table: Table, found: ArrowTable) -> Batch:
+    """A piece of a table as a batch, without copying columns that have no nulls."""
+    columns = {name: _packed(_one_chunk(found[name])) for name in found.column_names}
+    return Batch(table, found.num_rows, columns)
+
+
+def _packed(array: Any) -> PackedColumn:
+    if pa.types.is_dictionary(array.type):
+        codes = pc.fill_null(array.indices, NULL_CODE) if array.null_count else array.indices
+        return PackedColumn(codes.to_numpy(), names=array.dictionary.to_pylist())
+    valid = None
+    if array.null_count:
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+        array = pc.fill_null(array, pa.scalar(0, array.type))
+    return PackedColumn(array.to_numpy(zero_copy_only=False), valid)
+
+
+def _one_chunk(column: Any) -> Any:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    return column.combine_chunks()
+
+
 def open_parquet(path: Path) -> Any:
     """Opens a Parquet file for reading; page checksums are verified."""
     return pq.ParquetFile(path, page_checksum_verification=True)

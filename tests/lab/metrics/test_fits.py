@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from penstock.lab.laws import hypoexponential, two_laplace
 from penstock.lab.metrics.fits import Fits
-from penstock.lab.metrics.sketches import BINS_MAX, Bins
+from penstock.metrics.sketches import BINS_MAX, Bins
 from tests.lab.metrics.batches import as_they_come, context, delayed, feed
 
 MESSAGES = 1500

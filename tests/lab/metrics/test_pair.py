@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.lab.experiment import MeasurePart
 from penstock.lab.metrics.pair import Pair
-from penstock.lab.metrics.sketches import POINTS_MAX, Bins, Points
+from penstock.metrics.sketches import POINTS_MAX, Bins, Points
 from tests.lab.metrics.batches import as_they_come, context, delayed, feed
 
 SPLIT_MS = 500

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
-from penstock.lab.metrics.sketches import BINS_MAX, POINTS_MAX, Grid, Points, grid_for, thinned
 from penstock.lab.result import read_result, write_result
+from penstock.metrics.sketches import BINS_MAX, POINTS_MAX, Grid, Points, grid_for, thinned
 from tests.experiment_files import TINY, load
 
 # Some that are far apart, some that are the same, and some that lie on edges.

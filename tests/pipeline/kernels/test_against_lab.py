@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.lab.result import Result, read_result
-from penstock.lab.statistics import Estimate
-from penstock.pipeline.kernels.histogram import BIN_MS
+from penstock.metrics.histogram import BIN_MS
+from penstock.metrics.statistics import Estimate
 from penstock.pipeline.kernels.measure import measure
 from penstock.tracefile.reader import TraceReader
 from tests.pipeline.kernels.brute import Key, keyed

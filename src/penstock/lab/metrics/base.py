@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.lab.experiment import MeasurePart
-from penstock.lab.metrics.sketches import Sketch
+from penstock.metrics.sketches import Sketch
 from penstock.trace.batch import Batch
 
 Ints: TypeAlias = NDArray[np.int64]

@@ -19,7 +19,7 @@ from penstock.lab.laws import hypoexponential, two_laplace
 from penstock.lab.laws.hypoexponential import HypoexponentialFit
 from penstock.lab.laws.ks import ks_law
 from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, pair_codes, spread
-from penstock.lab.metrics.sketches import Sketch, grid_for
+from penstock.metrics.sketches import Sketch, grid_for
 from penstock.trace.batch import Batch
 
 _SAMPLES: Final = 6500

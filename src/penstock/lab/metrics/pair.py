@@ -27,7 +27,7 @@ from penstock.lab.metrics.base import (
     pair_codes,
     spread,
 )
-from penstock.lab.metrics.sketches import Bins, Grid, Sketch, grid_for, thinned
+from penstock.metrics.sketches import Bins, Grid, Sketch, grid_for, thinned
 from penstock.trace.batch import Batch
 
 _ENOUGH: Final = 200

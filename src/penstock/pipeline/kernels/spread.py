@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from penstock.kernel.instant import MILLISECOND
+from penstock.metrics.histogram import Histogram, quantile_ms
 from penstock.pipeline.kernels.findings import Findings
-from penstock.pipeline.kernels.histogram import Histogram, quantile_ms
 from penstock.pipeline.kernels.rows import Ints
 
 

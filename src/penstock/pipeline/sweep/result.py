@@ -14,7 +14,7 @@ from penstock.lab.atomic_file import write_atomically
 from penstock.lab.experiment_files import ExperimentFile
 from penstock.lab.experiment_runner import run_experiment
 from penstock.lab.result import Result, write_result
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 from penstock.pipeline.sweep.grid import Axis, Point
 from penstock.pipeline.sweep.plan import PointPlan, SweepJob, is_done
 from penstock.pipeline.sweep.task import Failure

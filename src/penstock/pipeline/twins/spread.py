@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.window import Window
 
 from penstock.kernel.instant import MILLISECOND
-from penstock.pipeline.kernels.histogram import BIN_MS, BIN_NS
+from penstock.metrics.histogram import BIN_MS, BIN_NS
 from penstock.pipeline.twins.frames import ORDERING, whole
 from penstock.pipeline.twins.steps import Step, as_figures
 from penstock.pipeline.wide_table import to_wide

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 from penstock.report.curve_style import INK, CurveStyle, curve_style
 from penstock.report.figure import Figure
 from penstock.report.figures.plot_helpers import error_bars, legend_below

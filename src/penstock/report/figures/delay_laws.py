@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from penstock.lab.laws import two_laplace
-from penstock.lab.metrics.sketches import Bins
+from penstock.metrics.sketches import Bins
 from penstock.report import published_values
 from penstock.report.curve_style import BLUE, GREEN, INK, SKY, VERMILION, curve_style
 from penstock.report.figure import Figure

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.kernel.errors import UsageError
 from penstock.lab.laws.detection import detected_by_any
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 from penstock.report import published_values
 from penstock.report.curve_style import INK, curve_style
 from penstock.report.figure import Figure

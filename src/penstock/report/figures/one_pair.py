@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.lab.laws import hypoexponential, two_laplace
-from penstock.lab.metrics.sketches import Bins, Points, Sketch
+from penstock.metrics.sketches import Bins, Points, Sketch
 from penstock.report import published_values
 from penstock.report.curve_style import BLUE, INK, SKY, VERMILION
 from penstock.report.figure import Figure

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 from penstock.report.curve_style import INK
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from penstock.lab.statistics import Estimate
+from penstock.metrics.statistics import Estimate
 from penstock.report.curve_style import CurveStyle, curve_style, curve_styles
 from penstock.report.figure import Figure
 from penstock.report.figures.plot_helpers import error_bars, format_thousands, legend_below

@@ -12,9 +12,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
+from penstock.trace.batch import Floats
 
 BINS_MAX: Final = 120
 POINTS_MAX: Final = 1500

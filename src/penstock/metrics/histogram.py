@@ -1,7 +1,6 @@
-"""Delays in bins of 0.1 ms, which add up over pieces, runs and machines.
+"""Histograms of delays in bins of 0.1 ms, which add up over batches, parts and runs.
 
-A quantile read from them is off by half a bin at most; those of a sketch of a
-thousand numbers are off by a quarter, far out where it matters.
+A quantile read from the bins is off by half a bin at most.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from typing import Final
 import numpy as np
 
 from penstock.kernel.instant import MILLISECOND
-from penstock.pipeline.kernels.numbering import grown
-from penstock.pipeline.kernels.rows import Ints
+from penstock.metrics.codes import grown
+from penstock.trace.batch import Ints
 
 BIN_NS: Final = MILLISECOND // 10
 BIN_MS: Final = BIN_NS / MILLISECOND
-# Up to 13 s there is a place for each bin; what lies beyond, or below 0, is rare.
+# Up to 13 s each bin has a place; longer and negative delays are rare.
 _PLACES: Final = 1 << 17
 
 
@@ -31,7 +30,7 @@ class Histogram:
         self._others: Counter[int] = Counter()
 
     def add(self, values_ns: Ints) -> None:
-        """The next values."""
+        """Adds the next values."""
         bins = values_ns // BIN_NS
         if not bins.size:
             return
@@ -54,9 +53,9 @@ class Histogram:
 
 
 def quantile_ms(bins: Ints, counts: Ints, share: float) -> float:
-    """What lies at a share of all values, each taken for the middle of its bin.
+    """The quantile at `share`, each value taken for the middle of its bin.
 
-    Between two values it is interpolated, as numpy's quantiles are.
+    Interpolates between two values, as numpy does.
     """
     below = np.cumsum(counts)
     rank = (int(below[-1]) - 1) * share

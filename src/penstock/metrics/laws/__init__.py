@@ -1,0 +1,1 @@
+"""Statistical laws of delays and their fit to what a run measured."""

@@ -1,0 +1,1 @@
+"""Metrics of links, queues and drops, and of how fairly the network served receivers."""

@@ -1,0 +1,1 @@
+"""Metrics of losses: how they are detected, what is asked for and what is repaired."""

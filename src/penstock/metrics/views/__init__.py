@@ -1,0 +1,1 @@
+"""Views: work on tables that several metrics share, done once for all of them."""

@@ -1,0 +1,152 @@
+"""Metrics of a recorded run: each table is read once, piece by piece, for all of them.
+
+Rows of arrivals and deliveries must be in order of time. Where they are not, the run is
+measured again with that table sorted first, rows of equal time as they stand, and
+`unsorted_rows` says how many rows came after a later one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from penstock.metrics.base import MetricType
+from penstock.metrics.codes import NETWORK
+from penstock.metrics.measurement import Measurement, columns_read
+from penstock.metrics.results import Results
+from penstock.metrics.run_info import RunInfo
+from penstock.metrics.views import receipts as receipts_view
+from penstock.trace.batch import Batch, Ints
+from penstock.trace.schema import TABLES, Table
+from penstock.tracefile.arrow import batch_of
+from penstock.tracefile.reader import READ_ROWS, TraceReader
+
+
+def measure(
+    directory: Path, run: str, metrics: Sequence[MetricType], *, piece_rows: int = READ_ROWS
+) -> Results:
+    """What these metrics find in a run of a directory of traces."""
+    return measured(directory, run, metrics, piece_rows=piece_rows).finish()
+
+
+def measured(
+    directory: Path, run: str, metrics: Sequence[MetricType], *, piece_rows: int = READ_ROWS
+) -> Measurement:
+    """The measurement of a run after its last batch."""
+    row = TraceReader(directory).run(run)
+    reads = columns_read(metrics)
+    reader = TraceReader(directory, tables=_narrowed(reads))
+    recorded = frozenset(name for name in TABLES if reader.has(TABLES[name].record, run))
+    unsorted: dict[str, Counter[str]] = {}
+    while True:
+        info = RunInfo.of(run, row, recorded=recorded, unsorted_rows=_total(unsorted.values()))
+        measurement = Measurement(info, metrics)
+        pieces = _Pieces(reader, run, piece_rows)
+        try:
+            for table in reads:
+                if table in recorded:
+                    for batch in pieces.batches(table, is_sorted=table not in unsorted):
+                        measurement.update(batch)
+        except _UnsortedError as error:
+            unsorted[error.table] = pieces.falls(error.table)
+            continue
+        return measurement
+
+
+def _narrowed(reads: Mapping[str, Collection[str]]) -> dict[str, Table]:
+    """The tables as if they had no other columns: those are not even decoded."""
+    return {
+        name: replace(
+            TABLES[name], columns=tuple(c for c in TABLES[name].columns if c.name in columns)
+        )
+        for name, columns in reads.items()
+    }
+
+
+def _total(counters: Collection[Counter[str]]) -> Counter[str]:
+    return sum(counters, Counter())
+
+
+class _UnsortedError(Exception):
+    """Rows are not in order of time."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(table)
+        self.table: Final = table
+
+
+class _Pieces:
+    """The tables of one run, a batch at a time."""
+
+    def __init__(self, reader: TraceReader, run: str, rows: int) -> None:
+        self._reader, self._run, self._rows = reader, run, rows
+
+    def batches(self, table: str, *, is_sorted: bool) -> Iterator[Batch]:
+        """All rows; raises for a table that must be sorted first and is said to be."""
+        record, layout = TABLES[table].record, TABLES[table]
+        if not is_sorted:
+            yield from self._sorted(table)
+            return
+        # Order matters only to the view of what was received.
+        clock = _Clock(table) if table in receipts_view.TABLES else None
+        for found in self._reader.pieces(record, self._run, rows=self._rows):
+            batch = batch_of(layout, found)
+            if clock is not None and clock.falls(batch):
+                raise _UnsortedError(table)
+            yield batch
+
+    def falls(self, table: str) -> Counter[str]:
+        """How many rows come after a later one, by ordering."""
+        found = self._reader.table(TABLES[table].record, self._run)
+        return _Clock(table).falls(batch_of(TABLES[table], found))
+
+    def _sorted(self, table: str) -> Iterator[Batch]:
+        found = self._reader.table(TABLES[table].record, self._run)
+        times = batch_of(TABLES[table], found).integers(_time_of(table))
+        order = np.argsort(times, kind="stable")
+        for start in range(0, len(order), self._rows):
+            yield batch_of(TABLES[table], found.take(order[start : start + self._rows]))
+
+
+class _Clock:
+    """Watches whether times fall; remembers the last of each ordering."""
+
+    def __init__(self, table: str) -> None:
+        self._time: Final = _time_of(table)
+        self._within: Final = TABLES[table].within
+        self._last: dict[str, int] = {}
+
+    def falls(self, batch: Batch) -> Counter[str]:
+        """How many rows come after a later one, of each ordering that has such rows."""
+        found: Counter[str] = Counter()
+        if self._time not in batch.columns:
+            return found
+        times, has_time = batch.integers(self._time), batch.present(self._time)
+        if self._within is None or self._within not in batch.columns:
+            groups = [(NETWORK, has_time)]
+        else:
+            codes, names = batch.codes(self._within), batch.names(self._within)
+            used = np.flatnonzero(np.bincount(codes)).tolist() if batch.rows else []
+            groups = [(names[code], (codes == code) & has_time) for code in used]
+        for name, rows in groups:
+            if count := self._falls_of(name, times[rows]):
+                found[name] = count
+        return found
+
+    def _falls_of(self, name: str, times: Ints) -> int:
+        if not times.size:
+            return 0
+        before = np.append(self._last.get(name, int(times[0])), times[:-1])
+        self._last[name] = int(times[-1])
+        return int((times < before).sum())
+
+
+def _time_of(table: str) -> str:
+    time = TABLES[table].time
+    assert time is not None
+    return time
