@@ -9,7 +9,6 @@ import typer
 
 from penstock.cli import new_app
 from penstock.cli.output import AsJson, print_json
-from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.pipeline.jobs import PipelineResult
@@ -32,11 +31,17 @@ def pipeline(
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="Spark's master; this machine if left out.")
     ] = None,
-    form: Annotated[
-        str, typer.Option(help="kernel: one task per run. dataframe: for runs too large for one.")
-    ] = "kernel",
     metric: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this one; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Only this one; may be repeated. module:Class for your own."
+        ),
+    ] = None,
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Split each run by subscriber into this many; large runs if left out."
+        ),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at a run that cannot be used.")
@@ -51,17 +56,15 @@ def pipeline(
       penstock pipeline out/a --out out/a/gold
     """
     from penstock.pipeline.session import open_session  # isort: skip  says how to get Spark
+    from penstock.metrics.catalogue import DEFAULT_METRICS, find_metrics
     from penstock.pipeline.gold_files import check_output_directory
     from penstock.pipeline.ingest import find_runs
-    from penstock.pipeline.jobs import FORMS, PipelineJob, run_pipeline
-    from penstock.pipeline.kernels import METRICS
+    from penstock.pipeline.jobs import PipelineJob, run_pipeline
 
-    chosen = next((known for known in FORMS if known == form), None)
-    if chosen is None:
-        raise UsageError(f"there is no form {form!r}: choose from {', '.join(FORMS)}")
+    find_metrics(metric or ())
     check_output_directory(out)
     intake = find_runs(traces, is_strict=strict)
-    job = PipelineJob(runs=intake.runs, out=out, metrics=metric or tuple(METRICS), form=chosen)
+    job = PipelineJob(runs=intake.runs, out=out, metrics=metric or DEFAULT_METRICS, parts=parts)
     with open_session(master) as spark:
         done = run_pipeline(spark, job)
     bad = [f"{run.path} was left out: {run.reason}" for run in intake.quarantine]

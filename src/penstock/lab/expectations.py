@@ -6,13 +6,17 @@ its goal by luck does not meet it. With one seed, only the mean is judged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 
 import msgspec
 
 from penstock.lab.experiment import Expectation
 from penstock.lab.findings import Findings
 from penstock.lab.toml_document import TomlDocument
+from penstock.metrics.base import Entity, MetricType
+from penstock.metrics.catalogue import METRICS, find_metric
+from penstock.metrics.measurement import outputs_of
 from penstock.metrics.statistics import Estimate, estimate, ratio
 
 
@@ -67,8 +71,15 @@ def is_met(measured: Estimate, op: str, goal: float | list[float]) -> bool:
     return low >= goal if op == ">=" else high <= goal
 
 
-def check_expectation(index: int, expectation: Expectation, document: TomlDocument) -> None:
-    """Raises a UsageError for an operator that does not fit its value."""
+def check_expectation(
+    index: int,
+    expectation: Expectation,
+    measured: Mapping[str, MetricType],
+    phases: Collection[str],
+    document: TomlDocument,
+) -> None:
+    """Raises a UsageError for a name that no chosen metric reports, or a goal that is none."""
+    _check_name(index, expectation, measured, phases, document)
     if (expectation.op == "between") != isinstance(expectation.value, list):
         raise document.error(
             ("expect", index),
@@ -76,6 +87,43 @@ def check_expectation(index: int, expectation: Expectation, document: TomlDocume
         )
     if isinstance(expectation.value, list) and expectation.value[0] > expectation.value[1]:
         raise document.error(("expect", index), "write the lower of the two values first")
+
+
+def _check_name(
+    index: int,
+    expectation: Expectation,
+    measured: Mapping[str, MetricType],
+    phases: Collection[str],
+    document: TomlDocument,
+) -> None:
+    place = ("expect", index, "metric")
+    outputs = {o.name: o for o in outputs_of(measured.values()) if "value" in o.kinds}
+    name, _, rest = expectation.metric.partition(".")
+    output = outputs.get(name)
+    if output is None:
+        raise document.error(place, _unknown_name(name, outputs))
+    of_run = all(o.entity is Entity.RUN for o in outputs_of(measured.values()) if o.name == name)
+    if rest and of_run and not (output.phased and rest in phases):
+        known = ", ".join(phases) if output.phased else ""
+        raise document.error(
+            place,
+            f"{name} has no {rest!r}: "
+            + (f"write one of the phases ({known})" if known else f"write {name!r} alone"),
+        )
+    if expectation.unit not in (None, output.unit):
+        raise document.error(
+            ("expect", index, "unit"),
+            f"{name} is measured in {output.unit!r}, not in {expectation.unit!r}",
+        )
+
+
+def _unknown_name(name: str, outputs: Collection[str]) -> str:
+    for metric in METRICS:
+        if any(o.name == name for o in find_metric(metric).OUTPUTS):
+            return f"{name} is reported by {metric!r}: add it to measure.metrics"
+    close = get_close_matches(name, outputs, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else "see docs/lab.md for what they report"
+    return f"no metric of measure.metrics reports {name!r}: {hint}"
 
 
 def _values(metric: str, seeds: Sequence[Findings]) -> list[float] | None:

@@ -83,6 +83,8 @@ class Expectation(Part, frozen=True, kw_only=True):
     mutation: str
     fails_with: dict[str, object]
     variant: str = "off"
+    # If set, must be the unit in which the metric is measured.
+    unit: str | None = None
     # If set, the value bounds the ratio of the metric of `variant` to that of this variant.
     ratio_to: str | None = None
     # The paper's value, as a number or as text.

@@ -17,6 +17,7 @@ from penstock.lab.single_run import (
     check_buildable,
     check_metrics,
     check_writable,
+    experiment_metrics,
     parameters,
 )
 from penstock.lab.toml_document import Tree
@@ -53,8 +54,9 @@ def plan_jobs(experiment_file: ExperimentFile, plan: ExperimentPlan) -> list[Job
         if plan.variants:
             experiment = with_only_orderings(experiment, orderings)
         check_metrics(experiment, document)
+        metrics = experiment_metrics(experiment, document)
         for index, expectation in enumerate(experiment.expect):
-            check_expectation(index, expectation, document)
+            check_expectation(index, expectation, metrics, experiment.measure.phases, document)
         seeds = plan.seeds or range(1, experiment.seeds + 1)
         jobs += [
             Job(

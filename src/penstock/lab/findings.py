@@ -1,13 +1,13 @@
-"""The measurements of one run: figures, series, quantiles and sketches, by result name."""
+"""The measurements of one run by result name: figures, series, quantiles and sketches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite
 
 import msgspec
 
-from penstock.lab.metrics.base import Metric, Seen
+from penstock.metrics.codes import NETWORK
+from penstock.metrics.results import Key, Results
 from penstock.metrics.sketches import Sketch
 
 
@@ -23,23 +23,50 @@ class Findings(msgspec.Struct, frozen=True):
     sketches: dict[str, Sketch] = {}
 
 
-def gather(metrics: Sequence[Metric], name_of: Callable[[str | None], str]) -> dict[str, Findings]:
-    """Collects the values of all metrics by result name; `name_of(None)` is the network's."""
-    found = {name_of(None): Findings()}
-    for metric in metrics:
-        seen = Seen(metric.figures(), metric.series(), sketches=metric.sketches())
-        _add(found[name_of(None)], seen)
-    for metric in metrics:
-        for ordering, seen in metric.of_orderings().items():
-            _add(found.setdefault(name_of(ordering), Findings()), seen)
+def findings_of(
+    results: Results, orderings: Sequence[str], name_of: Callable[[str | None], str]
+) -> dict[str, Findings]:
+    """Sorts results by result name; `name_of(None)` is the network's.
+
+    An ordering may share the network's name, and then has precedence. Where there is one
+    ordering, its values answer for the network too, unless the network has its own.
+    """
+    variant = name_of(None)
+    found = {variant: _findings(results, NETWORK)}
+    for ordering in orderings:
+        own = _findings(results, ordering)
+        known = found.get(name_of(ordering))
+        found[name_of(ordering)] = own if known is None else _merged(known, own)
+        if len(orderings) == 1:
+            found[variant] = _merged(own, found[variant])
     return found
 
 
-def _add(findings: Findings, seen: Seen) -> None:
-    for name, figure in seen.figures.items():
-        # A metric that could not be computed counts as not measured.
-        if isfinite(figure.value):
-            findings.figures[name] = (figure.value, figure.unit)
-    findings.series.update(seen.series)
-    findings.quantiles.update(seen.quantiles)
-    findings.sketches.update(seen.sketches)
+def _findings(results: Results, ordering: str) -> Findings:
+    def own(keys: Sequence[Key]) -> list[Key]:
+        return [key for key in keys if key.ordering == ordering]
+
+    return Findings(
+        figures={
+            key.flat: (results.values[key], results.unit(key.metric, key.entity_kind))
+            for key in own([*results.values])
+        },
+        # Seconds without a sample have no value, which a result cannot say.
+        series={
+            key.flat: results.series[key].values.tolist()
+            for key in own([*results.series])
+            if not results.series[key].is_sparse
+        },
+        quantiles={key.flat: results.curves[key] for key in own([*results.curves])},
+        sketches={key.flat: results.sketches[key] for key in own([*results.sketches])},
+    )
+
+
+def _merged(below: Findings, above: Findings) -> Findings:
+    """Both; `above` has precedence."""
+    return Findings(
+        figures=below.figures | above.figures,
+        series=below.series | above.series,
+        quantiles=below.quantiles | above.quantiles,
+        sketches=below.sketches | above.sketches,
+    )

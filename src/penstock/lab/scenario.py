@@ -11,6 +11,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Instant
 from penstock.lab.toml_document import TomlDocument
 from penstock.sim.world import World
+from penstock.trace.records import Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,7 @@ class Scenario:
     # Start of the experiment's clock (after the warm-up), and end of the run.
     origin: Instant
     stop: Instant
-    # Client names by group.
-    members: dict[str, list[str]]
+    hosts: list[Host]
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -25,21 +25,24 @@ from penstock.kernel.seeds import Seeds
 from penstock.lab.builders.channel import PUBLISHER, RECEIVERS
 from penstock.lab.builders.network import build_scenario
 from penstock.lab.experiment import Experiment
-from penstock.lab.findings import Findings, gather
-from penstock.lab.metrics import METRICS
-from penstock.lab.metrics.base import Context, Metric
+from penstock.lab.findings import Findings, findings_of
+from penstock.lab.metrics import LAB_METRICS
 from penstock.lab.result_names import result_name
-from penstock.lab.scenario import Scenario
+from penstock.lab.scenario import Scenario, errors_at_key
 from penstock.lab.toml_document import TomlDocument
+from penstock.metrics.base import MetricType
+from penstock.metrics.catalogue import find_metrics
+from penstock.metrics.gather import Gather
+from penstock.metrics.measurement import Measurement, columns_read
+from penstock.metrics.run_info import RunInfo
 from penstock.sim.recorder import Recorder
-from penstock.trace.batch import Batch
 from penstock.trace.records import Run
 from penstock.trace.schema import TABLES, Table
 from penstock.tracefile.retention import Recording
 
 # Progress reports per run.
 PROGRESS_STEPS: Final = 200
-_ORDERING_METRICS: Final = frozenset({"ordering", "detection", "adaptivity"})
+_ORDERING_METRICS: Final = frozenset({"adaptivity", "detection", "late_drops", "residual"})
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,25 +86,29 @@ def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: N
     """Simulates a job; `progress` is called 200 times with the simulated seconds."""
     started = perf_counter()
     experiment = job.experiment
-    feed = _MetricFeed()
+    metrics = [*experiment_metrics(experiment, job.document).values()]
+    tables = _recorded_tables(experiment, metrics)
+    gather = Gather(columns_read(metrics))
     with Recording(
-        job.run_id,
-        keep=job.keep,
-        replace=True,
-        tables=_recorded_tables(experiment),
-        metrics=[feed.take],
+        job.run_id, keep=job.keep, replace=True, tables=tables, metrics=[gather.add]
     ) as recording:
         recorder = Recorder(recording)
         scenario = build_scenario(experiment, job.document, Seeds(job.seed), recorder)
-        metrics = _metrics(job, scenario)
-        feed.metrics = metrics
+        row = _run_row(job)
+        recorded = frozenset(table.name for table in tables)
+        measurement = Measurement(
+            RunInfo.of(job.run_id, row, recorded=recorded, hosts=scenario.hosts), metrics
+        )
+        gather.connect(measurement.update)
         _simulate(scenario, progress)
         recorder.on_end()
-        done = recording.finish(_run_row(job))
+        done = recording.finish(row, scenario.hosts)
+    gather.close()
+    name_of = partial(result_name, experiment, job.variant)
     return Outcome(
         variant=job.variant,
         seed=job.seed,
-        found=gather(metrics, partial(result_name, experiment, job.variant)),
+        found=findings_of(measurement.finish(), [*experiment.orderings], name_of),
         trace_hash=done.trace_hash,
         wall_s=perf_counter() - started,
     )
@@ -111,18 +118,6 @@ def check_buildable(job: Job) -> None:
     """Builds the scenario and discards it, so that errors appear before any simulation."""
     with Recording("rehearsal", keep=None) as recording:
         build_scenario(job.experiment, job.document, Seeds(job.seed), Recorder(recording))
-
-
-class _MetricFeed:
-    """Passes batches to the metrics, which are created only after the scenario."""
-
-    def __init__(self) -> None:
-        self.metrics: Sequence[Metric] = ()
-
-    def take(self, batch: Batch) -> None:
-        for metric in self.metrics:
-            if batch.table.name in metric.TABLES:
-                metric.take(batch)
 
 
 def _simulate(scenario: Scenario, progress: Callable[[float], None]) -> None:
@@ -148,30 +143,14 @@ def _rare_collection() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _metrics(job: Job, scenario: Scenario) -> list[Metric]:
-    experiment = job.experiment
-    context = Context(
-        origin=scenario.origin,
-        duration=seconds(experiment.run.duration_s),
-        measure=experiment.measure,
-        members=scenario.members,
-        subscribers=sum(g.count for g in experiment.clients.values() if g.subscribes),
-        orderings=tuple(experiment.orderings),
-    )
-    return [find_metric(name, job.document)(context) for name in experiment.measure.metrics]
+def experiment_metrics(experiment: Experiment, document: TomlDocument) -> dict[str, MetricType]:
+    """The metrics that an experiment file names, by name."""
+    with errors_at_key(document, "measure", "metrics"):
+        return find_metrics(experiment.measure.metrics, known=LAB_METRICS)
 
 
-def find_metric(name: str, document: TomlDocument) -> type[Metric]:
-    """Finds a metric by its name in experiment files."""
-    if name not in METRICS:
-        raise document.error(
-            ("measure", "metrics"), f"there is no metric {name!r}: choose from {', '.join(METRICS)}"
-        )
-    return METRICS[name]
-
-
-def _recorded_tables(experiment: Experiment) -> Iterable[Table]:
-    record = experiment.record
+def _recorded_tables(experiment: Experiment, metrics: Sequence[MetricType]) -> list[Table]:
+    record, read = experiment.record, columns_read(metrics)
     names = ["publications", "arrivals"]
     names += ["expected"] * record.expected + ["deliveries"] * record.deliveries
     names += ["losses"] * (record.losses and bool(experiment.orderings))
@@ -179,15 +158,13 @@ def _recorded_tables(experiment: Experiment) -> Iterable[Table]:
     names += ["edges"] * (experiment.network is not None)
     if experiment.run.sample_s:
         names += ["links", "queues"]
-        names += ["tcp"] * bool(experiment.tcp or "tcp" in experiment.measure.metrics)
+        names += ["tcp"] * bool(experiment.tcp or "tcp" in read)
     transport = experiment.transport
     recovers = transport is not None and transport.recovery.kind != "off"
     # If only some variants recover, the others record these tables empty.
-    if recovers or "recovery" in experiment.measure.metrics:
-        names += ["requests", "repairs", "caches"]
+    names += [name for name in ("requests", "repairs", "caches") if recovers or name in read]
     controls = transport is not None and transport.congestion.kind != "off"
-    if controls or "congestion" in experiment.measure.metrics:
-        names += ["feedback", "flows"]
+    names += [name for name in ("feedback", "flows") if controls or name in read]
     if {"requests", "feedback"} & {*names}:
         names += ["signals"]
     return [TABLES[name] for name in names]
@@ -216,19 +193,23 @@ def parameters(experiment: Experiment) -> dict[str, Any]:
 
 def check_metrics(experiment: Experiment, document: TomlDocument) -> None:
     """Raises a UsageError for metrics without the tables, groups or phases they need."""
-    recorded = {table.name for table in _recorded_tables(experiment)}
-    for name in experiment.measure.metrics:
+    metrics = experiment_metrics(experiment, document)
+    recorded = {table.name for table in _recorded_tables(experiment, [*metrics.values()])}
+    for name, metric in metrics.items():
         if name in _ORDERING_METRICS and not experiment.orderings:
             raise document.error(
                 ("measure", "metrics"), f"{name} is of orderings, and there are none: write some"
             )
-        missing = [t for t in find_metric(name, document).TABLES if t not in recorded]
+        missing = [table for table in columns_read([metric]) if table not in recorded]
+        # Arrivals, which are always recorded, are receipts enough.
+        if "deliveries" not in metric.READS:
+            missing = [table for table in missing if table != "deliveries"]
         if missing:
             raise document.error(
                 ("measure", "metrics"),
                 f"{name} needs {', '.join(missing)}: let record or run.sample_s have them recorded",
             )
-    if {"pair", "adaptivity", "events"} & {*experiment.measure.metrics}:
+    if {"pair_delays", "adaptivity", "loss_events"} & {*experiment.measure.metrics}:
         groups = [*experiment.clients] or [PUBLISHER, RECEIVERS]
         for group in experiment.measure.pair or ("",):
             if group not in groups:

@@ -21,6 +21,11 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
         }.items()
     }
 )
+# Those that keep rows or fit laws, which takes long: only computed where they are asked for.
+ON_REQUEST: Final = frozenset(
+    {"delay_clusters", "delay_laws", "group_rates", "pair_delays", "shared_losses", "workload"}
+)
+DEFAULT_METRICS: Final = tuple(name for name in METRICS if name not in ON_REQUEST)
 
 
 def find_metrics(

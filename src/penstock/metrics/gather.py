@@ -23,13 +23,15 @@ class Gather:
     Batches of a table must share their name codes, as those of one run do.
     """
 
-    def __init__(
-        self, consume: Consumer, reads: Mapping[str, Collection[str]], *, rows: int = GATHER_ROWS
-    ) -> None:
-        self._consume: Final = consume
+    def __init__(self, reads: Mapping[str, Collection[str]], *, rows: int = GATHER_ROWS) -> None:
+        self._consume: Consumer | None = None
         self._reads: Final = reads
         self._rows: Final = rows
         self._waiting: Final[dict[str, list[Batch]]] = {table: [] for table in reads}
+
+    def connect(self, consume: Consumer) -> None:
+        """Says who gets the batches; until then they wait."""
+        self._consume = consume
 
     def add(self, batch: Batch) -> None:
         """Adds the next rows of a table."""
@@ -37,15 +39,16 @@ class Gather:
         if waiting is None:
             return
         waiting.append(batch)
-        if sum(each.rows for each in waiting) >= self._rows:
-            self._pass_on(batch.table.name)
+        if self._consume is not None and sum(each.rows for each in waiting) >= self._rows:
+            self._pass_on(batch.table.name, self._consume)
 
     def close(self) -> None:
         """Passes on what is left."""
+        assert self._consume is not None, "connect it first"
         for table in self._waiting:
-            self._pass_on(table)
+            self._pass_on(table, self._consume)
 
-    def _pass_on(self, table: str) -> None:
+    def _pass_on(self, table: str, consume: Consumer) -> None:
         waiting = self._waiting[table]
         if not waiting:
             return
@@ -57,7 +60,7 @@ class Gather:
         }
         rows = sum(batch.rows for batch in waiting)
         waiting.clear()
-        self._consume(Batch(last.table, rows, columns))
+        consume(Batch(last.table, rows, columns))
 
 
 def _joined(parts: list[PackedColumn]) -> PackedColumn:

@@ -48,10 +48,11 @@ class PairValues(NamedTuple):
 
 
 class Series(NamedTuple):
-    """One value for each of some seconds of the experiment."""
+    """One value for each second from 0 on, or for some of them."""
 
     seconds: Ints
     values: Floats
+    is_sparse: bool = False
 
 
 class Results:
@@ -107,7 +108,10 @@ class Results:
         """Reports one number for each second, from the first on or at those given."""
         key = self._key(name, "series", ordering, entity, "")
         series = np.asarray(values, np.float64)
-        self.series[key] = Series(np.arange(len(series)) if at is None else at, series)
+        if at is None:
+            self.series[key] = Series(np.arange(len(series)), series)
+        else:
+            self.series[key] = Series(at, series, is_sparse=True)
 
     def add_histogram(self, name: str, bins: Ints, counts: Ints, *, ordering: str = "") -> None:
         """Reports how many fell into each bin."""

@@ -14,7 +14,7 @@ import numpy as np
 from penstock.kernel.instant import SECOND, Duration, Instant, seconds
 from penstock.metrics.codes import RunCodes
 from penstock.trace.batch import Flags, Ints
-from penstock.trace.records import Run
+from penstock.trace.records import Host, Run
 
 # Runs of minutes are smoothed over a sixtieth: 5 s of a run of five minutes.
 _WINDOWS: Final = 60
@@ -48,10 +48,15 @@ class RunInfo:
         row: Run,
         *,
         recorded: frozenset[str],
+        hosts: Sequence[Host] = (),
         unsorted_rows: Mapping[str, int] = MappingProxyType({}),
     ) -> RunInfo:
         """Reads the row of the table `runs`; a run without a warm-up starts at its origin."""
         parameters = json.loads(row.parameters)
+        groups: dict[str, list[str]] = {}
+        for host in hosts:
+            if host.group:
+                groups.setdefault(host.group, []).append(host.host)
         return cls(
             id=run_id,
             origin=seconds(parameters.get("run", {}).get("warmup_s", 0)),
@@ -59,6 +64,8 @@ class RunInfo:
             recorded=recorded,
             orderings=tuple(parameters.get("orderings") or ()),
             measure=parameters.get("measure") or {},
+            groups=groups,
+            subscribers=sum(host.role.subscribes for host in hosts),
             unsorted_rows=unsorted_rows,
         )
 

@@ -13,7 +13,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+
+from penstock.pipeline.wide_table import WIDE as WIDE_ARROW
 
 _TEXT: Final = StringType()
 _WHOLE: Final = LongType()
@@ -54,3 +58,14 @@ GOLD: Final = {
     "histograms": HISTOGRAMS,
     "summary": SUMMARY,
 }
+
+_KINDS: Final = {"string": _TEXT, "int64": _WHOLE, "double": _NUMBER}
+# All of them as one table, which tasks return.
+WIDE: Final = StructType(
+    [StructField(each.name, _KINDS[str(each.type)], each.nullable) for each in WIDE_ARROW]
+)
+
+
+def from_wide(wide: DataFrame, table: str) -> DataFrame:
+    """Selects the rows of one gold table from the wide table."""
+    return wide.where(sf.col("table") == table).select(*GOLD[table].names)

@@ -20,7 +20,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.dataset as ds  # type: ignore[import-untyped]
 
 from penstock.kernel.errors import UsageError
-from penstock.pipeline.kernels.findings import COLUMNS, WIDE
+from penstock.pipeline.wide_table import COLUMNS, WIDE
 
 PARTITIONED: Final = ("pairs", "seconds", "histograms")
 

@@ -124,6 +124,13 @@ def find_runs(
     return intake
 
 
+def trace_views(spark: SparkSession, runs: Sequence[FoundRun]) -> list[str]:
+    """Registers every trace table as a SQL view of its name; returns the names."""
+    for name in TABLES:
+        read_table(spark, runs, name).createOrReplaceTempView(name)
+    return list(TABLES)
+
+
 def read_table(spark: SparkSession, runs: Sequence[FoundRun], table: str) -> DataFrame:
     """A table over all runs that recorded it, with `run` as first column; empty if none did.
 

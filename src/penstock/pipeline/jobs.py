@@ -1,21 +1,29 @@
 """Pipeline jobs: compute metrics of runs and write the gold tables, all or none.
 
-kernel      one task per run, which processes its tables with numpy; much faster
-dataframe   the same as DataFrame steps, which spread one run over all workers
+One Spark task measures one run. A run too large for the memory of a worker is split by
+subscriber into parts: each task tallies one part, and the tallies of a run are merged before
+its metrics report. Splitting saves memory, not time.
 """
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, NamedTuple
 
+import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.kernel.errors import UsageError
+from penstock.metrics.base import AdditiveMetric, MetricType
+from penstock.metrics.catalogue import DEFAULT_METRICS, find_metrics
+from penstock.metrics.results import Results
+from penstock.pipeline.gold import WIDE, from_wide
 from penstock.pipeline.gold_files import (
     PARTITIONED,
     check_output_directory,
@@ -23,27 +31,27 @@ from penstock.pipeline.gold_files import (
     unfinished_directory,
 )
 from penstock.pipeline.ingest import FoundRun
-from penstock.pipeline.kernels import METRICS
-from penstock.pipeline.kernels.findings import COLUMNS, TROUBLE, trouble
-from penstock.pipeline.kernels.measure import kernels_named, measure
-from penstock.pipeline.kernels.services import NAME as EFFAIRNESS
 from penstock.pipeline.summary import summary
-from penstock.pipeline.twins import measured
-from penstock.pipeline.twins.frames import Frames
-from penstock.pipeline.wide_table import WIDE, from_wide
+from penstock.pipeline.wide_table import COLUMNS, TROUBLE, trouble, wide_batches
+from penstock.tracefile.measure import Part, measure, merge_parts, tally_part
+from penstock.tracefile.reader import TraceReader
 
-Form: TypeAlias = Literal["kernel", "dataframe"]
-FORMS: Final[tuple[Form, ...]] = get_args(Form)
+# Expected rows of a part: the ledger of as many takes 9 GB at its peak.
+PART_ROWS: Final = 50_000_000
+_PARTS: Final = "run string, directory string, tallies binary, trouble string"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineJob:
-    """The runs, metrics and form to compute, and the output directory."""
+    """The runs and metrics to compute, and the output directory.
+
+    `parts` says into how many parts each run is split; None splits those that are too large.
+    """
 
     runs: Sequence[FoundRun]
     out: Path
-    metrics: Sequence[str] = tuple(METRICS)
-    form: Form = "kernel"
+    metrics: Sequence[str] = DEFAULT_METRICS
+    parts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,15 @@ class PipelineResult:
     out: Path
     rows: dict[str, int]
     notes: tuple[str, ...]
+
+
+class _Task(NamedTuple):
+    """One run, or one part of it, for one Spark task."""
+
+    directory: str
+    run: str
+    metrics: tuple[str, ...]
+    part: Part = Part()
 
 
 def run_pipeline(spark: SparkSession, job: PipelineJob) -> PipelineResult:
@@ -71,34 +88,88 @@ def run_pipeline(spark: SparkSession, job: PipelineJob) -> PipelineResult:
 
 def findings(spark: SparkSession, job: PipelineJob) -> DataFrame:
     """The values of all metrics of all runs, as one wide table."""
-    kernels_named(job.metrics)
-    if job.form == "dataframe":
-        return measured(Frames(spark, job.runs), job.metrics)
+    chosen = find_metrics(job.metrics)
+    additive = tuple(name for name, metric in chosen.items() if _is_additive(metric))
+    others = tuple(name for name in chosen if name not in additive)
     # The largest runs first, so that none is left running alone at the end.
     runs = sorted(job.runs, key=_size_bytes, reverse=True)
-    locations = [(str(run.directory), run.id) for run in runs]
-    indices = spark.range(0, len(locations), 1, max(1, len(locations)))
-    return indices.mapInArrow(_worker(locations, tuple(job.metrics)), WIDE)
+    whole, split = [], []
+    for run in runs:
+        parts = job.parts or -(-_expected_rows(run) // PART_ROWS)
+        place = (str(run.directory), run.id)
+        if parts <= 1 or not additive:
+            whole.append(_Task(*place, tuple(chosen)))
+            continue
+        split += [_Task(*place, additive, Part(number, parts)) for number in range(parts)]
+        whole += [_Task(*place, others)] if others else []
+    frames = [_spread(spark, whole).mapInArrow(_over(whole, _measure), WIDE)]
+    if split:
+        tallies = _spread(spark, split).mapInArrow(_over(split, _tally), _PARTS)
+        frames.append(tallies.groupBy("run").applyInArrow(_merger(additive), WIDE))
+    return reduce(DataFrame.union, frames)
 
 
-def _worker(
-    locations: Sequence[tuple[str, str]], metrics: Sequence[str]
+def _is_additive(metric: MetricType) -> bool:
+    return issubclass(metric, AdditiveMetric)
+
+
+def _spread(spark: SparkSession, tasks: Sequence[_Task]) -> DataFrame:
+    return spark.range(0, len(tasks), 1, max(1, len(tasks)))
+
+
+def _over(
+    tasks: Sequence[_Task], work: Callable[[_Task], Iterator[Any]]
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    def work(batches: Iterable[Any]) -> Iterator[Any]:
+    def worker(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                directory, run = locations[index]
-                yield from _measure(directory, run, metrics)
+                yield from work(tasks[index])
 
-    return work
+    return worker
 
 
-def _measure(directory: str, run: str, metrics: Sequence[str]) -> Iterator[Any]:
+def _measure(task: _Task) -> Iterator[Any]:
     """Measures one run; an error becomes a row, because Spark would bury it in a traceback."""
     try:
-        yield from measure(Path(directory), run, metrics).batches()
+        metrics = [*find_metrics(task.metrics).values()]
+        yield from wide_batches(measure(Path(task.directory), task.run, metrics))
     except UsageError as error:
-        yield trouble(run, str(error))
+        yield trouble(task.run, str(error))
+
+
+def _tally(task: _Task) -> Iterator[Any]:
+    tallies, error = b"", ""
+    try:
+        metrics = [*find_metrics(task.metrics).values()]
+        tallies = pickle.dumps(tally_part(Path(task.directory), task.run, metrics, task.part))
+    except UsageError as trouble_:
+        error = str(trouble_)
+    columns = {
+        "run": pa.array([task.run], pa.string()),
+        "directory": pa.array([task.directory], pa.string()),
+        "tallies": pa.array([tallies], pa.binary()),
+        "trouble": pa.array([error], pa.string()),
+    }
+    yield pa.RecordBatch.from_pydict(columns)
+
+
+def _merger(names: Sequence[str]) -> Callable[[Any], Any]:
+    def merge(parts: Any) -> Any:
+        rows = parts.to_pylist()
+        run, directory = rows[0]["run"], Path(rows[0]["directory"])
+        errors = [row["trouble"] for row in rows if row["trouble"]]
+        if errors:
+            return pa.Table.from_batches([trouble(run, errors[0])])
+        metrics = [*find_metrics(names).values()]
+        tallies = [pickle.loads(row["tallies"]) for row in rows]
+        results: Results = merge_parts(directory, run, metrics, tallies)
+        return pa.Table.from_batches(wide_batches(results))
+
+    return merge
+
+
+def _expected_rows(run: FoundRun) -> int:
+    return TraceReader(run.directory).row_count("expected", run.id)
 
 
 def _size_bytes(run: FoundRun) -> int:
@@ -120,7 +191,7 @@ def _notes(figures: DataFrame) -> Iterator[str]:
             f"run {row['run']}: {row['value']:.0f} rows of {where} came after later ones;"
             " they were put in order of time"
         )
-    is_not_judged = (sf.col("metric") == f"{EFFAIRNESS}_judged") & (sf.col("value") == 0)
+    is_not_judged = (sf.col("metric") == "effairness_judged") & (sf.col("value") == 0)
     # Runs of an experiment share a network, so one note is enough.
     not_judged = figures.where(is_not_judged).orderBy("run").collect()
     if not_judged:

@@ -1,42 +1,97 @@
-"""All gold tables as one wide table, as kernels and twins return them; see `findings`."""
+"""All gold tables as one wide Arrow table, so that one pass over a run fills them all.
+
+`COLUMNS` says which of its columns each gold table has. A run that could not be measured has
+one row of the table `trouble`, with the error in place of a metric's name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
-from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+import pyarrow as pa  # type: ignore[import-untyped]
 
-from penstock.pipeline.gold import GOLD
+from penstock.metrics.results import Results
 
-_KINDS: Final = {"string": StringType(), "int64": LongType(), "double": DoubleType()}
+FIGURES: Final = "figures"
+PAIRS: Final = "pairs"
+SECONDS: Final = "seconds"
+HISTOGRAMS: Final = "histograms"
+TROUBLE: Final = "trouble"
+
+_KEY: Final = ("run", "ordering", "metric")
+COLUMNS: Final = {
+    FIGURES: (*_KEY, "value", "unit"),
+    PAIRS: (*_KEY, "subscriber", "publisher", "value"),
+    SECONDS: (*_KEY, "second", "value"),
+    HISTOGRAMS: (*_KEY, "bin", "count"),
+}
+WIDE: Final = pa.schema(
+    [
+        pa.field("table", pa.string(), nullable=False),
+        pa.field("run", pa.string(), nullable=False),
+        pa.field("ordering", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("subscriber", pa.string()),
+        pa.field("publisher", pa.string()),
+        pa.field("second", pa.int64()),
+        pa.field("bin", pa.int64()),
+        pa.field("count", pa.int64()),
+        pa.field("value", pa.float64()),
+        pa.field("unit", pa.string()),
+    ]
+)
 
 
-def _wide() -> StructType:
-    from penstock.pipeline.kernels.findings import WIDE as ARROW
+def wide_batches(results: Results) -> Iterator[Any]:
+    """What metrics reported of a run, as record batches; curves and sketches have no table."""
+    run = results.run_id
+    if results.values:
+        keys = list(results.values)
+        yield _batch(
+            FIGURES,
+            run,
+            [key.ordering for key in keys],
+            [key.flat for key in keys],
+            value=list(results.values.values()),
+            unit=[results.unit(key.metric, key.entity_kind) for key in keys],
+        )
+    for pairs in results.pairs:
+        names = _repeated(pairs.ordering, pairs.metric, len(pairs.names))
+        yield _batch(
+            PAIRS, run, *names, subscriber=pairs.names, publisher=pairs.peers, value=pairs.values
+        )
+    for key, series in results.series.items():
+        names = _repeated(key.ordering, key.flat, len(series.values))
+        yield _batch(SECONDS, run, *names, second=series.seconds, value=series.values)
+    for key, (bins, counts) in results.histograms.items():
+        names = _repeated(key.ordering, key.flat, len(bins))
+        yield _batch(HISTOGRAMS, run, *names, bin=bins, count=counts)
 
-    return StructType([StructField(f.name, _KINDS[str(f.type)], f.nullable) for f in ARROW])
+
+def trouble(run: str, message: str) -> Any:
+    """Says that a run could not be measured, and why."""
+    return _batch(TROUBLE, run, [""], [message])
 
 
-WIDE: Final = _wide()
+def _repeated(ordering: str, metric: str, count: int) -> tuple[list[str], list[str]]:
+    return [ordering] * count, [metric] * count
 
 
-def to_wide(frame: DataFrame, table: str) -> DataFrame:
-    """Converts rows of a gold table to rows of the wide table."""
-    # As SQL text: one call into Java instead of several per column.
-    present = {*frame.columns}
-    return frame.selectExpr(*(_column(field, table, present) for field in WIDE.fields))
-
-
-def from_wide(wide: DataFrame, table: str) -> DataFrame:
-    """Selects the rows of one gold table from the wide table."""
-    return wide.where(sf.col("table") == table).select(*GOLD[table].names)
-
-
-def _column(field: StructField, table: str, present: Collection[str]) -> str:
-    name, kind = field.name, field.dataType.simpleString()
-    if name == "table":
-        return f"'{table}' AS `table`"
-    return f"CAST({f'`{name}`' if name in present else 'NULL'} AS {kind}) AS `{name}`"
+def _batch(
+    table: str, run: str, orderings: Sequence[str], metrics: Sequence[str], **columns: Any
+) -> Any:
+    count = len(orderings)
+    given = columns | {
+        "table": [table] * count,
+        "run": [run] * count,
+        "ordering": orderings,
+        "metric": metrics,
+    }
+    arrays = [
+        pa.array(given[field.name], field.type)
+        if field.name in given
+        else pa.nulls(count, field.type)
+        for field in WIDE
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=WIDE)

@@ -103,6 +103,18 @@ class Batch:
         ours = np.array([*(codes.get(name, unlike) for name in self.names(one)), unlike], np.int64)
         return np.asarray(ours[self.columns[one].values] == self.columns[other].values)
 
+    def select(self, chosen: Flags) -> Batch:
+        """The chosen rows."""
+        columns = {
+            name: PackedColumn(
+                packed.values[chosen],
+                None if packed.valid is None else packed.valid[chosen],
+                packed.names,
+            )
+            for name, packed in self.columns.items()
+        }
+        return Batch(self.table, int(np.count_nonzero(chosen)), columns)
+
 
 class Packer:
     """Packs the rows of one table of one run, batch by batch."""

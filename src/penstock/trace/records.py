@@ -22,6 +22,7 @@ from penstock.trace.fates import (
     PublisherFate,
     ReceiverFate,
 )
+from penstock.trace.host_role import HostRole
 
 Publisher: TypeAlias = Annotated[str, "name of the publisher"]
 Subscriber: TypeAlias = Annotated[str, "name of the subscriber"]
@@ -55,6 +56,17 @@ class Run(Row, frozen=True, gc=False, kw_only=True):
     code_version: Annotated[str, "version of the program"]
     schema_version: Annotated[str, "version of these tables; filled in by the writer"] = ""
     trace_hash: Annotated[str, "hash of all other rows; filled in by the writer"] = ""
+
+
+class Host(Row, frozen=True, gc=False):
+    """A host of the network; written last, and not part of the trace hash."""
+
+    TABLE: ClassVar[str] = "hosts"
+
+    host: Annotated[str, "name of the host"]
+    group: Annotated[str, "group of clients in the experiment file; empty for a broker"]
+    role: Annotated[HostRole, "what it does"]
+    broker: Annotated[str | None, "the broker that it is connected to, if there are brokers"] = None
 
 
 class Publication(Row, frozen=True, gc=False):

@@ -19,7 +19,7 @@ from penstock.trace.records import Row
 
 # Major: older files cannot be read. Minor: columns or tables were added.
 SCHEMA_MAJOR: Final = 1
-SCHEMA_MINOR: Final = 3
+SCHEMA_MINOR: Final = 4
 SCHEMA_VERSION: Final = f"{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 
 # The last part of a column's name gives its unit.
@@ -99,6 +99,7 @@ TABLES: Final[Mapping[str, Table]] = MappingProxyType(
         record.TABLE: table_of(record)
         for record in (
             records.Run,
+            records.Host,
             records.Publication,
             records.Expected,
             records.Arrival,
@@ -120,5 +121,6 @@ TABLES: Final[Mapping[str, Table]] = MappingProxyType(
     }
 )
 RUNS: Final = TABLES[records.Run.TABLE]
+HOSTS: Final = TABLES[records.Host.TABLE]
 # The tables of events, which the hash covers.
-EVENTS: Final = tuple(table for table in TABLES.values() if table is not RUNS)
+EVENTS: Final = tuple(table for table in TABLES.values() if table not in (RUNS, HOSTS))

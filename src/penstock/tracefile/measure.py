@@ -8,54 +8,131 @@ measured again with that table sorted first, rows of equal time as they stand, a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 import numpy as np
 
-from penstock.metrics.base import MetricType
-from penstock.metrics.codes import NETWORK
-from penstock.metrics.measurement import Measurement, columns_read
+from penstock.metrics.base import AdditiveMetric, MetricType
+from penstock.metrics.codes import NETWORK, RunCodes
+from penstock.metrics.measurement import Measurement, columns_read, outputs_of
 from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
+from penstock.metrics.tally import Tally
 from penstock.metrics.views import receipts as receipts_view
 from penstock.trace.batch import Batch, Ints
+from penstock.trace.records import Host
 from penstock.trace.schema import TABLES, Table
 from penstock.tracefile.arrow import batch_of
 from penstock.tracefile.reader import READ_ROWS, TraceReader
+
+# Runs are split by the names in this column.
+_SPLIT_BY: Final = "subscriber"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of several disjoint sets of subscribers; the only part has them all."""
+
+    number: int = 0
+    count: int = 1
 
 
 def measure(
     directory: Path, run: str, metrics: Sequence[MetricType], *, piece_rows: int = READ_ROWS
 ) -> Results:
     """What these metrics find in a run of a directory of traces."""
-    return measured(directory, run, metrics, piece_rows=piece_rows).finish()
+    return _measured(directory, run, metrics, Part(), piece_rows).finish()
 
 
-def measured(
-    directory: Path, run: str, metrics: Sequence[MetricType], *, piece_rows: int = READ_ROWS
+def tally_part(
+    directory: Path,
+    run: str,
+    metrics: Sequence[MetricType],
+    part: Part,
+    *,
+    piece_rows: int = READ_ROWS,
+) -> list[Tally]:
+    """The tallies of additive metrics over one part of a run.
+
+    A part reads the rows of its subscribers; the first one also reads all tables that have no
+    column `subscriber`.
+    """
+    return _measured(directory, run, metrics, part, piece_rows).tallies()
+
+
+def merge_parts(
+    directory: Path,
+    run: str,
+    metrics: Sequence[MetricType],
+    parts: Iterable[Sequence[Tally]],
+) -> Results:
+    """What follows from the tallies of all parts of a run."""
+    sums = [Tally() for _ in metrics]
+    for tallies in parts:
+        for total, own in zip(sums, tallies, strict=True):
+            total.merge(own)
+    run_info = _run_info(TraceReader(directory), run)
+    results = Results(run, outputs_of(metrics))
+    for metric, total in zip(metrics, sums, strict=True):
+        assert issubclass(metric, AdditiveMetric), f"{metric} needs whole runs"
+        metric.report(total, run_info, results)
+    return results
+
+
+def _measured(
+    directory: Path, run: str, metrics: Sequence[MetricType], part: Part, piece_rows: int
 ) -> Measurement:
-    """The measurement of a run after its last batch."""
-    row = TraceReader(directory).run(run)
-    reads = columns_read(metrics)
+    """The measurement of a run, or of a part, after its last batch."""
+    reads = _reads(metrics, part)
+    whole = _run_info(TraceReader(directory), run)
     reader = TraceReader(directory, tables=_narrowed(reads))
-    recorded = frozenset(name for name in TABLES if reader.has(TABLES[name].record, run))
     unsorted: dict[str, Counter[str]] = {}
     while True:
-        info = RunInfo.of(run, row, recorded=recorded, unsorted_rows=_total(unsorted.values()))
+        info = replace(whole, codes=RunCodes(), unsorted_rows=sum(unsorted.values(), Counter()))
         measurement = Measurement(info, metrics)
         pieces = _Pieces(reader, run, piece_rows)
         try:
             for table in reads:
-                if table in recorded:
+                if table in whole.recorded:
                     for batch in pieces.batches(table, is_sorted=table not in unsorted):
-                        measurement.update(batch)
+                        measurement.update(_of_part(batch, part))
         except _UnsortedError as error:
             unsorted[error.table] = pieces.falls(error.table)
             continue
         return measurement
+
+
+def _run_info(reader: TraceReader, run: str) -> RunInfo:
+    recorded = frozenset(name for name in TABLES if reader.has(TABLES[name].record, run))
+    # Traces before schema 1.4 have no hosts.
+    hosts = list(reader.records(Host, run)) if Host.TABLE in recorded else []
+    return RunInfo.of(run, reader.run(run), recorded=recorded, hosts=hosts)
+
+
+def _reads(metrics: Sequence[MetricType], part: Part) -> dict[str, frozenset[str]]:
+    """The columns to read of each table that concerns a part."""
+    reads = columns_read(metrics)
+    if part.count == 1:
+        return reads
+    split = {name for name in reads if any(c.name == _SPLIT_BY for c in TABLES[name].columns)}
+    return {
+        name: columns | {_SPLIT_BY} if name in split else columns
+        for name, columns in reads.items()
+        if name in split or part.number == 0
+    }
+
+
+def _of_part(batch: Batch, part: Part) -> Batch:
+    """The rows of a part's subscribers."""
+    if part.count == 1 or _SPLIT_BY not in batch.columns:
+        return batch
+    names = batch.names(_SPLIT_BY)
+    is_ours = np.array([crc32(name.encode()) % part.count == part.number for name in names])
+    return batch.select(is_ours[batch.codes(_SPLIT_BY)])
 
 
 def _narrowed(reads: Mapping[str, Collection[str]]) -> dict[str, Table]:
@@ -66,10 +143,6 @@ def _narrowed(reads: Mapping[str, Collection[str]]) -> dict[str, Table]:
         )
         for name, columns in reads.items()
     }
-
-
-def _total(counters: Collection[Counter[str]]) -> Counter[str]:
-    return sum(counters, Counter())
 
 
 class _UnsortedError(Exception):

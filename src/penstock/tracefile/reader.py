@@ -57,6 +57,14 @@ class TraceReader:
         """Whether such records were collected in a run."""
         return self._path(record.TABLE, run).exists()
 
+    def row_count(self, table: str, run: str) -> int:
+        """How many rows a table of a run has; 0 if it was not recorded."""
+        path = self._path(table, run)
+        if not path.exists():
+            return 0
+        with arrow.open_parquet(path) as file:
+            return arrow.row_count(file)
+
     def table(
         self, record: type[Row], run: str, *, where: Mapping[str, str | int] = _ALL_ROWS
     ) -> arrow.ArrowTable:

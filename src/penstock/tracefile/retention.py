@@ -13,7 +13,7 @@ from types import TracebackType
 from msgspec.structs import replace as changed
 
 from penstock.trace.collector import Collector, Consumer
-from penstock.trace.records import Run
+from penstock.trace.records import Host, Run
 from penstock.trace.schema import EVENTS, SCHEMA_VERSION, Table
 from penstock.tracefile.writer import RunWriter
 
@@ -45,11 +45,11 @@ class Recording:
         self.add = self._collector.add
         self.collects = self._collector.collects
 
-    def finish(self, run: Run) -> Run:
+    def finish(self, run: Run, hosts: Sequence[Host] = ()) -> Run:
         """Ends the recording; returns the run with its hash."""
         done = changed(run, schema_version=SCHEMA_VERSION, trace_hash=self._collector.close())
         if self._writer is not None:
-            self._writer.commit(done)
+            self._writer.commit(done, hosts)
             self._writer = None
         return done
 

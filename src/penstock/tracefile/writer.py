@@ -7,15 +7,15 @@ its size. A run is not visible before `commit`.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from penstock.kernel.errors import UsageError
 from penstock.trace.batch import Batch, Packer
-from penstock.trace.records import Run
-from penstock.trace.schema import EVENTS, RUNS, SCHEMA_VERSION, Table
+from penstock.trace.records import Host, Run
+from penstock.trace.schema import EVENTS, HOSTS, RUNS, SCHEMA_VERSION, Table
 from penstock.tracefile.arrow import ParquetFile
 from penstock.tracefile.layout import (
     lock_run,
@@ -49,7 +49,7 @@ class RunWriter:
         if final.exists() and not replace:
             raise UsageError(f"{final} exists already: choose another directory, or replace it")
         self._directory, self._run, self._replace = directory, run, replace
-        self._tables = {table.name: table for table in (*tables, RUNS)}
+        self._tables = {table.name: table for table in (*tables, HOSTS, RUNS)}
         self._pending: dict[str, list[Batch]] = {name: [] for name in self._tables}
         self._files: dict[str, ParquetFile] = {}
         staging = unfinished_directory(directory, run)
@@ -71,9 +71,11 @@ class RunWriter:
         if sum(each.rows for each in pending) >= ROW_GROUP_ROWS:
             self._write(name)
 
-    def commit(self, run: Run) -> None:
+    def commit(self, run: Run, hosts: Sequence[Host] = ()) -> None:
         """Finishes the files and makes the run visible."""
         self.add(Packer(RUNS).pack([run]))
+        if hosts:
+            self.add(Packer(HOSTS).pack(hosts))
         for name in self._tables:
             self._write(name)
         with _disk_errors(self._directory):

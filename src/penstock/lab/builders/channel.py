@@ -20,6 +20,8 @@ from penstock.sim.clock import Clock
 from penstock.sim.link_spec import LinkSpec
 from penstock.sim.publishing_app import EndpointPublishingApp
 from penstock.sim.recorder import Recorder
+from penstock.trace.host_role import HostRole
+from penstock.trace.records import Host
 from penstock.transport.settings import OrderingSettings
 
 PUBLISHER: Final = "publisher"
@@ -70,8 +72,9 @@ def build_channel(
             draws.message_maker(seeds.rng("publisher", "what"), first_every=part.lost_every),
             on_published=recorder.on_published,
         )
-    members = {PUBLISHER: [PUBLISHER], RECEIVERS: names}
-    return Scenario(network.world, network.close_endpoints, origin, stop, members)
+    hosts = [Host(PUBLISHER, PUBLISHER, HostRole.PUBLISHER)]
+    hosts += [Host(name, RECEIVERS, HostRole.SUBSCRIBER) for name in names]
+    return Scenario(network.world, network.close_endpoints, origin, stop, hosts)
 
 
 def check_network_or_channel(experiment: Experiment, document: TomlDocument) -> None:

@@ -45,6 +45,8 @@ from penstock.sim.topic_workload import TopicWorkload
 from penstock.sim.topology import Edge, Topology
 from penstock.sim.topology_file import read_topology
 from penstock.sim.zipf_workload import ZipfWorkload
+from penstock.trace.host_role import HostRole
+from penstock.trace.records import Host
 from penstock.transport.settings import OrderingSettings
 
 
@@ -60,14 +62,16 @@ def build_scenario(
     end = origin + seconds(run.duration_s)
     recorder.attach(network, sample_every_ns=seconds(run.sample_s) or None)
     clients = _ClientBuilder(experiment, document, seeds, network, recorder, origin, end)
-    members = {name: clients.add(name, group) for name, group in experiment.clients.items()}
+    hosts = [Host(name, "", HostRole.BROKER) for name in network.topology.nodes]
+    for name, group in experiment.clients.items():
+        hosts += clients.add(name, group)
     add_tcp_connections(experiment, document, seeds, network, recorder, origin)
     recorder.on_built()
     assert experiment.network is not None, "checked when it was read"
     with errors_at_key(document, "network", "changes"):
         _schedule_link_changes(experiment.network, network, origin)
     stop = end + seconds(run.drain_s)
-    return Scenario(network.world, network.close_endpoints, origin, stop, members)
+    return Scenario(network.world, network.close_endpoints, origin, stop, hosts)
 
 
 def _network(
@@ -196,8 +200,8 @@ class _ClientBuilder:
             with errors_at_key(document, "markets", name):
                 self._workloads[name] = make_workload(name, market)
 
-    def add(self, name: str, group: Group) -> list[str]:
-        """Adds the clients of a group, and returns their names (`GROUP-1`, `GROUP-2`, …)."""
+    def add(self, name: str, group: Group) -> list[Host]:
+        """Adds the clients of a group, whose names are `GROUP-1`, `GROUP-2`, …"""
         nodes = self._network.topology.nodes
         for broker in group.at or ():
             if broker not in nodes:
@@ -206,17 +210,18 @@ class _ClientBuilder:
                     f"there is no broker {broker!r}: choose from {', '.join(nodes)}",
                 )
         brokers = self._brokers_in_turn if group.at is None else cycle(group.at)
-        members = []
+        role = HostRole.of_client(publishes=group.publish is not None, subscribes=group.subscribes)
+        hosts = []
         for index in range(group.count):
-            client = f"{name}-{index + 1}"
+            client, broker = f"{name}-{index + 1}", next(brokers)
             with errors_at_key(self._document, "clients", name):
-                self._add_client(client, next(brokers))
+                self._add_client(client, broker)
                 self._subscribe(client, group)
             if group.publish is not None:
                 with errors_at_key(self._document, "clients", name, "publish"):
                     self._publish(client, group.publish, index)
-            members.append(client)
-        return members
+            hosts.append(Host(client, name, role, broker))
+        return hosts
 
     def _add_client(self, client: str, broker: str) -> None:
         self._last_client_id += 1
