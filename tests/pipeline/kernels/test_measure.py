@@ -39,6 +39,14 @@ def test_kernels_find_what_plain_python_finds(draw: Random, piece_rows: int) -> 
     assert found_in(subject, piece_rows=piece_rows) == pytest.approx(brute_force(subject))
 
 
+@settings(max_examples=10)
+@given(st.randoms(use_true_random=False))
+def test_a_kernel_finds_the_same_alone_as_among_all(draw: Random) -> None:
+    subject = random_trace(draw)
+    alone = [found_in(subject, metrics=[metric]) for metric in METRICS]
+    assert found_in(subject) == {key: value for found in alone for key, value in found.items()}
+
+
 def delivery(seq: int, at_ms: int, *, fate: ReceiverFate = ReceiverFate.DELIVERED) -> Delivery:
     at = at_ms * MILLISECOND
     ended = at if fate is not ReceiverFate.DROPPED_LATE else None

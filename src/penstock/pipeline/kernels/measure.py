@@ -15,7 +15,7 @@ from penstock.pipeline.kernels import METRICS
 from penstock.pipeline.kernels.base import Facts, Kernel, Subject
 from penstock.pipeline.kernels.findings import Findings
 from penstock.pipeline.kernels.ledger import EXPECTED_COLUMNS
-from penstock.pipeline.kernels.pieces import Pieces, UnsortedError
+from penstock.pipeline.kernels.pieces import Pieces, UnsortedError, order_columns
 from penstock.pipeline.kernels.receipts import RECEIPTS, Receipts
 from penstock.trace.schema import TABLES, Table
 from penstock.tracefile.reader import READ_ROWS, TraceReader
@@ -70,6 +70,9 @@ def _columns(kernels: Iterable[type[Kernel]]) -> dict[str, set[str]]:
             shared |= RECEIPTS
         for table, columns in (*reads.items(), *shared.items()):
             wanted[table] |= {*columns}
+    for table in RECEIPTS:
+        if wanted[table]:
+            wanted[table] |= order_columns(table)
     return {name: columns for name, columns in wanted.items() if columns}
 
 

@@ -62,6 +62,12 @@ class Pieces:
             yield found.take(order[start : start + self._piece_rows])
 
 
+def order_columns(table: str) -> set[str]:
+    """The columns that the order of a table is checked by."""
+    within = TABLES[table].within
+    return {_time_of(table)} if within is None else {_time_of(table), within}
+
+
 class _Clock:
     """Sees whether times fall; remembers the last of each ordering."""
 
