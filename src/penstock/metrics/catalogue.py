@@ -20,6 +20,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "fifo_order": "delivery.fifo_order:FifoOrder",
             "detection": "recovery.detection:Detection",
             "residual": "recovery.residual:Residual",
+            "shared_losses": "recovery.shared_losses:SharedLosses",
         }.items()
     }
 )
