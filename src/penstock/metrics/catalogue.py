@@ -21,6 +21,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "detection": "recovery.detection:Detection",
             "residual": "recovery.residual:Residual",
             "shared_losses": "recovery.shared_losses:SharedLosses",
+            "requests": "recovery.requests:Requests",
         }.items()
     }
 )
