@@ -22,6 +22,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "residual": "recovery.residual:Residual",
             "shared_losses": "recovery.shared_losses:SharedLosses",
             "requests": "recovery.requests:Requests",
+            "repaired_delays": "recovery.repaired_delays:RepairedDelays",
         }.items()
     }
 )
