@@ -23,6 +23,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "shared_losses": "recovery.shared_losses:SharedLosses",
             "requests": "recovery.requests:Requests",
             "repaired_delays": "recovery.repaired_delays:RepairedDelays",
+            "caches": "recovery.caches:Caches",
         }.items()
     }
 )
