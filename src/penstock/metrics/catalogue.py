@@ -18,6 +18,12 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
         name: f"penstock.metrics.{place}"
         for name, place in {
             "fifo_order": "delivery.fifo_order:FifoOrder",
+            "detection": "recovery.detection:Detection",
+            "residual": "recovery.residual:Residual",
+            "shared_losses": "recovery.shared_losses:SharedLosses",
+            "requests": "recovery.requests:Requests",
+            "repaired_delays": "recovery.repaired_delays:RepairedDelays",
+            "caches": "recovery.caches:Caches",
         }.items()
     }
 )
