@@ -19,6 +19,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
         for name, place in {
             "fifo_order": "delivery.fifo_order:FifoOrder",
             "links": "network.links:Links",
+            "bottleneck": "network.bottleneck:Bottleneck",
         }.items()
     }
 )
