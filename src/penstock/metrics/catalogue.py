@@ -20,6 +20,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "fifo_order": "delivery.fifo_order:FifoOrder",
             "links": "network.links:Links",
             "bottleneck": "network.bottleneck:Bottleneck",
+            "queues": "network.queues:Queues",
         }.items()
     }
 )
