@@ -21,6 +21,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "links": "network.links:Links",
             "bottleneck": "network.bottleneck:Bottleneck",
             "queues": "network.queues:Queues",
+            "drops": "network.drops:Drops",
         }.items()
     }
 )
