@@ -22,6 +22,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "bottleneck": "network.bottleneck:Bottleneck",
             "queues": "network.queues:Queues",
             "drops": "network.drops:Drops",
+            "effairness": "network.effairness:Effairness",
         }.items()
     }
 )
