@@ -17,13 +17,36 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
     {
         name: f"penstock.metrics.{place}"
         for name, place in {
+            "received": "delivery.received:Received",
+            "false_negatives": "delivery.false_negatives:FalseNegatives",
             "fifo_order": "delivery.fifo_order:FifoOrder",
+            "inversions": "delivery.inversions:Inversions",
+            "delays": "delivery.delays:Delays",
+            "delay_clusters": "delivery.delay_clusters:DelayClusters",
+            "late_drops": "delivery.late_drops:LateDrops",
+            "receivers": "delivery.receivers:Receivers",
+            "fairness": "delivery.fairness:Fairness",
+            "workload": "delivery.workload:Workload",
             "detection": "recovery.detection:Detection",
             "residual": "recovery.residual:Residual",
             "shared_losses": "recovery.shared_losses:SharedLosses",
             "requests": "recovery.requests:Requests",
             "repaired_delays": "recovery.repaired_delays:RepairedDelays",
             "caches": "recovery.caches:Caches",
+            "source_fates": "congestion.source_fates:SourceFates",
+            "feedback": "congestion.feedback:Feedback",
+            "flow_table": "congestion.flow_table:FlowTable",
+            "settling": "congestion.settling:Settling",
+            "fair_shares": "congestion.fair_shares:FairShares",
+            "group_rates": "congestion.group_rates:GroupRates",
+            "tcp_sharing": "congestion.tcp_sharing:TcpSharing",
+            "links": "network.links:Links",
+            "bottleneck": "network.bottleneck:Bottleneck",
+            "queues": "network.queues:Queues",
+            "drops": "network.drops:Drops",
+            "effairness": "network.effairness:Effairness",
+            "pair_delays": "laws.pair_delays:PairDelays",
+            "delay_laws": "laws.delay_laws:DelayLaws",
         }.items()
     }
 )
