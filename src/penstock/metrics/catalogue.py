@@ -19,6 +19,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
         for name, place in {
             "fifo_order": "delivery.fifo_order:FifoOrder",
             "source_fates": "congestion.source_fates:SourceFates",
+            "feedback": "congestion.feedback:Feedback",
         }.items()
     }
 )
