@@ -20,6 +20,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "fifo_order": "delivery.fifo_order:FifoOrder",
             "source_fates": "congestion.source_fates:SourceFates",
             "feedback": "congestion.feedback:Feedback",
+            "flow_table": "congestion.flow_table:FlowTable",
         }.items()
     }
 )
