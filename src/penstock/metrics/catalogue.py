@@ -21,6 +21,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "source_fates": "congestion.source_fates:SourceFates",
             "feedback": "congestion.feedback:Feedback",
             "flow_table": "congestion.flow_table:FlowTable",
+            "settling": "congestion.settling:Settling",
         }.items()
     }
 )
