@@ -22,6 +22,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "feedback": "congestion.feedback:Feedback",
             "flow_table": "congestion.flow_table:FlowTable",
             "settling": "congestion.settling:Settling",
+            "fair_shares": "congestion.fair_shares:FairShares",
         }.items()
     }
 )
