@@ -23,6 +23,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "flow_table": "congestion.flow_table:FlowTable",
             "settling": "congestion.settling:Settling",
             "fair_shares": "congestion.fair_shares:FairShares",
+            "group_rates": "congestion.group_rates:GroupRates",
         }.items()
     }
 )
