@@ -24,6 +24,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "settling": "congestion.settling:Settling",
             "fair_shares": "congestion.fair_shares:FairShares",
             "group_rates": "congestion.group_rates:GroupRates",
+            "tcp_sharing": "congestion.tcp_sharing:TcpSharing",
         }.items()
     }
 )
