@@ -17,6 +17,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
     {
         name: f"penstock.metrics.{place}"
         for name, place in {
+            "received": "delivery.received:Received",
             "fifo_order": "delivery.fifo_order:FifoOrder",
         }.items()
     }
