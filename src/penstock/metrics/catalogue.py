@@ -18,6 +18,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
         name: f"penstock.metrics.{place}"
         for name, place in {
             "received": "delivery.received:Received",
+            "false_negatives": "delivery.false_negatives:FalseNegatives",
             "fifo_order": "delivery.fifo_order:FifoOrder",
         }.items()
     }
