@@ -20,6 +20,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "received": "delivery.received:Received",
             "false_negatives": "delivery.false_negatives:FalseNegatives",
             "fifo_order": "delivery.fifo_order:FifoOrder",
+            "inversions": "delivery.inversions:Inversions",
         }.items()
     }
 )
