@@ -21,6 +21,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "false_negatives": "delivery.false_negatives:FalseNegatives",
             "fifo_order": "delivery.fifo_order:FifoOrder",
             "inversions": "delivery.inversions:Inversions",
+            "late_drops": "delivery.late_drops:LateDrops",
         }.items()
     }
 )
