@@ -22,6 +22,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "fifo_order": "delivery.fifo_order:FifoOrder",
             "inversions": "delivery.inversions:Inversions",
             "late_drops": "delivery.late_drops:LateDrops",
+            "delays": "delivery.delays:Delays",
         }.items()
     }
 )
