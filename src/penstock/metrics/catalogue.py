@@ -23,6 +23,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "inversions": "delivery.inversions:Inversions",
             "late_drops": "delivery.late_drops:LateDrops",
             "delays": "delivery.delays:Delays",
+            "delay_clusters": "delivery.delay_clusters:DelayClusters",
         }.items()
     }
 )
