@@ -24,6 +24,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "late_drops": "delivery.late_drops:LateDrops",
             "delays": "delivery.delays:Delays",
             "delay_clusters": "delivery.delay_clusters:DelayClusters",
+            "workload": "delivery.workload:Workload",
         }.items()
     }
 )
