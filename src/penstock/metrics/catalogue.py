@@ -25,6 +25,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "delays": "delivery.delays:Delays",
             "delay_clusters": "delivery.delay_clusters:DelayClusters",
             "workload": "delivery.workload:Workload",
+            "receivers": "delivery.receivers:Receivers",
         }.items()
     }
 )
