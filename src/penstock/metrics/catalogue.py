@@ -26,6 +26,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "delay_clusters": "delivery.delay_clusters:DelayClusters",
             "workload": "delivery.workload:Workload",
             "receivers": "delivery.receivers:Receivers",
+            "fairness": "delivery.fairness:Fairness",
         }.items()
     }
 )
