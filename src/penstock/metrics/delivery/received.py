@@ -41,12 +41,6 @@ class Received(AdditiveMetric[Batch | Receipts]):
             meaning="deliveries due by messages that applications offered",
         ),
         Output(
-            name="publication_rate",
-            unit="/s",
-            phased=True,
-            meaning="messages that left their publishers",
-        ),
-        Output(
             name="deliveries",
             unit="deliveries",
             kinds=("value", "series"),
@@ -70,30 +64,24 @@ class Received(AdditiveMetric[Batch | Receipts]):
     def __init__(self, run: RunInfo) -> None:
         super().__init__(run)
         self._rows = {"publications": 0, "expected": 0}
-        # By second.
-        self._published: Ints = run.per_second(np.zeros(0, np.int64))
+        # By ordering and second.
         self._deliveries: dict[str, Ints] = {}
         if run.has("arrivals"):
-            self._deliveries[NETWORK] = self._published.copy()
+            self._deliveries[NETWORK] = run.per_second(np.zeros(0, np.int64))
 
     def update(self, batch: Batch | Receipts) -> None:
-        """Counts rows; a message that never left was published in no second."""
-        per_second = self.run.per_second
-        if isinstance(batch, Receipts):
-            for ordering, where in batch.by_ordering:
-                by_second = per_second(batch.ended_ns[where])
-                self._deliveries[ordering] = by_second + self._deliveries.get(ordering, 0)
+        """Counts rows."""
+        if isinstance(batch, Batch):
+            self._rows[batch.table.name] += batch.rows
             return
-        self._rows[batch.table.name] += batch.rows
-        if batch.table.name == "publications":
-            has_left = batch.present("published_ns")
-            self._published += per_second(batch.integers("published_ns")[has_left])
+        for ordering, where in batch.by_ordering:
+            by_second = self.run.per_second(batch.ended_ns[where])
+            self._deliveries[ordering] = by_second + self._deliveries.get(ordering, 0)
 
     def tally(self, out: Tally) -> None:
         """Of the run, then of each ordering."""
         for table, rows in self._rows.items():
             out.add(table, rows)
-        out.add("published", self._published)
         for ordering, by_second in self._deliveries.items():
             out.add("deliveries", by_second, ordering=ordering)
 
@@ -103,8 +91,6 @@ class Received(AdditiveMetric[Batch | Receipts]):
         expected = tally.number("expected")
         if run.has("expected"):
             out.add_value("expected", expected)
-        if run.has("publications"):
-            _report_rates("publication_rate", tally.get("published"), run, out)
         if run.has("publications", "expected"):
             receivers = share(expected, tally.number("publications"))
             out.add_value("receivers_per_message", receivers)
@@ -114,19 +100,13 @@ class Received(AdditiveMetric[Batch | Receipts]):
             for phase, part in run.phases(whole=slice(None)):
                 count = deliveries[part].sum()
                 out.add_value("deliveries", count, ordering=ordering, phase=phase)
-            _report_rates("delivery_rate", deliveries, run, out, ordering=ordering)
+            for phase, low_s, high_s in run.spans():
+                count = deliveries[round(low_s) : round(high_s)].sum()
+                rate = share(count, high_s - low_s)
+                out.add_value("delivery_rate", rate, ordering=ordering, phase=phase)
             if run.seconds:
                 peak = _smoothed(deliveries[:-1], run.window_s).max()
                 out.add_value("delivery_rate_peak", peak, ordering=ordering)
-
-
-def _report_rates(
-    name: str, by_second: Ints, run: RunInfo, out: Results, *, ordering: str = ""
-) -> None:
-    for phase, low_s, high_s in run.spans():
-        if high_s > low_s:
-            count = by_second[round(low_s) : round(high_s)].sum()
-            out.add_value(name, count / (high_s - low_s), ordering=ordering, phase=phase)
 
 
 def _smoothed(by_second: Ints, width_s: int) -> Floats:
