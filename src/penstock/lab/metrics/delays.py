@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 import numpy as np
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.lab.laws.clusters import clusters
 from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, spread
+from penstock.metrics.laws.clusters import clusters
 from penstock.trace.batch import Batch
 
 _SAMPLES_MAX: Final = 500_000

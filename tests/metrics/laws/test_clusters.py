@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.laws.clusters import clusters
+from penstock.metrics.laws.clusters import clusters
 
 SPACING_MS = 50.0
 
