@@ -18,6 +18,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
         name: f"penstock.metrics.{place}"
         for name, place in {
             "fifo_order": "delivery.fifo_order:FifoOrder",
+            "pair_delays": "laws.pair_delays:PairDelays",
         }.items()
     }
 )
