@@ -19,6 +19,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
         for name, place in {
             "fifo_order": "delivery.fifo_order:FifoOrder",
             "pair_delays": "laws.pair_delays:PairDelays",
+            "delay_laws": "laws.delay_laws:DelayLaws",
         }.items()
     }
 )
