@@ -130,12 +130,14 @@ class PairDelays(Metric[Batch]):
             return
         self._publishers.add(batch.codes("publisher"))
         self._subscribers.add(batch.codes("subscriber"))
-        wanted = self._groups.is_between(batch)
-        if wanted.any():
-            delays_ns = batch.integers("arrived_ns") - batch.integers("published_ns")
-            self._pairs.append(self.run.codes.pair_of(batch)[wanted].astype(np.int32))
-            self._orders.append(publication_order(batch)[wanted])
-            self._delays.append(delays_ns[wanted])
+        rows = np.flatnonzero(self._groups.is_between(batch))
+        if rows.size:
+            subscriber, publisher = batch.codes("subscriber")[rows], batch.codes("publisher")[rows]
+            pairs = self.run.codes.pairs.of(subscriber, publisher)
+            published_ns, arrived_ns = batch.integers("published_ns"), batch.integers("arrived_ns")
+            self._pairs.append(pairs.astype(np.int32))
+            self._orders.append(publication_order(batch)[rows])
+            self._delays.append(arrived_ns[rows] - published_ns[rows])
 
     def finish(self, out: Results) -> None:
         """Reports the pair's delays, and its differences at low and at high delay."""
