@@ -1,4 +1,8 @@
-"""What the links between brokers carry and lose, from samples of them."""
+"""What the links between brokers carry and lose, from samples of them.
+
+The use of a link is the bits it sent by the bits it could have sent. A link without a
+capacity has no use.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +27,9 @@ class Links(Metric):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        # Of each link, when samples were taken and what was sent of what could have been.
-        self._use: dict[str, list[tuple[float, float]]] = {}
+        # Of each link with a capacity: when samples were taken, bits sent, bits possible.
+        self._samples: dict[str, list[Floats]] = {}
+        self._is_sampled = False
         self._lost: Counter[str] = Counter()
         self._sent = 0
         self._queue_bytes = 0
@@ -45,32 +50,46 @@ class Links(Metric):
         self._sent += int(columns["sent_packets"].values.sum())
         at_s = (columns["sampled_ns"].values - self.context.origin) / SECOND
         inside = (at_s > 0) & (at_s <= self.context.duration / SECOND)
-        names = columns["link"].names or []
-        capacity = np.maximum(1, columns["capacity_bps"].values)
-        use = columns["sent_bytes"].values * 8 * SECOND / columns["period_ns"].values / capacity
-        rows = zip(columns["link"].values[inside], at_s[inside], use[inside], strict=True)
-        for code, when_s, share in rows:
-            self._use.setdefault(names[code], []).append((float(when_s), float(share)))
+        self._is_sampled = self._is_sampled or bool(inside.any())
+        capacity = columns["capacity_bps"]
+        if capacity.valid is not None:
+            inside &= capacity.valid
+        sent_bits = columns["sent_bytes"].values * 8.0
+        possible_bits = capacity.values * (columns["period_ns"].values / SECOND)
+        samples = np.stack([at_s, sent_bits, possible_bits], axis=1)
+        codes = columns["link"].values
+        for code, name in enumerate(columns["link"].names or ()):
+            own = samples[inside & (codes == code)]
+            if own.size:
+                self._samples.setdefault(name, []).append(own)
 
     def figures(self) -> dict[str, Figure]:
-        """The busiest link is the one that was used most on average."""
-        if not self._use:
+        """Packets and queues of all links, and the use of the busiest one."""
+        if not self._is_sampled:
             return {}
-        busiest = max(self._use, key=lambda name: sum(share for _, share in self._use[name]))
-        at_s, use = np.array(self._use[busiest]).T
         found = {
             "link_packets": Figure(self._sent, "packets"),
-            "bottleneck_use": Figure(float(use.mean())),
             "queue_max": Figure(self._queue_bytes, "B"),
             "overload_from": Figure(self._overload_from(), "s"),
         }
         found |= {name: Figure(self._lost[name], "packets") for name in self._REASONS}
+        return found | self._use_of_busiest()
+
+    def _use_of_busiest(self) -> dict[str, Figure]:
+        """Of the link whose use is the largest over the experiment; also of each phase."""
+        links = [np.concatenate(batches) for batches in self._samples.values()]
+        if not links:
+            return {}
+        at_s, sent_bits, possible_bits = max(links, key=_use).T
+        found = {"bottleneck_use": Figure(float(sent_bits.sum() / possible_bits.sum()))}
         for name, (low, high) in self.context.phases().items():
             # Samples are taken at the end of what they tell of.
-            inside = use[(at_s > low) & (at_s <= high)]
-            if inside.size:
-                found[f"bottleneck_use.{name}"] = Figure(float(inside.mean()))
-                found[f"filled_after.{name}"] = Figure(filled_after(inside, high - low), "s")
+            inside = (at_s > low) & (at_s <= high)
+            if inside.any():
+                sent, possible = sent_bits[inside], possible_bits[inside]
+                found[f"bottleneck_use.{name}"] = Figure(float(sent.sum() / possible.sum()))
+                filled_s = filled_after(sent / possible, high - low)
+                found[f"filled_after.{name}"] = Figure(filled_s, "s")
         return found
 
     def _overload_from(self) -> float:
@@ -78,6 +97,11 @@ class Links(Metric):
         if self._overload is None:
             return to_seconds(self.context.duration)
         return to_seconds(max(0, self._overload - self.context.origin))
+
+
+def _use(samples: Floats) -> float:
+    _, sent_bits, possible_bits = samples.sum(axis=0)
+    return float(sent_bits / possible_bits)
 
 
 def filled_after(use: Floats, span_s: float) -> float:
