@@ -14,7 +14,7 @@ from penstock.lab.experiment import MeasurePart
 from penstock.lab.metrics.congestion import Congestion, settled_after, swing_of, unfair_by
 from penstock.trace.fates import PublisherFate
 from penstock.trace.records import Arrival, Feedback, Publication, QueueSample, Row, Signal
-from tests.lab.metrics.batches import context, feed
+from tests.lab.metrics.batches import context, expected, feed
 
 
 def arrivals(who: str, rate: int, from_s: int, to_s: int) -> list[Arrival]:
@@ -39,6 +39,17 @@ def test_each_receiver_has_its_rate_and_all_their_index() -> None:
     assert (figures["rate.a"], figures["rate.b"]) == (100, 50)
     assert figures["jain"] == pytest.approx(150**2 / (2 * (100**2 + 50**2)))
     assert series == {"received.a": [100.0] * 4, "received.b": [50.0] * 4}
+
+
+def test_who_gets_nothing_counts_in_the_index_and_the_drain_does_not() -> None:
+    rows: list[Row] = [expected(0, ("p-1", who)) for who in "ab"]
+    # The experiment lasts four seconds.
+    rows += [*arrivals("a", 10, 0, 4), *arrivals("b", 10, 4, 8)]
+    figures, series = seen(rows, 4)
+    assert figures["jain"] == 0.5
+    assert [*series] == ["received.a"]
+    # Whoever gets something unexpected is a receiver, too.
+    assert seen([*arrivals("a", 10, 0, 4), *arrivals("b", 10, 4, 8)], 4)[0]["jain"] == 0.5
 
 
 def test_what_is_fair_is_known_from_what_each_wants() -> None:

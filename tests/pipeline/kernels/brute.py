@@ -285,8 +285,9 @@ class Brute:
     def fairness(self) -> None:
         wanted = {r.subscriber for r in self.trace.rows(Expected) if isinstance(r, Expected)}
         for ordering, own in self.receipts.items():
-            rates = Counter(r.subscriber for r in own)
-            receivers = wanted | {*rates}
+            end = self.origin + ceil(self.duration / 1_000_000_000) * 1_000_000_000
+            rates = Counter(r.subscriber for r in own if self.origin <= r.ended < end)
+            receivers = wanted | {r.subscriber for r in own}
             if receivers:
                 squares = sum(rates[who] ** 2 for who in receivers)
                 total = sum(rates.values())

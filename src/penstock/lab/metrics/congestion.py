@@ -44,7 +44,7 @@ class Congestion(Metric):
     """Rates of receivers, Jain's index, feedback, how soon and how steadily."""
 
     TABLES: ClassVar[tuple[str, ...]] = (
-        *("publications", "arrivals", "feedback", "signals", "queues", "flows"),
+        *("publications", "expected", "arrivals", "feedback", "signals", "queues", "flows"),
     )
 
     def __init__(self, context: Context) -> None:
@@ -53,6 +53,8 @@ class Congestion(Metric):
         self._none: Final = np.zeros(slots, np.int64)
         # Deliveries in each slot, by receiver.
         self._came: dict[str, Ints] = {}
+        # Whoever expected or got anything, during the experiment or not.
+        self._receivers: set[str] = set()
         # What left publishers in each slot.
         self._left: Ints = self._none
         self._publishers: set[str] = set()
@@ -122,8 +124,9 @@ class Congestion(Metric):
         found = {}
         if len(rates) <= _RATES_MAX:
             found = {f"rate.{name}": Figure(rate, "/s") for name, rate in rates.items()}
-        if rates:
-            found["jain"] = Figure(jain(rates.values()))
+        if self._receivers:
+            # Who expected something and got nothing counts, too.
+            found["jain"] = Figure(jain(rates.get(name, 0.0) for name in sorted(self._receivers)))
         together = sum((came[part] for came in self._came.values()), self._none[part])
         settled = settled_after(together)
         if settled is not None:
@@ -147,7 +150,11 @@ class Congestion(Metric):
         self._rate_limited += int((left & held).sum())
         self._dropped += int(dropped.sum())
 
+    def _take_expected(self, batch: Batch) -> None:
+        self._receivers |= _names_in(batch, "subscriber")
+
     def _take_arrivals(self, batch: Batch) -> None:
+        self._receivers |= _names_in(batch, "subscriber")
         columns = batch.columns
         arrived_ns, codes = columns["arrived_ns"].values, columns["subscriber"].values
         for code, name in enumerate(columns["subscriber"].names or ()):
@@ -185,6 +192,12 @@ class Congestion(Metric):
 
     def _take_queues(self, batch: Batch) -> None:
         self._queued.append(batch.columns["held_bytes"].values)
+
+
+def _names_in(batch: Batch, column: str) -> set[str]:
+    packed = batch.columns[column]
+    assert packed.names is not None
+    return {packed.names[code] for code in np.unique(packed.values).tolist()}
 
 
 def unfair_by(wanted: Mapping[str, float], got: Mapping[str, float]) -> float:
