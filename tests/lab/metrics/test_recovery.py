@@ -62,7 +62,13 @@ def test_what_applications_got_is_not_missed_whoever_sent_it() -> None:
     assert (figures["delivery_delay_mean"], figures["repaired_delay_p50"]) == (100, 900)
     assert figures["frame_bytes"] == 100
     assert series["missed_deliveries"] == [0, 0, 1, 1, 0]
-    assert "requests" not in figures
+
+
+def test_where_nothing_was_asked_for_counts_are_0_and_shares_are_absent() -> None:
+    figures, _ = seen([*wanted(0), delivered(0, 100)])
+    counts = ("requests", "repairs", "messages_asked_for", "messages_repaired", "recovery_bytes")
+    assert [figures[name] for name in counts] == [0] * 5
+    assert not {"hit_ratio", "requests_not_duplicated", "request_to_repair_p50"} & {*figures}
 
 
 def test_headers_and_signals_are_what_finding_losses_costs() -> None:
@@ -77,7 +83,7 @@ def test_headers_and_signals_are_what_finding_losses_costs() -> None:
     # Who recalls by a flow's numbers makes no request.
     assert (figures["repairs"], figures["messages_repaired"]) == (3, 2)
     assert figures["recovery_bytes"] == 3 * 140 / 4
-    assert "requests" not in figures
+    assert figures["requests"] == 0
 
 
 def test_what_is_sent_again_because_it_was_lost_is_no_duplicate() -> None:

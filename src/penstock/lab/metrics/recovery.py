@@ -49,7 +49,7 @@ class Recovery(Metric):
         getattr(self, f"_take_{batch.table.name}")(batch)
 
     def figures(self) -> dict[str, Figure]:
-        """What there is to say; of requests and caches only where there were some."""
+        """Shares and delays need something to be shares and delays of; counts may be 0."""
         missed = self._expected - self._got
         found = {
             "missed_deliveries": Figure(missed, "deliveries"),
@@ -65,13 +65,13 @@ class Recovery(Metric):
         for name, (low, high) in {"": whole, **self.context.phases()}.items():
             ending = f".{name}" if name else ""
             found |= {f"{key}{ending}": own for key, own in self._of_phase(low, high).items()}
-        if self._repairs:
-            found["repairs"] = Figure(sum(map(len, self._repairs.values())), "repairs")
-            found["messages_repaired"] = Figure(len(self._repairs), "messages")
+        found["requests"] = Figure(sum(map(len, self._requests.values())), "requests")
+        found["repairs"] = Figure(sum(map(len, self._repairs.values())), "repairs")
+        found["messages_asked_for"] = Figure(len(self._requests), "messages")
+        found["messages_repaired"] = Figure(len(self._repairs), "messages")
+        found["recovery_bytes"] = self._per_message(self._request_bytes + self._repair_bytes)
         if self._requests:
             found |= self._of_requests()
-        if self._repairs or self._requests:
-            found["recovery_bytes"] = self._per_message(self._request_bytes + self._repair_bytes)
         limits = np.concatenate(self._limits) if self._limits else np.empty(0, np.int64)
         if limits.size:
             found["cache_limit_mean"] = Figure(float(limits.mean()), "messages")
@@ -105,8 +105,6 @@ class Recovery(Metric):
             for id_ in answered
         ]
         return {
-            "requests": Figure(requests, "requests"),
-            "messages_asked_for": Figure(len(self._requests), "messages"),
             "requests_not_duplicated": Figure(1 - asked_twice / requests),
             "repairs_not_duplicated": Figure(1 - sent_twice / max(1, repairs)),
             "hit_ratio": Figure(len(answered) / len(self._requests)),
