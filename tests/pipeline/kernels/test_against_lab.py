@@ -116,6 +116,7 @@ def test_what_control_did_is_what_the_result_says(
     names = (
         *("publications", "deliveries", "false_negatives", "sent", "rate_limited", "jain"),
         *("dropped_at_source", "feedback_rate", "ack_rate", "bottleneck_use", "queue_full_packets"),
+        *("flow_table_mean", "flow_table_max"),
     )
     for seen, found in controlled:
         for metric in names:

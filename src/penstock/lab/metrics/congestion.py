@@ -64,8 +64,8 @@ class Congestion(Metric):
         self._feedback_bytes = 0
         self._acks = 0
         self._queued: list[Ints] = []
-        # Entries of flow tables, by when they were looked at.
-        self._flows: list[Ints] = []
+        # By publisher: its flows in each second.
+        self._flows: dict[str, set[tuple[str, int]]] = {}
 
     def take(self, batch: Batch) -> None:
         """Each table for itself."""
@@ -86,9 +86,9 @@ class Congestion(Metric):
         queued = np.concatenate(self._queued) if self._queued else np.empty(0, np.int64)
         if queued.size:
             found["queue_mean"] = Figure(float(queued.mean()), "B")
-        flows = np.concatenate(self._flows) if self._flows else np.empty(0, np.int64)
-        if flows.size:
-            found["flow_table"] = Figure(flows.size / np.unique(flows).size / publishers, "flows")
+        mean, most = self._flow_table_sizes()
+        found["flow_table_mean"] = Figure(mean, "flows")
+        found["flow_table_max"] = Figure(most, "flows")
         whole = (0.0, float(self.context.seconds))
         for name, (low, high) in {"": whole, **self.context.phases()}.items():
             ending = f".{name}" if name else ""
@@ -101,6 +101,16 @@ class Congestion(Metric):
             f"received.{name}": list(map(float, came.reshape(-1, _SLOTS_PER_S).sum(axis=1)))
             for name, came in sorted(self._came.items())
         }
+
+    def _flow_table_sizes(self) -> tuple[float, int]:
+        """The mean and the largest number of flows, by publisher with flows and second."""
+        if not self._flows:
+            return 0.0, 0
+        sizes = [
+            np.bincount([at for _, at in own], minlength=self.context.seconds)
+            for own in self._flows.values()
+        ]
+        return float(np.mean(sizes)), int(np.max(sizes))
 
     def _fairness(self) -> dict[str, Figure]:
         """Of each phase, if there is one that tells what everybody wants."""
@@ -188,7 +198,15 @@ class Congestion(Metric):
                 self._acks += int((kinds.values == code).sum())
 
     def _take_flows(self, batch: Batch) -> None:
-        self._flows.append(batch.columns["sampled_ns"].values)
+        columns = batch.columns
+        publishers, flows = columns["publisher"], columns["flow"]
+        # Samples are taken at the end of what they tell of.
+        second = self.seconds_of(columns["sampled_ns"].values - 1)
+        inside = (second >= 0) & (second < self.context.seconds)
+        rows = np.stack([publishers.values, flows.values, second], axis=1)[inside]
+        for publisher, flow, at in np.unique(rows, axis=0).tolist():
+            own = self._flows.setdefault((publishers.names or [])[publisher], set())
+            own.add(((flows.names or [])[flow], at))
 
     def _take_queues(self, batch: Batch) -> None:
         self._queued.append(batch.columns["held_bytes"].values)
