@@ -16,7 +16,7 @@ from penstock.lab.single_run import parameters
 # Of the network, and of each ordering, by metric of an experiment's file.
 NETWORK: dict[str, dict[str, tuple[float, str]]] = {
     "rates": {
-        "publications": (900, "messages"),
+        "offered": (900, "messages"),
         "deliveries": (4000, "deliveries"),
         "false_negatives": (80, "deliveries"),
         "false_negative_ratio": (0.02, ""),
@@ -102,7 +102,7 @@ ORDERING: dict[str, dict[str, tuple[float, str]]] = {
     "sharing": {f"detected.{others}": (0.3 + 0.05 * others, "") for others in range(5)},
 }
 SERIES = {
-    "rates": ("publications", "deliveries", "false_negatives"),
+    "rates": ("sent", "deliveries", "false_negatives"),
     "order": ("violations",),
     "recovery": ("missed_deliveries", "requests", "repairs"),
     "congestion": ("received.narrow", "received.wide"),

@@ -31,7 +31,7 @@ def with_traces(result: Result) -> ReportData:
     series = {
         name: own
         | {
-            "publications": [50.0, 60.0, 70.0],
+            "sent": [50.0, 60.0, 70.0],
             "messages_asked_for": [0.0, 4.0, 2.0],
             "messages_answered": [0.0, 3.0, 2.0],
             "cache_limit_min": [nan, 5.0, 5.0],

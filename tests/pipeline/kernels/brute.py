@@ -99,10 +99,6 @@ class Brute:
         tables = self.trace.tables
         published = [r for r in self.trace.rows(Publication) if isinstance(r, Publication)]
         wanted = [r for r in self.trace.rows(Expected) if isinstance(r, Expected)]
-        if "publications" in tables:
-            self.figure("publications", len(published))
-            left = [r.published_ns for r in published if r.published_ns is not None]
-            self.seconds("publications", left)
         if "expected" in tables:
             self.figure("expected", len(wanted))
         if "publications" in tables and "expected" in tables:

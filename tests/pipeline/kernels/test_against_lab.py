@@ -114,7 +114,7 @@ def test_what_control_did_is_what_the_result_says(
     controlled: list[tuple[Seen, dict[Key, float]]],
 ) -> None:
     names = (
-        *("publications", "deliveries", "false_negatives", "sent", "rate_limited", "jain"),
+        *("offered", "deliveries", "false_negatives", "sent", "rate_limited", "jain"),
         *("dropped_at_source", "feedback_rate", "ack_rate", "bottleneck_use", "queue_full_packets"),
         *("flow_table_mean", "flow_table_max"),
     )
@@ -122,7 +122,7 @@ def test_what_control_did_is_what_the_result_says(
         for metric in names:
             value = found["figures", "", metric, None]
             assert value == pytest.approx(seen.figures[metric].mean), metric
-        for series in ("publications", "received.subscribers-1"):
+        for series in ("sent", "received.subscribers-1"):
             own = seen.series[series]
             assert [found["seconds", "", series, n] for n in range(len(own))] == own
     for metric in ("rate_limited", "dropped_at_source", "feedback_frames", "lost"):
@@ -187,7 +187,7 @@ def test_figures_are_those_of_the_result(both: tuple[Result, dict[Key, float]]) 
 
 def test_series_are_those_of_the_result(both: tuple[Result, dict[Key, float]]) -> None:
     result, found = both
-    for metric in ("publications", "deliveries", "false_negatives", "violations"):
+    for metric in ("sent", "deliveries", "false_negatives", "violations"):
         [series] = [own[metric] for own in result.series.values() if metric in own]
         seconds = range(len(series))
         assert [found["seconds", "", metric, second] for second in seconds] == series

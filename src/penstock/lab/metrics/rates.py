@@ -1,4 +1,4 @@
-"""How much is published, delivered and missed, second by second and phase by phase.
+"""How much is offered, sent, delivered and missed, second by second and phase by phase.
 
 A false negative is a message that a subscriber's exact predicate matches and
 that never came to it; it belongs to the second in which it was published.
@@ -15,14 +15,14 @@ from penstock.trace.batch import Batch
 
 
 class Rates(Metric):
-    """Publications, deliveries, false negatives."""
+    """Messages offered and sent, deliveries, false negatives."""
 
     TABLES: ClassVar[tuple[str, ...]] = ("publications", "expected", "arrivals")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         none = np.zeros(context.seconds, np.int64)
-        self._published, self._expected = none, none.copy()
+        self._sent, self._expected = none, none.copy()
         # By second of delivery, and by second of publication; the last delivery may come later.
         self._delivered, self._reached = none.copy(), none.copy()
         self._totals = {"publications": 0, "expected": 0, "arrivals": 0}
@@ -33,8 +33,8 @@ class Rates(Metric):
         self._totals[name] += batch.rows
         published_ns = batch.columns["published_ns"].values
         if name == "publications":
-            # What never left was published in no second.
-            self._published += self.per_second(published_ns[has_left(batch)])
+            # What never left was sent in no second.
+            self._sent += self.per_second(published_ns[has_left(batch)])
             return
         published = self.per_second(published_ns)
         if name == "expected":
@@ -45,17 +45,17 @@ class Rates(Metric):
 
     def figures(self) -> dict[str, Figure]:
         """Totals, then each phase."""
-        publications, expected = self._totals["publications"], self._totals["expected"]
+        offered, expected = self._totals["publications"], self._totals["expected"]
         deliveries = self._totals["arrivals"]
         window = self.context.window_s
         smooth = np.convolve(self._delivered, np.ones(window) / window, mode="valid")
         found = {
-            "publications": Figure(publications, "messages"),
+            "offered": Figure(offered, "messages"),
             "expected": Figure(expected, "deliveries"),
             "deliveries": Figure(deliveries, "deliveries"),
             "false_negatives": Figure(expected - deliveries, "deliveries"),
             "false_negative_ratio": Figure(_ratio(expected - deliveries, expected)),
-            "receivers_per_message": Figure(_ratio(expected, publications)),
+            "receivers_per_message": Figure(_ratio(expected, offered)),
             "delivery_rate_peak": Figure(float(smooth.max()), "/s"),
         }
         for name, (low, high) in self.context.phases().items():
@@ -64,7 +64,7 @@ class Rates(Metric):
             count = int(part(self._delivered, low, high).sum())
             found[f"deliveries.{name}"] = Figure(count, "deliveries")
             found[f"delivery_rate.{name}"] = Figure(count / span, "/s")
-            sent = int(part(self._published, low, high).sum())
+            sent = int(part(self._sent, low, high).sum())
             found[f"publication_rate.{name}"] = Figure(sent / span, "/s")
             missed = int(wanted.sum() - reached.sum())
             found[f"false_negative_ratio.{name}"] = Figure(_ratio(missed, int(wanted.sum())))
@@ -73,7 +73,7 @@ class Rates(Metric):
     def series(self) -> dict[str, list[float]]:
         """What Figure 3.1b plots."""
         return {
-            "publications": list(map(float, self._published)),
+            "sent": list(map(float, self._sent)),
             "deliveries": list(map(float, self._delivered)),
             "false_negatives": list(map(float, self._missed())),
         }

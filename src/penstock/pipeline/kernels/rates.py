@@ -1,4 +1,4 @@
-"""How much is published, received and missed, in all and second by second.
+"""How much is expected, received and missed, in all and second by second.
 
 A false negative is a row of `expected` whose message never came: to the endpoint,
 for the network, or to the application, for an ordering. It belongs to the second
@@ -20,7 +20,7 @@ from penstock.pipeline.kernels.rows import Ints, Rows
 
 
 class Rates(Kernel):
-    """Publications, deliveries, false negatives."""
+    """Deliveries, false negatives; `congestion` has what was offered and sent."""
 
     READS: ClassVar = {"publications": ("published_ns",), "expected": EXPECTED_COLUMNS}
     SEES_RECEIPTS: ClassVar[bool] = True
@@ -29,16 +29,12 @@ class Rates(Kernel):
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._rows: Counter[str] = Counter()
-        self._published = self._nothing()
         self._delivered: dict[int, Ints] = {}
         self._deliveries: Counter[int] = Counter()
 
     def take(self, rows: Rows) -> None:
-        """Counts; what never left was published in no second."""
+        """Counts."""
         self._rows[rows.table] += rows.count
-        if rows.table == "publications":
-            left = rows.integers("published_ns")[rows.present("published_ns")]
-            self._published += self.subject.facts.per_second(left)
 
     def see(self, receipts: Receipts) -> None:
         """Counts for each ordering."""
@@ -51,9 +47,6 @@ class Rates(Kernel):
     def tell(self, findings: Findings) -> None:
         """The network's own, then what each ordering made of it."""
         recorded = self.subject.recorded
-        if "publications" in recorded:
-            findings.figure("publications", self._rows["publications"], "messages")
-            findings.seconds("publications", self._published)
         if "expected" in recorded:
             findings.figure("expected", self._rows["expected"], "deliveries")
         if {"publications", "expected"} <= recorded:

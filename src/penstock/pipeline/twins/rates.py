@@ -10,11 +10,10 @@ from pyspark.sql import functions as sf
 from penstock.pipeline.twins.frames import MESSAGE, NETWORK, ORDERING, Frames
 from penstock.pipeline.twins.steps import as_figures, as_seconds, events, nothing, tallied, totals
 
-_SECONDS: Final = ("publications", "deliveries", "false_negatives")
+_SECONDS: Final = ("deliveries", "false_negatives")
 # What is counted; `wanted` is `expected` again, for each ordering.
-_KINDS: Final = (*_SECONDS, "expected", "wanted")
+_KINDS: Final = (*_SECONDS, "publications", "expected", "wanted")
 _UNITS: Final = {
-    "publications": "messages",
     "expected": "deliveries",
     "deliveries": "deliveries",
     "false_negatives": "deliveries",
@@ -24,7 +23,7 @@ _UNITS: Final = {
 
 
 def rates(frames: Frames) -> list[DataFrame]:
-    """Publications, deliveries, false negatives."""
+    """Deliveries and false negatives."""
     tally = frames.once(tallied(frames, _events(frames)))
     figures = (
         totals(tally, _KINDS)
@@ -38,7 +37,6 @@ def rates(frames: Frames) -> list[DataFrame]:
 
 
 def _events(frames: Frames) -> list[DataFrame]:
-    """What never left was published in no second: it has no time."""
     recorded = {*frames.recorded("expected")}
     judged = [(run, ordering) for run, ordering in frames.orderings if run in recorded]
     wanted = frames.table("expected").join(sf.broadcast(frames.orderings_of(recorded)), "run")
@@ -54,7 +52,7 @@ def _events(frames: Frames) -> list[DataFrame]:
     }
     return [
         nothing(frames, told),
-        events(frames.table("publications"), "publications", "published_ns"),
+        events(frames.table("publications"), "publications"),
         events(frames.table("expected"), "expected"),
         events(frames.receipts, "deliveries", "ended_ns"),
         events(wanted, "wanted"),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Curves of the lower panels; of several series, the first that exists is drawn.
 _PUBLISHED: Final = (
-    (("offered", "publications"), "published by applications", SKY, "-", 2.6),
+    (("offered",), "published by applications", SKY, "-", 2.6),
     (("sent",), "sent", BLUE, "-", 1.1),
 )
 _FATES: Final = (
