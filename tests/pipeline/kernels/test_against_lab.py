@@ -12,21 +12,12 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 from penstock.lab.result import Result, read_result
 from penstock.lab.statistics import Estimate
-from penstock.pipeline.kernels.histogram import BIN_MS
 from penstock.pipeline.kernels.measure import measure
 from penstock.tracefile.reader import TraceReader
 from tests.pipeline.kernels.brute import Key, keyed
 
-# The lab's quantiles of delays are exact.
-FROM_BINS = {"delay_p50", "delay_p99"}
 # What is asked of phases, which the pipeline knows none of.
 RECOVERY_OF_THE_LAB = {"missed_rate", "recovered_share"}
-# So are those of recovery.
-RECOVERY_FROM_BINS = tuple(
-    f"{name}_{share}"
-    for name in ("delivery_delay", "repaired_delay", "request_to_repair")
-    for share in ("p50", "p80", "p99")
-)
 # What the lab has another name for, since it looks at one ordering only.
 RECOVERY_NAMES = {"missed_deliveries": "false_negatives", "missed_ratio": "false_negative_ratio"}
 # What only the lab computes.
@@ -140,8 +131,7 @@ def test_figures_of_recovery_are_those_of_the_result(
             name = RECOVERY_NAMES.get(metric, metric)
             ordering = "ordered" if ("figures", "ordered", name, None) in found else ""
             value = found["figures", ordering, name, None]
-            off = BIN_MS / 2 if metric in RECOVERY_FROM_BINS else 0
-            assert value == pytest.approx(told.mean, rel=1e-9, abs=off), metric
+            assert value == pytest.approx(told.mean, rel=1e-9), metric
             compared.add(metric)
     assert compared >= {
         *("missed_deliveries", "repaired", "header_bytes", "recovery_bytes", "hit_ratio"),
@@ -178,8 +168,7 @@ def test_figures_are_those_of_the_result(both: tuple[Result, dict[Key, float]]) 
             assert values, metric
             # What is said of both is the ordering's own.
             value = values[0]
-            off = BIN_MS / 2 if metric in FROM_BINS else 0
-            assert value == pytest.approx(told.mean, rel=1e-9, abs=off), metric
+            assert value == pytest.approx(told.mean, rel=1e-9), metric
             compared += 1
     assert compared > 50
     assert found["figures", "", "false_negatives", None] > 0

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-import numpy as np
-
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.laws.clusters import clusters
 from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, spread
+from penstock.lab.metrics.delay_bins import DelayBins
 from penstock.trace.batch import Batch
 
 _SAMPLES_MAX: Final = 500_000
@@ -32,23 +31,25 @@ class Delays(Metric):
 
     def figures(self) -> dict[str, Figure]:
         """Quantiles of all, clusters of each phase."""
-        delays_ms = spread(self._delays) / MILLISECOND
-        if not delays_ms.size:
+        delays_ns = spread(self._delays)
+        if not delays_ns.size:
             return {}
+        delays_ms, bins = delays_ns / MILLISECOND, DelayBins(delays_ns)
         found = {
             "delay_mean": Figure(float(delays_ms.mean()), "ms"),
-            "delay_p50": Figure(float(np.quantile(delays_ms, 0.5)), "ms"),
-            "delay_p99": Figure(float(np.quantile(delays_ms, 0.99)), "ms"),
+            "delay_p50": Figure(bins.quantile_ms(0.5), "ms"),
+            "delay_p99": Figure(bins.quantile_ms(0.99), "ms"),
             "delay_max": Figure(float(delays_ms.max()), "ms"),
             "delay_clusters": self._clusters(delays_ms),
         }
         since_s = (spread(self._arrived) - self.context.origin) / SECOND
         for name, (low, high) in self.context.phases().items():
-            inside = delays_ms[(since_s >= low) & (since_s < high)]
-            if inside.size:
-                found[f"delay_p50.{name}"] = Figure(float(np.quantile(inside, 0.5)), "ms")
-                found[f"delay_max.{name}"] = Figure(float(inside.max()), "ms")
-                found[f"delay_clusters.{name}"] = self._clusters(inside)
+            inside = (since_s >= low) & (since_s < high)
+            if inside.any():
+                median_ms = DelayBins(delays_ns[inside]).quantile_ms(0.5)
+                found[f"delay_p50.{name}"] = Figure(median_ms, "ms")
+                found[f"delay_max.{name}"] = Figure(float(delays_ms[inside].max()), "ms")
+                found[f"delay_clusters.{name}"] = self._clusters(delays_ms[inside])
         return found
 
     def _clusters(self, delays_ms: Floats) -> Figure:

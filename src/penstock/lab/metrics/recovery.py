@@ -15,6 +15,7 @@ import numpy as np
 
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left, part
+from penstock.lab.metrics.delay_bins import DelayBins
 from penstock.trace.batch import Batch
 from penstock.trace.fates import RECEIVED, ReceiverFate
 
@@ -194,8 +195,8 @@ def _quantiles(name: str, parts: list[Ints]) -> dict[str, Figure]:
     values = np.concatenate(parts) if parts else np.empty(0, np.int64)
     if not values.size:
         return {}
+    bins = DelayBins(values)
     found = {
-        f"{name}_{label}": Figure(float(np.quantile(values, share)) / MILLISECOND, "ms")
-        for label, share in _SHARES.items()
+        f"{name}_{label}": Figure(bins.quantile_ms(share), "ms") for label, share in _SHARES.items()
     }
     return {f"{name}_mean": Figure(float(values.mean()) / MILLISECOND, "ms"), **found}
