@@ -52,6 +52,36 @@ class PairNumbers:
             self._table = table
 
 
+class FlowNumbers:
+    """Numbers publisher, epoch and subscriber together, from 0 and alike in every table."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, int, str], int] = {}
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._numbers)
+
+    def of(self, batch: Batch) -> Ints:
+        """The number of each row."""
+        publishers, subscribers = batch.columns["publisher"], batch.columns["subscriber"]
+        epochs, epoch = np.unique(batch.columns["epoch"].values, return_inverse=True)
+        names = publishers.names or [], subscribers.names or []
+        codes = publishers.values.astype(np.int64) * len(names[1]) + subscribers.values
+        flows, where = np.unique(codes * len(epochs) + epoch, return_inverse=True)
+        numbers = np.empty(len(flows), np.int64)
+        for place, flow in enumerate(flows.tolist()):
+            code, epoch_code = divmod(flow, len(epochs))
+            publisher, subscriber = divmod(code, len(names[1]))
+            key = names[0][publisher], int(epochs[epoch_code]), names[1][subscriber]
+            numbers[place] = self._numbers.setdefault(key, len(self._numbers))
+        found: Ints = numbers[where]
+        return found
+
+
 class NameNumbers:
     """Numbers names alike in every table."""
 

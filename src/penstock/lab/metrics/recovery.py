@@ -1,7 +1,8 @@
-"""What was lost, asked for and got back: of one ordering, with or without recovery.
+"""What was lost, asked for and got back, with or without recovery.
 
-A false negative is a message that a subscriber's exact predicate matches and that its
-application never got. A request is a duplicate if another had asked for the same
+A false negative of an ordering is a message that a subscriber's exact predicate matches and
+that its application never got; one of the network, which `rates` counts, may have been
+repaired. A request is a duplicate if another had asked for the same
 message before, and this one for the first time; a repair, if there are more of a
 message than requests for it. What is sent again because it was lost is neither.
 """
@@ -14,8 +15,18 @@ from typing import ClassVar, Final
 import numpy as np
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left, part
+from penstock.lab.metrics.base import (
+    Context,
+    Figure,
+    Ints,
+    Metric,
+    Seen,
+    has_left,
+    is_one_of,
+    part,
+)
 from penstock.lab.metrics.delay_bins import DelayBins
+from penstock.lab.metrics.ledger import Ledger
 from penstock.trace.batch import Batch
 from penstock.trace.fates import RECEIVED, ReceiverFate
 
@@ -33,10 +44,12 @@ class Recovery(Metric):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        none = np.zeros(context.seconds, np.int64)
         self._publications = self._publication_bytes = self._header_bytes = 0
-        self._expected, self._got = 0, 0
-        self._missed_by_second, self._repaired_by_second = none, none.copy()
+        self._ledger = Ledger()
+        # By ordering.
+        self._repaired_by_second = {
+            name: np.zeros(context.seconds, np.int64) for name in context.orderings
+        }
         self._repaired_ms: list[Ints] = []
         self._delay_ms: list[Ints] = []
         # Of each message asked for: when, and how often for the first time; of each repaired: when.
@@ -51,10 +64,7 @@ class Recovery(Metric):
 
     def figures(self) -> dict[str, Figure]:
         """Shares and delays need something to be shares and delays of; counts may be 0."""
-        missed = self._expected - self._got
         found = {
-            "missed_deliveries": Figure(missed, "deliveries"),
-            "missed_ratio": Figure(missed / self._expected if self._expected else 0.0),
             "frame_bytes": self._per_message(self._publication_bytes),
             # Of a header, and of what else is said so that losses are found.
             "header_bytes": self._per_message(self._header_bytes + self._signal_bytes),
@@ -62,10 +72,6 @@ class Recovery(Metric):
             **_quantiles("repaired_delay", self._repaired_ms),
         }
         found["repaired"] = Figure(sum(map(len, self._repaired_ms)), "deliveries")
-        whole = (0.0, float(self.context.seconds))
-        for name, (low, high) in {"": whole, **self.context.phases()}.items():
-            ending = f".{name}" if name else ""
-            found |= {f"{key}{ending}": own for key, own in self._of_phase(low, high).items()}
         found["requests"] = Figure(sum(map(len, self._requests.values())), "requests")
         found["repairs"] = Figure(sum(map(len, self._repairs.values())), "repairs")
         found["messages_asked_for"] = Figure(len(self._requests), "messages")
@@ -85,10 +91,31 @@ class Recovery(Metric):
         requests = [at for own in self._requests.values() for at, _ in own]
         repairs = [at for own in self._repairs.values() for at in own]
         return {
-            "missed_deliveries": list(map(float, self._missed_by_second)),
             "requests": list(map(float, self.per_second(np.array(requests, np.int64)))),
             "repairs": list(map(float, self.per_second(np.array(repairs, np.int64)))),
         }
+
+    def of_orderings(self) -> dict[str, Seen]:
+        """What applications never got, in all and in each phase."""
+        return {name: self._of_ordering(name) for name in self.context.orderings}
+
+    def _of_ordering(self, ordering: str) -> Seen:
+        missed_ns, expected = self._ledger.missed_ns(ordering), self._ledger.expected
+        found = {
+            "false_negatives": Figure(missed_ns.size, "deliveries"),
+            "false_negative_ratio": Figure(missed_ns.size / expected if expected else 0.0),
+        }
+        missed = self.per_second(missed_ns)
+        repaired = self._repaired_by_second[ordering]
+        whole = (0.0, float(self.context.seconds))
+        for name, (low, high) in {"": whole, **self.context.phases()}.items():
+            ending = f".{name}" if name else ""
+            # Both by the second of publication.
+            missing, again = (int(part(counts, low, high).sum()) for counts in (missed, repaired))
+            found[f"false_negative_rate{ending}"] = Figure(missing / (high - low), "/s")
+            if missing or again:
+                found[f"recovered_share{ending}"] = Figure(again / (missing + again))
+        return Seen(found, {"false_negatives": list(map(float, missed))})
 
     def _of_requests(self) -> dict[str, Figure]:
         requests = sum(map(len, self._requests.values()))
@@ -112,15 +139,6 @@ class Recovery(Metric):
             **_quantiles("request_to_repair", [np.array(waits, np.int64)]),
         }
 
-    def _of_phase(self, low_s: float, high_s: float) -> dict[str, Figure]:
-        """Of what was published then."""
-        missed = int(part(self._missed_by_second, low_s, high_s).sum())
-        repaired = int(part(self._repaired_by_second, low_s, high_s).sum())
-        found = {"missed_rate": Figure(missed / (high_s - low_s), "/s")}
-        if missed or repaired:
-            found["recovered_share"] = Figure(repaired / (missed + repaired))
-        return found
-
     def _per_message(self, size_bytes: int) -> Figure:
         return Figure(size_bytes / max(1, self._publications), "B")
 
@@ -131,26 +149,20 @@ class Recovery(Metric):
         self._header_bytes += int(columns["header_bytes"].values[left].sum())
 
     def _take_expected(self, batch: Batch) -> None:
-        self._expected += batch.rows
-        self._missed_by_second = self._missed_by_second + self.per_second(
-            batch.columns["published_ns"].values
-        )
+        self._ledger.expect(batch)
 
     def _take_deliveries(self, batch: Batch) -> None:
-        columns = batch.columns
-        fates = columns["fate"].names or []
-        got = np.isin(columns["fate"].values, [i for i, name in enumerate(fates) if name in _GOT])
-        published = columns["published_ns"].values[got]
-        delays = columns["delivered_ns"].values[got] - published
-        self._got += int(got.sum())
-        self._missed_by_second = self._missed_by_second - self.per_second(published)
-        repaired = [i for i, name in enumerate(fates) if name == ReceiverFate.REPAIRED.value]
-        is_repaired = np.isin(columns["fate"].values[got], repaired)
-        self._repaired_by_second = self._repaired_by_second + self.per_second(
-            published[is_repaired]
-        )
-        self._repaired_ms.append(delays[is_repaired])
-        self._delay_ms.append(delays[~is_repaired])
+        columns, orderings = batch.columns, batch.columns["ordering"]
+        got = is_one_of(batch, "fate", _GOT)
+        repaired = got & is_one_of(batch, "fate", {ReceiverFate.REPAIRED.value})
+        self._ledger.deliver(batch, got)
+        published = columns["published_ns"].values
+        for code, name in enumerate(orderings.names or ()):
+            own = published[repaired & (orderings.values == code)]
+            self._repaired_by_second[name] += self.per_second(own)
+        delays = columns["delivered_ns"].values - published
+        self._repaired_ms.append(delays[repaired])
+        self._delay_ms.append(delays[got & ~repaired])
 
     def _take_requests(self, batch: Batch) -> None:
         for id_, at, round_ in _rows(batch, "round"):
