@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from penstock.kernel.instant import MILLISECOND
 from penstock.lab.metrics.base import Context, Figure, Ints, Metric, Seen, spread
-from penstock.lab.metrics.codes import NameNumbers
+from penstock.lab.metrics.codes import FlowNumbers, NameNumbers
 from penstock.trace.batch import Batch
 from penstock.trace.fates import ReceiverFate
 
-# A message at a subscriber in one number: publisher, subscriber, and 32 bits of its own.
-_PUBLISHER_SHIFT: Final = 48
-_SUBSCRIBER_SHIFT: Final = 32
+# A message at a subscriber in one number: its flow, and 32 bits of its own.
+_SEQ_BITS: Final = 32
 _GIVEN_UP: Final = ReceiverFate.GIVEN_UP.value
 
 
@@ -30,7 +29,7 @@ class Detection(Metric):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._publishers, self._subscribers = NameNumbers(), NameNumbers()
+        self._flows = FlowNumbers()
         self._orderings = NameNumbers(context.orderings)
         self._expected: list[Ints] = []
         self._published: list[Ints] = []
@@ -42,11 +41,7 @@ class Detection(Metric):
     def take(self, batch: Batch) -> None:
         """Keeps who was to get what, who got it, and which losses were declared."""
         columns = batch.columns
-        messages = (
-            self._publishers.of(columns["publisher"]) << _PUBLISHER_SHIFT
-            | self._subscribers.of(columns["subscriber"]) << _SUBSCRIBER_SHIFT
-            | columns["seq"].values
-        )
+        messages = self._flows.of(batch) << _SEQ_BITS | columns["seq"].values
         if batch.table.name == "expected":
             self._expected.append(messages)
             self._published.append(columns["published_ns"].values)

@@ -1,4 +1,4 @@
-"""Violations of order among what arrives: after a higher number of the same publisher."""
+"""Violations of order among arrivals: after a higher number of the same publisher and epoch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.lab.metrics.base import (
     correlation,
     part,
 )
-from penstock.lab.metrics.codes import PairNumbers
+from penstock.lab.metrics.codes import FlowNumbers
 from penstock.trace.batch import Batch
 
 
@@ -28,13 +28,13 @@ class Order(Metric):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._order = RunningMaximum()
-        self._pairs = PairNumbers()
+        self._flows = FlowNumbers()
         self._late = np.zeros(context.seconds, np.int64)
         self._all = np.zeros(context.seconds, np.int64)
 
     def take(self, batch: Batch) -> None:
         """Each arrival against the highest number before it."""
-        late = self._order.feed(self._pairs.of(batch), batch.columns["seq"].values)
+        late = self._order.feed(self._flows.of(batch), batch.columns["seq"].values)
         arrived = batch.columns["arrived_ns"].values
         self._late += self.per_second(arrived[late])
         self._all += self.per_second(arrived)

@@ -1,6 +1,6 @@
 """What each ordering makes of the same arrivals: violations left, and delay that it adds.
 
-A violation is a message delivered after a higher number of the same publisher.
+A violation is a message delivered after a higher number of the same publisher and epoch.
 Extra delay lies between arrival and delivery; it is averaged over messages, and
 over each pair of publisher and subscriber, of whose means quantiles are given.
 """
@@ -15,7 +15,7 @@ from penstock.kernel.instant import MILLISECOND
 from penstock.lab.laws.disorder import Disorder
 from penstock.lab.laws.violations import RunningMaximum
 from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, Seen
-from penstock.lab.metrics.codes import NameNumbers, PairNumbers
+from penstock.lab.metrics.codes import FlowNumbers, NameNumbers, PairNumbers
 from penstock.trace.batch import Batch
 
 _CDF: Final = np.linspace(0, 1, 101)
@@ -32,8 +32,8 @@ class Orderings(Metric):
         super().__init__(context)
         self._names = NameNumbers(context.orderings)
         self._width = max(1, len(context.orderings))
-        self._arrivals, self._raw = PairNumbers(), RunningMaximum()
-        self._pairs, self._disorder = PairNumbers(), Disorder()
+        self._flows, self._raw, self._disorder = FlowNumbers(), RunningMaximum(), Disorder()
+        self._pairs = PairNumbers()
         # Of each ordering.
         self._counts = {name: self._zeros() for name in ("late", "falls", "turned", "held")}
         self._dropped = self._zeros()
@@ -44,19 +44,21 @@ class Orderings(Metric):
         """Arrivals tell what there was to remove, deliveries what was."""
         seq = batch.columns["seq"].values
         if batch.table.name == "arrivals":
-            self._raw.feed(self._arrivals.of(batch), seq)
+            self._raw.feed(self._flows.of(batch), seq)
             return
         ordering = self._names.of(batch.columns["ordering"])
         pair = self._pairs.of(batch) * self._width + ordering
+        # In one ordering.
+        flow = self._flows.of(batch) * self._width + ordering
         arrived, delivered = batch.columns["arrived_ns"].values, batch.columns["delivered_ns"]
         ended = delivered.values
         if delivered.valid is not None:
             came = delivered.valid
             self._dropped += self._by(ordering[~came])
-            ordering, pair, seq = ordering[came], pair[came], seq[came]
+            ordering, pair, flow, seq = ordering[came], pair[came], flow[came], seq[came]
             arrived, ended = arrived[came], ended[came]
         extra_ns = ended - arrived
-        late, descents, inversions = self._disorder.feed(pair, seq)
+        late, descents, inversions = self._disorder.feed(flow, seq)
         self._counts["late"] += self._by(ordering[late])
         self._counts["falls"] += self._by(ordering[descents])
         np.add.at(self._counts["turned"], ordering[late], inversions[late])
