@@ -16,7 +16,7 @@ from penstock.metrics.sketches import Bins, Points, Sketch
 # Of the network, and of each ordering, by metric of an experiment's file.
 NETWORK: dict[str, dict[str, tuple[float, str]]] = {
     "rates": {
-        "publications": (900, "messages"),
+        "offered": (900, "messages"),
         "deliveries": (4000, "deliveries"),
         "false_negatives": (80, "deliveries"),
         "false_negative_ratio": (0.02, ""),
@@ -61,7 +61,6 @@ NETWORK: dict[str, dict[str, tuple[float, str]]] = {
         "dropped_at_source": (50, "messages"),
     },
     "recovery": {
-        "missed_deliveries": (80, "deliveries"),
         "repaired": (40, "deliveries"),
         "header_bytes": (130, "B"),
         "recovery_bytes": (6, "B"),
@@ -98,13 +97,14 @@ ORDERING: dict[str, dict[str, tuple[float, str]]] = {
         "loss_recall": (0.6, ""),
     },
     "adaptivity": {"pair_held": (400, "messages"), "latch_with_rate": (0.96, "")},
+    "recovery": {"false_negatives": (80, "deliveries")},
     "residual": {"missing": (500, "messages"), "residual": (0.06, "")},
     "sharing": {f"detected.{others}": (0.3 + 0.05 * others, "") for others in range(5)},
 }
 SERIES = {
-    "rates": ("publications", "deliveries", "false_negatives"),
+    "rates": ("sent", "deliveries", "false_negatives"),
     "order": ("violations",),
-    "recovery": ("missed_deliveries", "requests", "repairs"),
+    "recovery": ("requests", "repairs"),
     "congestion": ("received.narrow", "received.wide"),
     "response": ("response_at_p", "response_at_rtt_ms", "response.rtt_10ms", "response.p_0.01"),
     "events": ("loss_event_rate.ideal", "allowed_rate.ideal"),
@@ -194,6 +194,9 @@ def _findings(source: ExperimentFile, name: str, seed: int) -> Findings:
             _add(found, ORDERING.get(metric, {}), seed)
             if metric == "adaptivity":
                 found.series.update({latch: [0.0, 1.0, 2.0, 0.5] for latch in LATCHES})
+            if metric == "recovery":
+                missed = [float(10 * second + seed) for second in range(6)]
+                found.series["false_negatives"] = missed
             if metric == "ordering":
                 steps = [seed * share / 10 for share in range(101)]
                 found.quantiles["extra_delay_pairs_ms"] = steps

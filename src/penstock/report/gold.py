@@ -42,13 +42,8 @@ _DISTRIBUTIONS: Final = {"extra_delay_mean": "extra_delay_pairs_ms"}
 # Metrics of which the value of each pair is kept.
 _OF_PAIRS: Final = ("effairness", "received_mps")
 # Pipeline metrics of an ordering that the lab reports for the network if there is only one
-# ordering, with the lab's name.
-_RECOVERY: Final = {
-    "false_negatives": "missed_deliveries",
-    "false_negative_ratio": "missed_ratio",
-    "repaired": "repaired",
-}
-_RECOVERY_DELAYS: Final = ("delivery_delay", "repaired_delay")
+# ordering: how their names begin.
+_RECOVERY: Final = ("repaired", "delivery_delay")
 _SHARES: Final = np.linspace(0, 1, 101)
 # Histograms are cut at this bin.
 _BINS_MAX: Final = 1 << 20
@@ -221,11 +216,9 @@ class _ResultNaming:
         if name is not None:
             yield name, metric
             variant = self._runs[row["run"]].variant
-            if row["run"] in self._recovers and name != variant:
-                if metric.startswith(_RECOVERY_DELAYS):
-                    yield variant, metric
-                elif metric in _RECOVERY:
-                    yield variant, _RECOVERY[metric]
+            is_of_variant = row["run"] in self._recovers and metric.startswith(_RECOVERY)
+            if is_of_variant and name != variant:
+                yield variant, metric
 
     def name_of(self, row: Mapping[str, Any]) -> str | None:
         """The result name of a row; None for other runs and for unknown orderings."""

@@ -142,6 +142,23 @@ class ReportData:
         """A figure; None if it was not measured."""
         return self.result.variants.get(name, {}).get(metric)
 
+    def never_delivered(self, variant: str) -> Estimate | None:
+        """What applications never got of a variant; None unless recovery was measured."""
+        name = self._application_of(variant)
+        return None if name is None else self.figure(name, "false_negatives")
+
+    def never_delivered_by_second(self, variant: str) -> Sequence[float]:
+        """The same by second of publication; empty unless recovery was measured."""
+        name = self._application_of(variant)
+        return [] if name is None else self.series(name, "false_negatives")
+
+    def _application_of(self, variant: str) -> str | None:
+        """The first ordering of a variant whose recovery was measured."""
+        if "recovery" not in (self.parameter(variant, "measure.metrics") or ()):
+            return None
+        own = (n for n in self.names if self.variant(n) == variant and self.ordering(n) is not None)
+        return next(own, None)
+
     def names_with(self, metric: str) -> list[str]:
         """The names that have this figure."""
         return [name for name in self.names if self.figure(name, metric) is not None]

@@ -40,9 +40,11 @@ def feed(metric: Metric, rows: Sequence[Row], *, batch_rows: int = 3) -> None:
     collector.close()
 
 
-def arrival(seq: int, at_ms: float, who: tuple[str, str] = ("p-1", "s-1")) -> Arrival:
+def arrival(
+    seq: int, at_ms: float, who: tuple[str, str] = ("p-1", "s-1"), *, epoch: int = 0
+) -> Arrival:
     at = round(at_ms * MILLISECOND)
-    return Arrival(who[1], who[0], 0, seq, 0, at, 1, False)
+    return Arrival(who[1], who[0], epoch, seq, 0, at, 1, False)
 
 
 def delayed(
@@ -62,8 +64,10 @@ def as_they_come(rows: Iterable[Arrival]) -> list[Arrival]:
     return sorted(rows, key=lambda row: row.arrived_ns)
 
 
-def expected(seq: int, who: tuple[str, str] = ("p-1", "s-1"), at_ms: float = 0) -> Expected:
-    return Expected(who[0], 0, seq, who[1], round(at_ms * MILLISECOND))
+def expected(
+    seq: int, who: tuple[str, str] = ("p-1", "s-1"), at_ms: float = 0, *, epoch: int = 0
+) -> Expected:
+    return Expected(who[0], epoch, seq, who[1], round(at_ms * MILLISECOND))
 
 
 def delivery(
@@ -76,12 +80,13 @@ def delivery(
     latch_ms: float | None = None,
     published_ms: float = 0,
     fate: ReceiverFate = DELIVERED,
+    epoch: int = 0,
 ) -> Delivery:
     return Delivery(
         ordering,
         who[1],
         who[0],
-        0,
+        epoch,
         seq,
         round(published_ms * MILLISECOND),
         round(arrived_ms * MILLISECOND),

@@ -13,8 +13,16 @@ from penstock.kernel.instant import SECOND
 from penstock.lab.experiment import MeasurePart
 from penstock.lab.metrics.congestion import Congestion, settled_after, swing_of, unfair_by
 from penstock.trace.fates import PublisherFate
-from penstock.trace.records import Arrival, Feedback, Publication, QueueSample, Row, Signal
-from tests.lab.metrics.batches import context, feed
+from penstock.trace.records import (
+    Arrival,
+    Feedback,
+    FlowSample,
+    Publication,
+    QueueSample,
+    Row,
+    Signal,
+)
+from tests.lab.metrics.batches import context, expected, feed
 
 
 def arrivals(who: str, rate: int, from_s: int, to_s: int) -> list[Arrival]:
@@ -24,6 +32,10 @@ def arrivals(who: str, rate: int, from_s: int, to_s: int) -> list[Arrival]:
 
 def feedback(who: str, flow: str, at: int) -> Feedback:
     return Feedback(who, "p-1", flow, at, 1, 0.01, 10.0, 5.0, 2.0, True, 60)
+
+
+def flow_sample(at: int, flow: str) -> FlowSample:
+    return FlowSample(at, "p-1", flow, None, 10.0, 5.0, 0)
 
 
 def seen(rows: Sequence[Row], seconds: int) -> tuple[dict[str, float], dict[str, list[float]]]:
@@ -39,6 +51,17 @@ def test_each_receiver_has_its_rate_and_all_their_index() -> None:
     assert (figures["rate.a"], figures["rate.b"]) == (100, 50)
     assert figures["jain"] == pytest.approx(150**2 / (2 * (100**2 + 50**2)))
     assert series == {"received.a": [100.0] * 4, "received.b": [50.0] * 4}
+
+
+def test_who_gets_nothing_counts_in_the_index_and_the_drain_does_not() -> None:
+    rows: list[Row] = [expected(0, ("p-1", who)) for who in "ab"]
+    # The experiment lasts four seconds.
+    rows += [*arrivals("a", 10, 0, 4), *arrivals("b", 10, 4, 8)]
+    figures, series = seen(rows, 4)
+    assert figures["jain"] == 0.5
+    assert [*series] == ["received.a"]
+    # Whoever gets something unexpected is a receiver, too.
+    assert seen([*arrivals("a", 10, 0, 4), *arrivals("b", 10, 4, 8)], 4)[0]["jain"] == 0.5
 
 
 def test_what_is_fair_is_known_from_what_each_wants() -> None:
@@ -64,6 +87,16 @@ def test_a_frame_of_feedback_counts_once_whatever_flows_are_in_it() -> None:
     figures, _ = seen(rows, 5)
     assert figures["feedback_rate"] == pytest.approx(3 / 5)
     assert figures["queue_mean"] == 100
+
+
+def test_a_flow_table_is_as_large_as_the_flows_that_a_second_sees() -> None:
+    # Twice a second, from the warm-up on; `y` is there for one of four seconds.
+    times = [(half, "x") for half in range(-2, 9)] + [(3, "y"), (4, "y")]
+    rows: list[Row] = [flow_sample(half * SECOND // 2, flow) for half, flow in sorted(times)]
+    figures, _ = seen(rows, 4)
+    assert (figures["flow_table_mean"], figures["flow_table_max"]) == (1.25, 2)
+    nothing, _ = seen(rows[:1], 4)
+    assert (nothing["flow_table_mean"], nothing["flow_table_max"]) == (0, 0)
 
 
 def test_acknowledgements_are_told_from_other_signals() -> None:

@@ -37,6 +37,12 @@ def test_precision_recall_and_times() -> None:
     }  # fmt: skip
 
 
+def test_a_number_of_another_epoch_is_another_message() -> None:
+    metric = Detection(context("on"))
+    feed(metric, [expected(0), expected(0, epoch=1), arrival(0, 1)])
+    assert values(metric.figures()) == {"missed": 1}
+
+
 def test_a_loss_that_turns_out_not_to_be_for_us_is_taken_back() -> None:
     metric = Detection(context("on"))
     feed(metric, [loss("on", 1, 5, MissingState.IRRELEVANT)])  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ from math import isnan
 
 import pytest
 
+from penstock.lab.metrics.order import Order
 from penstock.lab.metrics.ordering import Orderings
 from penstock.trace.fates import ReceiverFate
 from tests.lab.metrics.batches import arrival, context, delivery, feed, values
@@ -46,6 +47,21 @@ def test_orderings_and_pairs_are_kept_apart_in_one_table() -> None:
     assert [found[name]["violations"] for name in "ab"] == [1, 0]
     assert found["a"]["violation_ratio"] == 1 / 5
     assert found["b"]["extra_delay_mean"] == pytest.approx(0.5)
+
+
+def test_numbers_begin_anew_when_a_publisher_restarts() -> None:
+    rows = [arrival(seq, seq) for seq in range(5)]
+    rows += [arrival(seq, 10 + seq, epoch=1) for seq in range(3)]
+    order = Order(context("on"))
+    feed(order, rows)
+    assert order.figures()["violations"].value == 0
+    metric = Orderings(context("on"))
+    feed(metric, rows)
+    feed(metric, [delivery("on", r.seq, 1, 2, epoch=r.epoch) for r in rows])
+    # Of the first epoch again: that is one.
+    feed(metric, [arrival(2, 20), delivery("on", 2, 20, 20)])
+    found = values(metric.of_orderings()["on"])
+    assert (found["violations"], found["violations_removed"]) == (1, 0)
 
 
 def test_a_late_message_that_is_dropped_violates_nothing_and_counts_as_dropped() -> None:

@@ -15,7 +15,7 @@ from penstock.trace.records import (
     Row,
     Signal,
 )
-from tests.lab.metrics.batches import context, feed
+from tests.lab.metrics.batches import context, feed, values
 
 
 def wanted(seq: int) -> list[Row]:
@@ -26,11 +26,17 @@ def wanted(seq: int) -> list[Row]:
     ]
 
 
-def delivered(seq: int, after_ms: int, fate: ReceiverFate = ReceiverFate.DELIVERED) -> Delivery:
+def delivered(
+    seq: int,
+    after_ms: int,
+    fate: ReceiverFate = ReceiverFate.DELIVERED,
+    *,
+    ordering: str = "on",
+) -> Delivery:
     at = seq * SECOND
     came = at + after_ms * MILLISECOND
     ended = None if fate is ReceiverFate.DROPPED_LATE else came
-    return Delivery("on", "s-1", "p-1", 0, seq, at, came, ended, None, fate)
+    return Delivery(ordering, "s-1", "p-1", 0, seq, at, came, ended, None, fate)
 
 
 def request(who: str, seq: int, at_ms: int, round_: int = 0) -> Request:
@@ -48,6 +54,27 @@ def seen(rows: list[Row]) -> tuple[dict[str, float], dict[str, list[float]]]:
     return {name: figure.value for name, figure in metric.figures().items()}, metric.series()
 
 
+def applications(
+    rows: list[Row], *orderings: str
+) -> dict[str, tuple[dict[str, float], dict[str, list[float]]]]:
+    metric = Recovery(context(*orderings or ("on",), seconds=5))
+    feed(metric, rows)
+    return {name: (values(seen), seen.series) for name, seen in metric.of_orderings().items()}
+
+
+def test_orderings_do_not_make_up_for_each_other() -> None:
+    rows = [row for seq in range(5) for row in wanted(seq)]
+    rows += [delivered(seq, 100, ordering="on") for seq in range(5)]
+    rows += [delivered(seq, 100, ordering="off") for seq in (0, 1)]
+    found = applications(rows, "on", "off")
+    assert [found[name][0]["false_negatives"] for name in ("on", "off")] == [0, 3]
+
+
+def test_a_delivery_twice_does_not_make_up_for_another() -> None:
+    rows = [*wanted(0), *wanted(1), delivered(0, 100), delivered(0, 200)]
+    assert applications(rows)["on"][0]["false_negatives"] == 1
+
+
 def test_what_applications_got_is_not_missed_whoever_sent_it() -> None:
     rows = [row for seq in range(4) for row in wanted(seq)]
     rows += [
@@ -55,14 +82,23 @@ def test_what_applications_got_is_not_missed_whoever_sent_it() -> None:
         delivered(1, 900, ReceiverFate.REPAIRED),
         delivered(2, 300, ReceiverFate.DROPPED_LATE),
     ]
-    figures, series = seen(rows)
-    assert figures["missed_deliveries"] == 2
-    assert figures["missed_ratio"] == 0.5
+    figures, _ = seen(rows)
+    missed, missed_series = applications(rows)["on"]
+    assert missed["false_negatives"] == 2
+    assert missed["false_negative_ratio"] == 0.5
+    assert missed["false_negative_rate"] == 2 / 5
+    assert missed["recovered_share"] == 1 / 3
+    assert missed_series["false_negatives"] == [0, 0, 1, 1, 0]
     assert figures["repaired"] == 1
     assert (figures["delivery_delay_mean"], figures["repaired_delay_p50"]) == (100, 900)
     assert figures["frame_bytes"] == 100
-    assert series["missed_deliveries"] == [0, 0, 1, 1, 0]
-    assert "requests" not in figures
+
+
+def test_where_nothing_was_asked_for_counts_are_0_and_shares_are_absent() -> None:
+    figures, _ = seen([*wanted(0), delivered(0, 100)])
+    counts = ("requests", "repairs", "messages_asked_for", "messages_repaired", "recovery_bytes")
+    assert [figures[name] for name in counts] == [0] * 5
+    assert not {"hit_ratio", "requests_not_duplicated", "request_to_repair_p50"} & {*figures}
 
 
 def test_headers_and_signals_are_what_finding_losses_costs() -> None:
@@ -77,7 +113,7 @@ def test_headers_and_signals_are_what_finding_losses_costs() -> None:
     # Who recalls by a flow's numbers makes no request.
     assert (figures["repairs"], figures["messages_repaired"]) == (3, 2)
     assert figures["recovery_bytes"] == 3 * 140 / 4
-    assert "requests" not in figures
+    assert figures["requests"] == 0
 
 
 def test_what_is_sent_again_because_it_was_lost_is_no_duplicate() -> None:

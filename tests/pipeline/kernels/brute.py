@@ -99,10 +99,6 @@ class Brute:
         tables = self.trace.tables
         published = [r for r in self.trace.rows(Publication) if isinstance(r, Publication)]
         wanted = [r for r in self.trace.rows(Expected) if isinstance(r, Expected)]
-        if "publications" in tables:
-            self.figure("publications", len(published))
-            left = [r.published_ns for r in published if r.published_ns is not None]
-            self.seconds("publications", left)
         if "expected" in tables:
             self.figure("expected", len(wanted))
         if "publications" in tables and "expected" in tables:
@@ -285,8 +281,9 @@ class Brute:
     def fairness(self) -> None:
         wanted = {r.subscriber for r in self.trace.rows(Expected) if isinstance(r, Expected)}
         for ordering, own in self.receipts.items():
-            rates = Counter(r.subscriber for r in own)
-            receivers = wanted | {*rates}
+            end = self.origin + ceil(self.duration / 1_000_000_000) * 1_000_000_000
+            rates = Counter(r.subscriber for r in own if self.origin <= r.ended < end)
+            receivers = wanted | {r.subscriber for r in own}
             if receivers:
                 squares = sum(rates[who] ** 2 for who in receivers)
                 total = sum(rates.values())
