@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.lab.metrics.room import LAB_METRICS
+from penstock.lab.metrics import LAB_METRICS
 from penstock.metrics.catalogue import METRICS, find_metric
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.lab.loss_knowledge import LOSS_KNOWLEDGE
-from penstock.lab.metrics.room.loss_events import LossEvents
+from penstock.lab.metrics.loss_events import LossEvents
 from penstock.metrics.run_info import RunInfo
 from penstock.trace.fates import PublisherFate
 from penstock.trace.records import Arrival, Expected, Publication, Row
