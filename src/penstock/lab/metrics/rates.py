@@ -6,11 +6,13 @@ that never came to it; it belongs to the second in which it was published.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from penstock.lab.metrics.base import Context, Figure, Ints, Metric, has_left, part
+from penstock.lab.metrics.ledger import Ledger
 from penstock.trace.batch import Batch
 
 
@@ -23,8 +25,8 @@ class Rates(Metric):
         super().__init__(context)
         none = np.zeros(context.seconds, np.int64)
         self._sent, self._expected = none, none.copy()
-        # By second of delivery, and by second of publication; the last delivery may come later.
-        self._delivered, self._reached = none.copy(), none.copy()
+        self._delivered = none.copy()
+        self._ledger = Ledger()
         self._totals = {"publications": 0, "expected": 0, "arrivals": 0}
 
     def take(self, batch: Batch) -> None:
@@ -36,11 +38,11 @@ class Rates(Metric):
             # What never left was sent in no second.
             self._sent += self.per_second(published_ns[has_left(batch)])
             return
-        published = self.per_second(published_ns)
         if name == "expected":
-            self._expected += published
+            self._expected += self.per_second(published_ns)
+            self._ledger.expect(batch)
         else:
-            self._reached += published
+            self._ledger.receive(batch)
             self._delivered += self.per_second(batch.columns["arrived_ns"].values)
 
     def figures(self) -> dict[str, Figure]:
@@ -53,21 +55,22 @@ class Rates(Metric):
             "offered": Figure(offered, "messages"),
             "expected": Figure(expected, "deliveries"),
             "deliveries": Figure(deliveries, "deliveries"),
-            "false_negatives": Figure(expected - deliveries, "deliveries"),
-            "false_negative_ratio": Figure(_ratio(expected - deliveries, expected)),
+            "false_negatives": Figure(self._missed_ns.size, "deliveries"),
+            "false_negative_ratio": Figure(_ratio(self._missed_ns.size, expected)),
             "receivers_per_message": Figure(_ratio(expected, offered)),
             "delivery_rate_peak": Figure(float(smooth.max()), "/s"),
         }
+        missed_by_second = self.per_second(self._missed_ns)
         for name, (low, high) in self.context.phases().items():
             span = high - low
-            reached, wanted = part(self._reached, low, high), part(self._expected, low, high)
+            missed, wanted = part(missed_by_second, low, high), part(self._expected, low, high)
             count = int(part(self._delivered, low, high).sum())
             found[f"deliveries.{name}"] = Figure(count, "deliveries")
             found[f"delivery_rate.{name}"] = Figure(count / span, "/s")
             sent = int(part(self._sent, low, high).sum())
             found[f"publication_rate.{name}"] = Figure(sent / span, "/s")
-            missed = int(wanted.sum() - reached.sum())
-            found[f"false_negative_ratio.{name}"] = Figure(_ratio(missed, int(wanted.sum())))
+            ratio = _ratio(int(missed.sum()), int(wanted.sum()))
+            found[f"false_negative_ratio.{name}"] = Figure(ratio)
         return found
 
     def series(self) -> dict[str, list[float]]:
@@ -75,11 +78,12 @@ class Rates(Metric):
         return {
             "sent": list(map(float, self._sent)),
             "deliveries": list(map(float, self._delivered)),
-            "false_negatives": list(map(float, self._missed())),
+            "false_negatives": list(map(float, self.per_second(self._missed_ns))),
         }
 
-    def _missed(self) -> Ints:
-        return np.asarray(self._expected - self._reached)
+    @cached_property
+    def _missed_ns(self) -> Ints:
+        return self._ledger.missed_ns()
 
 
 def _ratio(part_: float, whole: float) -> float:
