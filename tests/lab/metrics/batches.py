@@ -73,7 +73,7 @@ def expected(
 def delivery(
     ordering: str,
     seq: int,
-    arrived_ms: float,
+    arrived_ms: float | None,
     delivered_ms: float | None,
     *,
     who: tuple[str, str] = ("p-1", "s-1"),
@@ -89,7 +89,7 @@ def delivery(
         epoch,
         seq,
         round(published_ms * MILLISECOND),
-        round(arrived_ms * MILLISECOND),
+        None if arrived_ms is None else round(arrived_ms * MILLISECOND),
         None if delivered_ms is None else round(delivered_ms * MILLISECOND),
         None if latch_ms is None else round(latch_ms * MILLISECOND),
         fate,

@@ -64,6 +64,16 @@ def test_numbers_begin_anew_when_a_publisher_restarts() -> None:
     assert (found["violations"], found["violations_removed"]) == (1, 0)
 
 
+def test_a_message_without_a_time_of_arrival_has_no_extra_delay() -> None:
+    metric = Orderings(context("on"))
+    feed(metric, [arrival(0, 1)])
+    feed(metric, [delivery("on", 0, 1, 3), delivery("on", 1, None, 1000, who=OTHER)])
+    found = values(metric.of_orderings()["on"])
+    assert (found["extra_delay_mean"], found["extra_delay_pairs_max"]) == (2, 2)
+    assert found["held_share"] == 1
+    assert found["violation_ratio"] == 0
+
+
 def test_a_late_message_that_is_dropped_violates_nothing_and_counts_as_dropped() -> None:
     metric = Orderings(context("on"))
     feed(metric, [arrival(1, 1), arrival(0, 2)])
