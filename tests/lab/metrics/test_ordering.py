@@ -74,6 +74,15 @@ def test_a_message_without_a_time_of_arrival_has_no_extra_delay() -> None:
     assert found["violation_ratio"] == 0
 
 
+def test_what_was_given_up_is_not_dropped_as_late() -> None:
+    metric = Orderings(context("on"))
+    rows = [delivery("on", 0, 1, 1)]
+    for seq, fate in ((1, ReceiverFate.DROPPED_LATE), (2, ReceiverFate.GIVEN_UP)):
+        rows.append(delivery("on", seq, 2, None, fate=fate))
+    feed(metric, rows)
+    assert values(metric.of_orderings()["on"])["late_drops"] == 1
+
+
 def test_a_late_message_that_is_dropped_violates_nothing_and_counts_as_dropped() -> None:
     metric = Orderings(context("on"))
     feed(metric, [arrival(1, 1), arrival(0, 2)])

@@ -15,9 +15,10 @@ import numpy as np
 from penstock.kernel.instant import MILLISECOND
 from penstock.lab.laws.disorder import Disorder
 from penstock.lab.laws.violations import RunningMaximum
-from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, Seen
+from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, Seen, is_one_of
 from penstock.lab.metrics.codes import FlowNumbers, NameNumbers, PairNumbers
 from penstock.trace.batch import Batch
+from penstock.trace.fates import ReceiverFate
 
 _CDF: Final = np.linspace(0, 1, 101)
 # What nobody notices.
@@ -54,9 +55,10 @@ class Orderings(Metric):
         arrived, delivered = batch.columns["arrived_ns"], batch.columns["delivered_ns"]
         extra_ns = delivered.values - arrived.values
         has_extra = np.ones(batch.rows, np.bool_) if arrived.valid is None else arrived.valid
+        dropped = is_one_of(batch, "fate", {ReceiverFate.DROPPED_LATE.value})
+        self._dropped += self._by(ordering[dropped])
         if delivered.valid is not None:
             came = delivered.valid
-            self._dropped += self._by(ordering[~came])
             ordering, pair, flow, seq = ordering[came], pair[came], flow[came], seq[came]
             extra_ns, has_extra = extra_ns[came], has_extra[came]
         self._counts["rows"] += self._by(ordering)
