@@ -11,8 +11,8 @@ import pytest
 from penstock.kernel.errors import UsageError
 from penstock.lab.experiment_files import ExperimentFile, find_experiment
 from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
-from penstock.lab.laws.detection import detected_by_any
 from penstock.lab.result import Result
+from penstock.metrics.laws.detection import detected_by_any
 from tests.experiment_files import TINY, load
 
 CHANNEL = """

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from penstock.lab.laws import hypoexponential, two_laplace
 from penstock.lab.metrics.fits import Fits
+from penstock.metrics.laws import hypoexponential, two_laplace
 from penstock.metrics.sketches import BINS_MAX, Bins
 from tests.lab.metrics.batches import as_they_come, context, delayed, feed
 

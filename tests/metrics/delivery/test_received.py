@@ -43,7 +43,6 @@ def test_receivers_per_message_counts_messages_that_were_offered_and_never_left(
     found = values_of(measure_rows([*rows, *rows_expected], [Received]))
     assert found["expected"] == 3
     assert found["receivers_per_message"] == 3 / 4
-    assert found["publication_rate"] == 2 / 10
 
 
 def test_the_peak_is_smoothed_over_a_sixtieth_of_the_experiment() -> None:

@@ -45,5 +45,5 @@ def same(one: Results, other: Results) -> bool:
     )
 
 
-def _listed(columns: Mapping[Any, tuple[Any, Any]]) -> dict[Any, list[list[float]]]:
-    return {key: [column.tolist() for column in pair] for key, pair in columns.items()}
+def _listed(columns: Mapping[Any, tuple[Any, ...]]) -> dict[Any, list[list[float]]]:
+    return {key: [column.tolist() for column in row[:2]] for key, row in columns.items()}

@@ -15,10 +15,10 @@ import numpy as np
 import scipy
 
 from penstock.kernel.instant import MILLISECOND
-from penstock.lab.laws import hypoexponential, two_laplace
-from penstock.lab.laws.hypoexponential import HypoexponentialFit
-from penstock.lab.laws.ks import ks_law
 from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, pair_codes, spread
+from penstock.metrics.laws import hypoexponential, two_laplace
+from penstock.metrics.laws.hypoexponential import HypoexponentialFit
+from penstock.metrics.laws.ks import ks_law
 from penstock.metrics.sketches import Sketch, grid_for
 from penstock.trace.batch import Batch
 

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from penstock.lab.laws.violations import RunningMaximum
 from penstock.lab.metrics.base import (
     Context,
     Figure,
@@ -17,6 +16,7 @@ from penstock.lab.metrics.base import (
     part,
 )
 from penstock.lab.metrics.codes import PairNumbers
+from penstock.metrics.laws.violations import RunningMaximum
 from penstock.trace.batch import Batch
 
 

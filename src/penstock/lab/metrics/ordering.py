@@ -12,10 +12,10 @@ from typing import ClassVar, Final
 import numpy as np
 
 from penstock.kernel.instant import MILLISECOND
-from penstock.lab.laws.disorder import Disorder
-from penstock.lab.laws.violations import RunningMaximum
 from penstock.lab.metrics.base import Context, Figure, Floats, Ints, Metric, Seen
 from penstock.lab.metrics.codes import NameNumbers, PairNumbers
+from penstock.metrics.laws.disorder import Disorder
+from penstock.metrics.laws.violations import RunningMaximum
 from penstock.trace.batch import Batch
 
 _CDF: Final = np.linspace(0, 1, 101)

@@ -14,8 +14,6 @@ from typing import ClassVar, Final
 import numpy as np
 
 from penstock.kernel.instant import MILLISECOND
-from penstock.lab.laws import two_laplace
-from penstock.lab.laws.ks import ansari_bradley, ks_two, rank_sum
 from penstock.lab.metrics.base import (
     Context,
     Figure,
@@ -27,6 +25,8 @@ from penstock.lab.metrics.base import (
     pair_codes,
     spread,
 )
+from penstock.metrics.laws import two_laplace
+from penstock.metrics.laws.ks import ansari_bradley, ks_two, rank_sum
 from penstock.metrics.sketches import Bins, Grid, Sketch, grid_for, thinned
 from penstock.trace.batch import Batch
 

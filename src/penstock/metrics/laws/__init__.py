@@ -1,1 +1,1 @@
-"""Statistical laws of delays and their fit to what a run measured."""
+"""Laws that delays and losses should follow, tests of fit, and the metrics that apply them."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from penstock.lab.laws import two_laplace
+from penstock.metrics.laws import two_laplace
 from penstock.metrics.sketches import Bins
 from penstock.report import published_values
 from penstock.report.curve_style import BLUE, GREEN, INK, SKY, VERMILION, curve_style

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.laws.detection import detected_by_any
+from penstock.metrics.laws.detection import detected_by_any
 from penstock.metrics.statistics import Estimate
 from penstock.report import published_values
 from penstock.report.curve_style import INK, curve_style

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.lab.laws import hypoexponential, two_laplace
+from penstock.metrics.laws import hypoexponential, two_laplace
 from penstock.metrics.sketches import Bins, Points, Sketch
 from penstock.report import published_values
 from penstock.report.curve_style import BLUE, INK, SKY, VERMILION

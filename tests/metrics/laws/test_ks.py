@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.laws import ks, two_laplace
+from penstock.metrics.laws import ks, two_laplace
 
 Two = Callable[..., ks.Verdict]
 

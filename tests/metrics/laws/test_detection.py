@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.seeds import Seeds
-from penstock.lab.laws.detection import detected, detected_by_any
+from penstock.metrics.laws.detection import detected, detected_by_any
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "ordering.json").read_text())
 CHANCES = st.floats(0, 1)

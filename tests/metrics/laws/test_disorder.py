@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.lab.laws import violations
-from penstock.lab.laws.disorder import Disorder
+from penstock.metrics.laws import violations
+from penstock.metrics.laws.disorder import Disorder
 
 
 def shuffled(rng: np.random.Generator, rows: int, pairs: int, shift: float) -> tuple[

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.laws import hypoexponential as law
-from penstock.lab.laws.ks import ks_law
+from penstock.metrics.laws import hypoexponential as law
+from penstock.metrics.laws.ks import ks_law
 
 TIMES = np.array([1e-6, 0.01, 0.5, 3.0, 20.0, 100.0])
 

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.laws import violations
-from penstock.lab.laws.violations import RunningMaximum
+from penstock.metrics.laws import violations
+from penstock.metrics.laws.violations import RunningMaximum
 
 Rows = list[tuple[int, int]]
 

@@ -16,7 +16,7 @@ are not negative. It works like this:
    the times that have this power in them.
 
 Knows nothing of brokers or links, and does not judge its own fit: that is for
-`penstock.lab.laws.ks`. Rates have no order: the law is the same for all.
+`penstock.metrics.laws.ks`. Rates have no order: the law is the same for all.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.kernel.errors import UsageError
-from penstock.lab.laws import two_laplace as law
+from penstock.metrics.laws import two_laplace as law
 
 # Test vectors §2.1 of the specification: P and Q/b.
 VECTORS = {

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.lab.laws.violations import Flags, Ints, by_pair, highest_so_far, unsorted
+from penstock.metrics.laws.violations import Flags, Ints, by_pair, highest_so_far, unsorted
 
 # Numbers on the wire have 32 bits, so that a row remembered takes four bytes.
 _REMEMBERED: Final = 64
