@@ -26,7 +26,7 @@ publish = { market = "all", rate = { kind = "constant", rate = 10 } }
 count = 2
 subscribe = { all = 0.5 }
 [measure]
-metrics = ["received"]
+metrics = ["received", "source_fates"]
 [profiles.quick]
 [profiles.paper]
 run.duration_s = 20

@@ -13,20 +13,9 @@ from tests.experiment_files import TINY, load
 from tests.lab.test_experiment_files import stage
 
 ALL_METRICS = TINY.replace(
-    '["received"]', '["received", "fifo_order", "delays", "links", "workload"]'
+    '"source_fates"]',
+    '"fifo_order", "delays", "links", "bottleneck", "workload"]',
 )
-RATIO = """
-[variants.off]
-[variants.silent]
-clients.talker.publish.rate = { rate = 0 }
-[[expect]]
-metric = "deliveries"
-op = ">="
-value = 2
-ratio_to = "silent"
-mutation = "x"
-fails_with = {}
-"""
 
 
 @pytest.mark.parametrize(
@@ -73,9 +62,7 @@ def test_a_ratio_to_nothing_is_not_measured_and_loses_nothing(tmp_path: Path) ->
 
 
 def test_a_figure_that_is_no_number_is_left_out(tmp_path: Path) -> None:
-    text = TINY.replace(
-        '["received"]', '["received", "pair_delays"]\npair = ["talker", "listeners"]'
-    )
+    text = TINY.replace('"source_fates"]', '"pair_delays"]\npair = ["talker", "listeners"]')
     result = run_experiment(load(tmp_path, text), ExperimentPlan(seeds=[1, 2], processes=1))
     for figures in result.figures.values():
         assert all(map(isfinite, figures.values()))

@@ -70,7 +70,7 @@ def test_few_points_are_all_kept() -> None:
 
 def test_a_result_has_the_sketches_of_its_first_seed(tmp_path: Path) -> None:
     pair = 'metrics = ["pair_delays"]\npair = ["talker", "listeners"]'
-    text = TINY.replace('metrics = ["received"]', pair)
+    text = TINY.replace('metrics = ["received", "source_fates"]', pair)
     source = load(tmp_path, text)
     one, other = (run_experiment(source, ExperimentPlan(seeds=[seed])).sketches for seed in (1, 2))
     both = run_experiment(source, ExperimentPlan(seeds=[2, 1], processes=1))
