@@ -35,10 +35,15 @@ class ExpectationResult(msgspec.Struct, frozen=True):
 
 
 def judge_expectation(
-    expectation: Expectation, by_name: Mapping[str, Sequence[Findings]]
+    expectation: Expectation,
+    by_name: Mapping[str, Sequence[Findings]],
+    only_ordering: Mapping[str, str],
 ) -> ExpectationResult:
-    """Judges one expectation against the findings of all seeds, which are by result name."""
-    measured = _measured(expectation, by_name)
+    """Judges one expectation against the findings of all seeds, which are by result name.
+
+    The only ordering of a variant answers for it where the network has no such figure.
+    """
+    measured = _measured(expectation, by_name, only_ordering)
     return ExpectationResult(
         metric=expectation.metric,
         variant=expectation.variant,
@@ -53,12 +58,20 @@ def judge_expectation(
 
 
 def _measured(
-    expectation: Expectation, by_name: Mapping[str, Sequence[Findings]]
+    expectation: Expectation,
+    by_name: Mapping[str, Sequence[Findings]],
+    only_ordering: Mapping[str, str],
 ) -> Estimate | None:
-    values = _values(expectation.metric, by_name[expectation.variant])
+    def values_of(name: str) -> list[float] | None:
+        own = _values(expectation.metric, by_name[name])
+        if own is None and only_ordering.get(name) in by_name:
+            return _values(expectation.metric, by_name[only_ordering[name]])
+        return own
+
+    values = values_of(expectation.variant)
     if expectation.ratio_to is None:
         return None if values is None else estimate(values)
-    others = _values(expectation.metric, by_name[expectation.ratio_to])
+    others = values_of(expectation.ratio_to)
     return None if values is None or others is None else ratio(values, others)
 
 
