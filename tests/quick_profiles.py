@@ -10,27 +10,23 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fcntl import LOCK_EX, flock
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from penstock.lab.experiment import Expectation, Experiment
 from penstock.lab.experiment_files import catalogue
 from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
 from penstock.lab.result import Result, read_result, write_result
 from penstock.lab.result_names import result_names
-
-# Metrics of which the pipeline computes nothing.
-LAB_ONLY: Final = frozenset({"events", "residual", "response"})
+from penstock.lab.single_run import Job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickRun:
-    """The result of an experiment, and the traces of its variants."""
+    """The result of an experiment, and the traces of its jobs."""
 
-    experiment: Experiment
     result: Result
     traces: Path
-    # The name of each variant's trace.
-    runs: dict[str, str]
+    jobs: list[Job]
 
 
 # By the id of the experiment.
@@ -38,10 +34,9 @@ QuickRuns: TypeAlias = Callable[[str], QuickRun]
 
 
 def run_once(id_: str, directory: Path) -> QuickRun:
-    """Runs all variants; if only its expectations are tested, those that they are about."""
+    """Runs the variants that expectations of the quick profile are about, and keeps the traces."""
     source = catalogue()[id_]
-    experiment = source.experiment
-    variants = None if is_in_pipeline(experiment) else needed(experiment, quick(experiment))
+    variants = needed(source.experiment, quick(source.experiment))
     traces = directory / id_ / "traces"
     plan = ExperimentPlan(seeds=[1], processes=1, keep=traces, variants=variants)
     with (directory / f"{id_}.lock").open("w") as lock:
@@ -50,17 +45,7 @@ def run_once(id_: str, directory: Path) -> QuickRun:
         path = directory / id_ / "result.json"
         if not path.exists():
             write_result(run_experiment(source, plan, jobs=jobs), path)
-    return QuickRun(
-        experiment=experiment,
-        result=read_result(path),
-        traces=traces,
-        runs={job.variant: job.run_id for job in jobs},
-    )
-
-
-def is_in_pipeline(experiment: Experiment) -> bool:
-    """Whether the pipeline computes any of its metrics."""
-    return not LAB_ONLY.issuperset(experiment.measure.metrics)
+    return QuickRun(result=read_result(path), traces=traces, jobs=jobs)
 
 
 def quick(experiment: Experiment) -> list[Expectation]:
