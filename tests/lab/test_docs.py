@@ -10,7 +10,7 @@ import pytest
 from penstock.kernel.errors import UsageError
 from penstock.lab.experiment_files import find_experiment
 from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
-from penstock.lab.metrics import METRICS
+from penstock.lab.metrics import LAB_METRICS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
 FILE, TCP, ORDERINGS = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -26,7 +26,7 @@ def test_the_file_runs_as_it_stands(tmp_path: Path) -> None:
 
 
 def test_orderings_are_added_as_shown(tmp_path: Path) -> None:
-    text = FILE.replace('"links"]', '"ordering", "detection"]') + ORDERINGS
+    text = FILE.replace('"links"]', '"detection"]') + ORDERINGS
     (tmp_path / "mine.toml").write_text(text)
     names = ["off.off", "off.CST-30", "off.default"]
     result = run_experiment(
@@ -38,7 +38,7 @@ def test_orderings_are_added_as_shown(tmp_path: Path) -> None:
 
 
 def test_a_connection_is_added_as_shown(tmp_path: Path) -> None:
-    text = FILE.replace('"links"]', '"tcp"]') + TCP
+    text = FILE.replace('"links"]', '"tcp_sharing"]') + TCP
     (tmp_path / "mine.toml").write_text(text)
     result = run_experiment(
         find_experiment(str(tmp_path / "mine.toml")), ExperimentPlan(processes=1, variants=["off"])
@@ -46,13 +46,22 @@ def test_a_connection_is_added_as_shown(tmp_path: Path) -> None:
     assert result.variants["off"]["tcp_kbps.beside.early"].mean > 100
 
 
-def test_a_mistake_in_it_gets_the_error_shown(tmp_path: Path) -> None:
-    (shown,) = re.findall(r"^penstock: mine\.toml:(\d+): (.*) …$", PAGE, re.MULTILINE)
-    (tmp_path / "mine.toml").write_text(FILE.replace("delay_ms", "dealy_ms"))
+@pytest.mark.parametrize(
+    ("mistake", "text"),
+    [
+        (FILE.replace("delay_ms", "dealy_ms"), "network.link.dealy_ms is no key"),
+        (FILE.replace('"deliveries"', '"deliverys"'), "no metric of measure.metrics reports"),
+    ],
+)
+def test_a_mistake_in_it_gets_the_error_shown(mistake: str, text: str, tmp_path: Path) -> None:
+    (shown,) = re.findall(rf"^penstock: mine\.toml(:\d+: {text}.*?)(?: …)?$", PAGE, re.MULTILINE)
+    (tmp_path / "mine.toml").write_text(mistake)
     with pytest.raises(UsageError) as failure:
         run_experiment(find_experiment(str(tmp_path / "mine.toml")), ExperimentPlan(processes=1))
-    assert str(failure.value).startswith(f"{tmp_path}/mine.toml:{shown[0]}: {shown[1]}")
+    assert str(failure.value).startswith(f"{tmp_path}/mine.toml{shown}")
 
 
 def test_every_metric_is_in_the_table() -> None:
-    assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == list(METRICS)
+    table = PAGE.split("| to know | name |")[1].split("\n\n")[0]
+    named = re.findall(r"`(\w+)`", table)
+    assert sorted(named) == sorted(LAB_METRICS)

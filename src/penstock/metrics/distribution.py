@@ -1,7 +1,4 @@
-"""The distribution of a duration: mean and maximum exact, quantiles from bins of 0.1 ms.
-
-With `exact`, all values are kept and quantiles are exact: for expectations below a millisecond.
-"""
+"""The distribution of a duration: mean and maximum exact, quantiles from bins of 0.1 ms."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
 A phase has *settled* when deliveries, averaged over a quarter of a second, first come within a
 tenth of their mean in its second half. What publishers send settles likewise; it does so later
-where a link bears less than before. The *swing* is the largest difference between a second
-and the mean of all, counted from ten seconds into the phase.
+where a link bears less than before. Rates that never come so close settle at the end. The *swing*
+is the largest difference between a second and the mean of all, counted from ten seconds into the
+phase.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """What becomes of messages at their publishers, before the network sees them.
 
 A message is *offered* by its application, and *sent* when it leaves. It was *rate-limited* if it
-had to wait before, and *dropped at source* if it never left because too many waited.
+had to wait before, and *dropped at source* if it never left because too many waited. One that
+still waits when the run ends is offered, and nothing else. What left counts in the second in which
+it left, all else in the second in which it was offered.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ Rates are those of the link: bytes with all headers. What does not belong to TCP
 messages, and all that brokers and endpoints send besides. Its fair share of the link is that of
 one connection. From the first segment on, content has *adapted* when, over half a second, it
 first is at most a tenth of the link above its fair share. A connection has *risen* when it first
-is at most a tenth of the link below.
+is at most a tenth of the link below. If that never happens, the time is that from the first
+segment to the last.
 
 Looks at the link of the first connection, and at all connections that cross it.
 """

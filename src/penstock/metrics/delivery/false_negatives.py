@@ -2,7 +2,8 @@
 
 The network ("") missed what never arrived at the endpoint; an ordering missed what it never
 gave to the application. Rows of `expected` are matched with receipts by message, so that one
-that came twice hides no other. All are counted in the second in which they were published.
+that came twice hides no other. All are counted in the second in which they were published. A
+message that is still under way when the run ends is a false negative, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Inversions: pairs of messages of one stream that were received the wrong way round.
 
-Each row is compared with the last `WINDOW` rows of its stream; pairs that are further apart
-are not counted.
+Each row is compared with the last 64 rows of its stream; pairs that are further apart are not
+counted.
 """
 
 from __future__ import annotations

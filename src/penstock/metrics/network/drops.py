@@ -1,6 +1,7 @@
 """Packets that the network dropped, by reason, and the packets with messages among them.
 
-A duplicate that is dropped is no loss: another copy came before it.
+A duplicate that is dropped is no loss: another copy came before it. One packet may be for several
+receivers, so that a lost packet may be the cause of several false negatives.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Effairness: how close the network's services came to the effair ideal [001].
 
-`services` describes the network and the services that are judged. Arrivals count, whatever an
-ordering makes of them. Where data go both ways over links that share traffic, clocks cannot be
+The module `services` says which services are judged, on which network. Arrivals count, whatever
+an ordering makes of them. Where data go both ways over links that share traffic, clocks cannot be
 brought together [001 §3], and the run is not judged.
 """
 
