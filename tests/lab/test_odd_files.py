@@ -13,9 +13,20 @@ from tests.experiment_files import TINY, load
 from tests.lab.test_experiment_files import stage
 
 ALL_METRICS = TINY.replace(
-    '"source_fates"]',
-    '"fifo_order", "delays", "links", "bottleneck", "workload"]',
+    '"source_fates"]', '"fifo_order", "delays", "links", "bottleneck", "workload"]'
 )
+RATIO = """
+[variants.off]
+[variants.silent]
+clients.talker.publish.rate = { rate = 0 }
+[[expect]]
+metric = "deliveries"
+op = ">="
+value = 2
+ratio_to = "silent"
+mutation = "x"
+fails_with = {}
+"""
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_all_orderings_see_the_same_arrivals(source: ExperimentFile, tmp_path: P
     figures = result.variants
     assert figures["off"]["violations"].mean > 20
     assert figures["off"]["deliveries"].mean == len(arrivals)
-    assert "deliveries" not in figures["default"]
+    assert figures["default"]["deliveries"].mean <= len(arrivals)
     assert figures["tidy"]["violations"].mean == 0 < figures["tidy"]["late_drops"].mean
     assert figures["default"]["loss_precision"].mean > 0.8
     assert len(result.quantiles["default"]["extra_delay_pairs_ms"]) == 101

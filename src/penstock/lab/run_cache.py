@@ -10,13 +10,14 @@ import json
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
+from inspect import getsourcefile
 from pathlib import Path
 
 import msgspec
 
 import penstock
 from penstock.lab.atomic_file import write_atomically
-from penstock.lab.single_run import Job, Outcome, parameters, run_job
+from penstock.lab.single_run import Job, Outcome, experiment_metrics, parameters, run_job
 
 
 class _CachedRun(msgspec.Struct):
@@ -42,6 +43,7 @@ def fingerprint(job: Job) -> str:
     parameters_json = json.dumps(parameters(job.experiment), sort_keys=True)
     digest = sha256(f"{_source_hash()} {job.variant} {job.seed} {parameters_json}".encode())
     digest.update(_topology_file(job))
+    digest.update(_own_metrics(job))
     return digest.hexdigest()
 
 
@@ -54,6 +56,13 @@ def _topology_file(job: Job) -> bytes:
     except OSError:
         # The network builder reports this error.
         return b""
+
+
+def _own_metrics(job: Job) -> bytes:
+    """The sources of metrics that are not part of this package; b"" if there are none."""
+    metrics = experiment_metrics(job.experiment, job.document)
+    files = [getsourcefile(metric) for name, metric in metrics.items() if ":" in name]
+    return b"".join(Path(file).read_bytes() for file in files if file is not None)
 
 
 def _load(path: Path, expected: str) -> Outcome | None:

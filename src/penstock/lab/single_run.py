@@ -200,14 +200,14 @@ def check_metrics(experiment: Experiment, document: TomlDocument) -> None:
             raise document.error(
                 ("measure", "metrics"), f"{name} is of orderings, and there are none: write some"
             )
-        missing = [table for table in columns_read([metric]) if table not in recorded]
         # Arrivals, which are always recorded, are receipts enough.
-        if "deliveries" not in metric.READS:
-            missing = [table for table in missing if table != "deliveries"]
+        enough = recorded if "deliveries" in metric.READS else recorded | {"deliveries"}
+        missing = columns_read([metric]).keys() - enough - metric.OPTIONAL
         if missing:
             raise document.error(
                 ("measure", "metrics"),
-                f"{name} needs {', '.join(missing)}: let record or run.sample_s have them recorded",
+                f"{name} needs {', '.join(sorted(missing))}: let record or run.sample_s have them"
+                " recorded",
             )
     if {"pair_delays", "adaptivity", "loss_events"} & {*experiment.measure.metrics}:
         groups = [*experiment.clients] or [PUBLISHER, RECEIVERS]

@@ -85,6 +85,8 @@ class Metric(ABC, Generic[Seen]):
     # Tables or views, and the columns that are looked at.
     READS: ClassVar[Mapping[str, tuple[str, ...]]]
     OUTPUTS: ClassVar[tuple[Output, ...]]
+    # Tables without which it still reports something.
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset()
     # Bytes that are kept for each row that is read; 0 for sums and bounded samples.
     KEEPS_BYTES_PER_ROW: ClassVar[int] = 0
 

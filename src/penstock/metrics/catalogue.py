@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from penstock.kernel.errors import UsageError
-from penstock.metrics.base import Metric, MetricType
+from penstock.metrics.base import Entity, Metric, MetricType
 
 # Classes are imported when they are chosen: some need scipy.
 METRICS: Final[Mapping[str, str]] = MappingProxyType(
@@ -60,8 +60,18 @@ DEFAULT_METRICS: Final = tuple(name for name in METRICS if name not in ON_REQUES
 def find_metrics(
     names: Iterable[str], *, known: Mapping[str, str] = METRICS
 ) -> dict[str, MetricType]:
-    """Metrics by name, each once: one that is named twice would count twice."""
-    return {name: find_metric(name, known=known) for name in names}
+    """Metrics by name, each once; refuses a metric that reports what another one does."""
+    found = {name: find_metric(name, known=known) for name in names}
+    owners: dict[tuple[str, Entity], tuple[str, MetricType]] = {}
+    # What the catalogue reports is taken, chosen or not, once there is a metric of one's own.
+    others = {name: find_metric(name) for name in METRICS} if any(":" in n for n in found) else {}
+    for name, metric in {**others, **found}.items():
+        for output in metric.OUTPUTS:
+            key = (output.name, output.entity)
+            owner, other = owners.setdefault(key, (name, metric))
+            if other is not metric:
+                raise UsageError(f"{owner!r} and {name!r} both report {output.name}: rename one")
+    return found
 
 
 def find_metric(name: str, *, known: Mapping[str, str] = METRICS) -> MetricType:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -133,8 +134,16 @@ def _measure(task: _Task) -> Iterator[Any]:
     try:
         metrics = [*find_metrics(task.metrics).values()]
         yield from wide_batches(measure(Path(task.directory), task.run, metrics))
-    except UsageError as error:
-        yield trouble(task.run, str(error))
+    except Exception as error:
+        yield trouble(task.run, _error_text(error))
+
+
+def _error_text(error: Exception) -> str:
+    """One line; where the code failed, if the fault is that of a metric and not of the trace."""
+    if isinstance(error, UsageError):
+        return str(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"a metric failed: {type(error).__name__}: {error} ({last.filename}:{last.lineno})"
 
 
 def _tally(task: _Task) -> Iterator[Any]:
@@ -142,8 +151,8 @@ def _tally(task: _Task) -> Iterator[Any]:
     try:
         metrics = [*find_metrics(task.metrics).values()]
         tallies = pickle.dumps(tally_part(Path(task.directory), task.run, metrics, task.part))
-    except UsageError as trouble_:
-        error = str(trouble_)
+    except Exception as failure:
+        error = _error_text(failure)
     columns = {
         "run": pa.array([task.run], pa.string()),
         "directory": pa.array([task.directory], pa.string()),
@@ -160,10 +169,13 @@ def _merger(names: Sequence[str]) -> Callable[[Any], Any]:
         errors = [row["trouble"] for row in rows if row["trouble"]]
         if errors:
             return pa.Table.from_batches([trouble(run, errors[0])])
-        metrics = [*find_metrics(names).values()]
-        tallies = [pickle.loads(row["tallies"]) for row in rows]
-        results: Results = merge_parts(directory, run, metrics, tallies)
-        return pa.Table.from_batches(wide_batches(results))
+        try:
+            metrics = [*find_metrics(names).values()]
+            tallies = [pickle.loads(row["tallies"]) for row in rows]
+            results: Results = merge_parts(directory, run, metrics, tallies)
+            return pa.Table.from_batches(wide_batches(results))
+        except Exception as error:
+            return pa.Table.from_batches([trouble(run, _error_text(error))])
 
     return merge
 

@@ -46,6 +46,7 @@ class Effairness(AdditiveMetric[Batch]):
         "edges": ("start", "end", "capacity_bps", "delay_ns"),
         "links": CAPACITY_COLUMNS,
     }
+    OPTIONAL: ClassVar = frozenset({"links"})
     OUTPUTS: ClassVar = (
         Output(
             name="effairness",

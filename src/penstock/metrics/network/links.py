@@ -65,14 +65,14 @@ class Links(AdditiveMetric[Batch]):
         ),
         Output(
             name="link_kbps",
-            unit="kbit/s",
+            unit="kbps",
             entity=Entity.LINK,
             kinds=("series",),
             meaning="what a link sent, if a sample ever found it half used",
         ),
         Output(
             name="link_capacity_kbps",
-            unit="kbit/s",
+            unit="kbps",
             entity=Entity.LINK,
             kinds=("series",),
             meaning="what a link could send, if a sample ever found it half used",

@@ -29,7 +29,7 @@ _ROWS: Final = (
 
 
 def figures(facts: ReportData) -> list[Figure]:
-    """One figure; its series come from traces only."""
+    """One figure of the series by publisher."""
     names = [name for name in compared(facts) if facts.has_control(name)]
     # Only rows with data: most laws send no acknowledgements.
     rows = [row for row in _ROWS if any(_at_publishers(facts, n, row[0]).size for n in names)]

@@ -91,8 +91,8 @@ def figures(facts: ReportData) -> list[Figure]:
             Figure(
                 name="cache-limits",
                 title=_limits_title(facts, keeping),
-                caption="The least, the mean and the largest limit of all caches, publishers' own"
-                " among them. Logarithmic scale."
+                caption="The least, the mean and the largest limit of subscribers' caches."
+                " Logarithmic scale."
                 f" {published_values.redrawn_figure(facts.id, 'cache-limits')}",
                 draw=partial(_limits, facts=facts, names=keeping),
                 height_in=1.2 + 1.7 * len(keeping),
