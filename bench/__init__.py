@@ -17,7 +17,8 @@ BENCHES: Final = {
     "storm": "requests and repairs for a loss that thousands share, and how they grow",
     "congestion": "messages published per second while others limit up to 1000 flows",
     "effairness": "seconds to judge a network by the effair ideal, and how they grow with it",
-    "pipeline": "metrics over 20 million deliveries: kernels on Spark, Polars, DuckDB",
+    "metrics": "what metrics cost a run of the lab, a recorded run and its parts",
+    "pipeline": "metrics over 20 million deliveries: tasks on Spark, Polars, DuckDB",
     "sim": "packet-hops simulated per second on a chain of 8 routers",
     "sweep": "what Spark costs a sweep, over the same runs in plain processes",
 }

@@ -26,7 +26,7 @@ publish = { market = "all", rate = { kind = "constant", rate = 10 } }
 count = 2
 subscribe = { all = 0.5 }
 [measure]
-metrics = ["rates"]
+metrics = ["received"]
 [profiles.quick]
 [profiles.paper]
 run.duration_s = 20

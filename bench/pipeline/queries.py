@@ -16,11 +16,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.pipeline.kernels.measure import measure
+from penstock.metrics.catalogue import find_metrics
+from penstock.metrics.codes import NETWORK
+from penstock.metrics.results import Results
 from penstock.trace.fates import RECEIVED
+from penstock.tracefile.measure import measure
 
-METRICS: Final = ("rates", "order", "delays")
+METRICS: Final = ("received", "false_negatives", "fifo_order", "delays")
 SHARES: Final = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
+# Names of metrics, and ours.
+_FIGURES: Final = {
+    "violations": "violations",
+    "false_negatives": "false_negatives",
+    **{f"delay_{share}": share for share in SHARES},
+}
+_SERIES: Final = "deliveries"
+_PAIRS: Final = "extra_delay_mean"
 _RECEIVED_FATES: Final = sorted(fate.value for fate in RECEIVED)
 _STREAM: Final = ("run", "ordering", "subscriber", "publisher", "epoch")
 _MESSAGE: Final = ("run", "subscriber", "publisher", "epoch", "seq")
@@ -55,28 +66,46 @@ class QueryResult:
 
 
 def result_from_wide(rows: Sequence[dict[str, Any]]) -> QueryResult:
-    """The answer in what kernels and twins find, which is more."""
-    names = {"violations": "violations", "false_negatives": "false_negatives"}
-    names |= {f"delay_{share}": share for share in SHARES}
+    """The answer in what a job on Spark finds, which is more."""
     figures: dict[str, dict[str, float]] = defaultdict(dict)
     series, pairs = [], []
     for row in rows:
         metric, ordering = row["metric"], row["ordering"]
-        if row["table"] == "figures" and ordering and metric in names:
-            figures[row["run"]][names[metric]] = row["value"]
-        elif row["table"] == "seconds" and ordering and metric == "deliveries" and row["value"]:
+        if row["table"] == "figures" and ordering and metric in _FIGURES:
+            figures[row["run"]][_FIGURES[metric]] = row["value"]
+        elif row["table"] == "seconds" and ordering and metric == _SERIES and row["value"]:
             series.append(row["value"])
-        elif row["table"] == "pairs" and metric == "extra_delay_mean":
+        elif row["table"] == "pairs" and metric == _PAIRS:
             pairs.append(row["value"])
     return QueryResult(dict(figures), len(series), round(sum(series)), len(pairs), sum(pairs))
 
 
-def by_kernels(directory: Path, runs: Sequence[str]) -> QueryResult:
+def by_metrics(directory: Path, runs: Sequence[str]) -> QueryResult:
     """One run after another, without Spark."""
-    found = (measure(directory, run, METRICS) for run in runs)
-    return result_from_wide(
-        [row for one in found for batch in one.batches() for row in batch.to_pylist()]
-    )
+    metrics = [*find_metrics(METRICS).values()]
+    figures: dict[str, dict[str, float]] = {}
+    series: list[float] = []
+    pairs: list[float] = []
+    for run in runs:
+        found = measure(directory, run, metrics)
+        figures[run] = {
+            _FIGURES[key.flat]: value
+            for key, value in found.values.items()
+            if key.ordering != NETWORK and key.flat in _FIGURES
+        }
+        series += _seconds(found)
+        pairs += [value for p in found.pairs if p.metric == _PAIRS for value in p.values.tolist()]
+    return QueryResult(figures, len(series), round(sum(series)), len(pairs), sum(pairs))
+
+
+def _seconds(found: Results) -> list[float]:
+    """Deliveries in each second that has any."""
+    return [
+        value
+        for key, series in found.series.items()
+        if key.ordering != NETWORK and key.flat == _SERIES
+        for value in series.values[series.values > 0].tolist()
+    ]
 
 
 def by_polars(directory: Path, runs: Sequence[str]) -> QueryResult:
@@ -101,7 +130,7 @@ def by_polars(directory: Path, runs: Sequence[str]) -> QueryResult:
     )
     missed = scanned("expected").join(received, on=_MESSAGE, how="anti").group_by("run").len()
     found = pl.collect_all([streams, seconds, delays, missed], engine="streaming")
-    return _result(*(table.to_dicts() for table in found))
+    return query_result(*(table.to_dicts() for table in found))
 
 
 def by_duckdb(directory: Path, runs: Sequence[str]) -> QueryResult:
@@ -133,24 +162,26 @@ def by_duckdb(directory: Path, runs: Sequence[str]) -> QueryResult:
     )
     with duckdb.connect() as connection:
         found = [connection.sql(query).to_arrow_table().to_pylist() for query in queries]
-    return _result(*found)
+    return query_result(*found)
 
 
 ALTERNATIVES: Final[dict[str, Callable[[Path, Sequence[str]], QueryResult]]] = {
-    "kernels": by_kernels,
+    "metrics": by_metrics,
     "Polars": by_polars,
     "DuckDB": by_duckdb,
 }
 
 
-def _result(
+def query_result(
     streams: list[dict[str, Any]],
     seconds: list[dict[str, Any]],
     delays: list[dict[str, Any]],
     missed: list[dict[str, Any]],
+    violations: list[dict[str, Any]] | None = None,
 ) -> QueryResult:
+    """The answer in rows of each question; without `violations`, streams count them."""
     figures: dict[str, dict[str, float]] = defaultdict(lambda: {"violations": 0})
-    for row in streams:
+    for row in streams if violations is None else violations:
         figures[row["run"]]["violations"] += float(row["late"])
     for row in delays:
         figures[row["run"]] |= {name: float(row[name]) for name in SHARES}

@@ -6,7 +6,6 @@ python -m bench.pipeline.subprocess_case NAME DIRECTORY RUN...
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Final
 
+from bench.memory import peak_mb
 from bench.pipeline.queries import ALTERNATIVES, QueryResult
 
 # `python -m` finds `bench` there.
@@ -45,8 +45,7 @@ def main(name: str, directory: str, *runs: str) -> None:
     began = perf_counter()
     found = query(Path(directory), runs)
     wall_s = perf_counter() - began
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"answer": asdict(found), "wall_s": wall_s, "peak_mb": peak_mb}))
+    print(json.dumps({"answer": asdict(found), "wall_s": wall_s, "peak_mb": peak_mb()}))
 
 
 if __name__ == "__main__":

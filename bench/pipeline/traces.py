@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.kernel.instant import MILLISECOND
+from penstock.kernel.instant import MILLISECOND, Duration
 from penstock.trace.batch import Batch, PackedColumn
 from penstock.trace.fates import PublisherFate, ReceiverFate
 from penstock.trace.records import Run
@@ -28,8 +28,6 @@ INTERVAL_NS: Final = 20 * MILLISECOND
 LOSS: Final = 0.01
 HELD: Final = 0.1
 
-_TABLES: Final = ("publications", "expected", "deliveries")
-
 
 def make_runs(directory: Path, deliveries: int, *, per_run: int = DELIVERIES_PER_RUN) -> list[str]:
     """About so many deliveries, in runs of a million; those that are there already serve."""
@@ -41,15 +39,31 @@ def make_runs(directory: Path, deliveries: int, *, per_run: int = DELIVERIES_PER
     return runs
 
 
+def make_tables(seed: int, deliveries: int) -> dict[str, Batch]:
+    """The tables of one run of about so many deliveries, and its arrivals."""
+    columns = _columns(seed, deliveries)
+    columns["arrivals"] = _arrivals(columns["deliveries"])
+    return {name: _batch(name, own) for name, own in columns.items()}
+
+
+def duration_ns(deliveries: int) -> Duration:
+    """How long a run of about so many deliveries is."""
+    return _messages(deliveries) * INTERVAL_NS
+
+
+def cut(batch: Batch, start: int, stop: int) -> Batch:
+    """Some consecutive rows of a batch; their columns are views."""
+    stop = min(stop, batch.rows)
+    columns = {name: _cut(column, slice(start, stop)) for name, column in batch.columns.items()}
+    return Batch(batch.table, stop - start, columns)
+
+
 def _write(directory: Path, run: str, seed: int, deliveries: int) -> None:
-    draw = np.random.default_rng(seed)
-    messages = -(-deliveries // round(PUBLISHERS * SUBSCRIBERS * (1 - LOSS)))
-    publications = _publications(draw, messages)
-    expected = _crossed(publications)
-    writer = RunWriter(directory, run, tables=[TABLES[name] for name in _TABLES], replace=True)
-    _add(writer, "publications", publications)
-    _add(writer, "expected", expected)
-    _add(writer, "deliveries", _deliveries(draw, expected))
+    tables = {name: _batch(name, own) for name, own in _columns(seed, deliveries).items()}
+    writer = RunWriter(directory, run, tables=[TABLES[name] for name in tables], replace=True)
+    for batch in tables.values():
+        for start in range(0, batch.rows, ROW_GROUP_ROWS):
+            writer.add(cut(batch, start, start + ROW_GROUP_ROWS))
     writer.commit(
         Run(
             experiment="bench",
@@ -57,10 +71,27 @@ def _write(directory: Path, run: str, seed: int, deliveries: int) -> None:
             variant="off",
             seed=seed,
             parameters="{}",
-            duration_ns=messages * INTERVAL_NS,
+            duration_ns=duration_ns(deliveries),
             code_version="bench",
         )
     )
+
+
+def _columns(seed: int, deliveries: int) -> dict[str, dict[str, Any]]:
+    """Without arrivals: deliveries say when each message arrived."""
+    draw = np.random.default_rng(seed)
+    publications = _publications(draw, _messages(deliveries))
+    expected = _crossed(publications)
+    return {
+        "publications": publications,
+        "expected": expected,
+        "deliveries": _deliveries(draw, expected),
+    }
+
+
+def _messages(deliveries: int) -> int:
+    """Of each publisher."""
+    return -(-deliveries // round(PUBLISHERS * SUBSCRIBERS * (1 - LOSS)))
 
 
 def _publications(draw: np.random.Generator, messages: int) -> dict[str, Any]:
@@ -125,19 +156,28 @@ def _deliveries(draw: np.random.Generator, expected: dict[str, Any]) -> dict[str
     }
 
 
+def _arrivals(delivered: dict[str, Any]) -> dict[str, Any]:
+    """What was delivered, as it arrived."""
+    order = np.argsort(delivered["arrived_ns"], kind="stable")
+    count = len(order)
+    same = ("epoch", "seq", "published_ns", "arrived_ns")
+    return {
+        **{who: _names(who, delivered[who].values[order]) for who in ("subscriber", "publisher")},
+        **{name: delivered[name][order] for name in same},
+        "brokers": np.ones(count, np.int64),
+        "is_repair": np.zeros(count, np.bool_),
+    }
+
+
 def _names(kind: str, codes: NDArray[Any]) -> PackedColumn:
     return PackedColumn(
         codes.astype(np.int32), names=[f"{kind}-{i}" for i in range(int(codes.max()) + 1)]
     )
 
 
-def _add(writer: RunWriter, table: str, columns: dict[str, Any]) -> None:
+def _batch(table: str, columns: dict[str, Any]) -> Batch:
     packed = {n: c if isinstance(c, PackedColumn) else PackedColumn(c) for n, c in columns.items()}
-    rows = len(packed["seq"].values)
-    for start in range(0, rows, ROW_GROUP_ROWS):
-        part = slice(start, min(rows, start + ROW_GROUP_ROWS))
-        cut = {n: _cut(column, part) for n, column in packed.items()}
-        writer.add(Batch(TABLES[table], part.stop - start, cut))
+    return Batch(TABLES[table], len(packed["seq"].values), packed)
 
 
 def _cut(column: PackedColumn, part: slice) -> PackedColumn:

@@ -42,7 +42,7 @@ def test_json_is_one_object_of_the_documented_shape(place: Path) -> None:
     result = json.loads(printed.output)
     assert set(result) == {"id", "profile", "seeds", "trace_hash", "variants", "expect"}
     assert (result["id"], result["profile"], result["seeds"]) == ("T-1", "quick", [3])
-    assert result["variants"]["off"]["publications"] == {
+    assert result["variants"]["off"]["offered"] == {
         "mean": 20.0, "ci95": None, "unit": "messages",
     }  # fmt: skip
     (verdict,) = result["expect"]
@@ -55,7 +55,7 @@ def test_json_is_one_object_of_the_documented_shape(place: Path) -> None:
 def test_people_get_a_figure_metrics_and_verdicts(place: Path) -> None:
     printed = lab("run", "t.toml", "--keep")
     assert printed.exit_code == 0, printed.output
-    assert "publications █" in printed.output or "publications ▇" in printed.output
+    assert "sent █" in printed.output or "sent ▇" in printed.output
     assert "met\tdeliveries\toff\t>= 5" in printed.output
     assert list((place / "out/lab/T-1/quick/traces").glob("run=T-1.quick.off.1/*.parquet"))
 
@@ -131,10 +131,10 @@ def test_two_results_are_compared(place: Path) -> None:
     assert "no metric differs" in same.output
     other = lab("diff", "a", "b/result.json")
     assert "off.clients.talker.publish.rate.rate: 10.0 -> 20.0" in other.output
-    assert "off\tpublications\t20 messages\t40 messages\t+100.0%\tnot known" in other.output
+    assert "off\toffered\t20 messages\t40 messages\t+100.0%\tnot known" in other.output
     tree = json.loads(lab("diff", "a", "b", "--json").output)
     assert tree["same_traces"] is False
-    assert {row["metric"] for row in tree["metrics"]} >= {"publications", "deliveries"}
+    assert {row["metric"] for row in tree["metrics"]} >= {"offered", "deliveries"}
 
 
 @pytest.mark.parametrize(

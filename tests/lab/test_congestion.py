@@ -51,7 +51,7 @@ record = 2
 kind = "default"
 
 [measure]
-metrics = ["rates", "links"]
+metrics = ["received", "false_negatives", "source_fates", "links", "bottleneck", "queues"]
 phases = { late = [4, 8] }
 
 [variants.off]
@@ -119,7 +119,7 @@ def test_the_trace_tells_what_publishers_hold_back_and_links_bear(tmp_path: Path
     change = 'changes = [{ between = ["B1", "B2"], at_s = 2, rate_mbps = 0.25 }]\n'
     text = DUMBBELL.replace("[markets.all]", change + "\n[markets.all]")
     sets = ["run.duration_s=4", "run.drain_s=0", "measure.phases.late=[2, 4]"]
-    sets += ["transport.congestion.queue=100", 'measure.metrics=["rates", "links", "congestion"]']
+    sets += ["transport.congestion.queue=100", 'measure.metrics=["source_fates", "fairness"]']
     keep = tmp_path / "traces"
     plan = ExperimentPlan(seeds=[1], variants=["default"], overrides=sets, keep=keep)
     result = run_experiment(load(tmp_path, text), plan)

@@ -43,7 +43,7 @@ def test_a_seed_gives_the_same_traces_again_and_another_seed_others(source: Expe
     one = run_experiment(source, ExperimentPlan(seeds=[1]))
     assert run_experiment(source, ExperimentPlan(seeds=[1])).trace_hash == one.trace_hash
     assert run_experiment(source, ExperimentPlan(seeds=[2])).trace_hash != one.trace_hash
-    assert one.variants["off"]["publications"].mean == 20
+    assert one.variants["off"]["offered"].mean == 20
     assert one.ok
 
 
@@ -174,7 +174,7 @@ def test_results_are_written_read_and_compared(source: ExperimentFile, tmp_path:
     assert msgspec.to_builtins(read_result(tmp_path / "out")) == msgspec.to_builtins(before)
     assert changed_parameters(before, after) == ["off.network.link.delay_ms: 5.0 -> 9.0"]
     changes = {change.metric: change for change in compare(before, after)}
-    assert changes["publications"].relative == 0
-    assert not changes["publications"].is_significant
+    assert changes["offered"].relative == 0
+    assert not changes["offered"].is_significant
     with pytest.raises(UsageError, match="no result of"):
         read_result(tmp_path / "t.toml")

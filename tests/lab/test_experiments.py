@@ -13,52 +13,38 @@ from collections.abc import Iterator
 import pytest
 from _pytest.mark import ParameterSet
 
-from penstock.lab.experiment import Expectation
-from penstock.lab.experiment_files import ExperimentFile, catalogue
+from penstock.lab.experiment_files import catalogue
 from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
-from penstock.lab.result_names import result_names
+from tests.quick_profiles import QuickRuns, needed, quick
 
 CATALOGUE = catalogue()
-
-
-def quick(source: ExperimentFile) -> list[Expectation]:
-    return [e for e in source.experiment.expect if "quick" in e.profiles]
 
 
 def mutations() -> Iterator[ParameterSet]:
     """Each change once, as JSON: several expectations may share it."""
     for id_, source in CATALOGUE.items():
-        changes = dict.fromkeys(json.dumps(e.fails_with) for e in quick(source))
+        changes = dict.fromkeys(json.dumps(e.fails_with) for e in quick(source.experiment))
         for place, change in enumerate(changes):
             yield pytest.param(id_, change, marks=[pytest.mark.soak] if place else [])
 
 
-def needed(source: ExperimentFile, expectations: list[Expectation]) -> list[str]:
-    """The variants that these are about; others take time and decide nothing."""
-    about = {name for e in expectations for name in (e.variant, e.ratio_to) if name}
-    return [name for name in result_names(source.experiment) if name in about]
-
-
 @pytest.mark.parametrize("id_", CATALOGUE)
-def test_what_is_expected_is_seen(id_: str) -> None:
-    source = CATALOGUE[id_]
-    result = run_experiment(
-        source, ExperimentPlan(processes=1, variants=needed(source, quick(source)))
-    )
+def test_what_is_expected_is_seen(id_: str, quick_run: QuickRuns) -> None:
+    result = quick_run(id_).result
     assert [verdict for verdict in result.expect if not verdict.ok] == []
-    assert len(result.expect) == len(quick(source)) > 0
+    assert len(result.expect) == len(quick(CATALOGUE[id_].experiment)) > 0
 
 
 @pytest.mark.parametrize(("id_", "change"), list(mutations()))
 def test_it_is_not_seen_under_its_mutation(id_: str, change: str) -> None:
     source = CATALOGUE[id_]
-    mutated = [e for e in quick(source) if json.dumps(e.fails_with) == change]
+    mutated = [e for e in quick(source.experiment) if json.dumps(e.fails_with) == change]
     result = run_experiment(
         source,
         ExperimentPlan(
             processes=1,
             mutation=(mutated[0].mutation, json.loads(change)),
-            variants=needed(source, mutated),
+            variants=needed(source.experiment, mutated),
         ),
     )
     verdicts = {(v.metric, v.variant, v.ratio_to): v for v in result.expect}
@@ -68,7 +54,7 @@ def test_it_is_not_seen_under_its_mutation(id_: str, change: str) -> None:
 
 @pytest.mark.parametrize("id_", CATALOGUE)
 def test_what_only_the_paper_profile_expects_has_a_quick_sibling(id_: str) -> None:
-    siblings = quick(CATALOGUE[id_])
+    siblings = quick(CATALOGUE[id_].experiment)
     for expectation in CATALOGUE[id_].experiment.expect:
         if "quick" not in expectation.profiles:
             assert any(

@@ -12,7 +12,9 @@ from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experi
 from tests.experiment_files import TINY, load
 from tests.lab.test_experiment_files import stage
 
-ALL_METRICS = TINY.replace('["rates"]', '["rates", "order", "delays", "links", "receivers"]')
+ALL_METRICS = TINY.replace(
+    '["received"]', '["received", "fifo_order", "delays", "links", "workload"]'
+)
 RATIO = """
 [variants.off]
 [variants.silent]
@@ -71,7 +73,9 @@ def test_a_ratio_to_nothing_is_not_measured_and_loses_nothing(tmp_path: Path) ->
 
 
 def test_a_figure_that_is_no_number_is_left_out(tmp_path: Path) -> None:
-    text = TINY.replace('["rates"]', '["rates", "pair"]\npair = ["talker", "listeners"]')
+    text = TINY.replace(
+        '["received"]', '["received", "pair_delays"]\npair = ["talker", "listeners"]'
+    )
     result = run_experiment(load(tmp_path, text), ExperimentPlan(seeds=[1, 2], processes=1))
     for figures in result.figures.values():
         assert all(map(isfinite, figures.values()))

@@ -28,7 +28,7 @@ ORDERED = (
     TINY.replace("delay_ms = 5 }", "delay_ms = 5, loss = 0.02 }\n"
                  "broker = { workers = 4, service_ms = 4 }")
     .replace("rate = 10 }", "rate = 200 }")
-    .replace('["rates"]', '["rates", "ordering", "detection"]')
+    .replace('["received"]', '["received", "fifo_order", "late_drops", "detection"]')
     + """
 [transport]
 record = 8
@@ -201,4 +201,4 @@ def test_a_transport_or_a_metric_of_orderings_without_any_is_refused(tmp_path: P
     with pytest.raises(UsageError, match="write \\[orderings\\]"):
         stage(load(tmp_path, TINY + "[transport]\nrecord = 5\n"))
     with pytest.raises(UsageError, match="ordering is of orderings"):
-        stage(load(tmp_path, TINY.replace('["rates"]', '["ordering"]')))
+        stage(load(tmp_path, TINY.replace('["received"]', '["late_drops"]')))

@@ -143,9 +143,11 @@ def gold_rows(traces: Path, run: str) -> Iterator[dict[str, Any]]:
 
     The only place that knows where these metrics are.
     """
-    from penstock.pipeline.kernels.measure import measure
+    from penstock.metrics.catalogue import DEFAULT_METRICS, find_metrics
+    from penstock.pipeline.wide_table import wide_batches
+    from penstock.tracefile.measure import measure
 
-    for batch in measure(traces, run).batches():
+    for batch in wide_batches(measure(traces, run, [*find_metrics(DEFAULT_METRICS).values()])):
         names = batch.schema.names
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             yield dict(zip(names, row, strict=True))

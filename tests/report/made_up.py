@@ -15,21 +15,20 @@ from penstock.metrics.sketches import Bins, Points, Sketch
 
 # Of the network, and of each ordering, by metric of an experiment's file.
 NETWORK: dict[str, dict[str, tuple[float, str]]] = {
-    "rates": {
-        "publications": (900, "messages"),
+    "received": {
         "deliveries": (4000, "deliveries"),
         "false_negatives": (80, "deliveries"),
         "false_negative_ratio": (0.02, ""),
         "delivery_rate_peak": (412.5, "/s"),
     },
-    "order": {
+    "fifo_order": {
         "violations": (300, "messages"),
         "violation_ratio": (0.03, ""),
         "violations_with_deliveries": (0.95, ""),
     },
     "delays": {"delay_p50": (110.0, "ms"), "delay_clusters": (4, "clusters")},
-    "pair": {"pair_correlation": (0.99, "")},
-    "fits": {
+    "pair_delays": {"pair_correlation": (0.99, "")},
+    "delay_laws": {
         f"{name}.{brokers}": (value, unit)
         for brokers in (3, 5)
         for name, value, unit in (
@@ -42,7 +41,7 @@ NETWORK: dict[str, dict[str, tuple[float, str]]] = {
             ("tail_0.01", 0.009, ""),
         )
     },
-    "receivers": {
+    "workload": {
         "messages_with_2_or_fewer": (0.52, ""),
         "receivers_max": (11, ""),
         "pair_match_p80": (0.07, ""),
@@ -50,18 +49,18 @@ NETWORK: dict[str, dict[str, tuple[float, str]]] = {
     },
     "links": {"bottleneck_use": (0.9, ""), "overload_from": (200, "s")},
     "adaptivity": {"violation_chance": (0.1, ""), "chance_with_rate": (0.97, "")},
-    "sharing": {"shared_losses": (100, "messages")},
+    "shared_losses": {"shared_losses": (100, "messages")},
     "detection": {"missed": (80, "deliveries")},
     "response": {"response.rtt_10ms.p_0.01": (1123.3, "/s")},
-    "congestion": {
-        "jain": (0.97, ""),
-        "feedback_rate": (7.5, "/s"),
+    "fairness": {"jain": (0.97, "")},
+    "feedback": {"feedback_rate": (7.5, "/s")},
+    "source_fates": {
+        "offered": (900, "messages"),
         "sent": (850, "messages"),
         "rate_limited": (200, "messages"),
         "dropped_at_source": (50, "messages"),
     },
-    "recovery": {
-        "missed_deliveries": (80, "deliveries"),
+    "requests": {
         "repaired": (40, "deliveries"),
         "header_bytes": (130, "B"),
         "recovery_bytes": (6, "B"),
@@ -81,7 +80,7 @@ NETWORK: dict[str, dict[str, tuple[float, str]]] = {
     },
 }
 ORDERING: dict[str, dict[str, tuple[float, str]]] = {
-    "ordering": {
+    "late_drops": {
         "violations": (12, "messages"),
         "violation_ratio": (0.001, ""),
         "violations_removed": (0.96, ""),
@@ -98,20 +97,22 @@ ORDERING: dict[str, dict[str, tuple[float, str]]] = {
         "loss_recall": (0.6, ""),
     },
     "adaptivity": {"pair_held": (400, "messages"), "latch_with_rate": (0.96, "")},
+    "requests": {"false_negatives": (80, "deliveries")},
     "residual": {"missing": (500, "messages"), "residual": (0.06, "")},
-    "sharing": {f"detected.{others}": (0.3 + 0.05 * others, "") for others in range(5)},
+    "shared_losses": {f"detected.{others}": (0.3 + 0.05 * others, "") for others in range(5)},
 }
 SERIES = {
-    "rates": ("publications", "deliveries", "false_negatives"),
-    "order": ("violations",),
-    "recovery": ("missed_deliveries", "requests", "repairs"),
-    "congestion": ("received.narrow", "received.wide"),
+    "received": ("deliveries", "false_negatives"),
+    "source_fates": ("sent",),
+    "fifo_order": ("violations",),
+    "requests": ("requests", "repairs"),
+    "receivers": ("received.narrow", "received.wide"),
     "response": ("response_at_p", "response_at_rtt_ms", "response.rtt_10ms", "response.p_0.01"),
-    "events": ("loss_event_rate.ideal", "allowed_rate.ideal"),
+    "loss_events": ("loss_event_rate.ideal", "allowed_rate.ideal"),
     "adaptivity": ("pair_publications", "pair_out_of_order", "pair_violation_chance"),
 }
 SKETCHES: dict[str, dict[str, Sketch]] = {
-    "fits": {
+    "delay_laws": {
         "delays.3": Bins(
             start=100, width=4, counts=[30, 50, 20, 9], above=1, law=[99, 0.3, 0.4, 0.5]
         ),
@@ -119,7 +120,7 @@ SKETCHES: dict[str, dict[str, Sketch]] = {
         "delays.5": Bins(start=205, width=5, counts=[10, 60, 40], law=[200, *[0.4] * 5]),
         "differences.5": Bins(start=-8, width=4, counts=[20, 35, 36, 18], law=[3.2]),
     },
-    "pair": {
+    "pair_delays": {
         "pair_delays": Points(x=[110, 120.5, 400], y=[120.5, 130, 420], total=7000),
         "pair_differences.low": Bins(start=-2, width=1, counts=[50, 150, 160, 40], law=[0.8]),
         "pair_differences.high": Bins(start=-2, width=1, counts=[30, 70, 65, 35], law=[0.9]),
@@ -142,7 +143,7 @@ def made_up(id_: str, *, seeds: Sequence[int] = (1, 2), sets: Sequence[str] = ()
         trace_hash="ab" * 32,
         variants={name: estimates(own) for name, own in by_name.items()},
         expect=[
-            judge_expectation(expectation, by_name)
+            judge_expectation(expectation, by_name, {})
             for expectation in source.experiment.expect
             if "quick" in expectation.profiles
         ],
@@ -194,7 +195,10 @@ def _findings(source: ExperimentFile, name: str, seed: int) -> Findings:
             _add(found, ORDERING.get(metric, {}), seed)
             if metric == "adaptivity":
                 found.series.update({latch: [0.0, 1.0, 2.0, 0.5] for latch in LATCHES})
-            if metric == "ordering":
+            if metric == "requests":
+                missed = [float(10 * second + seed) for second in range(6)]
+                found.series["false_negatives"] = missed
+            if metric == "late_drops":
                 steps = [seed * share / 10 for share in range(101)]
                 found.quantiles["extra_delay_pairs_ms"] = steps
     return found

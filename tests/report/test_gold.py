@@ -60,7 +60,7 @@ def write_gold(gold: Path, result: Result) -> Path:
             "variant": "off",
             "ordering": "",
             "parameters": json.dumps(result.parameters["off"]),
-            "metric": "publications",
+            "metric": "offered",
             "unit": "",
             "seeds": len(result.seeds),
             "mean": 1.0,
@@ -133,7 +133,7 @@ def test_settings_of_a_sweep_are_told_apart(tmp_path: Path) -> None:
     assert all(len(point.result.trace_hash) == 64 for point in points)
 
 
-def test_what_a_lone_ordering_recovers_is_told_of_its_network(tmp_path: Path) -> None:
+def test_the_only_ordering_of_a_variant_answers_for_it(tmp_path: Path) -> None:
     result = made_up("M-4.5", seeds=[1])
     key = {"run": "M-4.5.quick.digest.1", "ordering": "ordered"}
     rows = {
@@ -165,14 +165,16 @@ def test_what_a_lone_ordering_recovers_is_told_of_its_network(tmp_path: Path) ->
         pq.write_table(pa.Table.from_pylist(its), tmp_path / name / "part-0.parquet")
     (facts,) = report_data_of_gold(tmp_path)
     for name in facts.names:
-        told = {m: e.mean for m, e in facts.result.variants[name].items()}
-        assert told["delivery_delay_mean"] == 99.0
-        assert told["missed_deliveries" if name == "digest" else "false_negatives"] == 7.0
+        delay = facts.figure(name, "delivery_delay_mean")
+        assert delay is not None
+        assert delay.mean == 99.0
+    assert facts.names_with("delivery_delay_mean") == ["ordered"]
+    assert facts.histogram("digest", "repaired_delay") is not None
     assert facts.names == ["digest", "ordered"]
     assert facts.pairs("digest", "effairness") == {("s1", "p1"): 0.75}
     assert facts.pairs("digest", "received_mps") == {("s1", "p1"): 12.0}
     assert facts.pairs("digest", "m") == {}
-    assert facts.series("digest", "missed_deliveries")[1] == 7.0
+    assert facts.never_delivered_by_second("digest")[1] == 7.0
     assert isnan(facts.series("digest", "cache_limit_mean")[0])
     for metric, bin_ in (("repaired_delay", 3), ("request_to_repair", 9)):
         histogram = facts.histogram("digest", metric)

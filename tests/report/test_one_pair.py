@@ -148,7 +148,7 @@ def test_low_and_high_delay_are_compared_on_one_scale() -> None:
         "(a) delay ≤ 170 ms: 400 messages", "(b) delay > 170 ms: 200 messages",
     ]  # fmt: skip
     for axes, name in zip(both, ("low", "high"), strict=True):
-        bins = sketch("pair", f"pair_differences.{name}")
+        bins = sketch("pair_delays", f"pair_differences.{name}")
         ((heights, _),) = bars(axes)
         assert heights == pytest.approx([count / bins.total for count in bins.counts])
         assert len(axes.lines) == 1
@@ -165,6 +165,6 @@ def test_differences_that_have_no_law_are_drawn_without() -> None:
 
 def test_one_distance_alone_is_both_near_and_far() -> None:
     result = made_up("M-3.4")
-    only: dict[str, Sketch] = {"delays.5": sketch("fits", "delays.5")}
+    only: dict[str, Sketch] = {"delays.5": sketch("delay_laws", "delays.5")}
     both = axes_of(with_sketches(result, {"off": only}), "pair-delays")
     assert [axes.get_title(loc="left")[:9] for axes in both] == ["(a) 5 bro", "(b) 5 bro"]

@@ -31,7 +31,7 @@ def with_traces(result: Result) -> ReportData:
     series = {
         name: own
         | {
-            "publications": [50.0, 60.0, 70.0],
+            "sent": [50.0, 60.0, 70.0],
             "messages_asked_for": [0.0, 4.0, 2.0],
             "messages_answered": [0.0, 3.0, 2.0],
             "cache_limit_min": [nan, 5.0, 5.0],
@@ -116,7 +116,7 @@ def test_what_the_paper_states_depends_on_the_size_of_the_network() -> None:
         (large, 3, 350.0, ("80%", "70%")),
     ):
         [bars] = curves(figure(facts, "false-negatives"))
-        missed = facts.figure("off", "missed_deliveries")
+        missed = facts.never_delivered("off")
         assert missed is not None
         [line] = [y for label, (_, y) in bars.items() if label.startswith("the paper")]
         assert line[0] == pytest.approx(missed.mean / divisor)

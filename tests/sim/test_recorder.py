@@ -77,7 +77,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> TraceReader:
             network.subscribe(name, parse(text))
             recorder.add_subscriber(name, parse(text))
         writer = network.add_client("writer", "B1")
-        recorder.add_publisher("writer", 7)
+        recorder.add_name("writer", 7)
         numbers = iter(range(10))
         PublishingApp(
             network.world,
@@ -195,7 +195,7 @@ def ordered(tmp_path_factory: pytest.TempPathFactory) -> TraceReader:
         waits = constant(LATCH, record_used=4)
         network.subscribe_endpoint("far", wish, {"off": OFF, "waits": waits})
         recorder.add_subscriber("far", wish)
-        recorder.add_publisher("writer", 1)
+        recorder.add_name("writer", 1)
         numbers = iter(range(10))
         EndpointPublishingApp(
             network.world,
@@ -271,7 +271,7 @@ def test_what_nobody_wants_recorded_is_not() -> None:
         network.add_client("near", "B1")
         network.subscribe("near", parse("n = 1"))
         recorder.add_subscriber("near", parse("n = 1"))
-        recorder.add_publisher("writer", 7)
+        recorder.add_name("writer", 7)
         PublishingApp(
             network.world,
             writer,

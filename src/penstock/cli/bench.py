@@ -41,10 +41,11 @@ def bench(
     """Side-by-side benchmarks: ratios taken in one run, and the change since the last.
 
     \b
-    Benchmarks: match, bloom, wire, ordering, storm, congestion, effairness, pipeline,
-    sim, sweep.
+    Benchmarks: match, bloom, wire, ordering, storm, congestion, effairness, metrics,
+    pipeline, sim, sweep.
     Results are kept for each machine, under the user's state directory.
-    Long ones: match, storm, effairness, pipeline and sweep, five to fifteen minutes.
+    Long ones: match, storm, effairness, metrics, pipeline and sweep, three to fifteen
+    minutes.
 
     \b
     Example:

@@ -7,16 +7,15 @@ its goal by luck does not meet it. With one seed, only the mean is judged.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from difflib import get_close_matches
 
 import msgspec
 
 from penstock.lab.experiment import Expectation
 from penstock.lab.findings import Findings
+from penstock.lab.output_names import find_output
+from penstock.lab.scenario import errors_at_key
 from penstock.lab.toml_document import TomlDocument
-from penstock.metrics.base import Entity, MetricType
-from penstock.metrics.catalogue import METRICS, find_metric
-from penstock.metrics.measurement import outputs_of
+from penstock.metrics.base import MetricType
 from penstock.metrics.statistics import Estimate, estimate, ratio
 
 
@@ -36,10 +35,15 @@ class ExpectationResult(msgspec.Struct, frozen=True):
 
 
 def judge_expectation(
-    expectation: Expectation, by_name: Mapping[str, Sequence[Findings]]
+    expectation: Expectation,
+    by_name: Mapping[str, Sequence[Findings]],
+    only_ordering: Mapping[str, str],
 ) -> ExpectationResult:
-    """Judges one expectation against the findings of all seeds, which are by result name."""
-    measured = _measured(expectation, by_name)
+    """Judges one expectation against the findings of all seeds, which are by result name.
+
+    The only ordering of a variant answers for it where the network has no such figure.
+    """
+    measured = _measured(expectation, by_name, only_ordering)
     return ExpectationResult(
         metric=expectation.metric,
         variant=expectation.variant,
@@ -54,12 +58,20 @@ def judge_expectation(
 
 
 def _measured(
-    expectation: Expectation, by_name: Mapping[str, Sequence[Findings]]
+    expectation: Expectation,
+    by_name: Mapping[str, Sequence[Findings]],
+    only_ordering: Mapping[str, str],
 ) -> Estimate | None:
-    values = _values(expectation.metric, by_name[expectation.variant])
+    def values_of(name: str) -> list[float] | None:
+        own = _values(expectation.metric, by_name[name])
+        if own is None and only_ordering.get(name) in by_name:
+            return _values(expectation.metric, by_name[only_ordering[name]])
+        return own
+
+    values = values_of(expectation.variant)
     if expectation.ratio_to is None:
         return None if values is None else estimate(values)
-    others = _values(expectation.metric, by_name[expectation.ratio_to])
+    others = values_of(expectation.ratio_to)
     return None if values is None or others is None else ratio(values, others)
 
 
@@ -79,7 +91,13 @@ def check_expectation(
     document: TomlDocument,
 ) -> None:
     """Raises a UsageError for a name that no chosen metric reports, or a goal that is none."""
-    _check_name(index, expectation, measured, phases, document)
+    with errors_at_key(document, "expect", index, "metric"):
+        output = find_output(expectation.metric, measured, phases)
+    if expectation.unit not in (None, output.unit):
+        raise document.error(
+            ("expect", index, "unit"),
+            f"{output.name} is measured in {output.unit!r}, not in {expectation.unit!r}",
+        )
     if (expectation.op == "between") != isinstance(expectation.value, list):
         raise document.error(
             ("expect", index),
@@ -87,43 +105,6 @@ def check_expectation(
         )
     if isinstance(expectation.value, list) and expectation.value[0] > expectation.value[1]:
         raise document.error(("expect", index), "write the lower of the two values first")
-
-
-def _check_name(
-    index: int,
-    expectation: Expectation,
-    measured: Mapping[str, MetricType],
-    phases: Collection[str],
-    document: TomlDocument,
-) -> None:
-    place = ("expect", index, "metric")
-    outputs = {o.name: o for o in outputs_of(measured.values()) if "value" in o.kinds}
-    name, _, rest = expectation.metric.partition(".")
-    output = outputs.get(name)
-    if output is None:
-        raise document.error(place, _unknown_name(name, outputs))
-    of_run = all(o.entity is Entity.RUN for o in outputs_of(measured.values()) if o.name == name)
-    if rest and of_run and not (output.phased and rest in phases):
-        known = ", ".join(phases) if output.phased else ""
-        raise document.error(
-            place,
-            f"{name} has no {rest!r}: "
-            + (f"write one of the phases ({known})" if known else f"write {name!r} alone"),
-        )
-    if expectation.unit not in (None, output.unit):
-        raise document.error(
-            ("expect", index, "unit"),
-            f"{name} is measured in {output.unit!r}, not in {expectation.unit!r}",
-        )
-
-
-def _unknown_name(name: str, outputs: Collection[str]) -> str:
-    for metric in METRICS:
-        if any(o.name == name for o in find_metric(metric).OUTPUTS):
-            return f"{name} is reported by {metric!r}: add it to measure.metrics"
-    close = get_close_matches(name, outputs, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else "see docs/lab.md for what they report"
-    return f"no metric of measure.metrics reports {name!r}: {hint}"
 
 
 def _values(metric: str, seeds: Sequence[Findings]) -> list[float] | None:

@@ -10,7 +10,12 @@ from penstock.lab.expectations import check_expectation, judge_expectation
 from penstock.lab.experiment_files import ExperimentFile
 from penstock.lab.process_pool import ProgressCallback, run_all
 from penstock.lab.result import Result, combined_hash, estimates, means
-from penstock.lab.result_names import orderings_by_variant, result_names, with_only_orderings
+from penstock.lab.result_names import (
+    only_orderings,
+    orderings_by_variant,
+    result_names,
+    with_only_orderings,
+)
 from penstock.lab.single_run import (
     Job,
     Outcome,
@@ -104,7 +109,7 @@ def _result(
         trace_hash=combined_hash(outcomes),
         variants={name: estimates(found) for name, found in by_name.items()},
         expect=[
-            judge_expectation(expectation, by_name)
+            judge_expectation(expectation, by_name, only_orderings(experiment))
             for expectation in experiment_file.experiment.expect
             if plan.profile in expectation.profiles
             and by_name.keys() >= {expectation.variant, expectation.ratio_to} - {None}

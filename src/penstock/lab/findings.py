@@ -28,17 +28,12 @@ def findings_of(
 ) -> dict[str, Findings]:
     """Sorts results by result name; `name_of(None)` is the network's.
 
-    An ordering may share the network's name, and then has precedence. Where there is one
-    ordering, its values answer for the network too, unless the network has its own.
+    An ordering may share the network's name, and then has precedence.
     """
-    variant = name_of(None)
-    found = {variant: _findings(results, NETWORK)}
+    found = {name_of(None): _findings(results, NETWORK)}
     for ordering in orderings:
-        own = _findings(results, ordering)
-        known = found.get(name_of(ordering))
+        own, known = _findings(results, ordering), found.get(name_of(ordering))
         found[name_of(ordering)] = own if known is None else _merged(known, own)
-        if len(orderings) == 1:
-            found[variant] = _merged(own, found[variant])
     return found
 
 

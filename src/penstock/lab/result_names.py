@@ -2,6 +2,8 @@
 
 A run has figures of the whole network, which are named after the variant, and figures of each
 ordering, which are named after the ordering, or VARIANT.ORDERING if there are several variants.
+Where there is one ordering, the variant's name stands for it too, wherever the network has no
+figure of its own.
 An ordering "off" of the only variant "off" has the same name as the network's figures: without
 ordering, a subscription shows what the network does.
 """
@@ -40,6 +42,15 @@ def result_names_of(experiment: Experiment, variants: Collection[str]) -> list[s
         if variant in variants
         for ordering in (None, *experiment.orderings)
     ]
+
+
+def only_orderings(experiment: Experiment) -> dict[str, str]:
+    """By variant, the result name of its ordering, if there is just one of another name."""
+    if len(experiment.orderings) != 1:
+        return {}
+    (ordering,) = experiment.orderings
+    names = {variant: result_name(experiment, variant, ordering) for variant in experiment.variants}
+    return {variant: name for variant, name in names.items() if name != variant}
 
 
 def orderings_by_variant(experiment: Experiment, names: Collection[str]) -> dict[str, list[str]]:

@@ -27,6 +27,7 @@ from penstock.lab.expectations import judge_expectation
 from penstock.lab.experiment_files import catalogue
 from penstock.lab.findings import Findings
 from penstock.lab.result import Result, estimates, means
+from penstock.lab.result_names import only_orderings
 from penstock.metrics.histogram import BIN_MS
 from penstock.pipeline.gold_files import read_gold
 from penstock.report.report_data import Histogram, ReportData, flatten
@@ -41,14 +42,6 @@ _LISTS: Final = {
 _DISTRIBUTIONS: Final = {"extra_delay_mean": "extra_delay_pairs_ms"}
 # Metrics of which the value of each pair is kept.
 _OF_PAIRS: Final = ("effairness", "received_mps")
-# Pipeline metrics of an ordering that the lab reports for the network if there is only one
-# ordering, with the lab's name.
-_RECOVERY: Final = {
-    "false_negatives": "missed_deliveries",
-    "false_negative_ratio": "missed_ratio",
-    "repaired": "repaired",
-}
-_RECOVERY_DELAYS: Final = ("delivery_delay", "repaired_delay")
 _SHARES: Final = np.linspace(0, 1, 101)
 # Histograms are cut at this bin.
 _BINS_MAX: Final = 1 << 20
@@ -165,7 +158,14 @@ def _facts(runs: Sequence[_Run], tables: Mapping[str, Sequence[Mapping[str, Any]
     naming = _ResultNaming(runs)
     found = naming.findings(tables)
     source = catalogue().get(first.experiment)
-    expectations = [] if source is None else source.experiment.expect
+    only = {} if source is None else only_orderings(source.experiment)
+    # Metrics that only the lab computes have no value here.
+    verdicts = [
+        judge_expectation(expectation, found, only)
+        for expectation in ([] if source is None else source.experiment.expect)
+        if first.profile in expectation.profiles
+        and found.keys() >= {expectation.variant, expectation.ratio_to} - {None}
+    ]
     hashes = {f"{run.variant}.{run.seed}": run.trace_hash for run in runs if run.trace_hash}
     result = Result(
         id=first.experiment,
@@ -173,17 +173,7 @@ def _facts(runs: Sequence[_Run], tables: Mapping[str, Sequence[Mapping[str, Any]
         seeds=sorted({run.seed for run in runs}),
         trace_hash=_combined(hashes),
         variants={name: estimates(own) for name, own in found.items()},
-        expect=[
-            judge_expectation(expectation, found)
-            for expectation in expectations
-            # Metrics that only the lab computes cannot be judged here.
-            if first.profile in expectation.profiles
-            and all(
-                expectation.metric in own.figures
-                for name in {expectation.variant, expectation.ratio_to} - {None}
-                for own in found.get(str(name), [Findings()])
-            )
-        ],
+        expect=[verdict for verdict in verdicts if verdict.value is not None],
         parameters={run.variant: json.loads(run.parameters or "{}") for run in runs},
         trace_hashes=hashes,
         series={name: means([f.series for f in own]) for name, own in found.items()},
@@ -208,24 +198,6 @@ class _ResultNaming:
         trees = {run.name: json.loads(run.parameters or "{}") for run in runs}
         # Rows of runs without a transport have an ordering too, which the experiment lacks.
         self._orderings = {name: tree.get("orderings") for name, tree in trees.items()}
-        self._recovers = {
-            name
-            for name, tree in trees.items()
-            if "recovery" in tree.get("measure", {}).get("metrics", ())
-            and len(tree.get("orderings") or ()) == 1
-        }
-
-    def names_and_orderings(self, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yields the result names of a row, each with the name of its metric there."""
-        name, metric = self.name_of(row), row["metric"]
-        if name is not None:
-            yield name, metric
-            variant = self._runs[row["run"]].variant
-            if row["run"] in self._recovers and name != variant:
-                if metric.startswith(_RECOVERY_DELAYS):
-                    yield variant, metric
-                elif metric in _RECOVERY:
-                    yield variant, _RECOVERY[metric]
 
     def name_of(self, row: Mapping[str, Any]) -> str | None:
         """The result name of a row; None for other runs and for unknown orderings."""
@@ -267,12 +239,13 @@ class _ResultNaming:
         self, rows: Iterable[Mapping[str, Any]], found: dict[tuple[str, str], Findings]
     ) -> Iterator[tuple[Mapping[str, Any], str, Findings]]:
         for row in sorted(rows, key=_network_first):
-            for name, metric in self.names_and_orderings(row):
+            name = self.name_of(row)
+            if name is not None:
                 key = (name, row["run"])
                 # Not Findings(): all instances share the default dicts of the class.
                 if key not in found:
                     found[key] = Findings(figures={}, series={}, quantiles={})
-                yield row, metric, found[key]
+                yield row, row["metric"], found[key]
 
     def pairs(
         self, rows: Iterable[Mapping[str, Any]]
@@ -294,9 +267,10 @@ class _ResultNaming:
         """Histograms summed over all seeds, by name and metric."""
         counts: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
         for row in rows:
-            for name, metric in self.names_and_orderings(row):
+            name = self.name_of(row)
+            if name is not None:
                 own = dict(zip(row["bin"], row["count"], strict=True))
-                counts[name][metric].update(own)
+                counts[name][row["metric"]].update(own)
         return {
             name: {metric: _dense(bins) for metric, bins in own.items()}
             for name, own in counts.items()

@@ -60,6 +60,15 @@ class ReportData:
         self._histograms = histograms
         self._pairs = pairs
         self._origins = {name: _origin(name, result.parameters) for name in self.names}
+        self._only_ordering = self._only_orderings()
+
+    def _only_orderings(self) -> dict[str, str]:
+        """By variant, the name of its ordering, if there is just one of another name."""
+        found: dict[str, list[str]] = {}
+        for name, (variant, ordering) in self._origins.items():
+            if ordering is not None and name != variant:
+                found.setdefault(variant, []).append(name)
+        return {variant: names[0] for variant, names in found.items() if len(names) == 1}
 
     def merged_with(self, other: ReportData) -> ReportData:
         """Adds the data of another source; data that both have is taken from this one."""
@@ -139,12 +148,35 @@ class ReportData:
         return {key: value for key, value in tree.items() if key != "transport"}
 
     def figure(self, name: str, metric: str) -> Estimate | None:
-        """A figure; None if it was not measured."""
-        return self.result.variants.get(name, {}).get(metric)
+        """A figure; None if it was not measured.
+
+        The only ordering of a variant answers for it where the network has no such figure.
+        """
+        own = self.result.variants.get(name, {}).get(metric)
+        if own is None and name in self._only_ordering:
+            return self.result.variants[self._only_ordering[name]].get(metric)
+        return own
+
+    def never_delivered(self, variant: str) -> Estimate | None:
+        """What applications never got of a variant; None unless recovery was measured."""
+        name = self._application_of(variant)
+        return None if name is None else self.figure(name, "false_negatives")
+
+    def never_delivered_by_second(self, variant: str) -> Sequence[float]:
+        """The same by second of publication; empty unless recovery was measured."""
+        name = self._application_of(variant)
+        return [] if name is None else self.series(name, "false_negatives")
+
+    def _application_of(self, variant: str) -> str | None:
+        """The first ordering of a variant whose recovery was measured."""
+        if "requests" not in (self.parameter(variant, "measure.metrics") or ()):
+            return None
+        own = (n for n in self.names if self.variant(n) == variant and self.ordering(n) is not None)
+        return next(own, None)
 
     def names_with(self, metric: str) -> list[str]:
-        """The names that have this figure."""
-        return [name for name in self.names if self.figure(name, metric) is not None]
+        """The names that have this figure themselves."""
+        return [name for name in self.names if metric in self.result.variants[name]]
 
     def metrics(self) -> dict[str, str]:
         """The unit of every figure, by metric."""
@@ -169,7 +201,10 @@ class ReportData:
 
     def histogram(self, name: str, metric: str) -> Histogram | None:
         """A histogram; None without traces."""
-        return self._histograms.get(name, {}).get(metric)
+        own = self._histograms.get(name, {}).get(metric)
+        if own is None and name in self._only_ordering:
+            return self._histograms.get(self._only_ordering[name], {}).get(metric)
+        return own
 
     def pairs(self, name: str, metric: str) -> Mapping[tuple[str, str], float]:
         """Values by (subscriber, publisher); empty without traces."""

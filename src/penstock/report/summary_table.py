@@ -19,7 +19,7 @@ from penstock.report.report_data import ReportData
 
 # Metrics that distinguish orderings and networks, with their column headings.
 _METRIC_LABELS: Final = {
-    "missed_deliveries": "never delivered",
+    "false_negatives": "never delivered",
     "header_bytes": "headers and signals a message",
     "recovery_bytes": "requests and repairs a message",
     "requests_not_duplicated": "requests not duplicated",
@@ -65,7 +65,7 @@ def summary_section(facts: ReportData) -> Markup:
     )
     paragraphs = [tag("p", sentence) for sentence in sentences if sentence]
     controlled = congestion_table(facts)
-    recovering = [name for name in facts.names_with("missed_deliveries") if name in facts.networks]
+    recovering = [name for name in facts.networks if facts.never_delivered(name) is not None]
     if controlled is not None:
         # Controlled variants may use recovery too.
         also = [_side_by_side(facts, recovering)] if len(recovering) > 1 else []
@@ -135,7 +135,7 @@ def _side_by_side(facts: ReportData, names: Sequence[str]) -> Markup:
     rows: list[list[Content]] = []
     for name in names:
         row: list[Content] = [_name_cell(facts, name, name)]
-        row += [_cell(facts.figure(name, metric), metric, tops[metric]) for metric in metrics]
+        row += [_cell(_figure(facts, name, metric), metric, tops[metric]) for metric in metrics]
         rows.append(row)
     return table(headings, rows, class_="glance")
 
@@ -176,7 +176,7 @@ def distinguishing_metrics(facts: ReportData, names: Sequence[str]) -> list[str]
 
 def _distinguishes(facts: ReportData, names: Sequence[str], metric: str) -> bool:
     """Tells whether a column compares anything: not only zeros, and not only one name."""
-    found = [e.mean for name in names if (e := facts.figure(name, metric)) is not None]
+    found = [e.mean for name in names if (e := _figure(facts, name, metric)) is not None]
     return any(found) and (len(found) > 1 or len(names) == 1)
 
 
@@ -194,6 +194,13 @@ def _cell(figure: Estimate | None, metric: str, top: float) -> Cell:
     return Cell(_figure_text(figure, metric), figure.mean / top if top > 0 else None)
 
 
+def _figure(facts: ReportData, name: str, metric: str) -> Estimate | None:
+    """A figure; false negatives are those of applications, where recovery was measured."""
+    return (
+        facts.never_delivered(name) if metric == "false_negatives" else facts.figure(name, metric)
+    )
+
+
 def _figure_text(figure: Estimate, metric: str) -> str:
     """A figure as text; shares as percentages."""
     if metric in _SHARES:
@@ -202,12 +209,12 @@ def _figure_text(figure: Estimate, metric: str) -> str:
 
 
 def _top(facts: ReportData, names: Sequence[str], metric: str) -> float:
-    found = [e.mean for name in names if (e := facts.figure(name, metric)) is not None]
+    found = [e.mean for name in names if (e := _figure(facts, name, metric)) is not None]
     return max(found, default=0.0)
 
 
 def _range(facts: ReportData, names: Sequence[str], metric: str) -> str:
-    means = [e.mean for name in names if (e := facts.figure(name, metric)) is not None]
+    means = [e.mean for name in names if (e := _figure(facts, name, metric)) is not None]
     if not means:
         return "–"
     low, high = format_number(min(means)), format_number(max(means))
@@ -222,12 +229,12 @@ def _recovery_sentence(facts: ReportData) -> str:
     """Compares the missed deliveries of each kind of recovery with "off", and their bytes."""
     kinds = {n: facts.parameter(n, "transport.recovery.kind") for n in facts.networks}
     off = next((name for name, kind in kinds.items() if kind == "off"), None)
-    missed = None if off is None else facts.figure(off, "missed_deliveries")
+    missed = None if off is None else facts.never_delivered(off)
     if missed is None or not missed.mean:
         return ""
     parts = []
     for name in facts.networks:
-        left, header = (facts.figure(name, m) for m in ("missed_deliveries", "header_bytes"))
+        left, header = facts.never_delivered(name), facts.figure(name, "header_bytes")
         if name != off and left is not None and header is not None:
             gone = format_percent(1 - left.mean / missed.mean)
             parts.append(

@@ -41,7 +41,9 @@ short = { kind = "constant", latch_ms = 1, record = 12 }
 off = { kind = "off" }
 
 [measure]
-metrics = ["residual", "detection", "ordering", "sharing"]
+metrics = [
+  "residual", "detection", "fifo_order", "inversions", "late_drops", "delays", "shared_losses",
+]
 
 [profiles.quick]
 """

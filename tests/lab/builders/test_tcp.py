@@ -52,7 +52,9 @@ start_s = 2
 stop_s = 8
 
 [measure]
-metrics = ["rates", "links", "tcp"]
+metrics = [
+  "received", "false_negatives", "source_fates", "links", "bottleneck", "queues", "tcp_sharing",
+]
 phases = { before = [0, 2], both = [4, 8], after = [9, 10] }
 
 [profiles.quick]

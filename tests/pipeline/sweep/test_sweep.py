@@ -49,7 +49,7 @@ def test_every_point_has_the_result_that_lab_run_has(spark: SparkSession, tmp_pa
         written = read_result(tmp_path / "out" / point.file)
         assert written.trace_hashes == alone.trace_hashes
         assert written.figures == alone.figures
-        assert written.variants["off"]["publications"].ci95 is not None
+        assert written.variants["off"]["offered"].ci95 is not None
 
 
 def test_a_run_that_fails_is_told_and_stops_nobody(spark: SparkSession, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def build_channel(
         network.add_endpoint(PUBLISHER, publisher=_PUBLISHER_ID, settings=settings, access=access)
         names = _add_receivers(part, network, draws, orderings, recorder)
         _schedule_clock_steps(part.clock, network, names, stop)
-        recorder.add_publisher(PUBLISHER, _PUBLISHER_ID)
+        recorder.add_name(PUBLISHER, _PUBLISHER_ID)
         rng = seeds.rng("publisher", "when")
         EndpointPublishingApp(
             network.world,

@@ -225,10 +225,10 @@ class _ClientBuilder:
 
     def _add_client(self, client: str, broker: str) -> None:
         self._last_client_id += 1
+        self._recorder.add_name(client, self._last_client_id)
         if not self._orderings:
             self._network.add_client(client, broker)
             return
-        self._recorder.add_endpoint(client, self._last_client_id)
         self._network.add_endpoint(
             client,
             broker,
@@ -255,7 +255,6 @@ class _ClientBuilder:
         self._recorder.add_subscriber(client, predicate)
 
     def _publish(self, client: str, part: PublishPart, index: int) -> None:
-        self._recorder.add_publisher(client, self._last_client_id)
         rng = self._seeds.rng("publisher", client, "when")
         starts = part.start_s if isinstance(part.start_s, list) else [part.start_s]
         start = self._origin + seconds(starts[index % len(starts)])

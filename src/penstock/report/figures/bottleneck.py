@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 # Curves of the lower panels; of several series, the first that exists is drawn.
 _PUBLISHED: Final = (
-    (("offered", "publications"), "published by applications", SKY, "-", 2.6),
+    (("offered",), "published by applications", SKY, "-", 2.6),
     (("sent",), "sent", BLUE, "-", 1.1),
 )
 _FATES: Final = (
     (("deliveries",), "delivered", GREEN, "-", 1.6),
-    (("missed_deliveries", "false_negatives"), "lost in the network", VERMILION, "-", 1.1),
+    (("false_negatives",), "lost in the network", VERMILION, "-", 1.1),
     (("dropped_at_source",), "dropped at source", PURPLE, "--", 1.1),
 )
 
@@ -53,7 +53,7 @@ def figures(facts: ReportData) -> list[Figure]:
             name="bottleneck",
             title=_title(facts, names),
             caption=f"{_links_text(links)}Messages a second of the whole network, means over seeds."
-            " Lost in the network: sent, wanted by somebody and never received, by the second of"
+            " Lost in the network: sent, wanted by somebody and lost on the way, by the second of"
             " its publication. Dropped at source: never sent, because too much waited there."
             f" {published_values.redrawn_figure(facts.id, 'bottleneck')}",
             draw=partial(_draw, facts=facts, names=names, links=links),

@@ -34,7 +34,6 @@ from penstock.report.report_data import ReportData
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-_MISSED: Final = "missed_deliveries"
 _COSTS: Final = (
     ("header_bytes", "headers, and what else is said to find losses", BLUE, ""),
     ("recovery_bytes", "requests and repairs", ORANGE, "//"),
@@ -64,7 +63,7 @@ def figures(facts: ReportData) -> list[Figure]:
         )
     ]
     off, others = without(facts), recovering(facts)
-    if off is not None and others and facts.series(off, _MISSED):
+    if off is not None and others and facts.never_delivered_by_second(off):
         found.append(
             Figure(
                 name="false-negatives-over-time",
@@ -93,13 +92,13 @@ def figures(facts: ReportData) -> list[Figure]:
 
 def _bars(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     axes = canvas.subplots()
-    counts = [e for name in names if (e := facts.figure(name, _MISSED)) is not None]
+    counts = [e for name in names if (e := facts.never_delivered(name)) is not None]
     styles, off = variant_styles(names), without(facts)
     axes.bar(
         range(len(names)), [e.mean for e in counts], yerr=error_bars(counts), ecolor=INK, capsize=3,
         color=[styles[name].colour for name in names], width=0.62,
     )  # fmt: skip
-    whole = None if off is None else figure_mean(facts, off, _MISSED)
+    whole = None if off is None else _missed_mean(facts, off)
     by = stated(facts, names[0], published_values.FALSE_NEGATIVES_DIVISOR)
     if whole and by:
         label = f"{PUBLISHED}: {off} ÷{by:g}, with a record of 10"
@@ -125,11 +124,11 @@ def _bars(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
 def _over_time(canvas: Canvas, *, facts: ReportData, off: str, names: Sequence[str]) -> None:
     frames = panels(canvas, len(names), sharex=True, sharey=True)
     styles = variant_styles([off, *names])
-    times, before = smooth(facts.series(off, _MISSED))
+    times, before = smooth(facts.never_delivered_by_second(off))
     by = stated(facts, off, published_values.FALSE_NEGATIVES_DIVISOR)
     for axes, name in zip(frames, names, strict=True):
         axes.fill_between(times, before, color=INK, alpha=0.18, linewidth=0, label=off)
-        own_times, values = smooth(facts.series(name, _MISSED))
+        own_times, values = smooth(facts.never_delivered_by_second(name))
         axes.plot(own_times, values, color=styles[name].colour, linewidth=1.8)
         if by:
             axes.plot(times, before / by, color=INK, linewidth=0.9, linestyle=(0, (4, 3)),
@@ -160,6 +159,11 @@ def _costs(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     legend_below(canvas, [axes])
 
 
+def _missed_mean(facts: ReportData, name: str) -> float:
+    missed = facts.never_delivered(name)
+    return 0.0 if missed is None else missed.mean
+
+
 def _count(left: float, whole: float | None) -> str:
     """The count, and the factor by which recovery reduced it."""
     return (
@@ -180,8 +184,8 @@ def _detection_lines(facts: ReportData, name: str) -> list[str]:
 
 def _title(facts: ReportData, names: Sequence[str]) -> str:
     off = without(facts)
-    whole = None if off is None else figure_mean(facts, off, _MISSED)
-    left = {n: figure_mean(facts, n, _MISSED) or 0.0 for n in names if n != off}
+    whole = None if off is None else _missed_mean(facts, off)
+    left = {n: _missed_mean(facts, n) for n in names if n != off}
     if not whole or not left:
         return "What applications never got"
     best = min(left, key=lambda name: left[name])

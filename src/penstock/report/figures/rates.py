@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PANELS_MAX: Final = 4
 _CURVES: Final = (
-    ("publications", "publications", BLUE, "--", "s"),
+    ("sent", "sent", BLUE, "--", "s"),
     ("deliveries", "deliveries", GREEN, "-", "o"),
     ("false_negatives", "false negatives", VERMILION, ":", "^"),
 )

@@ -22,8 +22,8 @@ Value = TypeVar("Value")
 
 
 def networks(facts: ReportData) -> list[str]:
-    """Variants whose missed deliveries were counted, with recovery or without."""
-    return [name for name in facts.names_with("missed_deliveries") if name in facts.networks]
+    """Variants that were measured for recovery, whether they have it or not."""
+    return [name for name in facts.networks if facts.never_delivered(name) is not None]
 
 
 def recovering(facts: ReportData) -> list[str]:

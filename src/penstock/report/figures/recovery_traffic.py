@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 _CURVES: Final = (
-    ("publications", "publications", INK, "--"),
+    ("sent", "messages sent", INK, "--"),
     ("requests", "requests", VERMILION, "-"),
     ("repairs", "repairs", GREEN, ":"),
     ("signals", "digests and the like", ORANGE, "-."),
@@ -50,7 +50,7 @@ def figures(facts: ReportData) -> list[Figure]:
         found.append(
             Figure(
                 name="recovery-rates",
-                title="Requests and repairs beside publications, second by second",
+                title="Requests and repairs beside messages sent, second by second",
                 caption="Messages a second of the whole network, means over seeds. Logarithmic"
                 f" above 1. {published_values.redrawn_figure(facts.id, 'recovery-rates')}",
                 draw=partial(_rates, facts=facts, names=asking),

@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from penstock.kernel.instant import Duration, Instant
-from penstock.sim.host import Host
-from penstock.sim.samples.flows import FlowSamples
-from penstock.sim.samples.links import LinkSamples
+from penstock.kernel.instant import Duration
+from penstock.sim.samples.endpoints import endpoints_in
+from penstock.sim.samples.links import link_state
 from penstock.sim.samples.tcp import TcpSamples
 from penstock.sim.tcp import TcpConnection
 from penstock.sim.world import World
 from penstock.trace.records import CacheSample, FlowSample, LinkSample, QueueSample, TcpSample
-from penstock.tracefile.retention import Recording
-from penstock.transport.endpoint import Endpoint
+from penstock.tracing.names import Names
+from penstock.tracing.row_sink import RowSink
+from penstock.tracing.samples.caches import cache_samples
+from penstock.tracing.samples.flows import FlowSamples
+from penstock.tracing.samples.links import LinkSamples
 
 
 class Sampler:
-    """Samples one network; `endpoints` and `publisher_name` map ids to names."""
+    """Samples one network."""
 
-    def __init__(
-        self,
-        recording: Recording,
-        endpoints: Mapping[int, str],
-        publisher_name: Callable[[int], str | None],
-    ) -> None:
-        self._add: Final = recording.add
-        self._collects: Final = recording.collects
-        self._publisher_name: Final = publisher_name
+    def __init__(self, sink: RowSink, names: Names) -> None:
+        self._add: Final = sink.add
+        self._collects: Final = sink.collects
+        self._names: Final = names
         self._links: Final = LinkSamples()
         self._tcp: Final = TcpSamples()
-        self._flows: Final = FlowSamples(endpoints)
+        self._flows: Final = FlowSamples(names)
 
     def add_connection(self, connection: TcpConnection) -> None:
         """Adds a TCP connection to the samples."""
         self._tcp.add(connection)
 
     def start(self, world: World[Any], interval_ns: Duration) -> None:
-        """Starts sampling, unless the recording collects no samples."""
+        """Starts sampling, unless no samples are collected."""
         samples = (LinkSample, QueueSample, CacheSample, FlowSample, TcpSample)
         if any(self._collects(sample) for sample in samples):
             self._schedule_next(world, interval_ns)
@@ -50,34 +46,37 @@ class Sampler:
         if self._collects(LinkSample) or self._collects(QueueSample):
             self._sample_links(world, interval_ns)
         if self._collects(CacheSample):
-            for host in world.hosts.values():
-                for cache_sample in self._sample_caches(host, world.now):
-                    self._add(cache_sample)
+            self._sample_caches(world)
         if self._collects(TcpSample):
             for sample in self._tcp.sample(now=world.now):
                 self._add(sample)
         if self._collects(FlowSample):
-            for host in world.hosts.values():
-                for row in self._flows.sample(host, interval_ns, now=world.now):
-                    self._add(row)
+            self._sample_flows(world, interval_ns)
         self._schedule_next(world, interval_ns)
 
     def _sample_links(self, world: World[Any], interval_ns: Duration) -> None:
         for link in world.links.values():
             # Access links have no queue and no loss: there is nothing to sample.
             if link.rate_bps is not None:
-                carried, queued = self._links.sample(link, interval_ns, now=world.now)
+                carried, queued = self._links.sample(
+                    link.name, link_state(link), interval_ns, now=world.now
+                )
                 if self._collects(LinkSample):
                     self._add(carried)
                 if self._collects(QueueSample):
                     self._add(queued)
 
-    def _sample_caches(self, host: Host[Any, Any], now: Instant) -> Iterator[CacheSample]:
-        endpoint = host.machine
-        if not isinstance(endpoint, Endpoint) or endpoint.recovery is None:
-            return
-        recovery = endpoint.recovery
-        for status in (*recovery.cache.sample(), *recovery.publication_cache.sample()):
-            publisher = self._publisher_name(status.publisher)
-            if publisher is not None:
-                yield CacheSample(now, host.name, publisher, *status[1:])
+    def _sample_caches(self, world: World[Any]) -> None:
+        for host, endpoint in endpoints_in(world):
+            recovery = endpoint.recovery
+            if recovery is not None:
+                caches = (*recovery.cache.sample(), *recovery.publication_cache.sample())
+                for sample in cache_samples(host.name, caches, self._names, now=world.now):
+                    self._add(sample)
+
+    def _sample_flows(self, world: World[Any], interval_ns: Duration) -> None:
+        for host, endpoint in endpoints_in(world):
+            if endpoint.congestion is not None:
+                flows = endpoint.congestion.sample()
+                for sample in self._flows.sample(host.name, flows, interval_ns, now=world.now):
+                    self._add(sample)

@@ -85,7 +85,7 @@ class Swarm:
         outlets = Outlets(deliver=self._deliver, record=self._record)
         self.network: Final = build_network(options, self._seeds, outlets, lambda: self._is_lossy)
         for name in self.network.home_brokers:
-            self._recorder.add_publisher(name, int(name[1:]))
+            self._recorder.add_name(name, int(name[1:]))
             self._seqs[name] = 0
         self.stop: Final[Instant] = options.safety_ns
         self.faults: Final = self._draw_faults()
