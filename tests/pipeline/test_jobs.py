@@ -24,7 +24,7 @@ from penstock.pipeline.summary import half_width_factor
 from penstock.pipeline.wide_table import WIDE
 from penstock.trace.fates import ReceiverFate
 from penstock.trace.records import Delivery
-from tests.pipeline.kernels.traces import Trace, run_of
+from tests.metrics.brute.traces import Trace, run_of
 
 METRICS = ("order", "delays")
 

@@ -34,6 +34,7 @@ from penstock.pipeline.gold_files import (
 from penstock.pipeline.ingest import FoundRun
 from penstock.pipeline.summary import summary
 from penstock.pipeline.wide_table import COLUMNS, TROUBLE, trouble, wide_batches
+from penstock.pipeline.wide_table import WIDE as WIDE_ARROW
 from penstock.tracefile.measure import Part, measure, merge_parts, tally_part
 from penstock.tracefile.reader import TraceReader
 
@@ -173,7 +174,8 @@ def _merger(names: Sequence[str]) -> Callable[[Any], Any]:
             metrics = [*find_metrics(names).values()]
             tallies = [pickle.loads(row["tallies"]) for row in rows]
             results: Results = merge_parts(directory, run, metrics, tallies)
-            return pa.Table.from_batches(wide_batches(results))
+            # A run may have nothing to report, and so no batch to take the schema from.
+            return pa.Table.from_batches(wide_batches(results), schema=WIDE_ARROW)
         except Exception as error:
             return pa.Table.from_batches([trouble(run, _error_text(error))])
 

@@ -93,6 +93,9 @@ class FifoOrder(AdditiveMetric[Receipts]):
             out.add("rows", rows, ordering=ordering)
             out.add("late", self._late[ordering], ordering=ordering)
             out.add("descents", self._descents[ordering], ordering=ordering)
+            # Every part sorts the whole table and counts all its rows.
+            unsorted = self.run.unsorted_rows.get(ordering, 0)
+            out.add("unsorted_rows", unsorted, ordering=ordering, op="max")
 
     @classmethod
     def report(cls, tally: Tally, run: RunInfo, out: Results) -> None:
@@ -106,7 +109,7 @@ class FifoOrder(AdditiveMetric[Receipts]):
                 out.add_value("violations", late[part].sum(), **whose)
                 out.add_value("violation_ratio", share(late[part].sum(), rows[part].sum()), **whose)
             descents = tally.number("descents", ordering=ordering)
-            unsorted = run.unsorted_rows.get(ordering, 0)
+            unsorted = tally.number("unsorted_rows", ordering=ordering)
             out.add_value("descents", descents, ordering=ordering)
             out.add_value("unsorted_rows", unsorted, ordering=ordering)
             with_deliveries = correlation(_windows(late, run), _windows(rows, run))

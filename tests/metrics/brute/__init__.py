@@ -1,0 +1,16 @@
+"""Every output of the default metrics again, in plain Python, row by row: the room's oracle."""
+
+from __future__ import annotations
+
+from tests.metrics.brute import congestion, delivery, network, recovery
+from tests.metrics.brute.run import BruteRun, Key
+from tests.metrics.brute.traces import Trace
+
+__all__ = ["Key", "brute_force"]
+
+
+def brute_force(trace: Trace) -> dict[Key, float]:
+    run = BruteRun(trace)
+    for topic in (delivery, recovery, congestion, network):
+        topic.measure(run)
+    return run.found
