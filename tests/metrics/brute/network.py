@@ -10,7 +10,7 @@ from typing import Any
 from penstock.fairness.effairness import effairness as judged
 from penstock.fairness.network import Link, Network, Receiver, Sender, Session
 from penstock.kernel.errors import UsageError
-from penstock.kernel.instant import SECOND
+from penstock.kernel.instant import SECOND, Instant
 from penstock.trace.fates import DropReason
 from penstock.trace.records import Drop, Edge, Expected, LinkSample, Publication, QueueSample
 from tests.metrics.brute.run import BruteRun, quantile, share
@@ -138,13 +138,19 @@ def drops(run: BruteRun) -> None:
 
 
 def effairness(run: BruteRun) -> None:
-    due, offered = run.rows(Expected), run.rows(Publication)
+    due: dict[tuple[str, str], list[Expected]] = defaultdict(list)
+    offered: dict[str, list[Publication]] = defaultdict(list)
+    received: dict[tuple[str, str], list[Instant]] = defaultdict(list)
+    for message in run.rows(Expected):
+        due[message.publisher, message.subscriber].append(message)
+    for publication in run.rows(Publication):
+        offered[publication.publisher].append(publication)
+    for receipt in run.receipts[""]:
+        received[receipt.publisher, receipt.subscriber].append(receipt.ended)
     alike: dict[Any, list[Receiver]] = defaultdict(list)
     demands: dict[Any, float] = defaultdict(float)
-    for publisher, subscriber in sorted({(r.publisher, r.subscriber) for r in due}):
-        own = [r for r in due if (r.publisher, r.subscriber) == (publisher, subscriber)]
-        given = [r for r in offered if r.publisher == publisher]
-        got = [r.ended for r in run.receipts[""] if r.pair == (subscriber, publisher)]
+    for (publisher, subscriber), own in sorted(due.items()):
+        given, got = offered[publisher], received[publisher, subscriber]
         first, last = (f(r.published_ns for r in own) for f in (min, max))
         sizes = [r.size_bytes for r in given if r.published_ns is not None]
         if first == last or not sizes:
@@ -158,8 +164,9 @@ def effairness(run: BruteRun) -> None:
         alike[session].append(Receiver(id=name, host=subscriber, data=len(got) * bits, **times))
     if not alike:
         return
+    ids = {key: f"{number} {key[0]}" for number, key in enumerate(alike)}
     sessions = tuple(
-        Session(id=str(key), sender=Sender(host=key[0], capacity=demands[key]),
+        Session(id=ids[key], sender=Sender(host=key[0], capacity=demands[key]),
                 receivers=tuple(own))
         for key, own in alike.items()
     )  # fmt: skip
@@ -171,7 +178,7 @@ def effairness(run: BruteRun) -> None:
     run.value("effairness_judged", 1)
     run.value("effairness", outcome.overall)
     for publisher in {key[0] for key in alike}:
-        indices = [outcome.by_session[str(key)] for key in alike if key[0] == publisher]
+        indices = [outcome.by_session[ids[key]] for key in alike if key[0] == publisher]
         run.value("effairness", fmean(indices), entity=publisher)
     receivers = outcome.network.receivers()
     for receiver, index in zip(receivers, outcome.by_receiver.tolist(), strict=True):

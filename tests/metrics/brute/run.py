@@ -67,7 +67,11 @@ class BruteRun:
         self.seconds = ceil(self.duration / SECOND)
         self.orderings: list[str] = list(parameters.get("orderings", ()))
         measure = parameters.get("measure", {})
-        self.phases: dict[str, tuple[int, int]] = measure.get("phases", {})
+        # Whole seconds, which experiment files may write as 2.0.
+        self.phases: dict[str, tuple[int, int]] = {
+            name: (round(low), round(high))
+            for name, (low, high) in measure.get("phases", {}).items()
+        }
         self.ample: str | None = measure.get("ample")
         self.receipts = {"": self._arrived()} if self.has("arrivals") else {}
         self.receipts |= self._delivered()
