@@ -13,7 +13,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND
 from penstock.trace.fates import DropReason
 from penstock.trace.records import Drop, Edge, Expected, LinkSample, Publication, QueueSample
-from tests.metrics.brute.run import BruteRun, quantile, share
+from tests.metrics.brute.run import BruteRun, grouped, quantile, share
 
 DROPPED = ("queue_full_packets", "loss_packets", "down_packets", "corrupt_packets")
 
@@ -100,8 +100,8 @@ def queues(run: BruteRun) -> None:
     run.value("queue_max", max((r.held_bytes for r in samples), default=0))
     if samples:
         run.value("queue_mean", fmean(r.held_bytes for r in samples))
-    for queue in {r.queue for r in samples}:
-        peak = max(max(r.held_bytes, r.peak_bytes or 0) for r in samples if r.queue == queue)
+    for queue, own in grouped(samples, lambda r: r.queue).items():
+        peak = max(max(r.held_bytes, r.peak_bytes or 0) for r in own)
         run.value("queue_peak", peak, entity=queue)
     rates: dict[Any, int] = defaultdict(int)
     for r in run.rows(LinkSample):
@@ -138,13 +138,14 @@ def drops(run: BruteRun) -> None:
 
 
 def effairness(run: BruteRun) -> None:
-    due, offered = run.rows(Expected), run.rows(Publication)
+    due = grouped(run.rows(Expected), lambda r: (r.publisher, r.subscriber))
+    offered = grouped(run.rows(Publication), lambda r: r.publisher)
+    came = grouped(run.receipts[""], lambda r: r.pair)
     alike: dict[Any, list[Receiver]] = defaultdict(list)
     demands: dict[Any, float] = defaultdict(float)
-    for publisher, subscriber in sorted({(r.publisher, r.subscriber) for r in due}):
-        own = [r for r in due if (r.publisher, r.subscriber) == (publisher, subscriber)]
-        given = [r for r in offered if r.publisher == publisher]
-        got = [r.ended for r in run.receipts[""] if r.pair == (subscriber, publisher)]
+    for publisher, subscriber in sorted(due):
+        own, given = due[publisher, subscriber], offered[publisher]
+        got = [r.ended for r in came[subscriber, publisher]]
         first, last = (f(r.published_ns for r in own) for f in (min, max))
         sizes = [r.size_bytes for r in given if r.published_ns is not None]
         if first == last or not sizes:
