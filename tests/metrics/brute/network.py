@@ -159,11 +159,11 @@ def effairness(run: BruteRun) -> None:
         alike[session].append(Receiver(id=name, host=subscriber, data=len(got) * bits, **times))
     if not alike:
         return
+    senders = [Sender(host=key[0], capacity=demands[key]) for key in alike]
     sessions = tuple(
-        Session(id=str(key), sender=Sender(host=key[0], capacity=demands[key]),
-                receivers=tuple(own))
-        for key, own in alike.items()
-    )  # fmt: skip
+        Session(id=str(number), sender=sender, receivers=tuple(own))
+        for number, (sender, own) in enumerate(zip(senders, alike.values(), strict=True))
+    )
     try:
         outcome = judged(Network(edges(run), sessions))
     except UsageError:
@@ -171,9 +171,9 @@ def effairness(run: BruteRun) -> None:
         return
     run.value("effairness_judged", 1)
     run.value("effairness", outcome.overall)
-    for publisher in {key[0] for key in alike}:
-        indices = [outcome.by_session[str(key)] for key in alike if key[0] == publisher]
-        run.value("effairness", fmean(indices), entity=publisher)
+    for publisher, its in grouped(sessions, lambda session: session.sender.host).items():
+        index = fmean(outcome.by_session[session.id] for session in its)
+        run.value("effairness", index, entity=publisher)
     receivers = outcome.network.receivers()
     for receiver, index in zip(receivers, outcome.by_receiver.tolist(), strict=True):
         publisher, subscriber = receiver.id.split()

@@ -67,7 +67,10 @@ class BruteRun:
         self.seconds = ceil(self.duration / SECOND)
         self.orderings: list[str] = list(parameters.get("orderings", ()))
         measure = parameters.get("measure", {})
-        self.phases: dict[str, tuple[int, int]] = measure.get("phases", {})
+        # In whole seconds, though they may be written as floats.
+        self.phases: dict[str, tuple[int, int]] = {
+            name: (int(low), int(high)) for name, (low, high) in measure.get("phases", {}).items()
+        }
         self.ample: str | None = measure.get("ample")
         self.receipts = {"": self._arrived()} if self.has("arrivals") else {}
         self.receipts |= self._delivered()
