@@ -19,7 +19,7 @@ from penstock.trace.records import (
     Signal,
     TcpSample,
 )
-from tests.metrics.brute.run import BruteRun, share
+from tests.metrics.brute.run import BruteRun, grouped, share
 
 # Slots of 50 ms, and how many are averaged over.
 SLOT_NS = SECOND // 20
@@ -59,7 +59,7 @@ def source_fates(run: BruteRun) -> None:
 def feedback(run: BruteRun) -> None:
     """A frame is one, however many flows it names."""
     frames = {(r.subscriber, r.publisher, r.sent_ns) for r in run.rows(Feedback)}
-    told = {
+    told: dict[str, list[tuple[str, Instant]]] = {
         "feedback": [(publisher, at) for _, publisher, at in frames],
         "ack": [(r.publisher, r.sent_ns) for r in run.rows(Signal) if r.kind == "ack"],
     }
@@ -72,9 +72,8 @@ def feedback(run: BruteRun) -> None:
         if run.has("publications") and run.duration:
             rate = len(told[name]) * SECOND / run.duration / publishers
             run.value(f"{name}_rate", rate)
-        for publisher in {who for who, _ in told[name]}:
-            own = [at for who, at in told[name] if who == publisher]
-            run.counts(name, own, entity=publisher)
+        for publisher, own in grouped(told[name], lambda row: row[0]).items():
+            run.counts(name, [at for _, at in own], entity=publisher)
 
 
 def flow_table(run: BruteRun) -> None:
@@ -127,32 +126,33 @@ def settled_after(counts: list[int]) -> float | None:
         return None
     mean = Fraction(sum(later), len(later))
     for start in range(len(counts) - SMOOTH + 1):
-        if abs(Fraction(sum(counts[start:][:SMOOTH]), SMOOTH) - mean) <= mean / 10:
+        if abs(Fraction(sum(counts[start : start + SMOOTH]), SMOOTH) - mean) <= mean / 10:
             return start / 20
     return len(counts) / 20
 
 
 def swing(counts: list[int]) -> float | None:
     """From the tenth second on, the second that is farthest from the mean."""
-    seconds = [sum(counts[start:][:20]) for start in range(200, len(counts) - 19, 20)]
+    seconds = [sum(counts[start : start + 20]) for start in range(200, len(counts) - 19, 20)]
     if len(seconds) < 2 or not any(seconds):
         return None
-    return max(abs(second / fmean(seconds) - 1) for second in seconds)
+    mean = fmean(seconds)
+    return max(abs(second / mean - 1) for second in seconds)
 
 
 def receivers_rates(run: BruteRun) -> None:
     """Of all that got or expected anything within the experiment."""
     if not run.has("arrivals"):
         return
-    came = [(r.subscriber, r.arrived_ns) for r in run.rows(Arrival)]
-    due = [(r.subscriber, r.published_ns) for r in run.rows(Expected)]
-    whole = run.spans[""]
-    everyone = sorted({who for who, at in (*came, *due) if run.count([at], whole)})
+    due, came = (grouped(run.rows(kind), lambda r: r.subscriber) for kind in (Expected, Arrival))
+    instants = {name: [r.arrived_ns for r in came[name]] for name in due.keys() | came.keys()}
+    everyone = sorted(
+        name
+        for name, arrived in instants.items()
+        if run.count([*arrived, *(r.published_ns for r in due[name])], run.spans[""])
+    )
     rates = {
-        phase: [
-            share(run.count([at for who, at in came if who == name], (low, high)), high - low)
-            for name in everyone
-        ]
+        phase: [share(run.count(instants[name], (low, high)), high - low) for name in everyone]
         for phase, (low, high) in run.spans.items()
     }
     for phase, own in rates.items() if len(everyone) <= RATES_MAX else ():
@@ -161,7 +161,7 @@ def receivers_rates(run: BruteRun) -> None:
     for phase in run.phases if run.ample else ():
         assert run.ample is not None
         fair = fair_shares(rates[run.ample], sum(rates[phase]))
-        off = [abs(got / due - 1) for got, due in zip(rates[phase], fair, strict=True) if due]
+        off = [abs(got / own - 1) for got, own in zip(rates[phase], fair, strict=True) if own]
         run.value("unfair", max(off, default=0), phase=phase)
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from itertools import pairwise
 from math import sqrt
+from statistics import fmean
 from typing import Any
 
 from penstock.kernel.instant import SECOND
 from penstock.trace.records import Arrival, Delivery, Expected, Publication
-from tests.metrics.brute.run import BruteRun, Key, Receipt, binned_quantile, quantile, share
+from tests.metrics.brute.run import (
+    BruteRun,
+    Key,
+    Receipt,
+    binned_quantile,
+    grouped,
+    quantile,
+    share,
+)
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 PAIR_SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
@@ -73,14 +82,17 @@ def false_negatives(run: BruteRun, ordering: str, own: list[Receipt]) -> None:
 
 
 def order(run: BruteRun, ordering: str, own: list[Receipt]) -> None:
-    before: dict[Any, list[int]] = defaultdict(list)
     late, descents, inversions = [], 0, 0
+    highest: dict[Any, int] = {}
+    before: dict[Any, deque[int]] = defaultdict(lambda: deque(maxlen=WINDOW))
     for r in own:
-        seen = before[r.message[:3]]
-        if any(seq > r.seq for seq in seen):
+        stream = r.message[:3]
+        seen = before[stream]
+        if highest.get(stream, -1) > r.seq:
             late.append(r.ended)
-        descents += bool(seen) and seen[-1] > r.seq
-        inversions += sum(seq > r.seq for seq in seen[-WINDOW:])
+            descents += seen[-1] > r.seq
+            inversions += sum(seq > r.seq for seq in seen)
+        highest[stream] = max(r.seq, highest.get(stream, -1))
         seen.append(r.seq)
     if own or ordering:
         run.value("inversions", inversions, ordering)
@@ -128,13 +140,13 @@ def correlation(one: Sequence[int], other: Sequence[int]) -> float:
 def delays(run: BruteRun, ordering: str, own: list[Receipt]) -> None:
     delay(run, "delay", ordering, [(r, r.ended - r.published) for r in own])
     for phase, span in run.phases.items():
-        if its := [r.ended - r.published for r in own if run.count([r.ended], span)]:
+        if its := [r.ended - r.published for r in own if run.is_within(r.ended, span)]:
             run.value("delay_p50", binned_quantile(its, 0.5), ordering, phase=phase)
             run.value("delay_max", max(its) / 1e6, ordering, phase=phase)
     extra = [(r, r.ended - r.arrived) for r in own if r.arrived is not None]
     if not ordering or not extra:
         return
-    means = delay(run, "extra_delay", ordering, extra)
+    means = sorted(delay(run, "extra_delay", ordering, extra))
     held = sum(value > 0 for _, value in extra) / len(extra)
     run.value("held_share", held, ordering)
     run.value("pairs_below_1ms", sum(mean < 1 for mean in means) / len(means), ordering)
@@ -148,10 +160,8 @@ def delay(
 ) -> list[float]:
     """The distribution of a delay over messages and over pairs; returns the means of pairs."""
     run.distribution(name, [value for _, value in values_ns], SHARES, ordering)
-    by_pair: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for r, value in values_ns:
-        by_pair[r.pair].append(value)
-    means = {pair: sum(own) / len(own) / 1e6 for pair, own in by_pair.items()}
+    by_pair = grouped(values_ns, lambda row: row[0].pair)
+    means = {pair: fmean(ns for _, ns in own) / 1e6 for pair, own in by_pair.items()}
     run.pairs(f"{name}_mean", means, ordering)
     for label, at in PAIR_SHARES.items() if means else ():
         run.value(f"{name}_pairs_{label}", quantile(means.values(), at), ordering)
@@ -168,25 +178,22 @@ def fairness(run: BruteRun, ordering: str, own: list[Receipt]) -> None:
     """All count that expected or got anything at any time, with what they got in the span."""
     everyone = {r.subscriber for r in run.rows(Expected)} | {r.subscriber for r in own}
     for phase, span in run.spans.items() if everyone else ():
-        got = Counter(r.subscriber for r in own if run.count([r.ended], span))
+        got = Counter(r.subscriber for r in own if run.is_within(r.ended, span))
         squares = len(everyone) * sum(count**2 for count in got.values())
         run.value("jain", got.total() ** 2 / squares if squares else 1, ordering, phase=phase)
 
 
 def receivers(run: BruteRun) -> None:
-    due, came = run.rows(Expected), run.rows(Arrival)
-    names = {r.subscriber for r in due} | {r.subscriber for r in came}
+    due, came = (grouped(run.rows(kind), lambda r: r.subscriber) for kind in (Expected, Arrival))
+    names = due.keys() | came.keys()
     for name in names if len(names) <= RECEIVERS_MAX else ():
-        got = [r.arrived_ns for r in came if r.subscriber == name]
-        wanted = [r.published_ns for r in due if r.subscriber == name]
         if run.has("arrivals"):
-            run.counts("received", got, entity=name)
+            run.counts("received", [r.arrived_ns for r in came[name]], entity=name)
         if run.has("expected"):
-            run.counts("wanted", wanted, entity=name)
+            run.counts("wanted", [r.published_ns for r in due[name]], entity=name)
     if run.has("arrivals") and run.duration:
-        counts = {(r.subscriber, r.publisher): 0 for r in due}
-        for a in came:
-            pair, is_inside = (a.subscriber, a.publisher), run.count([a.arrived_ns], run.spans[""])
-            counts[pair] = counts.get(pair, 0) + is_inside
+        counts = Counter({(r.subscriber, r.publisher): 0 for r in run.rows(Expected)})
+        for r in run.rows(Arrival):
+            counts[r.subscriber, r.publisher] += run.is_within(r.arrived_ns, run.spans[""])
         rates = {pair: count * SECOND / run.duration for pair, count in counts.items()}
         run.pairs("received_mps", rates)

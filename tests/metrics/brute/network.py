@@ -13,7 +13,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND, Instant
 from penstock.trace.fates import DropReason
 from penstock.trace.records import Drop, Edge, Expected, LinkSample, Publication, QueueSample
-from tests.metrics.brute.run import BruteRun, quantile, share
+from tests.metrics.brute.run import BruteRun, grouped, quantile, share
 
 DROPPED = ("queue_full_packets", "loss_packets", "down_packets", "corrupt_packets")
 
@@ -100,8 +100,8 @@ def queues(run: BruteRun) -> None:
     run.value("queue_max", max((r.held_bytes for r in samples), default=0))
     if samples:
         run.value("queue_mean", fmean(r.held_bytes for r in samples))
-    for queue in {r.queue for r in samples}:
-        peak = max(max(r.held_bytes, r.peak_bytes or 0) for r in samples if r.queue == queue)
+    for queue, own in grouped(samples, lambda r: r.queue).items():
+        peak = max(max(r.held_bytes, r.peak_bytes or 0) for r in own)
         run.value("queue_peak", peak, entity=queue)
     rates: dict[Any, int] = defaultdict(int)
     for r in run.rows(LinkSample):
@@ -138,19 +138,14 @@ def drops(run: BruteRun) -> None:
 
 
 def effairness(run: BruteRun) -> None:
-    due: dict[tuple[str, str], list[Expected]] = defaultdict(list)
-    offered: dict[str, list[Publication]] = defaultdict(list)
-    received: dict[tuple[str, str], list[Instant]] = defaultdict(list)
-    for message in run.rows(Expected):
-        due[message.publisher, message.subscriber].append(message)
-    for publication in run.rows(Publication):
-        offered[publication.publisher].append(publication)
-    for receipt in run.receipts[""]:
-        received[receipt.publisher, receipt.subscriber].append(receipt.ended)
+    due = grouped(run.rows(Expected), lambda r: (r.publisher, r.subscriber))
+    offered = grouped(run.rows(Publication), lambda r: r.publisher)
+    came = grouped(run.receipts[""], lambda r: r.pair)
     alike: dict[Any, list[Receiver]] = defaultdict(list)
     demands: dict[Any, float] = defaultdict(float)
-    for (publisher, subscriber), own in sorted(due.items()):
-        given, got = offered[publisher], received[publisher, subscriber]
+    for publisher, subscriber in sorted(due):
+        own, given = due[publisher, subscriber], offered[publisher]
+        got = [r.ended for r in came[subscriber, publisher]]
         first, last = (f(r.published_ns for r in own) for f in (min, max))
         sizes = [r.size_bytes for r in given if r.published_ns is not None]
         if first == last or not sizes:
@@ -164,12 +159,11 @@ def effairness(run: BruteRun) -> None:
         alike[session].append(Receiver(id=name, host=subscriber, data=len(got) * bits, **times))
     if not alike:
         return
-    ids = {key: f"{number} {key[0]}" for number, key in enumerate(alike)}
+    senders = [Sender(host=key[0], capacity=demands[key]) for key in alike]
     sessions = tuple(
-        Session(id=ids[key], sender=Sender(host=key[0], capacity=demands[key]),
-                receivers=tuple(own))
-        for key, own in alike.items()
-    )  # fmt: skip
+        Session(id=str(number), sender=sender, receivers=tuple(own))
+        for number, (sender, own) in enumerate(zip(senders, alike.values(), strict=True))
+    )
     try:
         outcome = judged(Network(edges(run), sessions))
     except UsageError:
@@ -177,9 +171,9 @@ def effairness(run: BruteRun) -> None:
         return
     run.value("effairness_judged", 1)
     run.value("effairness", outcome.overall)
-    for publisher in {key[0] for key in alike}:
-        indices = [outcome.by_session[ids[key]] for key in alike if key[0] == publisher]
-        run.value("effairness", fmean(indices), entity=publisher)
+    for publisher, its in grouped(sessions, lambda session: session.sender.host).items():
+        index = fmean(outcome.by_session[session.id] for session in its)
+        run.value("effairness", index, entity=publisher)
     receivers = outcome.network.receivers()
     for receiver, index in zip(receivers, outcome.by_receiver.tolist(), strict=True):
         publisher, subscriber = receiver.id.split()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, floor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.trace.records import Arrival, Delivery
@@ -67,10 +67,9 @@ class BruteRun:
         self.seconds = ceil(self.duration / SECOND)
         self.orderings: list[str] = list(parameters.get("orderings", ()))
         measure = parameters.get("measure", {})
-        # Whole seconds, which experiment files may write as 2.0.
+        # In whole seconds, though they may be written as floats.
         self.phases: dict[str, tuple[int, int]] = {
-            name: (round(low), round(high))
-            for name, (low, high) in measure.get("phases", {}).items()
+            name: (int(low), int(high)) for name, (low, high) in measure.get("phases", {}).items()
         }
         self.ample: str | None = measure.get("ample")
         self.receipts = {"": self._arrived()} if self.has("arrivals") else {}
@@ -93,20 +92,19 @@ class BruteRun:
         """Orderings that deliveries name, whether or not an application got anything."""
         return [ordering for ordering in self.receipts if ordering]
 
-    def second(self, at: Instant) -> int:
-        return (at - self.origin) // SECOND
-
     def is_sampled_within(self, at: Instant) -> bool:
         """A sample describes the time before it."""
         return 0 < at - self.origin <= self.duration
 
     def by_second(self, instants: Iterable[Instant]) -> list[int]:
-        counts = Counter(map(self.second, instants))
+        counts = Counter((at - self.origin) // SECOND for at in instants)
         return [counts[second] for second in range(self.seconds)]
 
+    def is_within(self, at: Instant, span: tuple[int, int]) -> bool:
+        return span[0] <= (at - self.origin) // SECOND < span[1]
+
     def count(self, instants: Iterable[Instant], span: tuple[int, int]) -> int:
-        low, high = span
-        return sum(low <= self.second(at) < high for at in instants)
+        return sum(self.is_within(at, span) for at in instants)
 
     def value(
         self, name: str, value: float, ordering: str = "", *, entity: str = "", phase: str = ""
@@ -169,6 +167,13 @@ class BruteRun:
                     )
                 )
         return {name: sorted(own, key=lambda r: r.ended) for name, own in found.items()}
+
+
+def grouped(rows: Iterable[Any], key: Callable[[Any], Any]) -> dict[Any, list[Any]]:
+    found: dict[Any, list[Any]] = defaultdict(list)
+    for row in rows:
+        found[key(row)].append(row)
+    return found
 
 
 def share(part: float, whole: float) -> float:

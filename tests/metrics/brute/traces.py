@@ -162,7 +162,7 @@ class _Drawing:
             found["orderings"] = {"default": {}, "silent": {}}
         if whole_s and draw.random() < 0.7:
             cut = 2 if whole_s >= 12 else 1
-            phases = {"early": [0, cut], "late": [cut, whole_s], "all": [0, whole_s]}
+            phases = {"early": [0.0, cut], "late": [cut, float(whole_s)], "all": [0, whole_s]}
             ample = draw.choice([None, "early"])
             groups = ("publishers", "receivers")
             found["measure"] = {"phases": phases, "ample": ample, "pair": groups}
