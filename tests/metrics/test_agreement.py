@@ -28,6 +28,9 @@ from tests.metrics.brute.traces import Trace
 from tests.quick_profiles import QuickRuns
 
 CATALOGUE = catalogue()
+# Plain Python takes long for these: in `make soak`.
+LARGE = ("M-3.1", "M-3.11", "M-3.13", "M-4.3", "M-4.5", "M-5.9", "M-5.17", "C-1", "demo", "M-5.11")
+BY_SIZE = [pytest.param(id_, marks=[pytest.mark.soak] if id_ in LARGE else []) for id_ in CATALOGUE]
 
 
 @pytest.mark.parametrize("id_", CATALOGUE)
@@ -47,7 +50,7 @@ def test_recorded_traces_give_what_the_lab_reported(id_: str, quick_run: QuickRu
         assert any(own.figures or own.series for own in found.values())
 
 
-@pytest.mark.parametrize("id_", CATALOGUE)
+@pytest.mark.parametrize("id_", BY_SIZE)
 def test_plain_python_finds_the_same_in_recorded_traces(id_: str, quick_run: QuickRuns) -> None:
     run = quick_run(id_)
     for job in run.jobs:

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.fairness.effairness import effairness as judged
 from penstock.fairness.network import Link, Network, Receiver, Sender, Session
 from penstock.kernel.errors import UsageError
-from penstock.kernel.instant import SECOND, Instant
+from penstock.kernel.instant import SECOND
 from penstock.trace.fates import DropReason
 from penstock.trace.records import Drop, Edge, Expected, LinkSample, Publication, QueueSample
 from tests.metrics.brute.run import BruteRun, grouped, quantile, share

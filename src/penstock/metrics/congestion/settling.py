@@ -98,7 +98,7 @@ def settled_after_s(slots: Ints) -> float | None:
     if len(slots) < 2 * _SMOOTH or not second_half.any():
         return None
     later = float(second_half.mean())
-    smooth = np.convolve(slots, np.ones(_SMOOTH) / _SMOOTH, mode="valid")
+    smooth = np.convolve(slots, np.ones(_SMOOTH, np.int64), mode="valid") / _SMOOTH
     near = np.flatnonzero(np.abs(smooth - later) <= _NEAR * later)
     settled = int(near[0]) if near.size else len(slots)
     return settled / SLOTS_PER_S
