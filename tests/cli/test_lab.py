@@ -102,7 +102,8 @@ def test_a_metric_that_is_misspelt_is_guessed(place: Path) -> None:
     text = (place / "t.toml").read_text()
     (place / "t.toml").write_text(text.replace('metric = "deliveries"', 'metric = "deliverys"'))
     printed = lab("run", "t.toml")
-    assert "deliverys was not measured: did you mean deliveries?" in printed.output
+    assert "reports 'deliverys': did you mean 'deliveries'?" in printed.output
+    assert printed.exit_code == 2
 
 
 def test_check_fails_when_an_expectation_does(place: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -35,7 +36,9 @@ TESTS, METHODS = blocks(GUIDE, "py")
 (EXPERIMENT,) = blocks(GUIDE, "toml")
 # The file as the guide says to change it.
 IN_PARTS = (
-    FILE[: FILE.index("    def finish")].replace("Metric[Batch]", "AdditiveMetric[Batch]") + METHODS
+    FILE[: FILE.index("    def finish")].replace("Metric[Batch]", "AdditiveMetric[Batch]")
+    # The formatter puts them at the margin.
+    + indent(METHODS, "    ")
 ).replace(
     "import Entity, Metric, Output",
     "import AdditiveMetric, Entity, Output\nfrom penstock.metrics.tally import Tally",

@@ -26,7 +26,7 @@ from penstock.trace.fates import ReceiverFate
 from penstock.trace.records import Delivery
 from tests.metrics.brute.traces import Trace, run_of
 
-METRICS = ("order", "delays")
+METRICS = ("fifo_order", "delays")
 
 
 def delivered(seed: int, *seqs: int) -> Trace:
@@ -93,7 +93,7 @@ def test_what_is_no_gold_table_is_refused(tmp_path: Path) -> None:
 
 
 def test_reading_gold_and_measuring_need_no_spark() -> None:
-    modules = "penstock.pipeline.gold_files, penstock.pipeline.kernels.measure"
+    modules = "penstock.pipeline.gold_files, penstock.tracefile.measure"
     code = f"import sys, {modules}; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
