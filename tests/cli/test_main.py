@@ -78,6 +78,22 @@ def test_our_own_fault_is_one_line_and_exits_with_3(monkeypatch: pytest.MonkeyPa
     assert "Traceback" in penstock("filter", "check", "a = 1", debug="1").stderr
 
 
+def test_an_error_that_cannot_say_its_text_is_one_line_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class _MuteError(Exception):
+        def __str__(self) -> str:
+            raise ConnectionRefusedError
+
+    def fail(text: str) -> NoReturn:
+        raise _MuteError
+
+    monkeypatch.setattr(filter_command, "read_filter", fail)
+    result = penstock("filter", "check", "a = 1")
+    assert result.exit_code == 3
+    assert result.stderr.startswith("penstock: internal error, _MuteError: without a text")
+
+
 def test_an_abort_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def abort(text: str) -> NoReturn:
         raise typer.Abort

@@ -162,10 +162,19 @@ def _print_error(message: str, picture: Callable[[], str] | None = None) -> int:
 def _print_internal_error(error: Exception) -> int:
     if os.environ.get("PENSTOCK_DEBUG"):
         traceback.print_exception(error)
-    what = " ".join(f"{type(error).__name__}: {error}".split())
     typer.echo(
-        f"penstock: internal error, {what} (this is a bug: please report it, with the command"
-        " and the traceback that PENSTOCK_DEBUG=1 shows)",
+        f"penstock: internal error, {_said(error)} (this is a bug: please report it, with the"
+        " command and the traceback that PENSTOCK_DEBUG=1 shows)",
         err=True,
     )
     return _EXIT_INTERNAL_ERROR
+
+
+def _said(error: Exception) -> str:
+    """The kind of an error and its text, in one line."""
+    try:
+        text = str(error)
+    except Exception:
+        # Errors of Java ask Java for their text, and Java may be dead.
+        text = "without a text"
+    return " ".join(f"{type(error).__name__}: {text}".split())

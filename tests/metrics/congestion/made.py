@@ -1,20 +1,14 @@
-"""Records of congested runs, and parts of a run merged."""
+"""Records of congested runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.metrics.base import AdditiveMetric
-from penstock.metrics.measurement import outputs_of
-from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
-from penstock.metrics.tally import Tally
 from penstock.trace.fates import PublisherFate
-from penstock.trace.records import Arrival, Publication, Row
-from tests.metrics.measured import measurement_of
+from penstock.trace.records import Arrival, Publication
 
 
 def run_of(seconds: float, **measure: Any) -> RunInfo:
@@ -39,18 +33,3 @@ def arrivals(who: str, rate: int, from_s: int, to_s: int) -> list[Arrival]:
 
 def by_time(*parts: Sequence[Arrival]) -> list[Arrival]:
     return sorted((row for part in parts for row in part), key=lambda row: row.arrived_ns)
-
-
-def measure_parts(
-    parts: Sequence[Sequence[Row]], metric: type[AdditiveMetric[Any]], *, run: RunInfo
-) -> Results:
-    """Measures parts of a run apart, and reports the sum of their tallies."""
-    recorded = {row.TABLE for part in parts for row in part}
-    run = replace(run, recorded=frozenset(recorded))
-    total = Tally()
-    for part in parts:
-        (tally,) = measurement_of(part, [metric], run=run).tallies()
-        total.merge(tally)
-    results = Results(run.id, outputs_of([metric]))
-    metric.report(total, run, results)
-    return results

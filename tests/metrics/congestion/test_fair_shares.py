@@ -7,8 +7,9 @@ import pytest
 from penstock.kernel.instant import SECOND
 from penstock.metrics.congestion.fair_shares import FairShares, unfair_by
 from penstock.trace.records import Expected, Row
-from tests.metrics.congestion.made import arrivals, by_time, measure_parts, run_of
+from tests.metrics.congestion.made import arrivals, by_time, run_of
 from tests.metrics.measured import measure_rows, values_of
+from tests.metrics.parts import measure_parts
 
 
 def expected(who: str, at_s: float) -> Expected:

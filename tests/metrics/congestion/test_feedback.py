@@ -8,8 +8,9 @@ from penstock.kernel.instant import MILLISECOND
 from penstock.metrics.congestion.feedback import Feedback
 from penstock.trace import records
 from penstock.trace.records import Row, Signal
-from tests.metrics.congestion.made import measure_parts, publication, run_of
+from tests.metrics.congestion.made import publication, run_of
 from tests.metrics.measured import measure_rows, series_of, values_of
+from tests.metrics.parts import measure_parts
 
 
 def feedback(who: str, flow: str, at_ms: int, publisher: str = "p-1") -> records.Feedback:

@@ -6,8 +6,9 @@ from penstock.kernel.instant import MILLISECOND
 from penstock.metrics.congestion.flow_table import FlowTable
 from penstock.metrics.results import Results
 from penstock.trace.records import FlowSample
-from tests.metrics.congestion.made import measure_parts, run_of
+from tests.metrics.congestion.made import run_of
 from tests.metrics.measured import measure_rows, series_of, values_of
+from tests.metrics.parts import measure_parts
 
 
 def flow(

@@ -7,8 +7,9 @@ import pytest
 
 from penstock.metrics.congestion.settling import Settling, settled_after_s, swing
 from penstock.trace.records import Row
-from tests.metrics.congestion.made import arrivals, by_time, measure_parts, publication, run_of
+from tests.metrics.congestion.made import arrivals, by_time, publication, run_of
 from tests.metrics.measured import measure_rows, values_of
+from tests.metrics.parts import measure_parts
 
 
 def test_arrivals_settle_when_their_rate_is_what_it_stays() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from penstock.metrics.congestion.source_fates import SourceFates
-from tests.metrics.congestion.made import measure_parts, publication, run_of
+from tests.metrics.congestion.made import publication, run_of
 from tests.metrics.measured import measure_rows, series_of, values_of
+from tests.metrics.parts import measure_parts
 
 # One is sent at once, one is held back for 300 ms, one is dropped.
 ROWS = [publication(1, 10, 10), publication(2, 900, 1200), publication(None, 950, None)]

@@ -1,19 +1,13 @@
-"""Records for tests of deliveries, and measuring a run in parts."""
+"""Records for tests of deliveries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.metrics.base import AdditiveMetric
-from penstock.metrics.measurement import outputs_of
-from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
-from penstock.metrics.tally import Tally
 from penstock.trace.fates import PublisherFate, ReceiverFate
-from penstock.trace.records import Arrival, Delivery, Expected, Publication, Row
-from tests.metrics.measured import TEN_SECONDS, measure_rows, measurement_of
+from penstock.trace.records import Arrival, Delivery, Expected, Publication
 
 # Publisher and subscriber.
 Pair: TypeAlias = tuple[str, str]
@@ -68,55 +62,3 @@ def delivery(
         None,
         fate,
     )
-
-
-def measured_in_parts(
-    records: Iterable[Row],
-    metric: type[AdditiveMetric[Any]],
-    *,
-    run: RunInfo = TEN_SECONDS,
-) -> Results:
-    """Measures each subscriber apart, and everything else with the first; adds up the tallies."""
-    rows = list(records)
-    recorded = {row.TABLE for row in rows}
-    owners = [getattr(row, "subscriber", None) for row in rows]
-    subscribers = sorted({owner for owner in owners if owner is not None})
-    total, info = Tally(), run
-    for subscriber in subscribers:
-        own = {subscriber, None} if subscriber == subscribers[0] else {subscriber}
-        part = [row for row, owner in zip(rows, owners, strict=True) if owner in own]
-        measurement = measurement_of(part, [metric], run=run, recorded=recorded)
-        info = measurement.run
-        (tally,) = measurement.tallies()
-        total.merge(tally)
-    results = Results(run.id, outputs_of([metric]))
-    metric.report(total, info, results)
-    return results
-
-
-def assert_parts_add_up(
-    records: Iterable[Row], metric: type[AdditiveMetric[Any]], *, run: RunInfo = TEN_SECONDS
-) -> None:
-    """Parts of a run must give what the whole run gives."""
-    rows = list(records)
-    whole = _comparable(measure_rows(rows, [metric], run=run))
-    assert _comparable(measured_in_parts(rows, metric, run=run)) == whole
-    assert any(whole.values())
-
-
-def _comparable(results: Results) -> dict[str, object]:
-    return {
-        "values": results.values,
-        "series": {key: series.values.tolist() for key, series in results.series.items()},
-        "pairs": {
-            (one.metric, one.ordering): sorted(
-                zip(one.names, one.peers, one.values.tolist(), strict=True)
-            )
-            for one in results.pairs
-        },
-        "histograms": {
-            key: (bins.tolist(), counts.tolist())
-            for key, (bins, counts) in results.histograms.items()
-        },
-        "curves": results.curves,
-    }

@@ -9,10 +9,10 @@ from tests.metrics.delivery.made import (
     PAIR,
     WITH_PHASE,
     arrival,
-    assert_parts_add_up,
     delivery,
 )
 from tests.metrics.measured import measure_rows, values_of
+from tests.metrics.parts import assert_parts_add_up
 
 OTHER = ("p-2", "s-1")
 THIRD = ("p-1", "s-2")

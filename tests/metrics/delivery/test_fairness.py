@@ -8,11 +8,11 @@ from penstock.metrics.delivery.fairness import Fairness
 from tests.metrics.delivery.made import (
     WITH_PHASE,
     arrival,
-    assert_parts_add_up,
     delivery,
     expected,
 )
 from tests.metrics.measured import measure_rows, values_of
+from tests.metrics.parts import assert_parts_add_up
 
 OTHER = ("p-1", "s-2")
 

@@ -9,11 +9,11 @@ from penstock.trace.fates import ReceiverFate
 from tests.metrics.delivery.made import (
     WITH_PHASE,
     arrival,
-    assert_parts_add_up,
     delivery,
     expected,
 )
 from tests.metrics.measured import measure_rows, series_of, values_of
+from tests.metrics.parts import assert_parts_add_up
 
 OTHER = ("p-1", "s-2")
 REPAIRED = ReceiverFate.REPAIRED

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from penstock.metrics.delivery.fifo_order import FifoOrder
-from tests.metrics.delivery.made import WITH_PHASE, arrival, assert_parts_add_up, delivery
+from tests.metrics.delivery.made import WITH_PHASE, arrival, delivery
 from tests.metrics.measured import measure_rows, series_of, values_of
+from tests.metrics.parts import assert_parts_add_up
 
 OTHER = ("p-2", "s-1")
 THIRD = ("p-1", "s-2")

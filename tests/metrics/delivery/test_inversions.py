@@ -7,8 +7,9 @@ from random import Random
 import pytest
 
 from penstock.metrics.delivery.inversions import WINDOW, Inversions
-from tests.metrics.delivery.made import arrival, assert_parts_add_up, delivery
+from tests.metrics.delivery.made import arrival, delivery
 from tests.metrics.measured import measure_rows, values_of
+from tests.metrics.parts import assert_parts_add_up
 
 OTHER = ("p-1", "s-2")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from penstock.metrics.delivery.fifo_order import FifoOrder
 from penstock.metrics.delivery.late_drops import LateDrops
 from penstock.trace.fates import ReceiverFate
-from tests.metrics.delivery.made import arrival, assert_parts_add_up, delivery
+from tests.metrics.delivery.made import arrival, delivery
 from tests.metrics.measured import measure_rows, values_of
+from tests.metrics.parts import assert_parts_add_up
 
 LATE = ReceiverFate.DROPPED_LATE
 ROWS = [

@@ -8,12 +8,12 @@ from penstock.metrics.run_info import RunInfo
 from tests.metrics.delivery.made import (
     WITH_PHASE,
     arrival,
-    assert_parts_add_up,
     delivery,
     expected,
     publication,
 )
 from tests.metrics.measured import measure_rows, series_of, values_of
+from tests.metrics.parts import assert_parts_add_up
 
 OTHER = ("p-1", "s-2")
 

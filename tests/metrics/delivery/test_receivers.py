@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from penstock.metrics.delivery.receivers import RECEIVERS_MAX, Receivers
 from penstock.metrics.results import Results
-from tests.metrics.delivery.made import WITH_PHASE, arrival, assert_parts_add_up, expected
+from tests.metrics.delivery.made import WITH_PHASE, arrival, expected
 from tests.metrics.measured import measure_rows, series_of
+from tests.metrics.parts import assert_parts_add_up
 
 OTHER = ("p-1", "s-2")
 

@@ -8,7 +8,7 @@ from penstock.kernel.instant import SECOND
 from penstock.metrics.recovery.caches import Caches
 from penstock.trace.records import CacheSample, Row
 from tests.metrics.measured import TEN_SECONDS, measure_rows, series_of, values_of
-from tests.metrics.recovery.parts import measure_in_two_parts, same
+from tests.metrics.parts import assert_parts_add_up
 
 RUN = replace(TEN_SECONDS, origin=SECOND, duration=2 * SECOND)
 
@@ -46,5 +46,4 @@ def test_without_a_sample_there_is_nothing_to_report() -> None:
 
 
 def test_parts_add_up() -> None:
-    whole = measure_rows(samples(), [Caches], run=RUN)
-    assert same(measure_in_two_parts(samples(), Caches, run=RUN), whole)
+    assert_parts_add_up(samples(), Caches, run=RUN)

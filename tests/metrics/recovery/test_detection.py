@@ -10,7 +10,7 @@ from penstock.metrics.recovery.detection import Detection
 from penstock.trace.fates import MissingState, ReceiverFate
 from penstock.trace.records import Row
 from tests.metrics.measured import TEN_SECONDS, measure_rows, values_of
-from tests.metrics.recovery.parts import measure_in_two_parts, same
+from tests.metrics.parts import assert_parts_add_up
 from tests.metrics.recovery.rows import arrival, delivery, expected, loss
 
 RUN = replace(TEN_SECONDS, orderings=("on", "deaf"))
@@ -93,6 +93,5 @@ def test_without_losses_what_is_missed_is_known() -> None:
 
 def test_parts_add_up() -> None:
     rows = [*losses_at_two_subscribers(), loss("on", 3, 90, subscriber="s-2", detected_ms=10)]
-    whole = measure_rows(rows, [Detection], run=RUN)
-    assert values_of(whole, ordering="on")["losses_right"] == 2
-    assert same(measure_in_two_parts(rows, Detection, run=RUN), whole)
+    assert values_of(measure_rows(rows, [Detection], run=RUN), ordering="on")["losses_right"] == 2
+    assert_parts_add_up(rows, Detection, run=RUN)

@@ -11,7 +11,7 @@ from penstock.metrics.recovery.repaired_delays import RepairedDelays
 from penstock.trace.fates import ReceiverFate
 from penstock.trace.records import Row
 from tests.metrics.measured import TEN_SECONDS, measure_rows, series_of, values_of
-from tests.metrics.recovery.parts import measure_in_two_parts, same
+from tests.metrics.parts import assert_parts_add_up
 from tests.metrics.recovery.rows import delivery
 
 RUN = replace(TEN_SECONDS, orderings=("on", "idle"))
@@ -57,5 +57,4 @@ def test_without_deliveries_there_is_nothing_to_report() -> None:
 
 def test_parts_add_up() -> None:
     rows = originals_and_repairs()
-    whole = measure_rows(rows, [RepairedDelays], run=RUN)
-    assert same(measure_in_two_parts(rows, RepairedDelays, run=RUN), whole)
+    assert_parts_add_up(rows, RepairedDelays, run=RUN)

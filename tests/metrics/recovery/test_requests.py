@@ -10,7 +10,7 @@ from penstock.metrics.recovery.requests import Requests
 from penstock.trace.fates import PublisherFate
 from penstock.trace.records import Publication, Row, Signal
 from tests.metrics.measured import measure_rows, series_of, values_of
-from tests.metrics.recovery.parts import measure_in_two_parts, same
+from tests.metrics.parts import assert_parts_add_up, contents
 from tests.metrics.recovery.rows import repair, request
 
 TABLES = ("publications", "requests", "repairs", "signals")
@@ -102,9 +102,9 @@ def test_tables_that_were_not_recorded_give_nothing() -> None:
 def test_the_size_of_batches_does_not_matter() -> None:
     rows = two_messages_requested()
     one, other = (measure_rows(rows, [Requests], batch_rows=size) for size in (1, 100))
-    assert same(one, other)
+    assert contents(one) == contents(other)
 
 
 def test_parts_add_up() -> None:
     rows = two_messages_requested()
-    assert same(measure_in_two_parts(rows, Requests), measure_rows(rows, [Requests]))
+    assert_parts_add_up(rows, Requests)

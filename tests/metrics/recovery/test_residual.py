@@ -8,7 +8,7 @@ from penstock.metrics.recovery.residual import Residual
 from penstock.trace.fates import MissingState, ReceiverFate
 from penstock.trace.records import Row
 from tests.metrics.measured import TEN_SECONDS, measure_rows, values_of
-from tests.metrics.recovery.parts import measure_in_two_parts, same
+from tests.metrics.parts import assert_parts_add_up
 from tests.metrics.recovery.rows import loss
 
 RUN = replace(TEN_SECONDS, orderings=("on", "idle"))
@@ -47,5 +47,4 @@ def test_without_losses_there_is_nothing_to_report() -> None:
 
 def test_parts_add_up() -> None:
     rows = lives_of_missing_messages()
-    whole = measure_rows(rows, [Residual], run=RUN)
-    assert same(measure_in_two_parts(rows, Residual, run=RUN), whole)
+    assert_parts_add_up(rows, Residual, run=RUN)
