@@ -32,11 +32,44 @@ class Deliver(msgspec.Struct, frozen=True, gc=False):
 
 
 class Append(msgspec.Struct, frozen=True, gc=False):
-    """Write `entry` durably at `position` of `log`; acknowledged by `appended(upto=...)`."""
+    """Write `record` durably, as the one with this number in `log`, together with `lease`.
+
+    Numbers rise by one; records are synced in their order. None writes the lease alone. Acknowledged
+    by `appended(log, upto=number, lease=lease)`, which covers all appends before it.
+    """
 
     log: str
-    position: int
-    entry: bytes
+    number: int
+    record: object | None
+    lease: int
+
+
+class Fetch(msgspec.Struct, frozen=True, gc=False):
+    """Read the records of `log` with ticks from `start` up to `stop`, at most about `bytes_max`.
+
+    Acknowledged by `fetched(request, ...)`.
+    """
+
+    log: str
+    request: int
+    start: int
+    stop: int
+    bytes_max: int
+
+
+class Trim(msgspec.Struct, frozen=True, gc=False):
+    """Records of `log` with ticks up to and including `upto` are not needed any more."""
+
+    log: str
+    upto: int
+
+
+class Save(msgspec.Struct, frozen=True, gc=False):
+    """Store `value` under `key` durably; None deletes it. Acknowledged by `saved(serial)`."""
+
+    serial: int
+    key: str
+    value: bytes | None
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
@@ -45,7 +78,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     row: object
 
 
-Output: TypeAlias = Send[Frame] | Deliver | Append | Record
+Output: TypeAlias = Send[Frame] | Deliver | Append | Fetch | Trim | Save | Record
 
 
 class Machine(Protocol[FrameIn]):

@@ -1,0 +1,65 @@
+"""HELLO and PING: who is at the other end of a link, and whether it still is."""
+
+from __future__ import annotations
+
+from enum import IntFlag
+
+import msgspec
+
+from penstock.wire.frames.base import check_count, check_unsigned
+from penstock.wire.frames.guaranteed.base import (
+    DEAD_RANGES_MAX,
+    BrokerFrame,
+    TickRange,
+    check_name,
+    check_ticks,
+)
+
+
+class Role(IntFlag):
+    """What a broker does; most do all of it."""
+
+    PUBLISH = 1
+    RELAY = 2
+    HOST = 4
+
+
+class Announcement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A pubend that the sender can serve."""
+
+    pubend: int
+    stream: str
+    # Brokers between the sender and the pubend.
+    distance: int
+    # No tick above it was ever said.
+    lease: int
+    # Ticks between two lives of the pubend: nothing was ever said in them.
+    dead_ranges: tuple[TickRange, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_unsigned(64, pubend=self.pubend)
+        check_unsigned(8, distance=self.distance)
+        check_ticks(lease=self.lease)
+        check_name("the name of a stream", self.stream)
+        check_count("dead ranges", self.dead_ranges, DEAD_RANGES_MAX)
+
+
+class Hello(BrokerFrame, frozen=True, kw_only=True, gc=False):
+    """The first frame on each connection, and again when the list of pubends changes."""
+
+    broker: str
+    # A number that is higher after each restart.
+    life: int
+    roles: Role
+    # The same on both connections of a link.
+    token: int
+    pubends: tuple[Announcement, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_name("the name of a broker", self.broker)
+        check_unsigned(64, life=self.life, token=self.token)
+        check_unsigned(8, roles=self.roles)
+
+
+class Ping(BrokerFrame, frozen=True, kw_only=True, gc=False):
+    """Says nothing but that the sender is there."""

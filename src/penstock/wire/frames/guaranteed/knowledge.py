@@ -1,0 +1,70 @@
+"""DATA, SILENCE, GAP and HORIZON: what a child learns of a pubend, in the order of the link."""
+
+from __future__ import annotations
+
+from penstock.wire.frames.base import check_unsigned
+from penstock.wire.frames.guaranteed.base import (
+    BrokerFrame,
+    GapReason,
+    ReaderId,
+    check_range,
+    check_ticks,
+)
+
+
+class Data(BrokerFrame, frozen=True, kw_only=True, gc=False):
+    """A message at `tick`, and silence from `start` up to it."""
+
+    pubend: int
+    start: int
+    tick: int
+    # Unix time in nanoseconds, by the clock of the broker that stored it.
+    published_ns: int
+    # Attributes and payload, as the publisher's client wrote them.
+    body: bytes
+    # The reader whose request this answers, under its predicate; None for everybody.
+    reader: ReaderId | None = None
+
+    def __post_init__(self) -> None:
+        check_unsigned(64, pubend=self.pubend, published_ns=self.published_ns)
+        check_range(self.start, self.tick + 1)
+
+
+class Silence(BrokerFrame, frozen=True, kw_only=True, gc=False):
+    """Nothing that the receiver wants was published from `start` up to `stop`."""
+
+    pubend: int
+    start: int
+    stop: int
+    reader: ReaderId | None = None
+
+    def __post_init__(self) -> None:
+        check_unsigned(64, pubend=self.pubend)
+        check_range(self.start, self.stop)
+
+
+class Gap(BrokerFrame, frozen=True, kw_only=True, gc=False):
+    """Messages from `start` up to `stop` are gone for good."""
+
+    pubend: int
+    start: int
+    stop: int
+    reason: GapReason
+    # At most so many.
+    messages: int
+    reader: ReaderId | None = None
+
+    def __post_init__(self) -> None:
+        check_unsigned(64, pubend=self.pubend, messages=self.messages)
+        check_range(self.start, self.stop)
+
+
+class Horizon(BrokerFrame, frozen=True, kw_only=True, gc=False):
+    """All up to `stop` has been decided: what the receiver does not know of it is a gap."""
+
+    pubend: int
+    stop: int
+
+    def __post_init__(self) -> None:
+        check_unsigned(64, pubend=self.pubend)
+        check_ticks(stop=self.stop)
