@@ -1,4 +1,4 @@
-"""What a pubend keeps in its log, and what the log tells it: one contract for every kind of disk."""
+"""What a pubend keeps in its log, and what the log tells it: the same for every kind of disk."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ class Deliver(msgspec.Struct, frozen=True, gc=False):
 class Append(msgspec.Struct, frozen=True, gc=False):
     """Write `record` durably, as the one with this number in `log`, together with `lease`.
 
-    Numbers rise by one; records are synced in their order. None writes the lease alone. Acknowledged
-    by `appended(log, upto=number, lease=lease)`, which covers all appends before it.
+    Numbers rise by one; records are synced in their order. None writes the lease alone.
+    Acknowledged by `appended(log, upto=number, lease=lease)`, which covers all appends before it.
     """
 
     log: str
