@@ -1,0 +1,433 @@
+"""A broker of guaranteed streams: pubends, relays and a host, in any mix.
+
+The pubends are local parents of the relays and the host is their local child, by the same frames
+that cross links: every mix of roles is the same code. Frames between the parts of one broker wait
+in a queue of their own, so that no part calls into another while that one is at work.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from penstock.guaranteed.disk import Disk
+from penstock.guaranteed.host.subscriber_host import SubscriberHost
+from penstock.guaranteed.log_record import Fetched
+from penstock.guaranteed.output.output_queue import OutputQueue
+from penstock.guaranteed.pubend.pubend import Pubend, PubendState
+from penstock.guaranteed.relay.relay import Relay
+from penstock.guaranteed.settings import BrokerSettings
+from penstock.kernel.instant import Instant, earliest
+from penstock.kernel.machine import Output, Port, Send
+from penstock.wire.frames.guaranteed.base import BrokerFrame, ClientFrame, ReaderId
+from penstock.wire.frames.guaranteed.client import (
+    ClientPing,
+    Connect,
+    Credit,
+    CreditKind,
+    Refused,
+    RefusedKind,
+    Welcome,
+)
+from penstock.wire.frames.guaranteed.hello import Announcement, Hello, Ping, Role
+from penstock.wire.frames.guaranteed.knowledge import Data, Silence
+from penstock.wire.frames.guaranteed.publication import Confirm, Publish, Stored
+from penstock.wire.frames.guaranteed.requests import (
+    FilterRequest,
+    Nack,
+    ReaderRequest,
+)
+from penstock.wire.frames.guaranteed.rows import Ack, Hold
+
+AnyFrame: TypeAlias = BrokerFrame | ClientFrame
+SizeOf: TypeAlias = Callable[[AnyFrame], int]
+
+# Ports of the parts of this broker.
+_HOST: Final = "@host"
+_PUBEND: Final = "@pubend"
+_DISTANCE_MAX: Final = 16
+_FROM_CHILD: Final = (Nack, FilterRequest, ReaderRequest, Hold, Ack)
+
+
+class BrokerState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a broker starts with: its name, and what its disk has kept."""
+
+    name: str
+    # Higher after each restart.
+    life: int
+    wall_ns: int
+    pubends: Sequence[PubendState] = ()
+    # Everything saved that is not of a pubend.
+    saved: Mapping[str, bytes] = {}
+
+
+class _Client(msgspec.Struct):
+    """A connection of a client."""
+
+    publisher: str
+    life: int
+
+
+class Broker:
+    """One broker, as a machine."""
+
+    def __init__(
+        self, state: BrokerState, *, settings: BrokerSettings, size_of: SizeOf, now: Instant
+    ) -> None:
+        self.name: Final = state.name
+        self.life: Final = state.life
+        self.settings: Final = settings
+        self.disk: Final = Disk()
+        self._size_of: Final = size_of
+        self._now = now
+        self._queues: Final[dict[Port, OutputQueue[AnyFrame]]] = {}
+        self._clients: Final[dict[Port, _Client]] = {}
+        # Links to other brokers, by whether they are parents; what parents announce.
+        self._is_parent: Final[dict[Port, bool]] = {}
+        self._announced: Final[dict[Port, dict[int, Announcement]]] = {}
+        # Between the parts: where to, where from, and what.
+        self._internal: Final[deque[tuple[Port, Port, BrokerFrame]]] = deque()
+        self._confirmed: Final[dict[tuple[Port, str], list[tuple[int, Stored]]]] = {}
+        self.pubends: Final[dict[int, Pubend]] = {}
+        self.relays: Final[dict[int, Relay]] = {}
+        self.host: Final = SubscriberHost(
+            state.name,
+            state.life,
+            disk=self.disk,
+            settings=settings.host,
+            stored=state.saved,
+            pubends_of=self.pubends_of,
+            ask=self._ask_relay,
+            send=self._send_client,
+        )
+        for pubend in state.pubends:
+            self._add_pubend(pubend, wall_ns=state.wall_ns, now=now)
+
+    # What it knows
+
+    def pubends_of(self, stream: str) -> list[int]:
+        """The pubends of a stream, own and announced ones."""
+        own = [pubend.id for pubend in self.pubends.values() if pubend.stream == stream]
+        announced = [
+            each.pubend
+            for announcements in self._announced.values()
+            for each in announcements.values()
+            if each.stream == stream and each.pubend not in self.pubends
+        ]
+        return sorted({*own, *announced})
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way or in doubt."""
+        return (
+            not self._internal
+            and not self.disk.unanswered
+            and not any(len(queue) for queue in self._queues.values())
+            and not any(pubend.unsynced for pubend in self.pubends.values())
+            and all(relay.is_idle for relay in self.relays.values())
+            and self.host.is_idle
+        )
+
+    # Links and connections
+
+    def link_up(self, port: Port, *, to_parent: bool, room_bytes: int = 0, now: Instant) -> None:
+        """A link to another broker is there."""
+        self._queues[port] = OutputQueue(self.settings.link.queue_bytes, room_bytes=room_bytes)
+        self._is_parent[port] = to_parent
+        if not to_parent:
+            for relay in self.relays.values():
+                relay.child_up(port)
+        self._say_hello(port)
+        self._settle(now)
+
+    def link_down(self, port: Port, *, now: Instant) -> None:
+        """A link is gone, with what was queued for it."""
+        self._queues.pop(port, None)
+        is_parent = self._is_parent.pop(port, None)
+        if is_parent:
+            self._announced.pop(port, None)
+            for pubend, relay in self.relays.items():
+                if relay.parent == port:
+                    relay.parent_down()
+                    self.host.link_lost(pubend)
+        elif is_parent is not None:
+            for relay in self.relays.values():
+                relay.child_down(port)
+        self._settle(now)
+
+    def client_up(self, port: Port, *, room_bytes: int = 0, now: Instant) -> None:
+        """A client has opened a connection."""
+        self._queues[port] = OutputQueue(self.settings.link.queue_bytes, room_bytes=room_bytes)
+        self._settle(now)
+
+    def client_down(self, port: Port, *, now: Instant) -> None:
+        """A client's connection is gone."""
+        self._queues.pop(port, None)
+        self._clients.pop(port, None)
+        self.host.client_gone(port)
+        self._settle(now)
+
+    def room(self, port: Port, size_bytes: int, *, now: Instant) -> None:
+        """The link takes so many more bytes."""
+        queue = self._queues.get(port)
+        if queue is not None:
+            queue.room_bytes += size_bytes
+            for pubend in self.pubends.values():
+                pubend.proceed()
+        self._settle(now)
+
+    # The disk
+
+    def appended(self, log: str, upto: int, lease: int, *, now: Instant) -> None:
+        """Records of a log are synced."""
+        self.pubends[int(log, 16)].appended(upto, lease, now=now)
+        self._settle(now)
+
+    def rolled(self, log: str, *, now: Instant) -> None:
+        """A log has begun a segment."""
+        self.pubends[int(log, 16)].rolled()
+        self._settle(now)
+
+    def fetched(self, request: int, result: Fetched, *, now: Instant) -> None:
+        """A log has been read."""
+        self.disk.fetched(request, result, now)
+        self._settle(now)
+
+    def saved(self, serial: int, *, now: Instant) -> None:
+        """A value is stored."""
+        self.disk.saved(serial, now)
+        self._settle(now)
+
+    def disk_full(self, log: str, is_full: bool, *, now: Instant) -> None:
+        """There is no room for another segment, or there is again."""
+        self.pubends[int(log, 16)].is_disk_full = is_full
+        self._settle(now)
+
+    # The shape of every machine
+
+    def receive(self, frame: AnyFrame, *, via: Port, now: Instant) -> None:
+        """A frame from a link or a client."""
+        self._now = now
+        if isinstance(frame, ClientFrame):
+            self._receive_from_client(via, frame, now)
+        elif isinstance(frame, Hello):
+            self._on_hello(via, frame)
+        elif not isinstance(frame, Ping):
+            self._receive_from_broker(via, frame, now)
+        self._settle(now)
+
+    def wake(self, *, now: Instant) -> None:
+        """Runs what is due."""
+        self._now = now
+        for pubend in self.pubends.values():
+            pubend.wake(now=now)
+        for relay in self.relays.values():
+            relay.wake(now=now)
+        self.host.wake(now=now)
+        self._settle(now)
+
+    def next_wakeup(self) -> Instant | None:
+        """The next of all timers."""
+        return earliest(
+            *(pubend.next_wakeup() for pubend in self.pubends.values()),
+            *(relay.next_wakeup() for relay in self.relays.values()),
+            self.host.next_wakeup(),
+        )
+
+    def poll(self) -> Output[AnyFrame] | None:
+        """The next output: to the disk first, then to links with room."""
+        if self.disk.outputs:
+            return self.disk.outputs.popleft()
+        for port, queue in self._queues.items():
+            frame = queue.take()
+            if frame is not None:
+                return Send(port, frame)
+        return None
+
+    # Routing
+
+    def _add_pubend(self, state: PubendState, *, wall_ns: int, now: Instant) -> None:
+        def may_repair(_reader: ReaderId | None) -> bool:
+            # Answers spread over links; none may be more than half full.
+            return all(queue.is_below_half for queue in self._queues.values())
+
+        pubend = Pubend(
+            state,
+            disk=self.disk,
+            settings=self.settings.pubend,
+            send=lambda frame: self._internal.append((f"relay/{state.id}", _PUBEND, frame)),
+            confirm=self._confirm,
+            may_repair=may_repair,
+            wall_ns=wall_ns,
+            now=now,
+        )
+        self.pubends[state.id] = pubend
+        self._relay_of(state.id).parent_up(_PUBEND)
+
+    def _relay_of(self, pubend: int) -> Relay:
+        relay = self.relays.get(pubend)
+        if relay is None:
+            relay = self.relays[pubend] = Relay(
+                pubend, settings=self.settings.relay, send=self._send_from_relay(pubend)
+            )
+            relay.child_up(_HOST)
+            for port, is_parent in self._is_parent.items():
+                if not is_parent:
+                    relay.child_up(port)
+            self.host.pubend_known(pubend)
+        return relay
+
+    def _send_from_relay(self, pubend: int) -> Callable[[Port, BrokerFrame], None]:
+        def send(port: Port, frame: BrokerFrame) -> None:
+            if port is _HOST or port is _PUBEND:
+                self._internal.append((port, f"relay/{pubend}", frame))
+            else:
+                self._put(port, frame, may_drop=isinstance(frame, Data | Silence))
+
+        return send
+
+    def _ask_relay(self, frame: BrokerFrame) -> None:
+        self._internal.append((f"relay/{frame.pubend}", _HOST, frame))  # type: ignore[attr-defined]
+
+    def _send_client(self, port: Port, frame: ClientFrame) -> None:
+        self._put(port, frame, may_drop=False)
+
+    def _put(self, port: Port, frame: AnyFrame, *, may_drop: bool) -> None:
+        queue = self._queues.get(port)
+        if queue is not None:
+            queue.put(frame, self._size_of(frame), may_drop=may_drop)
+
+    def _settle(self, now: Instant) -> None:
+        """Passes frames between the parts until none is left, then confirms what is stored."""
+        self._now = now
+        while self._internal:
+            to, source, frame = self._internal.popleft()
+            if to is _HOST:
+                self.host.receive_from_relay(frame, now=now)
+            elif to is _PUBEND:
+                self.pubends[frame.pubend].receive(frame, now=now)  # type: ignore[attr-defined]
+            else:
+                relay = self.relays[frame.pubend]  # type: ignore[attr-defined]
+                if source is _PUBEND:
+                    relay.receive_from_parent(frame, now=now)
+                else:
+                    relay.receive_from_child(_HOST, frame, now=now)
+        for (port, stream), confirmed in self._confirmed.items():
+            ids = tuple(id_ for id_, _ in confirmed)
+            stored = tuple(place for _, place in confirmed)
+            self._send_client(port, Confirm(stream=stream, ids=ids, stored=stored))
+        self._confirmed.clear()
+
+    # Brokers
+
+    def _say_hello(self, port: Port) -> None:
+        announcements = [pubend.announcement() for pubend in self.pubends.values()]
+        for announced in self._announced.values():
+            announcements += [
+                msgspec.structs.replace(each, distance=each.distance + 1)
+                for each in announced.values()
+                if each.distance < _DISTANCE_MAX
+            ]
+        self._put(
+            port,
+            Hello(
+                broker=self.name,
+                life=self.life,
+                roles=Role.PUBLISH | Role.RELAY | Role.HOST,
+                token=0,
+                pubends=tuple(announcements),
+            ),
+            may_drop=False,
+        )
+
+    def _on_hello(self, port: Port, frame: Hello) -> None:
+        if not self._is_parent.get(port):
+            return
+        self._announced[port] = {each.pubend: each for each in frame.pubends}
+        for announcement in frame.pubends:
+            if announcement.pubend in self.pubends or announcement.distance > _DISTANCE_MAX:
+                continue
+            relay = self._relay_of(announcement.pubend)
+            if relay.parent is None:
+                relay.parent_up(port)
+        for child, is_parent in self._is_parent.items():
+            if not is_parent:
+                self._say_hello(child)
+
+    def _receive_from_broker(self, port: Port, frame: BrokerFrame, now: Instant) -> None:
+        relay = self.relays.get(frame.pubend)  # type: ignore[attr-defined]
+        if relay is None:
+            return
+        if isinstance(frame, _FROM_CHILD) and not self._is_parent.get(port, True):
+            relay.receive_from_child(port, frame, now=now)
+        elif relay.parent == port:
+            relay.receive_from_parent(frame, now=now)
+
+    # Clients
+
+    def _receive_from_client(self, port: Port, frame: ClientFrame, now: Instant) -> None:
+        if isinstance(frame, Connect):
+            self._on_connect(port, frame, now)
+        elif isinstance(frame, Publish):
+            self._on_publish(port, frame, now)
+        elif not isinstance(frame, ClientPing):
+            self.host.receive_from_client(port, frame, now=now)
+
+    def _on_connect(self, port: Port, frame: Connect, now: Instant) -> None:
+        for other, client in list(self._clients.items()):
+            if client.publisher == frame.publisher and other != port:
+                fenced, text = (
+                    (other, "a newer connection has the same name")
+                    if client.life <= frame.life
+                    else (port, "a newer connection with this name is here already")
+                )
+                self._send_client(
+                    fenced,
+                    Refused(kind=RefusedKind.CONNECTION, number=0, reason="fenced", text=text),
+                )
+                if fenced == port:
+                    return
+                self._clients.pop(other, None)
+                self.host.client_gone(other)
+        self._clients[port] = _Client(frame.publisher, frame.life)
+        limits = self.settings.pubend
+        self._send_client(
+            port, Welcome(broker=self.name, message_bytes_max=limits.message_bytes_max)
+        )
+        self._send_client(
+            port,
+            Credit(
+                kind=CreditKind.STREAM,
+                number=0,
+                messages=limits.credit_messages,
+                size_bytes=limits.credit_bytes,
+            ),
+        )
+
+    def _on_publish(self, port: Port, frame: Publish, now: Instant) -> None:
+        client = self._clients.get(port)
+        if client is None:
+            return
+        own = [pubend for pubend in self.pubends.values() if pubend.stream == frame.stream]
+        reason: str | None
+        if not own:
+            is_elsewhere = bool(self.pubends_of(frame.stream))
+            reason = "not_here" if is_elsewhere else "unknown_stream"
+        else:
+            reason = own[0].publish(port, client.publisher, frame.id, frame.body, now=now)
+        if reason is not None:
+            self._send_client(
+                port,
+                Refused(
+                    kind=RefusedKind.PUBLICATION,
+                    number=frame.id,
+                    reason=reason,
+                    text=f"stream {frame.stream!r}: {reason}",
+                ),
+            )
+
+    def _confirm(self, port: Port, stream: str, publication: int, stored: Stored) -> None:
+        self._confirmed.setdefault((port, stream), []).append((publication, stored))

@@ -1,0 +1,1 @@
+"""The host: reads pubends for its subscriptions, hands messages out and keeps their cursors."""

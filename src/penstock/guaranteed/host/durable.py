@@ -1,0 +1,111 @@
+"""A durable subscription: a name, what it reads, and how far it has read each pubend.
+
+Knows how it is stored. A cursor is the last tick that needs no reading any more: all before it was
+acknowledged, or was silence.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from penstock.content.filter import Predicate
+from penstock.guaranteed.disk import Disk, OnSaved
+from penstock.kernel.instant import Instant
+from penstock.wire.codec.filter import read_predicate, write_predicate
+from penstock.wire.codec.reader import Reader as BytesReader
+
+KEY: Final = "durable/"
+
+
+class _Stored(msgspec.Struct, array_like=True):
+    """What is on disk; add at the end."""
+
+    streams: tuple[str, ...]
+    predicate: bytes
+    cursors: dict[int, int]
+    attempts_max: int
+    parks: bool
+    expire_s: int
+    is_marked: bool
+    attempts: dict[int, tuple[int, int]]
+
+
+class Durable:
+    """One name."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        streams: tuple[str, ...],
+        predicate: Predicate,
+        cursors: dict[int, int] | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.streams: Final = streams
+        self.predicate = predicate
+        self.cursors: Final = cursors or {}
+        # As on disk: parents are told no more than this.
+        self.saved_cursors: dict[int, int] = dict(self.cursors)
+        self.attempts_max = 5
+        self.parks = False
+        self.expire_s = 0
+        # Set while a client reads: still there after a crash, so messages may come again.
+        self.is_marked = False
+        # By pubend: a tick, and how often the message there was handed out.
+        self.attempts: dict[int, tuple[int, int]] = {}
+        self._is_saving = False
+        self._waiting: list[OnSaved] = []
+        self._is_dirty = False
+
+    @classmethod
+    def restore(cls, name: str, value: bytes) -> Durable:
+        """From what was saved."""
+        stored = msgspec.msgpack.decode(value, type=_Stored, strict=False)
+        durable = cls(
+            name,
+            streams=stored.streams,
+            predicate=read_predicate(BytesReader(stored.predicate, 0)),
+            cursors=stored.cursors,
+        )
+        durable.attempts_max = stored.attempts_max
+        durable.parks = stored.parks
+        durable.expire_s = stored.expire_s
+        durable.is_marked = stored.is_marked
+        durable.attempts = stored.attempts
+        return durable
+
+    def save(self, disk: Disk, then: OnSaved | None = None) -> None:
+        """Stores it; what comes while a save is under way goes into the next one."""
+        if then is not None:
+            self._waiting.append(then)
+        self._is_dirty = True
+        self._save_next(disk)
+
+    def _save_next(self, disk: Disk) -> None:
+        if self._is_saving or not self._is_dirty:
+            return
+        self._is_saving, self._is_dirty = True, False
+        waiting, self._waiting = self._waiting, []
+        cursors = dict(self.cursors)
+
+        def saved(now: Instant) -> None:
+            self._is_saving = False
+            self.saved_cursors = cursors
+            for then in waiting:
+                then(now)
+            self._save_next(disk)
+
+        stored = _Stored(
+            streams=self.streams,
+            predicate=write_predicate(self.predicate),
+            cursors=cursors,
+            attempts_max=self.attempts_max,
+            parks=self.parks,
+            expire_s=self.expire_s,
+            is_marked=self.is_marked,
+            attempts=self.attempts,
+        )
+        disk.save(KEY + self.name, msgspec.msgpack.encode(stored), saved)

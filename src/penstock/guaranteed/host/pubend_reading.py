@@ -1,0 +1,269 @@
+"""One pubend as a host reads it: reader 0, the readers that catch up, and the filter for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Final
+
+from penstock.content.covering import covers
+from penstock.content.filter import Predicate
+from penstock.guaranteed.host.feed import Feed
+from penstock.guaranteed.host.reader import Decided, Reader
+from penstock.guaranteed.relay.relay import union
+from penstock.guaranteed.settings import HostSettings
+from penstock.guaranteed.stream_item import StreamItem
+from penstock.kernel.instant import Instant, earliest
+from penstock.wire.frames.guaranteed.base import BrokerFrame, ReaderId
+from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
+from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
+
+_HELD_MAX: Final = 1_000
+
+
+class PubendReading:
+    """The readers of one pubend, and the feeds that follow them."""
+
+    def __init__(
+        self,
+        pubend: int,
+        host: str,
+        *,
+        settings: HostSettings,
+        ask: Callable[[BrokerFrame], None],
+    ) -> None:
+        self.pubend: Final = pubend
+        self._host: Final = host
+        self._settings: Final = settings
+        self._ask: Final = ask
+        # None before the first filter is granted.
+        self.live: Reader | None = None
+        self.feeds: Final[list[Feed]] = []
+        self._catching_up: Final[dict[int, Feed]] = {}
+        self._numbers: Final = count(1)
+        self._epoch = 0
+        self._asked: Predicate | None = None
+        self._granted: Predicate | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is in doubt, and nobody catches up."""
+        return (
+            not self._catching_up
+            and (self._granted == self._asked)
+            and (self.live is None or (not self.live.in_doubt() and self.live.requests.is_idle))
+        )
+
+    # Feeds
+
+    def add(self, feed: Feed, *, now: Instant) -> None:
+        """A subscription begins to read at its position."""
+        self.feeds.append(feed)
+        if self._granted is not None and covers(self._granted, feed.subscription.predicate):
+            assert self.live is not None
+            feed.valid_from = self.live.doubt
+        self._ask_filter()
+        self.proceed(feed, now=now)
+
+    def remove(self, feed: Feed) -> None:
+        """A subscription ends."""
+        self.feeds.remove(feed)
+        self._close(feed)
+        self._ask_filter()
+
+    def proceed(self, feed: Feed, *, now: Instant) -> None:
+        """Lets a feed go on: with reader 0 if it has arrived there, else with its own."""
+        live = self.live
+        if feed.is_live or live is None:
+            return
+        if feed.valid_from is not None and feed.position >= max(feed.valid_from, live.doubt):
+            self._go_live(feed)
+        elif feed.subscription.has_credit:
+            self._catch_up(feed, now)
+
+    def _go_live(self, feed: Feed) -> None:
+        self._close(feed)
+        feed.is_live = True
+
+    def _catch_up(self, feed: Feed, now: Instant) -> None:
+        reader = feed.reader
+        assert self.live is not None
+        if reader is None:
+            if len(self._catching_up) >= self._settings.catch_up_readers_max:
+                return
+            reader = feed.reader = Reader(
+                next(self._numbers),
+                feed.position,
+                settings=self._settings,
+                predicate=feed.subscription.predicate,
+            )
+            self._catching_up[reader.number] = feed
+            self._register(reader)
+        if feed.target is None and feed.valid_from is not None:
+            feed.target = max(self.live.doubt, feed.valid_from)
+        reader.evidence = max(reader.evidence, feed.target or self.live.doubt)
+        self._request(reader, now)
+
+    def _register(self, reader: Reader) -> None:
+        reader_id = ReaderId(self._host, reader.number)
+        self._ask(
+            ReaderRequest(pubend=self.pubend, reader=reader_id, predicate=reader.predicate)
+        )
+
+    def _close(self, feed: Feed) -> None:
+        reader = feed.reader
+        feed.is_live = False
+        feed.reader = feed.target = None
+        feed.held.clear()
+        if reader is not None:
+            del self._catching_up[reader.number]
+            reader_id = ReaderId(self._host, reader.number)
+            self._ask(ReaderRequest(pubend=self.pubend, reader=reader_id, predicate=None))
+
+    # What the relay says
+
+    def receive(self, frame: BrokerFrame, *, now: Instant) -> None:
+        """A frame about this pubend."""
+        if isinstance(frame, FilterAck):
+            self._on_filter_ack(frame, now)
+        elif isinstance(frame, ReaderRequest):
+            self._on_reader_unknown(frame, now)
+        elif isinstance(frame, Data | Silence | Gap | Horizon):
+            reader = None if isinstance(frame, Horizon) else frame.reader
+            if reader is None:
+                self._on_live(frame, now)
+            else:
+                self._on_catch_up(reader.number, frame, now)
+
+    def link_lost(self) -> None:
+        """Requests are lost; what is known stays known."""
+        if self.live is not None:
+            self.live.requests.clear()
+        for feed in self._catching_up.values():
+            assert feed.reader is not None
+            feed.reader.requests.clear()
+
+    def _on_live(self, frame: Data | Silence | Gap | Horizon, now: Instant) -> None:
+        live = self.live
+        if live is None:
+            return
+        decided = live.learn(frame)
+        for feed in self.feeds:
+            if feed.is_live:
+                self._pass_on(feed, decided, live.doubt)
+            elif feed.target is not None:
+                self._hold(feed, decided)
+        self._request(live, now)
+        for feed in self.feeds:
+            if not feed.is_live:
+                self.proceed(feed, now=now)
+
+    def _pass_on(self, feed: Feed, decided: list[Decided], doubt: int) -> None:
+        """Hands out what a feed of reader 0 wants; without credit it falls behind."""
+        subscription = feed.subscription
+        for each in decided:
+            if isinstance(each, StreamItem):
+                if not feed.wants(each):
+                    continue
+                if not subscription.has_credit:
+                    feed.is_live = False
+                    feed.position = max(feed.position, each.tick)
+                    return
+            subscription.hand_out(feed, each)
+        feed.position = max(feed.position, doubt)
+
+    def _hold(self, feed: Feed, decided: list[Decided]) -> None:
+        """Keeps what reader 0 passes behind the target; if it is too much, a new one is fixed."""
+        assert feed.target is not None
+        for each in decided:
+            if isinstance(each, Gap) or each.matches(feed.subscription.predicate):
+                if (each.start if isinstance(each, Gap) else each.tick) >= feed.target:
+                    feed.held.append(each)
+        if len(feed.held) > _HELD_MAX:
+            feed.held.clear()
+            feed.target = None
+
+    def _on_catch_up(self, number: int, frame: Data | Silence | Gap | Horizon, now: Instant) -> None:
+        feed = self._catching_up.get(number)
+        if feed is None:
+            return
+        reader = feed.reader
+        assert reader is not None
+        decided = reader.learn(frame)
+        subscription = feed.subscription
+        for each in decided:
+            if isinstance(each, StreamItem):
+                if not feed.wants(each):
+                    continue
+                if not subscription.has_credit:
+                    feed.position = max(feed.position, each.tick)
+                    self._close(feed)
+                    return
+            subscription.hand_out(feed, each)
+        feed.position = max(feed.position, reader.doubt)
+        self._try_hand_over(feed, now)
+
+    def _try_hand_over(self, feed: Feed, now: Instant) -> None:
+        """At the target, what was held follows, and reader 0 goes on."""
+        live, reader, target = self.live, feed.reader, feed.target
+        assert live is not None
+        assert reader is not None
+        if target is None or feed.position < target:
+            self._catch_up(feed, now)
+            return
+        held = list(feed.held)
+        self._close(feed)
+        feed.is_live = True
+        self._pass_on(feed, held, live.doubt)
+        if not feed.is_live:
+            self.proceed(feed, now=now)
+
+    def _on_filter_ack(self, frame: FilterAck, now: Instant) -> None:
+        if frame.epoch != self._epoch:
+            return
+        self._granted = self._asked
+        if self.live is None:
+            self.live = Reader(0, frame.tick, settings=self._settings)
+        for feed in list(self.feeds):
+            if feed.valid_from is None:
+                feed.valid_from = frame.tick
+            self.proceed(feed, now=now)
+
+    def _on_reader_unknown(self, frame: ReaderRequest, now: Instant) -> None:
+        """The pubend has forgotten a reader, as after its restart: registers it again."""
+        feed = self._catching_up.get(frame.reader.number)
+        if feed is not None and feed.reader is not None:
+            self._register(feed.reader)
+            feed.reader.requests.clear()
+            self._request(feed.reader, now)
+
+    # What is asked for
+
+    def _ask_filter(self) -> None:
+        wanted = union([feed.subscription.predicate for feed in self.feeds])
+        if wanted == self._asked:
+            return
+        self._asked = wanted
+        self._epoch += 1
+        self._ask(FilterRequest(pubend=self.pubend, epoch=self._epoch, predicate=wanted))
+
+    def _request(self, reader: Reader, now: Instant) -> None:
+        ranges = reader.to_ask(now=now)
+        if ranges:
+            reader_id = ReaderId(self._host, reader.number) if reader.number else None
+            self._ask(Nack(pubend=self.pubend, ranges=ranges, reader=reader_id))
+
+    def wake(self, *, now: Instant) -> None:
+        """Asks again for what has not come."""
+        for reader in self._readers():
+            at = reader.requests.next_wakeup()
+            if at is not None and at <= now:
+                self._request(reader, now)
+
+    def next_wakeup(self) -> Instant | None:
+        """The next request to repeat."""
+        return earliest(*(reader.requests.next_wakeup() for reader in self._readers()))
+
+    def _readers(self) -> list[Reader]:
+        readers = [feed.reader for feed in self._catching_up.values() if feed.reader is not None]
+        return readers if self.live is None else [self.live, *readers]

@@ -1,0 +1,1 @@
+"""What waits to leave a broker, one queue for each link."""

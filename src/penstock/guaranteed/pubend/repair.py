@@ -1,0 +1,181 @@
+"""Repairs from the log: what was asked for is read in slices and answered in order.
+
+One fetch is under way for each reader (and one for all requests without a reader), the next when
+the answers have left: a repair never fills memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from penstock.content.filter import Predicate
+from penstock.guaranteed.disk import Disk
+from penstock.guaranteed.log_record import Fetched, LogGap, LogRecord
+from penstock.guaranteed.settings import PubendSettings
+from penstock.guaranteed.stream_item import EVERYTHING, StreamItem
+from penstock.kernel.bounded import BoundedDict
+from penstock.kernel.instant import Instant
+from penstock.kernel.interval_set import IntervalSet
+from penstock.wire.frames.guaranteed.base import BrokerFrame, ReaderId
+from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Silence
+from penstock.wire.frames.guaranteed.requests import Nack, ReaderRequest
+
+
+class _Request:
+    """What one reader, or everybody else, still waits for."""
+
+    __slots__ = ("is_fetching", "predicate", "ranges")
+
+    def __init__(self, predicate: Predicate) -> None:
+        self.predicate = predicate
+        self.ranges: Final = IntervalSet()
+        self.is_fetching = False
+
+
+class Repairs:
+    """Of one pubend; `answer` takes frames for the relay, `horizon` is the first undecided tick."""
+
+    def __init__(
+        self,
+        pubend: int,
+        log: str,
+        *,
+        disk: Disk,
+        settings: PubendSettings,
+        answer: Callable[[BrokerFrame], None],
+        may_answer: Callable[[ReaderId | None], bool],
+        horizon: Callable[[Instant], int],
+    ) -> None:
+        self._pubend: Final = pubend
+        self._log: Final = log
+        self._disk: Final = disk
+        self._settings: Final = settings
+        self._answer: Final = answer
+        self._may_answer: Final = may_answer
+        self._horizon: Final = horizon
+        self._readers: Final[BoundedDict[ReaderId, _Request]] = BoundedDict(settings.readers_max)
+        self._shared: Final = _Request(EVERYTHING)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is left to answer."""
+        return not self._shared.ranges and not any(r.ranges for r in self._readers.values())
+
+    def on_reader(self, frame: ReaderRequest) -> None:
+        """Registers or closes a reader."""
+        if frame.predicate is None:
+            self._readers.pop(frame.reader, None)
+        else:
+            # Ranges that the old predicate was asked for are asked for again by the reader.
+            self._readers[frame.reader] = _Request(frame.predicate)
+
+    def on_nack(self, frame: Nack, *, now: Instant) -> None:
+        """Takes a request; one of an unknown reader is answered by closing it."""
+        request = self._request_of(frame.reader)
+        if request is None:
+            assert frame.reader is not None
+            self._answer(
+                ReaderRequest(pubend=self._pubend, reader=frame.reader, predicate=None)
+            )
+            return
+        horizon = self._horizon(now)
+        for start, stop in frame.ranges:
+            if start < min(stop, horizon):
+                request.ranges.add(start, min(stop, horizon))
+        while len(request.ranges) > self._settings.repair_ranges_max:
+            # Only the oldest gap counts: what lies far ahead is asked for again.
+            last_start, last_stop = request.ranges.last
+            request.ranges.remove(last_start, last_stop)
+        self._fetch(frame.reader, request)
+
+    def proceed(self) -> None:
+        """Goes on where answers have left."""
+        self._fetch(None, self._shared)
+        for reader, request in list(self._readers.items()):
+            self._fetch(reader, request)
+
+    def _request_of(self, reader: ReaderId | None) -> _Request | None:
+        return self._shared if reader is None else self._readers.get(reader)
+
+    def _fetch(self, reader: ReaderId | None, request: _Request) -> None:
+        if request.is_fetching or not request.ranges or not self._may_answer(reader):
+            return
+        start, stop = request.ranges.first
+        request.is_fetching = True
+
+        def fetched(result: Fetched, now: Instant) -> None:
+            request.is_fetching = False
+            if self._request_of(reader) is request:
+                self._tell(reader, request, start, stop, result, now)
+                self._fetch(reader, request)
+
+        self._disk.fetch(
+            self._log, start, stop, bytes_max=self._settings.repair_slice_bytes, then=fetched
+        )
+
+    def _tell(
+        self,
+        reader: ReaderId | None,
+        request: _Request,
+        start: int,
+        asked_stop: int,
+        result: Fetched,
+        now: Instant,
+    ) -> None:
+        """Answers up to where the log has read; nothing is said beyond the horizon."""
+        # Without a reader others get it too, who may not have asked: no more than was asked for.
+        limit = self._horizon(now) if reader is not None else asked_stop
+        stop = min(result.stop, limit)
+        assert start < stop, f"a fetch from {start} got nowhere: {result.stop}, {limit}"
+        said = start
+        for entry in _in_order(result):
+            if isinstance(entry, LogGap):
+                said = self._tell_gap(reader, entry, said, stop)
+                continue
+            if not said <= entry.tick < stop:
+                continue
+            item = StreamItem(entry.tick, entry.published_ns, entry.body)
+            if item.matches(request.predicate):
+                self._answer(
+                    Data(
+                        pubend=self._pubend,
+                        start=said,
+                        tick=entry.tick,
+                        published_ns=entry.published_ns,
+                        body=entry.body,
+                        reader=reader,
+                    )
+                )
+                said = entry.tick + 1
+        if said < stop:
+            self._answer(Silence(pubend=self._pubend, start=said, stop=stop, reader=reader))
+        request.ranges.remove(start, stop)
+
+    def _tell_gap(self, reader: ReaderId | None, gap: LogGap, said: int, stop: int) -> int:
+        """Below the trim point and for damage it is a gap, never silence."""
+        gap_start, gap_stop = max(gap.start, said), min(gap.stop, stop)
+        if gap_start >= gap_stop:
+            return said
+        if said < gap_start:
+            self._answer(Silence(pubend=self._pubend, start=said, stop=gap_start, reader=reader))
+        self._answer(
+            Gap(
+                pubend=self._pubend,
+                start=gap_start,
+                stop=gap_stop,
+                reason=gap.reason,
+                messages=gap.messages,
+                reader=reader,
+            )
+        )
+        return gap_stop
+
+
+def _in_order(result: Fetched) -> list[LogRecord | LogGap]:
+    if not result.gaps:
+        return list(result.records)
+    return sorted(
+        [*result.records, *result.gaps],
+        key=lambda entry: entry.start if isinstance(entry, LogGap) else entry.tick,
+    )

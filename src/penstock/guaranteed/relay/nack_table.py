@@ -1,0 +1,73 @@
+"""Who has asked a relay for what, and what the relay itself has asked its parent for.
+
+A tick is asked of the parent once, for all children, until the answer comes or the request is taken
+for lost.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.interval_set import IntervalSet
+from penstock.kernel.machine import Port
+from penstock.wire.frames.guaranteed.base import TickRange
+
+
+class NackTable:
+    """Of one pubend, without those requests that name a reader."""
+
+    def __init__(self, outstanding_ns: Duration) -> None:
+        self._outstanding_ns: Final = outstanding_ns
+        # What each child waits for.
+        self._asked_by: Final[dict[Port, IntervalSet]] = {}
+        # What the parent was asked for in this period and in the one before: two generations
+        # instead of a timer for every range.
+        self._young = IntervalSet()
+        self._old = IntervalSet()
+        self._young_since: Instant = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits for anything."""
+        return not any(self._asked_by.values())
+
+    def ask(self, port: Port, start: int, stop: int, *, now: Instant) -> list[TickRange]:
+        """Notes what a child asks for; returns what the parent is to be asked for."""
+        self._asked_by.setdefault(port, IntervalSet()).add(start, stop)
+        self._age(now)
+        wanted = []
+        for begin, end in self._young.missing(start, stop):
+            wanted += [TickRange(*each) for each in self._old.missing(begin, end)]
+        for begin, end in wanted:
+            self._young.add(begin, end)
+        return wanted
+
+    def answer(self, start: int, stop: int) -> list[tuple[Port, list[TickRange]]]:
+        """Takes an answer; returns which child waited for which part of it."""
+        self._young.remove(start, stop)
+        self._old.remove(start, stop)
+        found = []
+        for port, ranges in self._asked_by.items():
+            own = [TickRange(*each) for each in ranges.overlap(start, stop)]
+            if own:
+                ranges.remove(start, stop)
+                found.append((port, own))
+        return found
+
+    def forget_child(self, port: Port) -> None:
+        """The child is gone; what was asked for it is still answered to others."""
+        self._asked_by.pop(port, None)
+
+    def forget_parent(self) -> None:
+        """Requests to the parent are lost; children ask again."""
+        self._young.clear()
+        self._old.clear()
+
+    def _age(self, now: Instant) -> None:
+        if now - self._young_since < self._outstanding_ns:
+            return
+        is_long_ago = now - self._young_since >= 2 * self._outstanding_ns
+        self._old = IntervalSet() if is_long_ago else self._young
+        self._young = IntervalSet()
+        self._young_since = now

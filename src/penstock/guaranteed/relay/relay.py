@@ -1,0 +1,308 @@
+"""One pubend at one broker: from its parent to all children that want it.
+
+The parent is a pubend of the same broker or another broker; the children are other brokers and the
+host of this one. A relay never covers what it does not know: a gap in what it gets is a gap to its
+children, and it asks its parent only for what they ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from penstock.content.covering import covers, minimal
+from penstock.content.filter import Predicate
+from penstock.content.limits import FILTERS_MAX
+from penstock.guaranteed.relay.child import Child
+from penstock.guaranteed.relay.nack_table import NackTable
+from penstock.guaranteed.relay.tick_cache import TickCache
+from penstock.guaranteed.settings import RelaySettings
+from penstock.guaranteed.stream_item import EVERYTHING, NOTHING, StreamItem
+from penstock.kernel.instant import Instant
+from penstock.kernel.machine import Port
+from penstock.wire.frames.guaranteed.base import (
+    ACK_ENTRIES_MAX,
+    NACK_RANGES_MAX,
+    BrokerFrame,
+    TickRange,
+)
+from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
+from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
+from penstock.wire.frames.guaranteed.rows import Ack, Held, Hold, HostAck
+
+Answer = Data | Silence | Gap
+
+
+class Relay:
+    """Relays one pubend."""
+
+    def __init__(
+        self,
+        pubend: int,
+        *,
+        settings: RelaySettings,
+        send: Callable[[Port, BrokerFrame], None],
+    ) -> None:
+        self.pubend: Final = pubend
+        self.parent: Port | None = None
+        # The first tick that is not decided, as far as the parent has said.
+        self.horizon = 0
+        self.cache: Final = TickCache(settings.cache_bytes)
+        self._settings: Final = settings
+        self._send: Final = send
+        self._children: Final[dict[Port, Child]] = {}
+        self._nacks: Final = NackTable(settings.outstanding_ns)
+        # Which port a host is behind.
+        self._port_of: Final[dict[str, Port]] = {}
+        # What the parent was asked for last; what it sends now; requests that it has not answered.
+        self._asked: Predicate | None = None
+        self._granted: Predicate | None = None
+        self._requests: Final[dict[int, Predicate]] = {}
+        self._epoch = 0
+        # All cached silence is silence under this filter.
+        self._silence_filter: Predicate | None = None
+        self._acks: Final[dict[str, HostAck]] = {}
+        self._acks_at: Instant | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is outstanding."""
+        return self._nacks.is_idle and not self._acks and not self._requests
+
+    # Links
+
+    def parent_up(self, port: Port) -> None:
+        """Takes the pubend from this parent from now on."""
+        self.parent_down()
+        self.parent = port
+        if self._asked is not None:
+            self._ask_filter(self._asked)
+
+    def parent_down(self) -> None:
+        """Nothing comes until there is a parent again; what is known stays known."""
+        self.parent = None
+        self._granted = None
+        self._requests.clear()
+        self._nacks.forget_parent()
+
+    def child_up(self, port: Port) -> None:
+        """A child may ask from now on."""
+        self._children[port] = Child(self.pubend, port, send=self._send)
+
+    def child_down(self, port: Port) -> None:
+        """Forgets a child, and what it wanted."""
+        self._children.pop(port, None)
+        self._nacks.forget_child(port)
+        self._ask_for_all()
+
+    # From the parent
+
+    def receive_from_parent(self, frame: BrokerFrame, *, now: Instant) -> None:
+        """What the parent says, in the order of the link."""
+        if isinstance(frame, Data | Silence | Gap):
+            if frame.reader is not None:
+                self._pass_to_reader(frame)
+            elif isinstance(frame, Gap):
+                self._answer_gap(frame)
+            else:
+                self._learn(frame, now)
+        elif isinstance(frame, Horizon):
+            self._on_horizon(frame.stop, now)
+        elif isinstance(frame, FilterAck):
+            self._on_filter_ack(frame, now)
+        elif isinstance(frame, Held):
+            self._send_to_host(frame.host, frame)
+        elif isinstance(frame, ReaderRequest):
+            self._send_to_host(frame.reader.host, frame)
+
+    def _learn(self, frame: Data | Silence, now: Instant) -> None:
+        if isinstance(frame, Data):
+            stop = frame.tick + 1
+            item = StreamItem(frame.tick, frame.published_ns, frame.body)
+            self.cache.add_silence(frame.start, frame.tick)
+            self.cache.add_data(item)
+        else:
+            stop, item = frame.stop, None
+            self.cache.add_silence(frame.start, frame.stop)
+        if stop > self.horizon:
+            self._extend(frame.start, stop, item, now)
+        self._answer_askers(frame.start, stop, item)
+
+    def _extend(self, start: int, stop: int, item: StreamItem | None, now: Instant) -> None:
+        """The next of the chain; a hole before it stays a hole to the children."""
+        if start > self.horizon:
+            for child in self._children.values():
+                child.say_silence(self.horizon, now=now)
+                child.skip(start)
+        self.horizon = stop
+        for child in self._children.values():
+            if item is not None:
+                child.say_data(item, now=now)
+            if now - child.said_at >= self._settings.silence_ns:
+                child.say_silence(stop, now=now)
+
+    def _answer_askers(self, start: int, stop: int, item: StreamItem | None) -> None:
+        for port, ranges in self._nacks.answer(start, stop):
+            for begin, end in ranges:
+                own = [item] if item is not None and begin <= item.tick < end else []
+                self._children[port].repair(begin, end, own)
+
+    def _answer_gap(self, frame: Gap) -> None:
+        """Goes to those that have asked, and is not kept."""
+        for port, ranges in self._nacks.answer(frame.start, frame.stop):
+            for start, stop in ranges:
+                self._send(
+                    port,
+                    Gap(
+                        pubend=self.pubend,
+                        start=start,
+                        stop=stop,
+                        reason=frame.reason,
+                        messages=frame.messages,
+                    ),
+                )
+
+    def _pass_to_reader(self, frame: Answer) -> None:
+        """An answer under a reader's own predicate is for its host alone."""
+        assert frame.reader is not None
+        self._send_to_host(frame.reader.host, frame)
+
+    def _on_horizon(self, stop: int, now: Instant) -> None:
+        if stop <= self.horizon:
+            return
+        for child in self._children.values():
+            child.say_silence(self.horizon, now=now)
+            child.say_horizon(stop, now=now)
+        self.horizon = stop
+
+    def _on_filter_ack(self, frame: FilterAck, now: Instant) -> None:
+        granted = self._requests.pop(frame.epoch, None)
+        if granted is None:
+            return
+        for epoch in [each for each in self._requests if each < frame.epoch]:
+            del self._requests[epoch]
+        if self._silence_filter is None or not covers(self._silence_filter, granted):
+            self.cache.widen(frame.tick)
+        self._granted = self._silence_filter = granted
+        self._on_horizon(frame.tick, now)
+        for child in self._children.values():
+            self._grant(child, now)
+
+    # From a child
+
+    def receive_from_child(self, port: Port, frame: BrokerFrame, *, now: Instant) -> None:
+        """What a child asks for."""
+        child = self._children[port]
+        if isinstance(frame, FilterRequest):
+            child.requested = frame
+            self._ask_for_all()
+            self._grant(child, now)
+        elif isinstance(frame, Nack):
+            if frame.reader is not None:
+                self._port_of[frame.reader.host] = port
+                self._send_up(frame)
+            else:
+                self._on_nack(child, frame, now)
+        elif isinstance(frame, Hold):
+            self._port_of[frame.host] = port
+            self._send_up(frame)
+        elif isinstance(frame, ReaderRequest):
+            self._port_of[frame.reader.host] = port
+            self._send_up(frame)
+        elif isinstance(frame, Ack):
+            self._gather_acks(frame, now)
+
+    def _on_nack(self, child: Child, frame: Nack, now: Instant) -> None:
+        if child.predicate is None:
+            return
+        wanted: list[TickRange] = []
+        known = self.cache.known
+        for start, end in frame.ranges:
+            stop = min(end, self.horizon)
+            at = start
+            for begin, behind in known.unknown(start, stop) if start < stop else ():
+                self._repair_from_cache(child, at, begin)
+                wanted += self._nacks.ask(child.port, begin, behind, now=now)
+                at = behind
+            self._repair_from_cache(child, at, stop)
+        for at in range(0, len(wanted), NACK_RANGES_MAX):
+            self._send_up(
+                Nack(pubend=self.pubend, ranges=tuple(wanted[at : at + NACK_RANGES_MAX]))
+            )
+
+    def _repair_from_cache(self, child: Child, start: int, stop: int) -> None:
+        if start < stop:
+            items = (item for _, item in self.cache.known.data_between(start, stop))
+            child.repair(start, stop, items)
+
+    def _grant(self, child: Child, now: Instant) -> None:
+        """Gives a child the filter it asked for, once the parent has granted enough."""
+        request = child.requested
+        if request is None or self._granted is None:
+            return
+        if covers(self._granted, request.predicate):
+            child.set_filter(request, horizon=self.horizon, now=now)
+
+    def _ask_for_all(self) -> None:
+        """Asks the parent for what all children want together."""
+        predicates = [
+            predicate
+            for child in self._children.values()
+            for predicate in (child.predicate, child.requested and child.requested.predicate)
+            if predicate is not None
+        ]
+        wanted = union(predicates)
+        if not predicates and self._asked is None:
+            return
+        if wanted != self._asked:
+            self._ask_filter(wanted)
+
+    def _ask_filter(self, wanted: Predicate) -> None:
+        self._asked = wanted
+        self._epoch += 1
+        if self.parent is not None:
+            self._requests[self._epoch] = wanted
+            self._send_up(
+                FilterRequest(pubend=self.pubend, epoch=self._epoch, predicate=wanted)
+            )
+
+    def _gather_acks(self, frame: Ack, now: Instant) -> None:
+        for entry in frame.entries:
+            # A later entry of the same host says all that the earlier did; hosts are never merged.
+            self._acks[entry.host] = entry
+        if self._acks_at is None:
+            self._acks_at = now + self._settings.acks_ns
+
+    # Time
+
+    def wake(self, *, now: Instant) -> None:
+        """Passes on acknowledgements, and silence that has waited long enough."""
+        if self._acks_at is not None and now >= self._acks_at:
+            self._acks_at = None
+            entries = list(self._acks.values())
+            self._acks.clear()
+            for at in range(0, len(entries), ACK_ENTRIES_MAX):
+                self._send_up(
+                    Ack(pubend=self.pubend, entries=tuple(entries[at : at + ACK_ENTRIES_MAX]))
+                )
+
+    def next_wakeup(self) -> Instant | None:
+        """When acknowledgements leave."""
+        return self._acks_at
+
+    # Ways out
+
+    def _send_up(self, frame: BrokerFrame) -> None:
+        if self.parent is not None:
+            self._send(self.parent, frame)
+
+    def _send_to_host(self, host: str, frame: BrokerFrame) -> None:
+        port = self._port_of.get(host)
+        if port in self._children:
+            self._send(port, frame)
+
+
+def union(predicates: list[Predicate]) -> Predicate:
+    """What matches any of them, or more where that would be too long to say."""
+    filters = minimal(f for predicate in predicates for f in predicate.filters)
+    return Predicate(filters) if len(filters) <= FILTERS_MAX else EVERYTHING

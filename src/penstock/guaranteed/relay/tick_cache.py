@@ -1,0 +1,31 @@
+"""What a relay still knows of a pubend, within a bound in bytes: the oldest ticks go first."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.guaranteed.knowledge_stream import KnowledgeStream
+from penstock.guaranteed.stream_item import StreamItem, size_of_item
+
+
+class TickCache:
+    """Data and silence under the filter that the relay has asked its parent for."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self.known: Final[KnowledgeStream[StreamItem]] = KnowledgeStream(size_of=size_of_item)
+        self._bytes_max: Final = bytes_max
+
+    def add_silence(self, start: int, stop: int) -> None:
+        """Nothing that this relay wants lies there."""
+        self.known.add_silence(start, stop)
+
+    def add_data(self, item: StreamItem) -> None:
+        """Keeps a message; the oldest make room."""
+        known = self.known
+        known.add_data(item.tick, item)
+        while known.size_bytes > self._bytes_max:
+            known.forget_below(known.oldest_data + 1)
+
+    def widen(self, tick: int) -> None:
+        """Silence before `tick` was under a narrower filter, and is not known any more."""
+        self.known.forget_silence_below(tick)

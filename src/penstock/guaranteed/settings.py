@@ -1,0 +1,89 @@
+"""Everything about guaranteed streams that can be chosen; the defaults are what is shipped."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration
+
+MB: Final = 1_000_000
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a stream is kept; None is no bound."""
+
+    size_bytes: int | None = 10_000 * MB
+    # Of messages that every host has read.
+    age_ns: Duration | None = 7 * 24 * 3600 * SECOND
+    # Give up the oldest messages at these bounds, whoever has not read them.
+    drops: bool = False
+
+
+class PubendSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one pubend."""
+
+    retention: Retention = Retention()
+    # Silence is said when nothing was for so long.
+    silence_ns: Duration = 250 * MILLISECOND
+    # A row is saved, and the log trimmed, so often at the most.
+    rows_ns: Duration = 200 * MILLISECOND
+    publishers_max: int = 65_536
+    # Of a publisher: a repeated id among these is confirmed with its tick.
+    recent_ids_max: int = 1_024
+    repair_slice_bytes: int = 256 * 1024
+    repair_ranges_max: int = 4_096
+    readers_max: int = 1_024
+    # Messages and bytes that a publisher may have unconfirmed.
+    credit_messages: int = 1_000
+    credit_bytes: int = 4 * MB
+    message_bytes_max: int = 1 << 20
+
+
+class RelaySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a relay, for each pubend."""
+
+    cache_bytes: int = 64 * MB
+    silence_ns: Duration = 250 * MILLISECOND
+    # A request to a parent is taken for lost after so long.
+    outstanding_ns: Duration = 500 * MILLISECOND
+    acks_ns: Duration = 200 * MILLISECOND
+
+
+class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a host."""
+
+    # In stream time: how far ahead of its doubt horizon a reader keeps what arrives.
+    receive_window_ns: Duration = 10 * SECOND
+    # In stream time: how far ahead of its doubt horizon a reader asks for repairs.
+    nack_window_ns: Duration = 1 * SECOND
+    # In stream time: the length of one range of a NACK.
+    nack_range_ns: Duration = 100 * MILLISECOND
+    nack_retry_ns: Duration = 500 * MILLISECOND
+    nack_doublings_max: int = 3
+    # Cursors are saved, and acknowledged, so often at the most.
+    acks_ns: Duration = 200 * MILLISECOND
+    # HOLD and FILTER are repeated until they are answered.
+    ask_again_ns: Duration = 1 * SECOND
+    catch_up_readers_max: int = 16
+    durables_max: int = 10_000
+    credit_messages: int = 1_000
+    credit_bytes: int = 4 * MB
+
+
+class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a link to another broker or to a client."""
+
+    queue_bytes: int = 5 * MB
+    ping_ns: Duration = 1 * SECOND
+    silent_ns: Duration = 3 * SECOND
+
+
+class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a broker with all its roles."""
+
+    pubend: PubendSettings = PubendSettings()
+    relay: RelaySettings = RelaySettings()
+    host: HostSettings = HostSettings()
+    link: LinkSettings = LinkSettings()
