@@ -121,10 +121,9 @@ class Broker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way or in doubt."""
+        """Whether nothing is in doubt, asked for or unsynced; cursors move all the time."""
         return (
             not self._internal
-            and not self.disk.unanswered
             and not any(len(queue) for queue in self._queues.values())
             and not any(pubend.unsynced for pubend in self.pubends.values())
             and all(relay.is_idle for relay in self.relays.values())
@@ -188,7 +187,7 @@ class Broker:
 
     def rolled(self, log: str, *, now: Instant) -> None:
         """A log has begun a segment."""
-        self.pubends[int(log, 16)].rolled()
+        self.pubends[int(log, 16)].rolled(now=now)
         self._settle(now)
 
     def fetched(self, request: int, result: Fetched, *, now: Instant) -> None:

@@ -261,7 +261,9 @@ class Client:
     def connection_down(self) -> None:
         """The connection is gone; all that is open is repeated on the next."""
         self.is_connected = False
+        told = [output for output in self._outputs if type(output) is Deliver]
         self._outputs.clear()
+        self._outputs.extend(told)
         self._in_flight.clear()
         self._in_flight_bytes = 0
 

@@ -28,6 +28,8 @@ class Feed:
         self.valid_from: int | None = None
         # Its own reader, while it catches up.
         self.reader: Reader | None = None
+        # What its own reader has passed and there was no credit for.
+        self.pending: Final[deque[Decided]] = deque()
         self.is_live = False
         # While the hand-over to reader 0 is under way: what that one passes behind the target.
         self.target: int | None = None

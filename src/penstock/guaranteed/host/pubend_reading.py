@@ -76,14 +76,12 @@ class PubendReading:
         live = self.live
         if feed.is_live or live is None:
             return
-        if feed.valid_from is not None and feed.position >= max(feed.valid_from, live.doubt):
-            self._go_live(feed)
+        if feed.reader is not None:
+            self._hand_on(feed, now)
+        elif feed.valid_from is not None and feed.position >= max(feed.valid_from, live.doubt):
+            feed.is_live = True
         elif feed.subscription.has_credit:
             self._catch_up(feed, now)
-
-    def _go_live(self, feed: Feed) -> None:
-        self._close(feed)
-        feed.is_live = True
 
     def _catch_up(self, feed: Feed, now: Instant) -> None:
         reader = feed.reader
@@ -115,6 +113,7 @@ class PubendReading:
         feed.is_live = False
         feed.reader = feed.target = None
         feed.held.clear()
+        feed.pending.clear()
         if reader is not None:
             del self._catching_up[reader.number]
             reader_id = ReaderId(self._host, reader.number)
@@ -189,19 +188,26 @@ class PubendReading:
             return
         reader = feed.reader
         assert reader is not None
-        decided = reader.learn(frame)
-        subscription = feed.subscription
-        for each in decided:
+        feed.pending.extend(reader.learn(frame))
+        self._hand_on(feed, now)
+
+    def _hand_on(self, feed: Feed, now: Instant) -> None:
+        """Hands out what the feed's own reader has passed, as far as there is credit."""
+        reader, subscription, pending = feed.reader, feed.subscription, feed.pending
+        assert reader is not None
+        while pending:
+            each = pending[0]
             if isinstance(each, StreamItem):
                 if not feed.wants(each):
+                    pending.popleft()
                     continue
                 if not subscription.has_credit:
                     feed.position = max(feed.position, each.tick)
-                    self._close(feed)
                     return
-            subscription.hand_out(feed, each)
+            subscription.hand_out(feed, pending.popleft())
         feed.position = max(feed.position, reader.doubt)
-        self._try_hand_over(feed, now)
+        if subscription.has_credit:
+            self._try_hand_over(feed, now)
 
     def _try_hand_over(self, feed: Feed, now: Instant) -> None:
         """At the target, what was held follows, and reader 0 goes on."""

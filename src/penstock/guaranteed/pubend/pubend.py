@@ -44,7 +44,7 @@ class _Pending(msgspec.Struct, frozen=True, gc=False):
 
     number: int
     record: LogRecord
-    # Who waits for a confirmation: connections, each with the id and whether it was a repetition.
+    # Who waits for the confirmation.
     port: Port
 
 
@@ -199,15 +199,9 @@ class Pubend:
             )
             self._said, self._said_at = record.tick + 1, now
 
-    def rolled(self) -> None:
+    def rolled(self, *, now: Instant) -> None:
         """A segment of the log has begun: it gets a snapshot of what is known of publishers."""
-        self._disk.append(
-            self.log,
-            self._next_number,
-            LogSnapshot(self.publishers.snapshot()),
-            self.clock.current_lease,
-        )
-        self._next_number += 1
+        self._append(LogSnapshot(self.publishers.snapshot()), now)
 
     def receive(self, frame: BrokerFrame, *, now: Instant) -> None:
         """Takes a frame of the relay beside it."""
@@ -241,14 +235,12 @@ class Pubend:
 
     def next_wakeup(self) -> Instant | None:
         """The next of its timers."""
-        renewal = max(
-            self.clock.renewal_at(), self._lease_asked_at + 500 * MILLISECOND
-        )
+        renewal = max(self.clock.renewal_at, self._lease_asked_at + 500 * MILLISECOND)
         return earliest(self._said_at + self.settings.silence_ns, renewal, self._rows_at)
 
     # How it does it
 
-    def _append(self, record: LogRecord, now: Instant) -> None:
+    def _append(self, record: LogRecord | LogSnapshot, now: Instant) -> None:
         self._disk.append(self.log, self._next_number, record, self.clock.lease(now))
         self._next_number += 1
 

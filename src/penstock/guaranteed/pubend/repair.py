@@ -85,7 +85,7 @@ class Repairs:
                 request.ranges.add(start, min(stop, horizon))
         while len(request.ranges) > self._settings.repair_ranges_max:
             # Only the oldest gap counts: what lies far ahead is asked for again.
-            last_start, last_stop = request.ranges.last
+            *_, (last_start, last_stop) = request.ranges
             request.ranges.remove(last_start, last_stop)
         self._fetch(frame.reader, request)
 
@@ -101,7 +101,7 @@ class Repairs:
     def _fetch(self, reader: ReaderId | None, request: _Request) -> None:
         if request.is_fetching or not request.ranges or not self._may_answer(reader):
             return
-        start, stop = request.ranges.first
+        start, stop = next(iter(request.ranges))
         request.is_fetching = True
 
         def fetched(result: Fetched, now: Instant) -> None:

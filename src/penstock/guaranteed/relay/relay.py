@@ -66,8 +66,8 @@ class Relay:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is outstanding."""
-        return self._nacks.is_idle and not self._acks and not self._requests
+        """Whether nothing that was asked for is outstanding."""
+        return self._nacks.is_idle and not self._requests
 
     # Links
 

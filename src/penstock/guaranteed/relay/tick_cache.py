@@ -21,10 +21,8 @@ class TickCache:
 
     def add_data(self, item: StreamItem) -> None:
         """Keeps a message; the oldest make room."""
-        known = self.known
-        known.add_data(item.tick, item)
-        while known.size_bytes > self._bytes_max:
-            known.forget_below(known.oldest_data + 1)
+        self.known.add_data(item.tick, item)
+        self.known.evict(self._bytes_max)
 
     def widen(self, tick: int) -> None:
         """Silence before `tick` was under a narrower filter, and is not known any more."""

@@ -1,0 +1,1 @@
+"""Guaranteed streams in the simulator: brokers with disks, clients, and links that can be cut."""
