@@ -88,7 +88,7 @@ class SetAndTwin(RuleBasedStateMachine):
         assert self.fast.last == max(self.naive, default=None)
 
 
-SetAndTwin.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+SetAndTwin.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
 TestSetAndTwin = SetAndTwin.TestCase
 
 
