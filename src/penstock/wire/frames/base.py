@@ -38,7 +38,7 @@ def check_unsigned(bits: int, **fields: int) -> None:
             raise UsageError(f"{name} must be 0 to 2^{bits} - 1, not {value}")
 
 
-def check_type(kind: type, **fields: object) -> None:
+def check_type(kind: type, /, **fields: object) -> None:
     """Refuses values of any other type, such as 1 for True."""
     for name, value in fields.items():
         if type(value) is not kind:

@@ -12,18 +12,29 @@ from typing import Final, NamedTuple
 import msgspec
 
 from penstock.kernel.errors import UsageError
-from penstock.wire.frames.base import check_unsigned
+from penstock.wire.frames.base import check_type, check_unsigned
 
-# 2^64 - 1 is no tick: in an ACK it withdraws a host.
-TICK_BITS: Final = 64
+# 2^64 - 1 is no tick: it can end a range of ticks, and in an ACK it withdraws a host.
 TICK_MAX: Final = 2**64 - 2
+STOP_MAX: Final = 2**64 - 1
 WITHDRAWN: Final = 2**64 - 1
 
 NAME_BYTES_MAX: Final = 64
+# Of a text for a person.
+TEXT_BYTES_MAX: Final = 4_096
+ADDRESS_BYTES_MAX: Final = 255
+# The length of attributes, attributes and payload.
 MESSAGE_BYTES_MAX: Final = 1 << 20
+PREDICATE_BYTES_MAX: Final = 1 << 16
+ARGUMENTS_BYTES_MAX: Final = 1 << 16
+RESULT_BYTES_MAX: Final = 1 << 20
+PUBENDS_MAX: Final = 2_048
+DEAD_RANGES_MAX: Final = 16
 NACK_RANGES_MAX: Final = 64
 ACK_ENTRIES_MAX: Final = 64
-DEAD_RANGES_MAX: Final = 16
+CONFIRM_ENTRIES_MAX: Final = 4_096
+STREAMS_MAX: Final = 64
+POSITIONS_MAX: Final = 4_096
 
 
 class BrokerFrame(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -83,18 +94,71 @@ class GapReason(IntEnum):
 
 
 def check_ticks(**fields: int) -> None:
-    """Refuses what is no tick."""
-    check_unsigned(TICK_BITS, **fields)
+    """Refuses what is no tick: behind every tick there is a number that still has 64 bits."""
+    for name, value in fields.items():
+        if not 0 <= value <= TICK_MAX:
+            raise UsageError(f"{name} must be a tick, 0 to 2^64 - 2, not {value}")
 
 
 def check_range(start: int, stop: int) -> None:
     """Refuses empty ranges and those that are none."""
-    check_ticks(start=start, stop=stop)
-    if start >= stop:
+    if not 0 <= start < stop <= STOP_MAX:
+        check_unsigned(64, start=start, stop=stop)
         raise UsageError(f"a range of ticks ends behind its start: {start} to {stop} is none")
 
 
 def check_name(what: str, name: str) -> None:
     """Refuses names that are empty or too long."""
-    if not 0 < len(name.encode()) <= NAME_BYTES_MAX:
-        raise UsageError(f"{what} has 1 to {NAME_BYTES_MAX} bytes, not {len(name.encode())}")
+    if not 0 < text_bytes(name) <= NAME_BYTES_MAX:
+        raise UsageError(f"{what} has 1 to {NAME_BYTES_MAX} bytes, not {text_bytes(name)}")
+
+
+def check_text(what: str, text: str, bytes_max: int) -> None:
+    """Refuses texts that are too long."""
+    if text_bytes(text) > bytes_max:
+        raise UsageError(f"{what} has at most {bytes_max} bytes, not {text_bytes(text)}")
+
+
+def check_bytes(what: str, data: bytes, bytes_max: int) -> None:
+    """Refuses more bytes than a frame has room for."""
+    if len(data) > bytes_max:
+        raise UsageError(f"{what} has at most {bytes_max} bytes, not {len(data)}")
+
+
+def check_body(body: bytes) -> None:
+    """Refuses a message that is too large for every frame that would carry it."""
+    check_bytes("a message", body, MESSAGE_BYTES_MAX)
+
+
+def check_reader(reader: ReaderId | None) -> None:
+    """Refuses readers whose host or number does not fit."""
+    if reader is not None:
+        check_name("the name of a host", reader.host)
+        check_unsigned(32, number=reader.number)
+
+
+def check_serial(serial: Serial) -> None:
+    """Refuses serials that do not fit."""
+    check_unsigned(64, life=serial.life)
+    check_unsigned(32, number=serial.number)
+
+
+def check_start(start: Start) -> None:
+    """Refuses starts with a value where none belongs, or one that does not fit."""
+    check_type(StartKind, kind=start.kind)
+    if start.kind is StartKind.TICK:
+        check_ticks(value=start.value)
+    elif start.kind is StartKind.TIME:
+        check_unsigned(64, value=start.value)
+    elif start.value:
+        raise UsageError(f"a start of kind {start.kind.name} has the value 0, not {start.value}")
+
+
+def text_bytes(text: str) -> int:
+    """The length of a text in UTF-8."""
+    if text.isascii():
+        return len(text)
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError:
+        raise UsageError("a name or text must be valid Unicode, without lone surrogates") from None

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from penstock.wire.frames.base import check_unsigned
-from penstock.wire.frames.guaranteed.base import ClientFrame, check_name
+from penstock.wire.frames.base import check_type, check_unsigned
+from penstock.wire.frames.guaranteed.base import (
+    ADDRESS_BYTES_MAX,
+    ARGUMENTS_BYTES_MAX,
+    RESULT_BYTES_MAX,
+    TEXT_BYTES_MAX,
+    ClientFrame,
+    check_bytes,
+    check_name,
+    check_text,
+)
 
 
 class Connect(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -49,6 +58,7 @@ class Credit(ClientFrame, frozen=True, kw_only=True, gc=False):
     size_bytes: int
 
     def __post_init__(self) -> None:
+        check_type(CreditKind, kind=self.kind)
         check_unsigned(32, number=self.number, messages=self.messages)
         check_unsigned(64, size_bytes=self.size_bytes)
 
@@ -63,6 +73,7 @@ class Ask(ClientFrame, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         check_unsigned(32, number=self.number)
         check_name("a verb", self.verb)
+        check_bytes("the arguments of a request", self.arguments, ARGUMENTS_BYTES_MAX)
 
 
 class Answer(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -73,6 +84,7 @@ class Answer(ClientFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(32, number=self.number)
+        check_bytes("the result of a request", self.result, RESULT_BYTES_MAX)
 
 
 class RefusedKind(IntEnum):
@@ -98,8 +110,11 @@ class Refused(ClientFrame, frozen=True, kw_only=True, gc=False):
     address: str = ""
 
     def __post_init__(self) -> None:
+        check_type(RefusedKind, kind=self.kind)
         check_unsigned(64, number=self.number)
         check_name("a reason", self.reason)
+        check_text("the text of a refusal", self.text, TEXT_BYTES_MAX)
+        check_text("an address", self.address, ADDRESS_BYTES_MAX)
 
 
 class ClientPing(ClientFrame, frozen=True, kw_only=True, gc=False):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from enum import IntFlag
+from typing import Final
 
 import msgspec
 
+from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import check_count, check_unsigned
 from penstock.wire.frames.guaranteed.base import (
     DEAD_RANGES_MAX,
+    PUBENDS_MAX,
     BrokerFrame,
     TickRange,
     check_name,
+    check_range,
     check_ticks,
 )
 
@@ -22,6 +26,9 @@ class Role(IntFlag):
     PUBLISH = 1
     RELAY = 2
     HOST = 4
+
+
+ALL_ROLES: Final = Role.PUBLISH | Role.RELAY | Role.HOST
 
 
 class Announcement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -42,6 +49,8 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         check_ticks(lease=self.lease)
         check_name("the name of a stream", self.stream)
         check_count("dead ranges", self.dead_ranges, DEAD_RANGES_MAX)
+        for start, stop in self.dead_ranges:
+            check_range(start, stop)
 
 
 class Hello(BrokerFrame, frozen=True, kw_only=True, gc=False):
@@ -58,7 +67,9 @@ class Hello(BrokerFrame, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         check_name("the name of a broker", self.broker)
         check_unsigned(64, life=self.life, token=self.token)
-        check_unsigned(8, roles=self.roles)
+        if self.roles & ~int(ALL_ROLES):
+            raise UsageError(f"roles {int(self.roles):#04x} are not all known")
+        check_count("pubends", self.pubends, PUBENDS_MAX)
 
 
 class Ping(BrokerFrame, frozen=True, kw_only=True, gc=False):

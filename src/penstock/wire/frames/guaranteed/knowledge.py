@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from penstock.wire.frames.base import check_unsigned
+from penstock.wire.frames.base import check_type, check_unsigned
 from penstock.wire.frames.guaranteed.base import (
+    MESSAGE_BYTES_MAX,
+    TICK_MAX,
     BrokerFrame,
     GapReason,
     ReaderId,
+    check_body,
     check_range,
-    check_ticks,
+    check_reader,
 )
 
 
@@ -26,8 +29,17 @@ class Data(BrokerFrame, frozen=True, kw_only=True, gc=False):
     reader: ReaderId | None = None
 
     def __post_init__(self) -> None:
-        check_unsigned(64, pubend=self.pubend, published_ns=self.published_ns)
-        check_range(self.start, self.tick + 1)
+        # One test for all numbers: this frame is built for every message on every link.
+        if (
+            not 0 <= self.start <= self.tick <= TICK_MAX
+            or (self.pubend | self.published_ns) >> 64
+            or len(self.body) > MESSAGE_BYTES_MAX
+        ):
+            check_unsigned(64, pubend=self.pubend, published_ns=self.published_ns)
+            check_body(self.body)
+            check_range(self.start, self.tick + 1)
+        if self.reader is not None:
+            check_reader(self.reader)
 
 
 class Silence(BrokerFrame, frozen=True, kw_only=True, gc=False):
@@ -41,6 +53,7 @@ class Silence(BrokerFrame, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         check_unsigned(64, pubend=self.pubend)
         check_range(self.start, self.stop)
+        check_reader(self.reader)
 
 
 class Gap(BrokerFrame, frozen=True, kw_only=True, gc=False):
@@ -57,6 +70,8 @@ class Gap(BrokerFrame, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         check_unsigned(64, pubend=self.pubend, messages=self.messages)
         check_range(self.start, self.stop)
+        check_type(GapReason, reason=self.reason)
+        check_reader(self.reader)
 
 
 class Horizon(BrokerFrame, frozen=True, kw_only=True, gc=False):
@@ -66,5 +81,4 @@ class Horizon(BrokerFrame, frozen=True, kw_only=True, gc=False):
     stop: int
 
     def __post_init__(self) -> None:
-        check_unsigned(64, pubend=self.pubend)
-        check_ticks(stop=self.stop)
+        check_unsigned(64, pubend=self.pubend, stop=self.stop)

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from penstock.wire.frames.base import check_unsigned
-from penstock.wire.frames.guaranteed.base import ClientFrame, check_name
+from penstock.kernel.errors import UsageError
+from penstock.wire.frames.base import check_count, check_unsigned
+from penstock.wire.frames.guaranteed.base import (
+    CONFIRM_ENTRIES_MAX,
+    TICK_MAX,
+    ClientFrame,
+    check_body,
+    check_name,
+    check_ticks,
+)
 
 
 class Publish(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -20,6 +28,7 @@ class Publish(ClientFrame, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         check_name("the name of a stream", self.stream)
         check_unsigned(64, id=self.id)
+        check_body(self.body)
 
 
 class Stored(NamedTuple):
@@ -39,3 +48,10 @@ class Confirm(ClientFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_name("the name of a stream", self.stream)
+        check_count("confirmations", self.ids, CONFIRM_ENTRIES_MAX)
+        if len(self.ids) != len(self.stored):
+            raise UsageError(f"{len(self.ids)} ids and {len(self.stored)} places must be as many")
+        for publication, (pubend, tick, _) in zip(self.ids, self.stored, strict=True):
+            if (publication | pubend) >> 64 or not 0 <= tick <= TICK_MAX:
+                check_unsigned(64, id=publication, pubend=pubend)
+                check_ticks(tick=tick)

@@ -10,6 +10,7 @@ from penstock.wire.frames.guaranteed.base import (
     ReaderId,
     TickRange,
     check_range,
+    check_reader,
     check_ticks,
 )
 
@@ -26,6 +27,7 @@ class Nack(BrokerFrame, frozen=True, kw_only=True, gc=False):
         check_count("ranges", self.ranges, NACK_RANGES_MAX)
         for start, stop in self.ranges:
             check_range(start, stop)
+        check_reader(self.reader)
 
 
 class FilterRequest(BrokerFrame, frozen=True, kw_only=True, gc=False):
@@ -64,4 +66,4 @@ class ReaderRequest(BrokerFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(64, pubend=self.pubend)
-        check_unsigned(32, number=self.reader.number)
+        check_reader(self.reader)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from penstock.wire.frames.base import check_count, check_unsigned
+from penstock.wire.frames.base import check_count, check_type, check_unsigned
 from penstock.wire.frames.guaranteed.base import (
     ACK_ENTRIES_MAX,
+    NAME_BYTES_MAX,
     BrokerFrame,
     Serial,
     Start,
     check_name,
+    check_serial,
+    check_start,
+    check_text,
+    check_ticks,
 )
 
 
@@ -26,8 +31,12 @@ class Hold(BrokerFrame, frozen=True, kw_only=True, gc=False):
     keep: bool
 
     def __post_init__(self) -> None:
-        check_unsigned(64, pubend=self.pubend, value=self.start.value)
+        check_unsigned(64, pubend=self.pubend)
         check_name("the name of a host", self.host)
+        check_serial(self.serial)
+        check_text("the name of a durable subscription", self.durable, NAME_BYTES_MAX)
+        check_start(self.start)
+        check_type(bool, keep=self.keep)
 
 
 class Held(BrokerFrame, frozen=True, kw_only=True, gc=False):
@@ -41,8 +50,11 @@ class Held(BrokerFrame, frozen=True, kw_only=True, gc=False):
     other_host: str = ""
 
     def __post_init__(self) -> None:
-        check_unsigned(64, pubend=self.pubend, tick=self.tick)
+        check_unsigned(64, pubend=self.pubend)
         check_name("the name of a host", self.host)
+        check_serial(self.serial)
+        check_ticks(tick=self.tick)
+        check_text("the name of a host", self.other_host, NAME_BYTES_MAX)
 
 
 class HostAck(NamedTuple):
@@ -62,3 +74,8 @@ class Ack(BrokerFrame, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         check_unsigned(64, pubend=self.pubend)
         check_count("entries", self.entries, ACK_ENTRIES_MAX)
+        for host, serial, tick in self.entries:
+            check_name("the name of a host", host)
+            check_serial(serial)
+            # Not `check_ticks`: it may be `WITHDRAWN`.
+            check_unsigned(64, tick=tick)

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from enum import IntFlag
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from penstock.content.filter import Predicate
-from penstock.wire.frames.base import check_unsigned
+from penstock.kernel.errors import UsageError
+from penstock.wire.frames.base import check_count, check_type, check_unsigned
 from penstock.wire.frames.guaranteed.base import (
+    MESSAGE_BYTES_MAX,
+    NAME_BYTES_MAX,
+    POSITIONS_MAX,
+    STREAMS_MAX,
+    TEXT_BYTES_MAX,
+    TICK_MAX,
     ClientFrame,
     GapReason,
     Start,
+    check_body,
     check_name,
     check_range,
+    check_start,
+    check_text,
+    check_ticks,
 )
 
 
@@ -31,6 +42,9 @@ class AttachFlags(IntFlag):
     CHANGE_FILTER = 2
     # Instead of stopping, put a message aside that was handed out too often.
     PARK = 4
+
+
+ALL_ATTACH_FLAGS: Final = AttachFlags.TAKEOVER | AttachFlags.CHANGE_FILTER | AttachFlags.PARK
 
 
 class Attach(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -57,8 +71,14 @@ class Attach(ClientFrame, frozen=True, kw_only=True, gc=False):
             attempts_max=self.attempts_max,
             expire_s=self.expire_s,
         )
+        check_text("the name of a durable subscription", self.durable, NAME_BYTES_MAX)
+        check_count("streams", self.streams, STREAMS_MAX)
         for stream in self.streams:
             check_name("the name of a stream", stream)
+        check_start(self.start)
+        if self.flags & ~int(ALL_ATTACH_FLAGS):
+            raise UsageError(f"flags {int(self.flags):#04x} are not all known")
+        _check_positions(self.positions)
 
 
 class Attached(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -71,6 +91,8 @@ class Attached(ClientFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(32, subscription=self.subscription)
+        check_type(bool, resumed=self.resumed)
+        _check_positions(self.positions)
 
 
 class HandOut(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -85,8 +107,17 @@ class HandOut(ClientFrame, frozen=True, kw_only=True, gc=False):
     body: bytes
 
     def __post_init__(self) -> None:
-        check_unsigned(32, subscription=self.subscription, attempt=self.attempt)
-        check_unsigned(64, pubend=self.pubend, tick=self.tick, published_ns=self.published_ns)
+        # One test for all numbers: this frame is built for every message of a subscription.
+        if (
+            (self.subscription | self.attempt) >> 32
+            or (self.pubend | self.published_ns) >> 64
+            or not 0 <= self.tick <= TICK_MAX
+            or len(self.body) > MESSAGE_BYTES_MAX
+        ):
+            check_unsigned(32, subscription=self.subscription, attempt=self.attempt)
+            check_unsigned(64, pubend=self.pubend, published_ns=self.published_ns)
+            check_ticks(tick=self.tick)
+            check_body(self.body)
 
 
 class GapNotice(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -103,6 +134,7 @@ class GapNotice(ClientFrame, frozen=True, kw_only=True, gc=False):
         check_unsigned(32, subscription=self.subscription)
         check_unsigned(64, pubend=self.pubend, messages=self.messages)
         check_range(self.start, self.stop)
+        check_type(GapReason, reason=self.reason)
 
 
 class ClientAck(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -113,6 +145,7 @@ class ClientAck(ClientFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(32, subscription=self.subscription)
+        _check_positions(self.positions)
 
 
 class Acked(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -123,6 +156,7 @@ class Acked(ClientFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(32, subscription=self.subscription)
+        _check_positions(self.positions)
 
 
 class Fail(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -135,7 +169,9 @@ class Fail(ClientFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(32, subscription=self.subscription)
-        check_unsigned(64, pubend=self.pubend, tick=self.tick)
+        check_unsigned(64, pubend=self.pubend)
+        check_ticks(tick=self.tick)
+        check_text("the reason of a failure", self.reason, TEXT_BYTES_MAX)
 
 
 class Detach(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -154,3 +190,10 @@ class Forget(ClientFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_name("the name of a durable subscription", self.durable)
+
+
+def _check_positions(positions: tuple[Position, ...]) -> None:
+    check_count("positions", positions, POSITIONS_MAX)
+    for pubend, tick in positions:
+        check_unsigned(64, pubend=pubend)
+        check_ticks(tick=tick)
