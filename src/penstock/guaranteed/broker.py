@@ -49,6 +49,8 @@ SizeOf: TypeAlias = Callable[[AnyFrame], int]
 _HOST: Final = "@host"
 _PUBEND: Final = "@pubend"
 _DISTANCE_MAX: Final = 16
+# Keys of what parents have announced.
+_REMEMBERED: Final = "announced/"
 _FROM_CHILD: Final = (Nack, FilterRequest, ReaderRequest, Hold, Ack)
 
 
@@ -60,6 +62,8 @@ class BrokerState(msgspec.Struct, frozen=True, kw_only=True):
     life: int
     wall_ns: int
     pubends: Sequence[PubendState] = ()
+    # How many parents it was told to connect to.
+    parents: int = 0
     # Everything saved that is not of a pubend.
     saved: Mapping[str, bytes] = {}
 
@@ -88,6 +92,13 @@ class Broker:
         # Links to other brokers, by whether they are parents; what parents announce.
         self._is_parent: Final[dict[Port, bool]] = {}
         self._announced: Final[dict[Port, dict[int, Announcement]]] = {}
+        self._parents: Final = state.parents
+        # Pubends of other brokers by id, with their streams: known also while parents are away.
+        self._remembered: Final[dict[int, str]] = {
+            int(key.removeprefix(_REMEMBERED), 16): value.decode()
+            for key, value in state.saved.items()
+            if key.startswith(_REMEMBERED)
+        }
         # Between the parts: where to, where from, and what.
         self._internal: Final[deque[tuple[Port, Port, BrokerFrame]]] = deque()
         self._confirmed: Final[dict[tuple[Port, str], list[tuple[int, Stored]]]] = {}
@@ -100,24 +111,27 @@ class Broker:
             settings=settings.host,
             stored=state.saved,
             pubends_of=self.pubends_of,
+            knows_all_streams=lambda: self.knows_all_streams,
             ask=self._ask_relay,
             send=self._send_client,
         )
         for pubend in state.pubends:
             self._add_pubend(pubend, wall_ns=state.wall_ns, now=now)
+        for pubend_id in self._remembered:
+            self._relay_of(pubend_id)
 
     # What it knows
 
     def pubends_of(self, stream: str) -> list[int]:
-        """The pubends of a stream, own and announced ones."""
+        """The pubends of a stream: own ones, and those that parents have announced."""
         own = [pubend.id for pubend in self.pubends.values() if pubend.stream == stream]
-        announced = [
-            each.pubend
-            for announcements in self._announced.values()
-            for each in announcements.values()
-            if each.stream == stream and each.pubend not in self.pubends
-        ]
-        return sorted({*own, *announced})
+        remembered = [id_ for id_, name in self._remembered.items() if name == stream]
+        return sorted({*own, *remembered})
+
+    @property
+    def knows_all_streams(self) -> bool:
+        """Whether all parents are there: what none of them announces does not exist."""
+        return len(self._announced) >= self._parents
 
     @property
     def is_idle(self) -> bool:
@@ -213,7 +227,7 @@ class Broker:
         if isinstance(frame, ClientFrame):
             self._receive_from_client(via, frame, now)
         elif isinstance(frame, Hello):
-            self._on_hello(via, frame)
+            self._on_hello(via, frame, now)
         elif not isinstance(frame, Ping):
             self._receive_from_broker(via, frame, now)
         self._settle(now)
@@ -342,19 +356,24 @@ class Broker:
             may_drop=False,
         )
 
-    def _on_hello(self, port: Port, frame: Hello) -> None:
+    def _on_hello(self, port: Port, frame: Hello, now: Instant) -> None:
         if not self._is_parent.get(port):
             return
         self._announced[port] = {each.pubend: each for each in frame.pubends}
         for announcement in frame.pubends:
             if announcement.pubend in self.pubends or announcement.distance > _DISTANCE_MAX:
                 continue
+            if announcement.pubend not in self._remembered:
+                self._remembered[announcement.pubend] = announcement.stream
+                key = f"{_REMEMBERED}{announcement.pubend:016x}"
+                self.disk.save(key, announcement.stream.encode())
             relay = self._relay_of(announcement.pubend)
             if relay.parent is None:
                 relay.parent_up(port)
         for child, is_parent in self._is_parent.items():
             if not is_parent:
                 self._say_hello(child)
+        self.host.streams_changed(now=now)
 
     def _receive_from_broker(self, port: Port, frame: BrokerFrame, now: Instant) -> None:
         relay = self.relays.get(frame.pubend)  # type: ignore[attr-defined]

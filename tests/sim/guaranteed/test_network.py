@@ -52,8 +52,8 @@ def test_after_a_crash_everything_goes_on_where_it_was() -> None:
 def test_three_brokers_and_a_cut_link(with_codec: bool) -> None:
     network = StreamNetwork(3, with_codec=with_codec)
     network.add_broker("p", streams=ORDERS)
-    network.add_broker("i")
-    network.add_broker("s")
+    network.add_broker("i", parents=1)
+    network.add_broker("s", parents=1)
     network.connect("i", "p")
     network.connect("s", "i")
     network.run(100 * MILLISECOND)

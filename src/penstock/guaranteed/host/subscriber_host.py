@@ -60,6 +60,7 @@ class SubscriberHost:
         settings: HostSettings,
         stored: Mapping[str, bytes],
         pubends_of: Callable[[str], list[int]],
+        knows_all_streams: Callable[[], bool],
         ask: Callable[[BrokerFrame], None],
         send: Callable[[Port, ClientFrame], None],
     ) -> None:
@@ -74,6 +75,9 @@ class SubscriberHost:
         self._disk: Final = disk
         self._settings: Final = settings
         self._pubends_of: Final = pubends_of
+        self._knows_all_streams: Final = knows_all_streams
+        # Attachments to streams that a parent, which is away, may know.
+        self._deferred: Final[list[tuple[Port, Attach]]] = []
         self._ask: Final = ask
         self._send: Final = send
         self._subscriptions: Final[dict[tuple[Port, int], Subscription]] = {}
@@ -115,8 +119,19 @@ class SubscriberHost:
         """A connection has ended: its subscriptions do, durable ones keep their cursor."""
         for subscription in [s for (p, _), s in self._subscriptions.items() if p == port]:
             self._end(subscription, is_clean=False)
+        self._deferred[:] = [each for each in self._deferred if each[0] != port]
+
+    def streams_changed(self, *, now: Instant) -> None:
+        """A parent has said what it knows: looks again at what waited for that."""
+        waiting = self._deferred[:]
+        self._deferred.clear()
+        for port, frame in waiting:
+            self._on_attach(port, frame, now)
 
     def _on_attach(self, port: Port, frame: Attach, now: Instant) -> None:
+        if not self._knows_all_streams() and not all(map(self._pubends_of, frame.streams)):
+            self._deferred.append((port, frame))
+            return
         refused = self._find_refusal(port, frame)
         if refused is not None:
             self._send(port, refused)

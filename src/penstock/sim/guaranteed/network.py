@@ -20,7 +20,8 @@ from penstock.kernel.seeds import Seeds
 from penstock.sim.events import EventQueue
 from penstock.sim.guaranteed.disk import SimDisk
 from penstock.sim.guaranteed.stream_link import WINDOW_BYTES, StreamLink
-from penstock.wire.codec.guaranteed.tables import BROKER_FRAMES, CLIENT_FRAMES
+from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
+from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
 from penstock.wire.frames.guaranteed.base import BrokerFrame
 
 # Simulated wall clocks begin here: 2026-01-01.
@@ -44,9 +45,12 @@ def through_codec(frame: AnyFrame) -> AnyFrame:
 class SimBroker:
     """A broker, its disk, and the streams it was created with."""
 
-    def __init__(self, network: StreamNetwork, name: str, streams: dict[int, str]) -> None:
+    def __init__(
+        self, network: StreamNetwork, name: str, streams: dict[int, str], parents: int
+    ) -> None:
         self.name: Final = name
         self.streams: Final = streams
+        self._parents: Final = parents
         self.is_up = False
         self.life = 0
         # Of the wall clock, against the world's time.
@@ -83,6 +87,7 @@ class SimBroker:
             life=self.life,
             wall_ns=self.wall_ns,
             pubends=pubends,
+            parents=self._parents,
             saved=dict(saved),
         )
         self.machine = Broker(
@@ -252,9 +257,11 @@ class StreamNetwork:
         self._rate_bps: Final = rate_bps
         self._with_codec: Final = with_codec
 
-    def add_broker(self, name: str, *, streams: dict[int, str] | None = None) -> SimBroker:
+    def add_broker(
+        self, name: str, *, streams: dict[int, str] | None = None, parents: int = 0
+    ) -> SimBroker:
         """Adds a broker with these pubends, by id and stream."""
-        broker = self.brokers[name] = SimBroker(self, name, streams or {})
+        broker = self.brokers[name] = SimBroker(self, name, streams or {}, parents)
         return broker
 
     def add_client(

@@ -155,7 +155,10 @@ class GuaranteedSwarm:
         network, options, rng = self.network, self.options, self._rng
         streams = {0x100 + at: STREAM for at in range(options.pubends)}
         for name, parent in options.tree.items():
-            network.add_broker(name, streams=streams if parent is None else None)
+            if parent is None:
+                network.add_broker(name, streams=streams)
+            else:
+                network.add_broker(name, parents=1)
         self._connect_all()
         network.run(200 * MILLISECOND)
         for at in range(options.writers):
@@ -272,7 +275,7 @@ class GuaranteedSwarm:
         for writer in self.writers:
             wrong += self._unconfirmed(writer)
         for reader in self.readers:
-            if reader.life.opened is None:
+            if reader.life.opened is None or reader.life.ended:
                 refusals = [each.refused.text for each in reader.life.ended]
                 wrong.append(f"{reader.client.name} is not open: {refusals}")
         return wrong
