@@ -246,9 +246,7 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
     GapNotice: gap_notices(),
     ClientAck: st.builds(ClientAck, subscription=unsigned(32), positions=POSITIONS),
     Acked: st.builds(Acked, subscription=unsigned(32), positions=POSITIONS),
-    Fail: st.builds(
-        Fail, subscription=unsigned(32), pubend=unsigned(64), tick=TICKS, reason=TEXTS
-    ),
+    Fail: st.builds(Fail, subscription=unsigned(32), pubend=unsigned(64), tick=TICKS, reason=TEXTS),
     Detach: st.builds(Detach, subscription=unsigned(32)),
     Forget: st.builds(Forget, durable=NAMES),
     Ask: st.builds(Ask, number=unsigned(32), verb=NAMES, arguments=BODIES),

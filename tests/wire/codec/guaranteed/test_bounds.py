@@ -50,7 +50,7 @@ NAME = "n" * 64
 LONGEST_READER = ReaderId(NAME, 1)
 
 
-def with_field(kind: type, **fields: Any) -> Any:
+def with_field(kind: type, /, **fields: Any) -> Any:
     """A valid frame with something changed."""
     return msgspec.structs.replace(VALID[kind], **fields)
 
@@ -70,9 +70,7 @@ def predicate_of(size_bytes: int) -> Predicate:
 
 
 TOO_LARGE = Predicate(
-    [
-        Filter([Constraint(f"{i:04}{j}", Op.EQ, "x" * 1000) for j in range(2)]) for i in range(40)
-    ]
+    [Filter([Constraint(f"{i:04}{j}", Op.EQ, "x" * 1000) for j in range(2)]) for i in range(40)]
 )
 
 IMPOSSIBLE: dict[str, Callable[[], object]] = {
@@ -185,9 +183,7 @@ LARGEST: list[Any] = [
     with_field(Held, host=NAME, other_host=NAME),
     with_field(Ack, entries=(HostAck(NAME, SERIAL, WITHDRAWN),) * 64),
     with_field(Publish, stream=NAME, body=BODY),
-    with_field(
-        Confirm, stream=NAME, ids=(1,) * 4096, stored=(Stored(2**64 - 1, 1, True),) * 4096
-    ),
+    with_field(Confirm, stream=NAME, ids=(1,) * 4096, stored=(Stored(2**64 - 1, 1, True),) * 4096),
     with_field(Attached, positions=(Position(2**64 - 1, 1),) * 4096),
     with_field(ClientAck, positions=(Position(2**64 - 1, 1),) * 4096),
     with_field(HandOut, body=BODY),

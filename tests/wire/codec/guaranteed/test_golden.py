@@ -124,8 +124,7 @@ GOLDEN: list[tuple[BrokerFrame | ClientFrame, str]] = [
             messages=9,
             reader=READER,
         ),
-        "01 84 0102030405060708 1112131415161718 2122232425262728 0000000000000009 01"
-        f"{READER_HEX}",
+        f"01 84 0102030405060708 1112131415161718 2122232425262728 0000000000000009 01{READER_HEX}",
     ),
     (Horizon(pubend=PUBEND, stop=STOP), "01 85 0102030405060708 2122232425262728"),
     (
@@ -271,9 +270,7 @@ def table_of(frame: BrokerFrame | ClientFrame) -> CodecTable[Any]:
 
 
 @pytest.mark.parametrize(("frame", "data"), CASES)
-def test_the_bytes_are_those_of_the_pictures(
-    frame: BrokerFrame | ClientFrame, data: bytes
-) -> None:
+def test_the_bytes_are_those_of_the_pictures(frame: BrokerFrame | ClientFrame, data: bytes) -> None:
     table = table_of(frame)
     assert table.encode(frame) == data
     assert table.size_of(frame) == len(data)
@@ -303,15 +300,13 @@ def test_trailing_bytes_are_refused_or_part_of_the_body(
         assert table.encode(table.decode(longer)) == longer
     else:
         # The largest frames of some types have no room for one more byte.
-        with pytest.raises(PeerError, match=r"bytes left: 1|are more than"):
+        with pytest.raises(PeerError, match=r"bytes left: 1|are more than|3 bytes say what 2"):
             table.decode(longer)
 
 
 def test_the_vectors_are_those_of_the_pictures() -> None:
     vectors: dict[str, str] = json.loads(VECTORS.read_text())
-    assert sorted(vectors.values()) == sorted(
-        bytes.fromhex(written).hex() for _, written in GOLDEN
-    )
+    assert sorted(vectors.values()) == sorted(bytes.fromhex(written).hex() for _, written in GOLDEN)
     for name, written in vectors.items():
         # Named after the frame's type number, the second byte.
         assert name.startswith(f"{bytes.fromhex(written)[1]:02x}.")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,8 +37,7 @@ def split_all(splitter: FrameSplitter, chunks: list[bytes]) -> tuple[list[bytes]
     frames: list[bytes] = []
     try:
         for chunk in chunks:
-            for frame in splitter.split(chunk):
-                frames.append(frame)  # noqa: PERF402
+            frames += splitter.split(chunk)
     except PeerError:
         return frames, True
     return frames, False
@@ -45,7 +46,7 @@ def split_all(splitter: FrameSplitter, chunks: list[bytes]) -> tuple[list[bytes]
 def chunks_of(stream: bytes, cuts: list[int]) -> list[bytes]:
     """The stream cut at these places; some chunks are empty."""
     edges = [0, *sorted(cut % (len(stream) + 1) for cut in cuts), len(stream)]
-    return [stream[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [stream[a:b] for a, b in pairwise(edges)]
 
 
 STREAMS = st.one_of(
@@ -103,13 +104,10 @@ def test_a_bad_length_is_refused_before_its_frame_has_come() -> None:
         list(splitter.split(b"\xff"))
 
 
-def test_a_large_frame_in_small_chunks_is_joined_once() -> None:
-    class Counting(FrameSplitter):
-        """Counts how often what is held is looked at again."""
-
+def test_a_large_frame_comes_in_small_chunks() -> None:
     body = bytes(range(256)) * 4096
     stream = len(body).to_bytes(4, "big") + body + b"\0\0\0\2ab"
-    splitter = Counting(1 << 20)
+    splitter = FrameSplitter(1 << 20)
     chunks = [stream[i : i + 64] for i in range(0, len(stream), 64)]
     # Quadratic copying would move 8 GB here.
     frames, _ = split_all(splitter, chunks)
