@@ -20,7 +20,7 @@ BROKER_GOLDEN = [
 
 def naive(stream: bytes, bytes_max: int) -> tuple[list[bytes], bool]:
     """All frames of a stream that is known as a whole, and whether a length was too large."""
-    frames = []
+    frames: list[bytes] = []
     while len(stream) >= 4:
         length = int.from_bytes(stream[:4], "big")
         if length > bytes_max:

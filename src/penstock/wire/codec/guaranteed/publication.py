@@ -23,7 +23,7 @@ _PUBLISH_END: Final = BODY_OFFSET + _PUBLISH.size
 _CONFIRM: Final = Struct(">HB")
 _CONFIRM_END: Final = BODY_OFFSET + _CONFIRM.size
 _STORED_BYTES: Final = 3 * 8 + 1
-# Takes half as long as `Stored(...)`.
+# Takes two thirds as long as `Stored(...)`.
 _stored: Final[Callable[[tuple[int, int, bool]], Stored]] = partial(tuple.__new__, Stored)
 
 
