@@ -48,6 +48,16 @@ def write_text(text: str) -> bytes:
     return U8.pack(len(data)) + data
 
 
+def text_at(data: bytes, start: int, end: int) -> str:
+    """Decodes the text between two places, for codecs that do without a `Reader`."""
+    if end > len(data):
+        raise PeerError("the frame ends in the middle of a field")
+    try:
+        return data[start:end].decode()
+    except UnicodeDecodeError:
+        raise PeerError("a string is not UTF-8") from None
+
+
 def read_text(cursor: Reader) -> str:
     """Decodes a text of up to 255 bytes."""
     return cursor.read_text(cursor.unpack_one(U8))

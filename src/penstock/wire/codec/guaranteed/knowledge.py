@@ -6,7 +6,7 @@ from struct import Struct
 from typing import Final
 
 from penstock.wire.codec.codec_table import BODY_OFFSET
-from penstock.wire.codec.guaranteed.fields import read_reader, size_reader, write_reader
+from penstock.wire.codec.guaranteed.fields import read_reader, size_reader, text_at, write_reader
 from penstock.wire.codec.reader import U32, Reader, decode_enum
 from penstock.wire.frames.guaranteed.base import (
     MESSAGE_BYTES_MAX,
@@ -66,15 +66,16 @@ class DataCodec:
                 published_ns=published_ns,
                 body=data[_DATA_END:],
             )
-        cursor = Reader(data, _DATA_END)
-        reader = ReaderId(cursor.read_text(host_bytes), cursor.unpack_one(U32))
+        host_end = _DATA_END + host_bytes
+        host = text_at(data, _DATA_END, host_end)
+        (number,) = U32.unpack_from(data, host_end)
         return Data(
             pubend=pubend,
             start=start,
             tick=tick,
             published_ns=published_ns,
-            body=data[cursor.position :],
-            reader=reader,
+            body=data[host_end + U32.size :],
+            reader=ReaderId(host, number),
         )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from struct import Struct, pack, unpack_from
 from typing import Final
 
 from penstock.kernel.errors import PeerError
 from penstock.wire.codec.codec_table import BODY_OFFSET
-from penstock.wire.codec.reader import Reader
+from penstock.wire.codec.guaranteed.fields import text_at
 from penstock.wire.frames.guaranteed.base import (
     CONFIRM_ENTRIES_MAX,
     MESSAGE_BYTES_MAX,
@@ -21,6 +23,8 @@ _PUBLISH_END: Final = BODY_OFFSET + _PUBLISH.size
 _CONFIRM: Final = Struct(">HB")
 _CONFIRM_END: Final = BODY_OFFSET + _CONFIRM.size
 _STORED_BYTES: Final = 3 * 8 + 1
+# Takes two thirds as long as `Stored(...)`.
+_stored: Final[Callable[[tuple[int, int, bool]], Stored]] = partial(tuple.__new__, Stored)
 
 
 class PublishCodec:
@@ -49,9 +53,8 @@ class PublishCodec:
     def read(data: bytes) -> Publish:
         """Decodes a whole frame."""
         publication, stream_bytes = _PUBLISH.unpack_from(data, BODY_OFFSET)
-        cursor = Reader(data, _PUBLISH_END)
-        stream = cursor.read_text(stream_bytes)
-        return Publish(stream=stream, id=publication, body=data[cursor.position :])
+        end = _PUBLISH_END + stream_bytes
+        return Publish(stream=text_at(data, _PUBLISH_END, end), id=publication, body=data[end:])
 
 
 class ConfirmCodec:
@@ -85,16 +88,16 @@ class ConfirmCodec:
     def read(data: bytes) -> Confirm:
         """Decodes a whole frame."""
         count, stream_bytes = _CONFIRM.unpack_from(data, BODY_OFFSET)
-        cursor = Reader(data, _CONFIRM_END)
-        stream = cursor.read_text(stream_bytes)
-        columns = unpack_from(f">{3 * count}Q", data, cursor.position)
-        cursor.position += 3 * 8 * count
-        duplicates = cursor.read_bytes(count)
-        cursor.expect_end()
-        # Every byte is 0 or 1.
+        columns_start = _CONFIRM_END + stream_bytes
+        stream = text_at(data, _CONFIRM_END, columns_start)
+        columns = unpack_from(f">{3 * count}Q", data, columns_start)
+        duplicates = data[columns_start + 3 * 8 * count :]
+        if len(duplicates) != count:
+            raise PeerError(f"{len(duplicates)} bytes say what {count} publications are")
+        # Nothing is left unless some byte is neither 0 nor 1.
         if duplicates.strip(b"\0\1"):
             raise PeerError("duplicate must be 0 or 1")
-        stored = map(
-            Stored, columns[count : 2 * count], columns[2 * count :], map(bool, duplicates)
+        rows = zip(
+            columns[count : 2 * count], columns[2 * count :], map(bool, duplicates), strict=True
         )
-        return Confirm(stream=stream, ids=columns[:count], stored=tuple(stored))
+        return Confirm(stream=stream, ids=columns[:count], stored=tuple(map(_stored, rows)))

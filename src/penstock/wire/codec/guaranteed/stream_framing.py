@@ -67,14 +67,14 @@ class FrameSplitter:
             chunk = bytes(held)
             held.clear()
         position, end = 0, len(chunk)
-        needed_bytes = LENGTH_BYTES
+        needed_bytes, bytes_max = LENGTH_BYTES, self._bytes_max
         while end - position >= LENGTH_BYTES:
             (length,) = U32.unpack_from(chunk, position)
-            if length > self._bytes_max:
+            if length > bytes_max:
                 # Kept, so that every later chunk is refused too.
                 held += chunk[position : position + LENGTH_BYTES]
                 self._needed_bytes = LENGTH_BYTES
-                raise PeerError(f"a frame of {length} bytes: at most {self._bytes_max} are allowed")
+                raise PeerError(f"a frame of {length} bytes: at most {bytes_max} are allowed")
             needed_bytes = LENGTH_BYTES + length
             stop = position + needed_bytes
             if stop > end:

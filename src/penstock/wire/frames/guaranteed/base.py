@@ -134,7 +134,8 @@ def check_reader(reader: ReaderId | None) -> None:
     """Refuses readers whose host or number does not fit."""
     if reader is not None:
         check_name("the name of a host", reader.host)
-        check_unsigned(32, number=reader.number)
+        if reader.number >> 32:
+            check_unsigned(32, number=reader.number)
 
 
 def check_serial(serial: Serial) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import check_count, check_unsigned
 from penstock.wire.frames.guaranteed.base import (
     CONFIRM_ENTRIES_MAX,
+    MESSAGE_BYTES_MAX,
     TICK_MAX,
     ClientFrame,
     check_body,
     check_name,
     check_ticks,
 )
+
+_U64_END: Final = 1 << 64
 
 
 class Publish(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -27,8 +30,10 @@ class Publish(ClientFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_name("the name of a stream", self.stream)
-        check_unsigned(64, id=self.id)
-        check_body(self.body)
+        # One test for both: this frame is built for every message.
+        if self.id >> 64 or len(self.body) > MESSAGE_BYTES_MAX:
+            check_unsigned(64, id=self.id)
+            check_body(self.body)
 
 
 class Stored(NamedTuple):
@@ -52,6 +57,8 @@ class Confirm(ClientFrame, frozen=True, kw_only=True, gc=False):
         if len(self.ids) != len(self.stored):
             raise UsageError(f"{len(self.ids)} ids and {len(self.stored)} places must be as many")
         for publication, (pubend, tick, _) in zip(self.ids, self.stored, strict=True):
-            if (publication | pubend) >> 64 or not 0 <= tick <= TICK_MAX:
+            if not (
+                0 <= publication < _U64_END and 0 <= pubend < _U64_END and 0 <= tick <= TICK_MAX
+            ):
                 check_unsigned(64, id=publication, pubend=pubend)
                 check_ticks(tick=tick)
