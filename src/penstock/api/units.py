@@ -53,7 +53,7 @@ NS_MAX: Final = 2**63 - 1
 BYTES_MAX: Final = 2**63 - 1
 _CHARS_MAX: Final = 40
 _NUMBER: Final = re.compile(
-    r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?) ?(.*)"
+    r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?) ?(.*)"
 )
 
 
@@ -83,7 +83,7 @@ def size_bytes(name: str, given: Size, *, low_bytes: int = 0, high_bytes: int = 
 def message_rate(name: str, given: Rate, *, low: float = 0.0) -> float:
     """Messages per second, above `low`; a bare number is that already."""
     scaled = _scaled(given, {"/s": 1}, bare=1)
-    if scaled is None or not low < scaled:
+    if scaled is None or not low < float(scaled) < math.inf:
         raise _wrong(name, "a rate", given, f"above {low:g} messages/s", '"500/s"')
     return float(scaled)
 
@@ -184,7 +184,8 @@ def _wrong(name: str, kind: str, given: object, span: str | None, example: str) 
 
 def quoted(given: object) -> str:
     """A value for an error message; text in double quotes, as in all examples."""
-    text = shorten(given)
     if not isinstance(given, str):
-        return text
+        return shorten(given)
+    # A member of an enumeration is shown by its word.
+    text = shorten(str(given))
     return f'"{text[1:]}"' if text.endswith("…") else f'"{text[1:-1]}"'
