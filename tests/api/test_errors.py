@@ -127,8 +127,8 @@ def test_errors_are_those_that_programs_know_already() -> None:
     for kind in (FilterSyntaxError, ConfigError, TooLargeError):
         assert issubclass(kind, UsageError)
     assert issubclass(UsageError, ValueError)
-    for kind in (UnreachableError, RefusedError):
-        assert issubclass(kind, ConnectionError)
+    assert issubclass(UnreachableError, ConnectionError)
+    assert issubclass(RefusedError, ConnectionError)
     assert issubclass(NotConfirmedError, TimeoutError)
     assert errors.FilterSyntaxError is FilterSyntaxError
 

@@ -21,9 +21,9 @@ def test_it_collects_from_the_first_access_on() -> None:
     async def work() -> None:
         source: FeedSource[int] = FeedSource(4)
         source.put(1)
-        assert not source.is_collecting
+        before = source.is_collecting
         feed = source.feed
-        assert source.is_collecting
+        assert (before, source.is_collecting) == (False, True)
         source.put(2)
         assert source.feed is feed
         assert await feed.receive() == [2]
