@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 from penstock import __version__
 from penstock.cli import filter as filter_command
 from penstock.cli.main import COMMANDS, app
+from penstock.kernel.errors import PenstockError, RefusedError, UnreachableError
 
 RUN = [sys.executable, "-c", "from penstock.cli.main import run; run()"]
 
@@ -92,6 +93,25 @@ def test_an_error_that_cannot_say_its_text_is_one_line_too(
     result = penstock("filter", "check", "a = 1")
     assert result.exit_code == 3
     assert result.stderr.startswith("penstock: internal error, _MuteError: without a text")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnreachableError("no broker answers at nowhere: start one"),
+        RefusedError("broker nowhere refused: it is full: use another broker", "full"),
+    ],
+)
+def test_no_answer_and_a_refusal_are_one_line_and_exit_with_4(
+    error: PenstockError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(text: str) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(filter_command, "read_filter", fail)
+    result = penstock("filter", "check", "a = 1")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.stderr == f"penstock: {error}\n"
 
 
 def test_an_abort_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

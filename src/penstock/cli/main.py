@@ -4,6 +4,7 @@
     1  a check failed, or nothing matched
     2  usage error: the line says what to write instead
     3  internal error: the line says how to report it
+    4  nobody answers, or a broker refused: a retry may help
   130  stopped by Ctrl-C
 
 To add a command, write a module with an `app` (see `cli.new_app`) that has one or
@@ -27,7 +28,7 @@ import typer.core
 import typer.main
 
 from penstock import __version__
-from penstock.kernel.errors import PenstockError
+from penstock.kernel.errors import PenstockError, RefusedError, UnreachableError
 
 COMMANDS: Final = {
     "filter": "penstock.cli.filter",
@@ -48,6 +49,7 @@ COMMANDS: Final = {
 
 _EXIT_USAGE_ERROR: Final = 2
 _EXIT_INTERNAL_ERROR: Final = 3
+_EXIT_UNANSWERED: Final = 4
 _EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 
@@ -130,6 +132,9 @@ def run() -> None:
 def _exit_code(call: Callable[[], Any]) -> int:
     try:
         result = call()
+    except (UnreachableError, RefusedError) as error:
+        _print_error(str(error))
+        return _EXIT_UNANSWERED
     except PenstockError as error:
         return _print_error(str(error), picture=getattr(error, "picture", None))
     except OSError as error:

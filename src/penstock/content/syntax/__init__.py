@@ -7,6 +7,8 @@ Negation is pushed to the constraints and `and` is distributed over `or`, so the
 comes from.
 """
 
+from collections.abc import Sequence
+
 from penstock.content.filter import Predicate
 from penstock.content.limits import TEXT_CHARS_MAX
 from penstock.content.syntax.errors import FilterSyntaxError
@@ -20,6 +22,7 @@ from penstock.content.syntax.writer import (
     format_predicate,
     format_value,
 )
+from penstock.content.value import Value
 from penstock.kernel.errors import UsageError
 
 __all__ = [
@@ -35,8 +38,11 @@ __all__ = [
 ]
 
 
-def parse(text: str) -> Predicate:
-    """The predicate that `text` describes; raises `FilterSyntaxError`."""
+def parse(text: str, values: Sequence[Value] = ()) -> Predicate:
+    """The predicate that `text` describes; raises `FilterSyntaxError`.
+
+    Each `?` in the text stands for the next of `values`, which so need no quotes.
+    """
     if not isinstance(text, str):
         raise UsageError(f"a filter's text must be a string, not {type(text).__name__}")
     if len(text) > TEXT_CHARS_MAX:
@@ -45,4 +51,4 @@ def parse(text: str) -> Predicate:
             text[: TEXT_CHARS_MAX + 1],
             TEXT_CHARS_MAX,
         )
-    return to_predicate(Parser(text).tree(), text)
+    return to_predicate(Parser(text, values).tree(), text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -59,6 +59,7 @@ _TOKEN: Final = re.compile(
     | (?P<comparison> == | <> | != | <= | >= | [=<>] )
     | (?P<connective> && | \|\| | ! )
     | (?P<mark>       [(),] )
+    | (?P<given>      \? )
     """,
     re.VERBOSE,
 )
@@ -98,18 +99,33 @@ def is_bare_name(name: str) -> bool:
     return _BARE_NAME.fullmatch(name) is not None and name.lower() not in KEYWORDS
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """The tokens of `text`, followed by END without limit."""
-    at = 0
+def tokens(text: str, values: Sequence[Value] = ()) -> Iterator[Token]:
+    """The tokens of `text`, followed by END without limit; each `?` is the next of `values`."""
+    at = taken = 0
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
             raise FilterSyntaxError(f"unexpected '{show(text[at])}'", text, at)
-        if found.lastgroup != "blank":
+        if found.lastgroup == "given":
+            if taken == len(values):
+                raise FilterSyntaxError(_no_value_for(taken), text, at)
+            yield Token(Kind.LITERAL, "?", "?", at, values[taken])
+            taken += 1
+        elif found.lastgroup != "blank":
             yield _token(found.lastgroup or "", found.group(), text, at)
         at = found.end()
+    if taken < len(values):
+        raise FilterSyntaxError(
+            f"{len(values)} values for {taken} '?': give one for each '?'", text, len(text)
+        )
     while True:
         yield Token(Kind.END, "", "", len(text))
+
+
+def _no_value_for(taken: int) -> str:
+    if not taken:
+        return "no value for '?': write the value itself, or give one for each '?'"
+    return f"only {taken} given for this '?': give one value for each '?'"
 
 
 def _token(group: str, raw: str, text: str, at: int) -> Token:

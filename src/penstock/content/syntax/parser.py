@@ -9,11 +9,13 @@
     operand    = NAME | LITERAL
 
 In a comparison one of two neighbours is a name and the other a literal; `10 <= price < 20` is
-`10 <= price and price < 20`. Only parentheses recurse, and their depth is bounded.
+`10 <= price and price < 20`. A `?` is a literal too, whose value is given beside the text. Only
+parentheses recurse, and their depth is bounded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from penstock.content.constraint import Constraint, Op, Operand
@@ -22,7 +24,7 @@ from penstock.content.syntax.advice import about_operator, about_value
 from penstock.content.syntax.errors import FilterSyntaxError
 from penstock.content.syntax.lexer import KEYWORDS, Kind, Token, tokens
 from penstock.content.syntax.tree import Conjunction, Disjunction, Leaf, Negation, Node
-from penstock.content.value import check_name, check_value
+from penstock.content.value import Value, check_name, check_value
 from penstock.kernel.errors import UsageError
 
 _COMPARISONS: Final = {op.value: op for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)}
@@ -31,11 +33,11 @@ _WORDS: Final = {op.value: op for op in (Op.IN, Op.PREFIX, Op.SUFFIX, Op.CONTAIN
 
 
 class Parser:
-    """Parses one text, once, with one token of lookahead."""
+    """Parses one text, once, with one token of lookahead; each `?` is the next of `values`."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, values: Sequence[Value] = ()) -> None:
         self._text = text
-        self._tokens = tokens(text)
+        self._tokens = tokens(text, values)
         self._ahead: Token | None = None
         self._depth = 0
 

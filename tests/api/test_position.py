@@ -1,0 +1,52 @@
+"""Positions: text and back, and an order within one pubend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.api.position import U64_MAX, Position
+from penstock.kernel.errors import UsageError
+
+numbers = st.integers(0, U64_MAX)
+positions = st.builds(Position, numbers, numbers)
+
+
+@given(positions)
+def test_a_position_survives_its_text(position: Position) -> None:
+    text = str(position)
+    assert Position.parse(text) == position
+    assert len(text) <= 33
+
+
+@given(numbers, numbers, numbers)
+def test_positions_of_one_pubend_are_ordered_by_tick(pubend: int, left: int, right: int) -> None:
+    one, other = Position(pubend, left), Position(pubend, right)
+    assert (one < other, one <= other) == (left < right, left <= right)
+    assert (one > other, one >= other) == (left > right, left >= right)
+    assert (one == other) is (left == right)
+
+
+def test_positions_of_two_pubends_have_no_order() -> None:
+    with pytest.raises(UsageError, match=r"^positions 1\.5 and 2\.5 have no order: compare"):
+        sorted([Position(2, 5), Position(1, 5)])
+    with pytest.raises(UsageError, match="7 is no position"):
+        assert Position(1, 5) < 7  # type: ignore[operator]
+    assert Position(1, 5) != Position(2, 5)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "1.", ".1", "1.2.3", "g.1", "1.1\n", "-1.1", "1" * 17 + ".1"]
+)
+def test_nonsense_is_no_position(text: str) -> None:
+    with pytest.raises(UsageError, match="is no position: write one as it was printed"):
+        Position.parse(text)
+
+
+@pytest.mark.parametrize("number", [-1, U64_MAX + 1, 1.0, True, "1"])
+def test_numbers_have_64_bits(number: Any) -> None:
+    with pytest.raises(UsageError, match="tick is a number of 64 bits"):
+        Position(1, number)
