@@ -1,4 +1,4 @@
-"""One run through metrics: each sees what it declares, and a mistake in it is said to be its own."""
+"""One run through metrics: each sees what it declares, and its mistakes are said to be its own."""
 
 from __future__ import annotations
 
