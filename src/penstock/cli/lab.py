@@ -100,6 +100,13 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Another value for a key of the file."),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME|MODULE:CLASS",
+            help="Measure this too; may be given again. See docs/reference/metrics.md.",
+        ),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Exit with 1 if an expectation is not met.")
     ] = False,
@@ -123,6 +130,7 @@ def run(
       penstock lab run M-3.1 --profile paper --seeds 5 --resume
       penstock lab run M-4.3 --set network.link.loss=0.001 --keep
       penstock lab run M-5.9 --variant off --variant default --seed 1
+      penstock lab run C-1 --metric delays --metric mine.bursts:Bursts
     """
     from penstock.lab.experiment_files import find_experiment
     from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
@@ -131,12 +139,16 @@ def run(
 
     experiment_file = find_experiment(name)
     directory = out or _default_directory(
-        experiment_file.experiment.id, profile, seed, [*(variant or ()), *(set_ or ())]
+        experiment_file.experiment.id,
+        profile,
+        seed,
+        [*(variant or ()), *(set_ or ()), *(metric or ())],
     )
     plan = ExperimentPlan(
         profile=profile,
         seeds=_seeds(seeds, seed),
         overrides=set_ or [],
+        metrics=metric or [],
         variants=result_names_of(experiment_file.experiment, variant) if variant else None,
         processes=processes,
         keep=directory / "traces" if keep else None,

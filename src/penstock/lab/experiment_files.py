@@ -53,8 +53,12 @@ class ExperimentFile:
         variant: str,
         overrides: Sequence[str] = (),
         mutation: tuple[str, Tree] | None = None,
+        metrics: Sequence[str] = (),
     ) -> tuple[Experiment, TomlDocument]:
-        """Merges the file, the profile, the variant and the caller's overrides, and checks it."""
+        """Merges the file, the profile, the variant and the caller's overrides, and checks it.
+
+        `metrics` are measured beside those of the file.
+        """
         self._check_choice("profile", profile, self.experiment.profiles)
         self._check_choice("variant", variant, self.experiment.variants)
         document = self.document.with_table("profiles", profile).with_table("variants", variant)
@@ -62,6 +66,10 @@ class ExperimentFile:
             document = document.with_override(text)
         if mutation is not None:
             document = document.with_tree(mutation[1], f"{self.document.name}: {mutation[0]}")
+        if metrics:
+            chosen = [*check_experiment(document).measure.metrics, *metrics]
+            tree = {"measure": {"metrics": list(dict.fromkeys(chosen))}}
+            document = document.with_tree(tree, f"--metric {metrics[-1]}")
         return check_experiment(document), document
 
     def _check_choice(self, what: str, name: str, known: Iterable[str]) -> None:

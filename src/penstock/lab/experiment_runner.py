@@ -36,6 +36,8 @@ class ExperimentPlan:
     # None: seeds 1 to the number that the file gives.
     seeds: Sequence[int] | None = None
     overrides: Sequence[str] = ()
+    # Metrics beside those of the file.
+    metrics: Sequence[str] = ()
     processes: int | None = None
     # Directory of the traces, None for no traces.
     keep: Path | None = None
@@ -54,7 +56,7 @@ def plan_jobs(experiment_file: ExperimentFile, plan: ExperimentPlan) -> list[Job
     names = plan.variants or result_names(experiment_file.experiment)
     for variant, orderings in orderings_by_variant(experiment_file.experiment, names).items():
         experiment, document = experiment_file.resolve(
-            plan.profile, variant, plan.overrides, plan.mutation
+            plan.profile, variant, plan.overrides, plan.mutation, plan.metrics
         )
         if plan.variants:
             experiment = with_only_orderings(experiment, orderings)

@@ -140,5 +140,8 @@ def _outcome_of(job: Job, get: Callable[[], Outcome]) -> Outcome:
             " Try again with --processes 1"
         ) from None
     except Exception as error:
-        replay = f"penstock lab run {job.experiment.id} --profile {job.profile} --seed {job.seed}"
+        replay = (
+            f"penstock lab run {job.experiment.id} --profile {job.profile}"
+            f" --variant {job.variant} --seed {job.seed}"
+        )
         raise RuntimeError(f"{job.run_id} failed ({error!r}); replay it with '{replay}'") from error

@@ -6,10 +6,12 @@ results at the end. Rows of a table must come in order of its time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
-from penstock.kernel.errors import UsageError
+from penstock.kernel.errors import PenstockError, UsageError
 from penstock.metrics.base import AdditiveMetric, Metric, MetricType, Output
 from penstock.metrics.codes import SEQ_BITS
 from penstock.metrics.results import Results
@@ -29,7 +31,10 @@ class Measurement:
     def __init__(self, run: RunInfo, metrics: Sequence[MetricType]) -> None:
         self.run: Final = run
         self.reads: Final = columns_read(metrics)
-        self._metrics: Final[list[Metric[Any]]] = [metric(run) for metric in metrics]
+        self._metrics: Final[list[Metric[Any]]] = []
+        for metric in metrics:
+            with blamed(metric):
+                self._metrics.append(metric(run))
         self._by_source: Final = {
             source: [metric for metric in self._metrics if source in metric.READS]
             for source in (*TABLES, receipts_view.NAME, ledger_view.NAME)
@@ -45,7 +50,9 @@ class Measurement:
         batch = self.run.codes.recoded(batch)
         _check_seq(batch)
         for metric in self._by_source[table]:
-            metric.update(batch)
+            with blamed(type(metric)):
+                # No more than it declares: a file would not have more for it either.
+                metric.update(batch.only(metric.READS[table]))
         if self._ledger is not None and table == "expected":
             self._ledger.expect(batch)
         if table in receipts_view.TABLES:
@@ -56,7 +63,8 @@ class Measurement:
         self._close_ledger()
         results = Results(self.run.id, outputs_of(type(metric) for metric in self._metrics))
         for metric in self._metrics:
-            metric.finish(results)
+            with blamed(type(metric)):
+                metric.finish(results)
         return results
 
     def tallies(self) -> list[Tally]:
@@ -66,7 +74,8 @@ class Measurement:
         for metric in self._metrics:
             assert isinstance(metric, AdditiveMetric), f"{metric} needs whole runs"
             found.append(Tally())
-            metric.tally(found[-1])
+            with blamed(type(metric)):
+                metric.tally(found[-1])
         return found
 
     def _receive(self, batch: Batch) -> None:
@@ -77,11 +86,40 @@ class Measurement:
         if self._ledger is not None:
             self._ledger.receive(receipts)
         for metric in readers:
-            metric.update(receipts)
+            with blamed(type(metric)):
+                metric.update(receipts)
 
     def _close_ledger(self) -> None:
         for metric in self._by_source[ledger_view.NAME]:
-            metric.update(self._ledger)
+            with blamed(type(metric)):
+                metric.update(self._ledger)
+
+
+@contextmanager
+def blamed(metric: MetricType) -> Iterator[None]:
+    """Says in one line which metric of a user's failed, and where; a fault of ours stays one."""
+    try:
+        yield
+    except PenstockError:
+        raise
+    except Exception as error:
+        name = f"{metric.__module__}:{metric.__qualname__}"
+        if name.startswith("penstock."):
+            raise
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        is_column = isinstance(error, KeyError) and any(
+            column in error.args for source in metric.READS for column in _columns(source)
+        )
+        hint = ": add it to READS" if is_column else ""
+        raise UsageError(
+            f"the metric {name!r} failed with {type(error).__name__}: {error}{hint}"
+            f" ({last.filename}:{last.lineno})"
+        ) from error
+
+
+def _columns(source: str) -> set[str]:
+    table = TABLES.get(source)
+    return set() if table is None else {column.name for column in table.columns}
 
 
 def outputs_of(metrics: Iterable[MetricType]) -> list[Output]:

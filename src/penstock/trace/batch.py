@@ -103,6 +103,13 @@ class Batch:
         ours = np.array([*(codes.get(name, unlike) for name in self.names(one)), unlike], np.int64)
         return np.asarray(ours[self.columns[one].values] == self.columns[other].values)
 
+    def only(self, columns: Collection[str]) -> Batch:
+        """The same rows with no other columns than these."""
+        if len(columns) >= len(self.columns):
+            return self
+        kept = {name: packed for name, packed in self.columns.items() if name in columns}
+        return Batch(self.table, self.rows, kept)
+
     def select(self, chosen: Flags) -> Batch:
         """The chosen rows."""
         columns = {

@@ -52,7 +52,7 @@ class Run(Row, frozen=True, gc=False, kw_only=True):
     variant: Annotated[str, "what is compared: off, literal, default"]
     seed: Annotated[int, "root of the seed tree"]
     parameters: Annotated[str, "all parameters as a JSON object"]
-    duration_ns: Annotated[Duration, "length of the run"]
+    duration_ns: Annotated[Duration, "length of the experiment, without warm-up and drain"]
     code_version: Annotated[str, "version of the program"]
     schema_version: Annotated[str, "version of these tables; filled in by the writer"] = ""
     trace_hash: Annotated[str, "hash of all other rows; filled in by the writer"] = ""

@@ -1,7 +1,7 @@
 """Metrics of a recorded run: each table is read once, piece by piece, for all of them.
 
-Rows of arrivals and deliveries must be in order of time. Where they are not, the run is
-measured again with that table sorted first, rows of equal time as they stand, and
+Rows of a table must be in order of its time. Where they are not, the run is measured again with
+that table sorted first, rows of equal time as they stand; of arrivals and deliveries,
 `unsorted_rows` says how many rows came after a later one.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from penstock.metrics.base import AdditiveMetric, MetricType
 from penstock.metrics.codes import NETWORK, RunCodes
-from penstock.metrics.measurement import Measurement, columns_read, outputs_of
+from penstock.metrics.measurement import Measurement, blamed, columns_read, outputs_of
 from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
 from penstock.metrics.tally import Tally
@@ -79,7 +79,8 @@ def merge_parts(
     results = Results(run, outputs_of(metrics))
     for metric, total in zip(metrics, sums, strict=True):
         assert issubclass(metric, AdditiveMetric), f"{metric} needs whole runs"
-        metric.report(total, run_info, results)
+        with blamed(metric):
+            metric.report(total, run_info, results)
     return results
 
 
@@ -92,7 +93,8 @@ def _measured(
     reader = TraceReader(directory, tables=_narrowed(reads))
     unsorted: dict[str, Counter[str]] = {}
     while True:
-        info = replace(whole, codes=RunCodes(), unsorted_rows=sum(unsorted.values(), Counter()))
+        received = (unsorted[table] for table in receipts_view.TABLES if table in unsorted)
+        info = replace(whole, codes=RunCodes(), unsorted_rows=sum(received, Counter()))
         measurement = Measurement(info, metrics)
         pieces = _Pieces(reader, run, piece_rows)
         try:
@@ -165,8 +167,7 @@ class _Pieces:
         if not is_sorted:
             yield from self._sorted(table)
             return
-        # Order matters only to the view of what was received.
-        clock = _Clock(table) if table in receipts_view.TABLES else None
+        clock = _Clock(table) if layout.time is not None else None
         for found in self._reader.pieces(record, self._run, rows=self._rows):
             batch = batch_of(layout, found)
             if clock is not None and clock.falls(batch):
