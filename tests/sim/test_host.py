@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND
-from penstock.kernel.machine import Append, Deliver, Record
+from penstock.kernel.machine import Deliver, Record
 from penstock.kernel.seeds import Seeds
 from penstock.sim.clock import Clock
 from penstock.sim.events import EventQueue
@@ -224,12 +224,11 @@ def test_every_kind_of_output_has_its_outlet() -> None:
     outlets = Outlets(
         deliver=lambda _host, output: seen.append(output),
         record=lambda _host, output: seen.append(output),
-        append=lambda _host, output: seen.append(output),
     )
     host = Host[Parcel, Forwarder](
         "B1", Forwarder, framing=FRAMING, events=EventQueue(), seeds=Seeds(1), outlets=outlets
     )
-    outputs: list[Record | Append | Deliver] = [Record("row"), Append("log", 3, b"x"), Deliver(1)]
+    outputs: list[Record | Deliver] = [Record("row"), Deliver(1)]
     host.call(lambda machine, _now: machine._out.extend(outputs))
     assert seen == outputs
 

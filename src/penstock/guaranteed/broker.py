@@ -388,13 +388,13 @@ class Broker:
 
     def _receive_from_client(self, port: Port, frame: ClientFrame, now: Instant) -> None:
         if isinstance(frame, Connect):
-            self._on_connect(port, frame, now)
+            self._on_connect(port, frame)
         elif isinstance(frame, Publish):
             self._on_publish(port, frame, now)
         elif not isinstance(frame, ClientPing):
             self.host.receive_from_client(port, frame, now=now)
 
-    def _on_connect(self, port: Port, frame: Connect, now: Instant) -> None:
+    def _on_connect(self, port: Port, frame: Connect) -> None:
         for other, client in list(self._clients.items()):
             if client.publisher == frame.publisher and other != port:
                 fenced, text = (

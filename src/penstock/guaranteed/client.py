@@ -269,7 +269,7 @@ class Client:
 
     # The shape of every machine
 
-    def receive(self, frame: ClientFrame, *, via: Port, now: Instant) -> None:
+    def receive(self, frame: ClientFrame, *, via: Port, now: Instant) -> None:  # noqa: ARG002
         """A frame of the broker."""
         if isinstance(frame, HandOut):
             self._on_message(frame)

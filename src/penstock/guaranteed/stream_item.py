@@ -44,5 +44,3 @@ def is_everything(predicate: Predicate) -> bool:
 def size_of_item(item: StreamItem) -> int:
     """What an item takes in a cache, attributes and overhead included, by and large."""
     return len(item.body) + 200
-
-

@@ -20,7 +20,7 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Duration, Instant
-from penstock.kernel.machine import Append, Deliver, Machine, Port, Record, Send
+from penstock.kernel.machine import Deliver, Machine, Port, Record, Send
 from penstock.kernel.seeds import Seeds
 from penstock.sim.clock import Clock
 from penstock.sim.events import EventQueue
@@ -110,7 +110,6 @@ class Outlets:
 
     deliver: Callable[[Host[Any, Any], Deliver], None] = _ignore
     record: Callable[[Host[Any, Any], Record], None] = _ignore
-    append: Callable[[Host[Any, Any], Append], None] = _ignore
 
 
 class FrameSink(Protocol[Sent_contra]):
@@ -270,11 +269,9 @@ class Host(Generic[Frame, M]):
                 self.links[output.port].send(frame, size_bytes, self._is_urgent(frame))
             elif type(output) is Deliver:
                 self._outlets.deliver(self, output)
-            elif type(output) is Record:
-                self._outlets.record(self, output)
             else:
-                assert type(output) is Append, f"{self.name} put out {output!r}"
-                self._outlets.append(self, output)
+                assert type(output) is Record, f"{self.name} put out {output!r}"
+                self._outlets.record(self, output)
         wakeup = self.machine.next_wakeup()
         if wakeup is not None and (self._armed_for is None or wakeup < self._armed_for):
             self._arm(wakeup)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.kernel.instant import MILLISECOND, SECOND
-from penstock.sim.guaranteed.network import StreamNetwork
 from penstock.sim.guaranteed.application import ReadingProgram, Writer
+from penstock.sim.guaranteed.network import StreamNetwork
 
 ORDERS = {0xA: "orders"}
 

@@ -1,4 +1,4 @@
-"""What one subscription gets of one pubend: how far it was handed out, and what is unacknowledged."""
+"""What one subscription gets of one pubend: how far it has read, and what is unacknowledged."""
 
 from __future__ import annotations
 

@@ -75,7 +75,9 @@ class GapRequests:
         ranges: list[TickRange] = []
         limit = doubt + self._window
         for begin, end in unknown:
-            for start, stop in self._outstanding.missing(begin, min(end, limit)) if begin < limit else ():
+            for start, stop in (
+                self._outstanding.missing(begin, min(end, limit)) if begin < limit else ()
+            ):
                 at = start
                 while at < stop and len(ranges) < NACK_RANGES_MAX:
                     behind = min(stop, at - at % self._range + self._range)

@@ -104,9 +104,7 @@ class PubendReading:
 
     def _register(self, reader: Reader) -> None:
         reader_id = ReaderId(self._host, reader.number)
-        self._ask(
-            ReaderRequest(pubend=self.pubend, reader=reader_id, predicate=reader.predicate)
-        )
+        self._ask(ReaderRequest(pubend=self.pubend, reader=reader_id, predicate=reader.predicate))
 
     def _close(self, feed: Feed) -> None:
         reader = feed.reader
@@ -175,14 +173,17 @@ class PubendReading:
         """Keeps what reader 0 passes behind the target; if it is too much, a new one is fixed."""
         assert feed.target is not None
         for each in decided:
-            if isinstance(each, Gap) or each.matches(feed.subscription.predicate):
-                if (each.start if isinstance(each, Gap) else each.tick) >= feed.target:
-                    feed.held.append(each)
+            tick = each.start if isinstance(each, Gap) else each.tick
+            is_wanted = isinstance(each, Gap) or each.matches(feed.subscription.predicate)
+            if tick >= feed.target and is_wanted:
+                feed.held.append(each)
         if len(feed.held) > _HELD_MAX:
             feed.held.clear()
             feed.target = None
 
-    def _on_catch_up(self, number: int, frame: Data | Silence | Gap | Horizon, now: Instant) -> None:
+    def _on_catch_up(
+        self, number: int, frame: Data | Silence | Gap | Horizon, now: Instant
+    ) -> None:
         feed = self._catching_up.get(number)
         if feed is None:
             return

@@ -216,9 +216,7 @@ class SubscriberHost:
                 self._hold(subscription, pubend, start, now)
         self._confirm_if_placed(subscription, now)
 
-    def _hold(
-        self, subscription: Subscription, pubend: int, start: Start, now: Instant
-    ) -> None:
+    def _hold(self, subscription: Subscription, pubend: int, start: Start, now: Instant) -> None:
         number = self._hold_numbers[pubend] = self._hold_numbers.get(pubend, 0) + 1
         durable = subscription.durable
         frame = Hold(
@@ -396,9 +394,10 @@ class SubscriberHost:
         """A cursor moves over silence too, else the log piles up behind a rare filter."""
         for subscription in self._reader_of.values():
             durable = subscription.durable
-            if durable is not None and subscription.is_attached:
-                if self._move_cursors(subscription, durable):
-                    durable.save(self._disk)
+            if durable is None or not subscription.is_attached:
+                continue
+            if self._move_cursors(subscription, durable):
+                durable.save(self._disk)
 
     def _tell_parents(self) -> None:
         """The smallest stored cursor of all durable names, read or not."""

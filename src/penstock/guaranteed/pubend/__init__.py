@@ -1,1 +1,1 @@
-"""The publishing end of a stream: gives messages ticks, stores, confirms, sends and repairs them."""
+"""The publishing end of a stream: gives messages ticks, stores, confirms and repairs them."""

@@ -125,7 +125,9 @@ class Pubend:
         )
         if state.log.lease:
             ranges = [*ranges, TickRange(state.log.lease + 1, self._said)][-DEAD_RANGES_MAX:]
-            self._disk.save(f"{key}/dead_ranges", msgspec.msgpack.encode([tuple(r) for r in ranges]))
+            self._disk.save(
+                f"{key}/dead_ranges", msgspec.msgpack.encode([tuple(r) for r in ranges])
+            )
         return tuple(ranges)
 
     # What is asked of it

@@ -60,7 +60,9 @@ class Publishers:
     def restore(self, snapshot: bytes | None, since: Iterable[LogRecord]) -> None:
         """Takes up what the log says."""
         if snapshot is not None:
-            rows = msgspec.msgpack.decode(snapshot, type=list[tuple[str, int, list[tuple[int, int]]]])
+            rows = msgspec.msgpack.decode(
+                snapshot, type=list[tuple[str, int, list[tuple[int, int]]]]
+            )
             for name, last, recent in rows:
                 self._known[name] = _Publisher(last, deque(recent, maxlen=self._recent_max))
         for record in since:

@@ -75,9 +75,7 @@ class Repairs:
         request = self._request_of(frame.reader)
         if request is None:
             assert frame.reader is not None
-            self._answer(
-                ReaderRequest(pubend=self._pubend, reader=frame.reader, predicate=None)
-            )
+            self._answer(ReaderRequest(pubend=self._pubend, reader=frame.reader, predicate=None))
             return
         horizon = self._horizon(now)
         for start, stop in frame.ranges:

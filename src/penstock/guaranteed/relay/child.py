@@ -34,6 +34,12 @@ class Child:
         self._pubend: Final = pubend
         self._send: Final = send
 
+    @property
+    def wants(self) -> list[Predicate]:
+        """What it gets now, and what it has asked for."""
+        requested = [] if self.requested is None else [self.requested.predicate]
+        return requested if self.predicate is None else [self.predicate, *requested]
+
     def set_filter(self, request: FilterRequest, *, horizon: int, now: Instant) -> None:
         """All that follows is under this filter."""
         if self.predicate is not None:
@@ -41,9 +47,7 @@ class Child:
         self.requested = None
         self.predicate = request.predicate
         self.position, self.said_at = horizon, now
-        self._send(
-            self.port, FilterAck(pubend=self._pubend, epoch=request.epoch, tick=horizon)
-        )
+        self._send(self.port, FilterAck(pubend=self._pubend, epoch=request.epoch, tick=horizon))
         self._send(self.port, Horizon(pubend=self._pubend, stop=horizon))
 
     def say_data(self, item: StreamItem, *, now: Instant) -> None:
@@ -57,9 +61,7 @@ class Child:
     def say_silence(self, horizon: int, *, now: Instant) -> None:
         """Says what has not been said up to the horizon."""
         if self.predicate is not None and self.position < horizon:
-            self._send(
-                self.port, Silence(pubend=self._pubend, start=self.position, stop=horizon)
-            )
+            self._send(self.port, Silence(pubend=self._pubend, start=self.position, stop=horizon))
             self.position, self.said_at = horizon, now
 
     def skip(self, position: int) -> None:

@@ -17,7 +17,7 @@ from penstock.guaranteed.relay.child import Child
 from penstock.guaranteed.relay.nack_table import NackTable
 from penstock.guaranteed.relay.tick_cache import TickCache
 from penstock.guaranteed.settings import RelaySettings
-from penstock.guaranteed.stream_item import EVERYTHING, NOTHING, StreamItem
+from penstock.guaranteed.stream_item import EVERYTHING, StreamItem
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import (
@@ -226,9 +226,7 @@ class Relay:
                 at = behind
             self._repair_from_cache(child, at, stop)
         for at in range(0, len(wanted), NACK_RANGES_MAX):
-            self._send_up(
-                Nack(pubend=self.pubend, ranges=tuple(wanted[at : at + NACK_RANGES_MAX]))
-            )
+            self._send_up(Nack(pubend=self.pubend, ranges=tuple(wanted[at : at + NACK_RANGES_MAX])))
 
     def _repair_from_cache(self, child: Child, start: int, stop: int) -> None:
         if start < stop:
@@ -245,12 +243,7 @@ class Relay:
 
     def _ask_for_all(self) -> None:
         """Asks the parent for what all children want together."""
-        predicates = [
-            predicate
-            for child in self._children.values()
-            for predicate in (child.predicate, child.requested and child.requested.predicate)
-            if predicate is not None
-        ]
+        predicates = [p for child in self._children.values() for p in child.wants]
         wanted = union(predicates)
         if not predicates and self._asked is None:
             return
@@ -262,9 +255,7 @@ class Relay:
         self._epoch += 1
         if self.parent is not None:
             self._requests[self._epoch] = wanted
-            self._send_up(
-                FilterRequest(pubend=self.pubend, epoch=self._epoch, predicate=wanted)
-            )
+            self._send_up(FilterRequest(pubend=self.pubend, epoch=self._epoch, predicate=wanted))
 
     def _gather_acks(self, frame: Ack, now: Instant) -> None:
         for entry in frame.entries:

@@ -86,7 +86,7 @@ class SimLog:
 
     def recovered(self) -> RecoveredLog:
         """What a broker finds when it starts."""
-        segments = ()
+        segments: tuple[LogSegment, ...] = ()
         if self.records:
             size_bytes = sum(len(record.body) + 40 for record in self.records)
             last = self.records[-1]

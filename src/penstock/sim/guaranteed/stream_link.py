@@ -43,11 +43,9 @@ class StreamLink:
         """Puts a frame on its way; room for as much is there when it has left."""
         size_bytes = self._size_of(frame)
         self.sent_bytes += size_bytes
-        begin = max(self._events.now, self._free_at)
-        if self.rate_bps is None:
-            left = begin
-        else:
-            left = begin + size_bytes * 8 * SECOND // self.rate_bps
+        left = max(self._events.now, self._free_at)
+        if self.rate_bps is not None:
+            left += size_bytes * 8 * SECOND // self.rate_bps
         self._free_at = left
         self._events.schedule(left, self._leave, self._life, size_bytes)
         self._events.schedule(left + self._delay_ns, self._land, self._life, frame)

@@ -13,6 +13,7 @@ from random import Random
 from typing import Final
 
 from penstock.content.syntax import parse
+from penstock.content.value import Value
 from penstock.guaranteed.settings import (
     BrokerSettings,
     HostSettings,
@@ -29,7 +30,7 @@ from penstock.sim.guaranteed.network import StreamNetwork
 
 STREAM: Final = "orders"
 QUIET_S_MAX: Final = 300
-TREES: Final = (
+TREES: Final[tuple[dict[str, str | None], ...]] = (
     # By child: its parent.
     {"p": None},
     {"p": None, "s": "p"},
@@ -118,8 +119,7 @@ class GuaranteedSwarm:
         self._build()
         end = network.events.now + options.fault_time_ns
         fault_times = sorted(
-            network.events.now + rng.randrange(options.fault_time_ns)
-            for _ in range(options.faults)
+            network.events.now + rng.randrange(options.fault_time_ns) for _ in range(options.faults)
         )
         step_ns = SECOND // options.rate_per_s
         while network.events.now < end:
@@ -184,7 +184,11 @@ class GuaranteedSwarm:
     def _publish(self) -> None:
         rng = self._rng
         writer = rng.choice(self.writers)
-        attributes = {"n": self._published, "k": rng.randrange(4), "s": rng.choice("xy")}
+        attributes: dict[str, Value] = {
+            "n": self._published,
+            "k": rng.randrange(4),
+            "s": rng.choice("xy"),
+        }
         writer.publish(STREAM, attributes)
         self._published += 1
 

@@ -7,9 +7,10 @@ has stored as acknowledged never comes again; what a program that crashed had no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from penstock.content.message import Message
+from penstock.content.value import Value
 from penstock.guaranteed.log_record import LogRecord
 from penstock.sim.guaranteed.application import ReaderLife, ReadingProgram, Writer
 from penstock.sim.guaranteed.disk import SimDisk
@@ -28,7 +29,9 @@ def broken_promises(
         for attributes in [writer.published[id_]]
         if position.tick
     }
-    wrong = [f"tick {tick} was confirmed and is on no disk" for tick in confirmed if tick not in records]
+    wrong = [
+        f"tick {tick} was confirmed and is on no disk" for tick in confirmed if tick not in records
+    ]
     for reader in readers:
         wrong += _wrong_lives(reader)
         wrong += _missing(reader, confirmed)
@@ -59,7 +62,7 @@ def _wrong_lives(reader: ReadingProgram) -> Iterator[str]:
             last[message.pubend] = message.tick
 
 
-def _missing(reader: ReadingProgram, confirmed: dict[int, object]) -> Iterator[str]:
+def _missing(reader: ReadingProgram, confirmed: Mapping[int, Mapping[str, Value]]) -> Iterator[str]:
     """What was confirmed, is wanted, and came to no life."""
     begin = _begin(reader.lives)
     if begin is None:
@@ -69,7 +72,7 @@ def _missing(reader: ReadingProgram, confirmed: dict[int, object]) -> Iterator[s
     for tick, attributes in confirmed.items():
         if tick <= begin or tick in got:
             continue
-        if not reader.predicate.matches(Message.trusted(attributes)):  # type: ignore[arg-type]
+        if not reader.predicate.matches(Message.trusted(attributes)):
             continue
         if not any(start <= tick < stop for start, stop in gaps):
             yield f"{reader.client.name} never got {tick}: {attributes}"
