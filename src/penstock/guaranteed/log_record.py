@@ -53,6 +53,15 @@ class Fetched(msgspec.Struct, frozen=True, gc=False):
     stop: int
 
 
+class LogSegment(msgspec.Struct, frozen=True, gc=False):
+    """A stretch of the log that is kept or trimmed whole."""
+
+    last_tick: int
+    last_published_ns: int
+    size_bytes: int
+    messages: int
+
+
 class RecoveredLog(msgspec.Struct, frozen=True):
     """What a log found when it was opened."""
 
@@ -69,3 +78,5 @@ class RecoveredLog(msgspec.Struct, frozen=True):
     since_snapshot: tuple[LogRecord, ...]
     # Damage that was found; the log never cuts it off.
     damaged: tuple[LogGap, ...] = ()
+    # All that is there, the oldest first.
+    segments: tuple[LogSegment, ...] = ()
