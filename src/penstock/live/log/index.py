@@ -51,7 +51,7 @@ class SegmentIndex:
         self.is_run_closed = False
 
     def add_damage(self, offset: int, first_tick: int, last_tick: int, first_message: int) -> None:
-        """A damaged place is a run of its own, so that readers who start behind it do not see it."""
+        """A damaged place is a run of its own: readers who start behind it do not see it."""
         self.is_run_closed = True
         self.add(offset, first_tick, last_tick, first_message)
         self.is_run_closed = True

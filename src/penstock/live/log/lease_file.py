@@ -30,12 +30,7 @@ class LeaseFile:
 
     def __init__(self, fs: FileSystem, directory: str) -> None:
         self._fs: Final = fs
-        path = f"{directory}/{LEASE_NAME}"
-        try:
-            self._fd: Final = fs.open(path, write=True)
-        except FileNotFoundError:
-            self._fd = fs.open(path, create=True)
-            write_all(fs, self._fd, bytes(2 * _SLOT_BYTES), 0)
+        self._fd: Final = _opened(fs, f"{directory}/{LEASE_NAME}")
         # What an earlier process wrote may be in memory only.
         fs.fdatasync(self._fd)
         fs.sync_directory(directory)
@@ -56,6 +51,15 @@ class LeaseFile:
     def close(self) -> None:
         """Closes the file."""
         self._fs.close(self._fd)
+
+
+def _opened(fs: FileSystem, path: str) -> int:
+    try:
+        return fs.open(path, write=True)
+    except FileNotFoundError:
+        fd = fs.open(path, create=True)
+        write_all(fs, fd, bytes(2 * _SLOT_BYTES), 0)
+        return fd
 
 
 def _encoded(*fields: int) -> bytes:

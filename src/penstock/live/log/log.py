@@ -61,6 +61,7 @@ class PubendLog:
             opened.lease_file,
             next_number=recovered.next_number,
             lease=recovered.lease,
+            sizes=self._writer.sizes,
             events=self._writer.events,
             wake=self._writer.wake,
             prepare=self._ask_for_segment,

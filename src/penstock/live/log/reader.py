@@ -73,7 +73,7 @@ class LogReader:
             stop = min(stop, unsynced_tick)
         metadata = self._metadata()
         collected = _Collected(start, stop, bytes_max)
-        if start <= metadata.trimmed_upto:
+        if start <= metadata.trimmed_upto and metadata.trimmed_messages:
             trimmed_stop = metadata.trimmed_upto + 1
             messages = metadata.messages_between(start, trimmed_stop)
             gap = LogGap(start, trimmed_stop, GapReason.RETENTION, messages)
@@ -104,9 +104,7 @@ class LogReader:
                 return collected.result(end)
         return collected.result(stop)
 
-    def _blocks(
-        self, view: View, run: Run, bytes_max: int
-    ) -> Iterator[tuple[bytes, int, Block]]:
+    def _blocks(self, view: View, run: Run, bytes_max: int) -> Iterator[tuple[bytes, int, Block]]:
         """Whole blocks from a run on, to the end of the view."""
         offset = run.offset
         is_found = False
@@ -240,4 +238,3 @@ def read_blocks(
         if found is None:
             return
         offset += found[0]
-

@@ -61,9 +61,7 @@ def open_log(fs: FileSystem, directory: str) -> OpenedLog:
     opening = _Opening(fs, directory, lease_file)
     segments = opening.segments(numbers, metadata)
     metadata = _with_missing_start(fs, directory, metadata, segments)
-    return OpenedLog(
-        opening.recovered(segments, metadata), segments, metadata, lease_file
-    )
+    return OpenedLog(opening.recovered(segments, metadata), segments, metadata, lease_file)
 
 
 def _clean(fs: FileSystem, directory: str, metadata: Metadata | None) -> list[int]:
@@ -160,7 +158,9 @@ class _Opening:
             since_snapshot=tuple(messages),
             damaged=tuple(self._damaged),
             segments=tuple(
-                LogSegment(s.last_tick, s.last_published_ns, s.end, s.stop_message - s.first_message)
+                LogSegment(
+                    s.last_tick, s.last_published_ns, s.end, s.stop_message - s.first_message
+                )
                 for s in segments
             ),
         )
@@ -248,9 +248,7 @@ class _Opening:
         if footer is not None:
             write_all(self._fs, fd, footer, segment.size_bytes - len(footer))
 
-    def _since_snapshot(
-        self, segments: list[Segment]
-    ) -> tuple[bytes | None, list[LogRecord]]:
+    def _since_snapshot(self, segments: list[Segment]) -> tuple[bytes | None, list[LogRecord]]:
         """The last snapshot, and the messages behind it: read backwards, a segment at a time."""
         messages: list[LogRecord] = []
         for segment in reversed(segments):

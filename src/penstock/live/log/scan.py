@@ -2,7 +2,7 @@
 
 Blocks are written one batch after the other, each after the sync of the one before. So a bad block
 was synced if a later one says so, or whoever scans knows it from elsewhere: that is damage, and is
-never cut off. Any other bad block belongs to the last batch: a torn tail, which nobody was promised.
+never cut off. Any other bad block belongs to the last batch: a torn tail, of which nobody was told.
 """
 
 from __future__ import annotations

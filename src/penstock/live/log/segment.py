@@ -30,8 +30,6 @@ from penstock.live.log.file_system import FileSystem, write_all
 from penstock.live.log.index import RUN_BYTES_MIN, SegmentIndex
 
 FORMAT: Final = 1
-SEGMENT_BYTES_MIN: Final = 1 << 20
-SEGMENT_BYTES_MAX: Final = 64 << 20
 SUFFIX: Final = ".log"
 UNFINISHED_SUFFIX: Final = ".new"
 
@@ -80,12 +78,12 @@ class Segment:
         # Behind the last block.
         self.end = SECTOR_BYTES
         self.stop_number = first_number
-        self.first_message = after.stop_message if after is not None else 0
-        self.stop_message = self.first_message
+        self.first_message: int = after.stop_message if after is not None else 0
+        self.stop_message: int = self.first_message
         # Of the last message here or before.
-        self.last_tick = after.last_tick if after is not None else 0
-        self.last_published_ns = after.last_published_ns if after is not None else 0
-        self.lease = after.lease if after is not None else 0
+        self.last_tick: int = after.last_tick if after is not None else 0
+        self.last_published_ns: int = after.last_published_ns if after is not None else 0
+        self.lease: int = after.lease if after is not None else 0
         # Of the last block that has a snapshot; 0 for none.
         self.snapshot_offset = 0
         # Whether it takes no more blocks.
@@ -139,6 +137,21 @@ class Segment:
         self.last_tick = last_tick
 
 
+class SegmentSizes(NamedTuple):
+    """Sizes double: a small log takes little room, a large one has few files."""
+
+    min_bytes: int = 1 << 20
+    max_bytes: int = 64 << 20
+
+    def after(self, segment: Segment | None, *, block_bytes: int = 0) -> int:
+        """The size of the segment behind this one, in which such a block fits."""
+        double_bytes = 2 * segment.size_bytes if segment is not None else 0
+        size_bytes = min(max(double_bytes, self.min_bytes), self.max_bytes)
+        while not fits(block_bytes, size_bytes):
+            size_bytes *= 2
+        return size_bytes
+
+
 class PreparedSegment(NamedTuple):
     """An open file full of zeros behind its header, under the name that it has until it is used."""
 
@@ -159,23 +172,15 @@ def number_of_name(name: str) -> int | None:
     return int(digits) if name.endswith(SUFFIX) and digits.isdecimal() else None
 
 
-def next_size(size_bytes: int) -> int:
-    """Sizes double: a small log takes little room, a large one has few files."""
-    return min(max(2 * size_bytes, SEGMENT_BYTES_MIN), SEGMENT_BYTES_MAX)
-
-
 def footer_bytes_max(size_bytes: int) -> int:
     """The room at the end that blocks leave free."""
     entries = size_bytes // RUN_BYTES_MIN + _SPARE_ENTRIES
     return aligned(entries * SegmentIndex.ENTRY_BYTES + _FOOTER.size)
 
 
-def size_for(block_bytes: int) -> int:
-    """The smallest size in which a block of this size fits."""
-    size_bytes = SEGMENT_BYTES_MIN
-    while size_bytes - footer_bytes_max(size_bytes) < SECTOR_BYTES + aligned(block_bytes):
-        size_bytes *= 2
-    return size_bytes
+def fits(block_bytes: int, size_bytes: int) -> bool:
+    """Whether an empty segment of this size takes the block."""
+    return SECTOR_BYTES + aligned(block_bytes) <= size_bytes - footer_bytes_max(size_bytes)
 
 
 def prepare_segment(

@@ -27,10 +27,10 @@ from penstock.live.log.lease_file import LeaseFile
 from penstock.live.log.segment import (
     PreparedSegment,
     Segment,
+    SegmentSizes,
     encoded_footer,
-    next_size,
+    fits,
     segment_name,
-    size_for,
 )
 
 # So that other logs get their turn.
@@ -75,6 +75,7 @@ class LogTail:
         *,
         next_number: int,
         lease: int,
+        sizes: SegmentSizes,
         events: LogEvents,
         wake: Callable[[Callable[[], None]], None],
         prepare: Callable[[], None],
@@ -85,6 +86,7 @@ class LogTail:
         self._directory: Final = directory
         self._index: Final = index
         self._lease_file: Final = lease_file
+        self._sizes: Final = sizes
         self._events: Final = events
         self._wake: Final = wake
         self._prepare: Final = prepare
@@ -103,7 +105,7 @@ class LogTail:
             self._fd = fs.open(f"{directory}/{self._segment.name}", write=True)
         self.prepared: PreparedSegment | None = None
         # The next segment has at least this size.
-        self.size_wanted_bytes = next_size(self._segment.size_bytes if self._segment else 0)
+        self.size_wanted_bytes = sizes.after(self._segment)
         self.is_starving = False
         self._placed: Final[list[_Placed]] = []
         self._buffers: Final[list[bytes]] = []
@@ -133,7 +135,7 @@ class LogTail:
         batch = self._take()
         if not batch:
             return
-        lease = max(self._lease, max(item[2] for item in batch))
+        lease = max([self._lease, *(item[2] for item in batch)])
         if self.is_starving:
             self._renew_lease(lease)
             return
@@ -216,9 +218,7 @@ class LogTail:
             self._cursor = segment.end
         before = self._placed[-1].block if self._placed else None
         last_tick = before.last_tick if before is not None else segment.last_tick
-        published_ns = (
-            before.last_published_ns if before is not None else segment.last_published_ns
-        )
+        published_ns = before.last_published_ns if before is not None else segment.last_published_ns
         first_tick = last_tick
         messages = [r for _, r, _ in records if isinstance(r, LogRecord)]
         if messages:
@@ -275,10 +275,9 @@ class LogTail:
     def _roll(self, needed_bytes: int) -> bool:
         """Begins the next segment, if there is one that is large enough."""
         old = self._segment
-        wanted_bytes = max(size_for(needed_bytes), next_size(old.size_bytes if old else 0))
-        self.size_wanted_bytes = wanted_bytes
         prepared = self.prepared
-        if prepared is None or prepared.size_bytes < size_for(needed_bytes):
+        if prepared is None or not fits(needed_bytes, prepared.size_bytes):
+            self.size_wanted_bytes = self._sizes.after(old, block_bytes=needed_bytes)
             return False
         self.prepared = None
         if old is not None and self._fd is not None:
@@ -293,7 +292,7 @@ class LogTail:
                 self._index.segments.pop()
             self._index.segments.append(segment)
         self._segment, self._fd = segment, prepared.fd
-        self.size_wanted_bytes = next_size(segment.size_bytes)
+        self.size_wanted_bytes = self._sizes.after(segment)
         self._prepare()
         if first_number > 1:
             self._events.on_rolled(self.name)

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from penstock.live.log.file_system import FileSystem, OsFileSystem
 from penstock.live.log.housekeeper import Housekeeper
+from penstock.live.log.segment import SegmentSizes
 from penstock.live.log.tail import LogEvents
 
 Job: TypeAlias = Callable[[], None]
@@ -33,10 +34,12 @@ class LogWriter:
         fs: FileSystem | None = None,
         threads: bool = True,
         retry_s: float = RETRY_S,
+        sizes: SegmentSizes | None = None,
         new_id: Callable[[], int] = lambda: randbits(64) or 1,
     ) -> None:
         self.fs: Final = OsFileSystem() if fs is None else fs
         self.events: Final = events
+        self.sizes: Final = SegmentSizes() if sizes is None else sizes
         self.has_failed = False
         self._retry_s: Final = retry_s
         self._writing: Final[SimpleQueue[Job | None]] = SimpleQueue()
@@ -46,10 +49,12 @@ class LogWriter:
         self.housekeeper: Final = Housekeeper(self.fs, events, wake=self.wake, new_id=new_id)
         self._threads: Final[list[Thread]] = []
         if threads:
-            self._threads += [
-                Thread(target=self._write, name="penstock-log", daemon=True),
-                Thread(target=self._keep, name="penstock-log-segments", daemon=True),
-            ]
+            self._threads.extend(
+                (
+                    Thread(target=self._write, name="penstock-log", daemon=True),
+                    Thread(target=self._keep, name="penstock-log-segments", daemon=True),
+                )
+            )
             for thread in self._threads:
                 thread.start()
 
