@@ -7,7 +7,8 @@ same: created, renamed and removed ones survive only if the directory was synced
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from errno import ENOSPC
 from random import Random
@@ -171,9 +172,18 @@ class FakeDisk:
         self._open.clear()
         self.crash_after = None
 
-    def contents(self, path: str) -> bytearray:
-        """To be damaged, on disk and in memory: use `overwrite`."""
-        return self.files[path].seen
+    @contextmanager
+    def forgetting(self, call: str, *, really: bool = True) -> Iterator[None]:
+        """Leaves out a sync: the bug that a test must find."""
+        before = set(self.ignored)
+        if really:
+            self.ignored.add(call)
+        yield
+        self.ignored = before
+
+    def contents(self, path: str) -> bytes:
+        """What programs see."""
+        return bytes(self.files[path].seen)
 
     def overwrite(self, path: str, offset: int, data: bytes) -> None:
         """Changes what is on disk, behind the program's back."""

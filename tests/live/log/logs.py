@@ -23,6 +23,7 @@ class Told:
     """Remembers what the writer says."""
 
     def __init__(self) -> None:
+        self._by_log: dict[str, int] = {}
         self.upto = 0
         self.lease = 0
         self.rolled = 0
@@ -30,7 +31,8 @@ class Told:
         self.failed: list[BaseException] = []
 
     def on_synced(self, log: str, upto: int, lease: int) -> None:
-        assert upto >= self.upto
+        assert upto >= self._by_log.get(log, 0), "what was synced is not any more"
+        self._by_log[log] = upto
         self.upto, self.lease = upto, max(lease, self.lease)
 
     def on_rolled(self, log: str) -> None:

@@ -42,6 +42,10 @@ class Housekeeper:
         """Whether there is something to be tried again."""
         return bool(self._full)
 
+    def is_full(self, tail: LogTail) -> bool:
+        """Whether a log waits for room."""
+        return tail.name in self._full
+
     def retry(self) -> None:
         """Looks whether there is room now."""
         for job in list(self._full.values()):
@@ -80,7 +84,7 @@ class Housekeeper:
                 self.retry()
 
     def _prepared(self, tail: LogTail, directory: str, size_bytes: int) -> bool:
-        was_full = tail.name in self._full
+        was_full = self.is_full(tail)
         try:
             if self._fs.free_bytes(directory) < size_bytes + RESERVE_BYTES:
                 raise OSError(ENOSPC, "too little room for a segment", directory)

@@ -17,7 +17,7 @@ from struct import Struct
 from typing import Final
 from zlib import crc32
 
-from penstock.live.log.file_system import FileSystem, read_all, write_all
+from penstock.live.log.file_system import FileSystem, read_all, read_file, write_all
 
 LEASE_NAME: Final = "lease"
 _SLOT: Final = Struct("<IIQQQ")
@@ -34,11 +34,9 @@ class LeaseFile:
         # What an earlier process wrote may be in memory only.
         fs.fdatasync(self._fd)
         fs.sync_directory(directory)
-        data = read_all(fs, self._fd, 2 * _SLOT_BYTES, 0)
-        found = [slot for slot in map(_decoded, (data[:_SLOT_BYTES], data[_SLOT_BYTES:])) if slot]
-        self._serial = max((serial for serial, _, _ in found), default=0)
-        self.lease = max((lease for _, lease, _ in found), default=0)
-        self.synced_upto = max((synced_upto for _, _, synced_upto in found), default=0)
+        self._serial, self.lease, self.synced_upto = _decoded(
+            read_all(fs, self._fd, 2 * _SLOT_BYTES, 0)
+        )
 
     def write(self, lease: int, synced_upto: int) -> None:
         """Durable when it returns."""
@@ -51,6 +49,14 @@ class LeaseFile:
     def close(self) -> None:
         """Closes the file."""
         self._fs.close(self._fd)
+
+
+def read_synced_upto(fs: FileSystem, directory: str) -> int:
+    """What the file says was synced, without changing anything."""
+    try:
+        return _decoded(read_file(fs, f"{directory}/{LEASE_NAME}"))[2]
+    except FileNotFoundError:
+        return 0
 
 
 def _opened(fs: FileSystem, path: str) -> int:
@@ -67,10 +73,14 @@ def _encoded(*fields: int) -> bytes:
     return crc32(rest).to_bytes(4, "little") + rest
 
 
-def _decoded(data: bytes) -> tuple[int, int, int] | None:
-    if len(data) < _SLOT.size:
-        return None
-    crc, _, serial, lease, synced_upto = _SLOT.unpack_from(data)
-    if not serial or crc != crc32(data[4 : _SLOT.size]):
-        return None
-    return serial, lease, synced_upto
+def _decoded(data: bytes) -> tuple[int, int, int]:
+    """The highest serial, lease and `synced upto` of slots that are whole; zeros if none is."""
+    highest = (0, 0, 0)
+    for offset in (0, _SLOT_BYTES):
+        slot = data[offset : offset + _SLOT.size]
+        if len(slot) < _SLOT.size:
+            continue
+        crc, _, serial, lease, synced_upto = _SLOT.unpack(slot)
+        if serial and crc == crc32(slot[4:]):
+            highest = max(highest, (serial, lease, synced_upto))
+    return highest

@@ -134,6 +134,10 @@ class PubendLog:
 
     def _close_files(self, done: Event) -> None:
         self._tail.write()
+        if self._tail.is_starving and not self._writer.housekeeper.is_full(self._tail):
+            # Behind the segment that is being prepared.
+            self._writer.keep(lambda: self._writer.wake(lambda: self._close_files(done)))
+            return
         self._tail.close()
         self._lease_file.close()
 

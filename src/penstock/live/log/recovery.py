@@ -18,27 +18,27 @@ from penstock.guaranteed.log_record import (
     LogSnapshot,
     RecoveredLog,
 )
-from penstock.live.log.block import SECTOR_BYTES, Block, any_block_at, entries_of
+from penstock.live.log.block import SECTOR_BYTES, Block, entries_of
 from penstock.live.log.file_system import FileSystem, read_all, write_all
 from penstock.live.log.lease_file import LeaseFile
 from penstock.live.log.metadata import Metadata, TrimMark, load_metadata, save_metadata
 from penstock.live.log.reader import read_blocks
 from penstock.live.log.scan import DamagedPlace, Scan, scan_segment
 from penstock.live.log.segment import (
+    NO_ID,
     UNFINISHED_SUFFIX,
     Segment,
     decoded_footer,
     decoded_header,
     encoded_footer,
     footer_bytes_max,
+    id_of_first_block,
     number_of_name,
     segment_name,
 )
 from penstock.wire.frames.guaranteed.base import GapReason
 
 _READ_BYTES: Final = 4 << 20
-# Of a segment of which no block and no header can be read.
-_NO_ID: Final = 0
 
 
 class OpenedLog(NamedTuple):
@@ -131,7 +131,7 @@ class _Opening:
         """All segments, oldest first."""
         found = [self._read(*pair) for pair in zip_longest(numbers, numbers[1:])]
         segments: list[Segment] = []
-        before = Segment(metadata.first_number, _NO_ID, 0)
+        before = Segment(metadata.first_number, NO_ID, 0)
         before.last_tick = metadata.trimmed_upto
         before.stop_message = metadata.trimmed_messages
         for place, item in enumerate(found):
@@ -180,7 +180,7 @@ class _Opening:
         finally:
             self._fs.close(fd)
         if segment_id is None:
-            segment_id = _id_of_first_block(data, number)
+            segment_id = id_of_first_block(data, number)
         scan = scan_segment(
             data,
             segment_id,
@@ -208,7 +208,7 @@ class _Opening:
         segment.end = scan.end
         # Nobody knows where damage at the end stops: nothing may be written over it.
         has_bad_end = bool(scan.damage) and scan.damage[-1].next_block is None
-        segment.is_sealed = has_bad_end or not is_last or found.id == _NO_ID
+        segment.is_sealed = has_bad_end or not is_last or found.id == NO_ID
         fd = self._fs.open(f"{self._directory}/{segment.name}", write=True)
         try:
             if segment.is_sealed:
@@ -286,12 +286,3 @@ class _Opening:
 def _start_of(block: Block) -> _Start:
     is_silent = block.records == block.snapshots
     return _Start(block.first_message, block.last_tick if is_silent else block.first_tick - 1)
-
-
-def _id_of_first_block(data: bytes, first_number: int) -> int:
-    """The id of a segment whose header is damaged."""
-    for offset in range(SECTOR_BYTES, len(data), SECTOR_BYTES):
-        block = any_block_at(data, offset)
-        if block is not None and block.first_number >= first_number:
-            return block.segment_id
-    return _NO_ID

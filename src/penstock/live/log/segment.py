@@ -25,12 +25,14 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from penstock.kernel.errors import UsageError
-from penstock.live.log.block import SECTOR_BYTES, Block, aligned
+from penstock.live.log.block import SECTOR_BYTES, Block, aligned, any_block_at
 from penstock.live.log.file_system import FileSystem, write_all
 from penstock.live.log.index import RUN_BYTES_MIN, SegmentIndex
 
 FORMAT: Final = 1
 SUFFIX: Final = ".log"
+# Of a segment of which neither header nor blocks can be read.
+NO_ID: Final = 0
 UNFINISHED_SUFFIX: Final = ".new"
 
 _HEADER: Final = Struct("<8sIIQ")
@@ -224,6 +226,15 @@ def decoded_header(data: bytes, path: str) -> int | None:
         return None
     check_format(version, path)
     return int(segment_id)
+
+
+def id_of_first_block(data: bytes, first_number: int) -> int:
+    """The id of a segment whose header is damaged, by its blocks; `NO_ID` if there is none."""
+    for offset in range(SECTOR_BYTES, len(data), SECTOR_BYTES):
+        block = any_block_at(data, offset)
+        if block is not None and block.first_number >= first_number:
+            return block.segment_id
+    return NO_ID
 
 
 def check_format(version: int, path: str) -> None:
