@@ -65,6 +65,8 @@ class FakeDisk:
     write_bytes_max: int | None = None
     # Operations until the power is cut; None for never.
     crash_after: int | None = None
+    # Syncs of data until the power is cut, between a write and its sync.
+    crash_after_syncs: int | None = None
     # Raised by the operations of these names.
     errors: dict[str, OSError] = field(default_factory=dict)
     # Operations that are left out: a sync that was forgotten.
@@ -170,7 +172,7 @@ class FakeDisk:
         self.files = dict(self.stored_names)
         self.unsynced_names.clear()
         self._open.clear()
-        self.crash_after = None
+        self.crash_after = self.crash_after_syncs = None
 
     @contextmanager
     def forgetting(self, call: str, *, really: bool = True) -> Iterator[None]:
@@ -205,6 +207,10 @@ class FakeDisk:
             if self.crash_after == 0:
                 raise CrashError
             self.crash_after -= 1
+        if self.crash_after_syncs is not None and call == "fdatasync":
+            if self.crash_after_syncs == 0:
+                raise CrashError
+            self.crash_after_syncs -= 1
         if call in self.errors:
             raise self.errors[call]
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from itertools import count
 
 from penstock.guaranteed.log_record import Fetched, LogRecord, LogSnapshot, RecoveredLog
 from penstock.live.log.log import PubendLog
 from penstock.live.log.segment import SegmentSizes
 from penstock.live.log.writer import LogWriter
-from tests.live.log.fake_disk import FakeDisk
+from tests.live.log.fake_disk import CrashError, FakeDisk
 
 DIRECTORY = "/logs/a"
 TICK_STEP = 10
@@ -77,6 +76,14 @@ class LogOnDisk:
     def run(self) -> None:
         self.writer.run_pending()
 
+    def write_without_sync(self) -> None:
+        """Writes the next block and stops before the sync, as if the process were killed."""
+        self.disk.crash_after = 1
+        with suppress(CrashError):
+            self.run()
+        assert self.disk.calls[-2:] == ["pwrite", "fdatasync"]
+        self.disk.crash_after = None
+
     def append(self, *, size_bytes: int = 20) -> LogRecord:
         record = message(self.next_number, size_bytes=size_bytes, life=self.life)
         self.log.append(self.next_number, record, record.tick + LEASE_AHEAD)
@@ -98,14 +105,6 @@ class LogOnDisk:
 
     def everything(self) -> Fetched:
         return self.log.fetch(0, 2**64 - 2, 1 << 40)
-
-
-@contextmanager
-def opened(disk: FakeDisk, *, life: int = 0) -> Iterator[LogOnDisk]:
-    """A log that is closed properly."""
-    log = LogOnDisk(disk, life=life)
-    yield log
-    log.log.close()
 
 
 def segment_paths(disk: FakeDisk) -> list[str]:

@@ -11,7 +11,7 @@ from penstock.live.log.block import (
     Entry,
     aligned,
     block_at,
-    encode_entry,
+    encode_entries,
     encoded_block,
     entries_of,
     find_block,
@@ -36,7 +36,7 @@ ENTRIES: st.SearchStrategy[list[Entry]] = st.lists(
 def encoded(entries: list[Entry], segment_id: int = 7) -> bytes:
     snapshots = sum(isinstance(e, LogSnapshot) for e in entries)
     block = Block(0, segment_id, 11, 10, 2**63, 9, 1, 2, -3, len(entries), snapshots)
-    return encoded_block(block, [encode_entry(entry) for entry in entries])
+    return encoded_block(block, encode_entries(entries))
 
 
 @given(ENTRIES)

@@ -6,12 +6,14 @@ The oracle is a list: records by number, of which a crash may take only those ne
 from __future__ import annotations
 
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.guaranteed.log_record import LogRecord, LogSnapshot
+from penstock.live.log import tail
 from tests.live.log.fake_disk import CrashError, FakeDisk
 from tests.live.log.logs import DIRECTORY, LogOnDisk
 
@@ -67,16 +69,27 @@ class Model:
 def run_lives(seed: int, *, lives: int = 4, steps: int = 30) -> None:
     """Lives of one log, each ended by a cut of power, a kill, or properly."""
     random = Random(seed)
+    # Of small blocks there are several in a batch.
+    with patch.object(tail, "BLOCK_BYTES_MAX", random.choice((600, 600, 3_000, 64 << 10))):
+        _run_lives(random, lives, steps)
+
+
+def _run_lives(random: Random, lives: int, steps: int) -> None:
     disk, model = FakeDisk(), Model()
+    # Blocks of one size: an old one may lie right behind a new one.
+    sizes_bytes = random.choice(((400,), (5, 60, 400, 2_000)))
     for life in range(lives):
         log = None
         try:
-            if random.random() < 0.7:
+            kind = random.randrange(4)
+            if kind == 0:
                 disk.crash_after = random.randrange(40) * random.randrange(1, 8)
+            elif kind < 3:
+                disk.crash_after_syncs = random.randrange(15)
             log = LogOnDisk(disk, life=life)
             model.check(log)
             for _ in range(random.randrange(steps)):
-                step(log, model, random)
+                step(log, model, random, sizes_bytes)
         except CrashError:
             if log is not None:
                 model.synced_upto = max(model.synced_upto, log.told.upto)
@@ -85,23 +98,21 @@ def run_lives(seed: int, *, lives: int = 4, steps: int = 30) -> None:
         else:
             ending = random.randrange(3)
             if ending == 0:
-                disk.crash_after = None
+                disk.crash_after = disk.crash_after_syncs = None
                 log.log.close()
                 learn(log, model)
             if ending != 1:
                 # Else killed: what is written is still in memory.
                 disk.crash(random)
-        disk.crash_after = None
+        disk.crash_after = disk.crash_after_syncs = None
     model.check(LogOnDisk(disk, life=lives))
 
 
-def step(log: LogOnDisk, model: Model, random: Random) -> None:
+def step(log: LogOnDisk, model: Model, random: Random, sizes_bytes: tuple[int, ...]) -> None:
     kind = random.randrange(10)
     if kind < 5:
         for _ in range(random.randrange(1, 12)):
-            size_bytes = random.choice((5, 60, 400, 2_000))
-            # Before the append: a crash may follow at once.
-            model.entries.append(log.append(size_bytes=size_bytes))
+            model.entries.append(log.append(size_bytes=random.choice(sizes_bytes)))
     elif kind == 5:
         state = random.randbytes(random.choice((3, 900, 20_000)))
         log.append_snapshot(state)

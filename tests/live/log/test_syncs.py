@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from penstock.live.log.segment import SegmentSizes
-from tests.live.log.fake_disk import CrashError, FakeDisk
+from tests.live.log.fake_disk import FakeDisk
 from tests.live.log.logs import LogOnDisk, message
 
 LARGE = SegmentSizes(256 << 10, 256 << 10)
@@ -60,18 +60,14 @@ def wipe_of_a_torn_tail(disk: FakeDisk, *, forgets: bool) -> None:
     log.append_synced(1)
     log.append(size_bytes=40_000)
     log.append(size_bytes=40_000)
-    with pytest.raises(CrashError):
-        disk.crash_after = 1
-        log.run()
+    log.write_without_sync()
     # Of two blocks in one batch the first is lost.
     disk.crash_keeping(lambda sectors: sectors[len(sectors) // 2 :])
     with disk.forgetting("fdatasync", really=forgets):
         log = LogOnDisk(disk, life=1, sizes=LARGE)
     assert log.recovered.next_number == 2
     log.append(size_bytes=40_000)
-    with pytest.raises(CrashError):
-        disk.crash_after = 1
-        log.run()
+    log.write_without_sync()
     # The wipe is lost, the new block is not.
     disk.crash_keeping(lambda sectors: [s for s in sectors if any(s[1])])
     found = LogOnDisk(disk, life=2, sizes=LARGE)
@@ -84,10 +80,7 @@ def records_that_a_killed_process_left(disk: FakeDisk, *, forgets: bool) -> None
     log = LogOnDisk(disk)
     log.append_synced(1)
     log.append()
-    with pytest.raises(CrashError):
-        disk.crash_after = 1
-        log.run()
-    disk.crash_after = None
+    log.write_without_sync()
     with disk.forgetting("fdatasync", really=forgets):
         assert LogOnDisk(disk).recovered.next_number == 3
     disk.crash_keeping(nothing)
@@ -136,8 +129,6 @@ def test_a_kept_tail_is_taken_whole() -> None:
     log = LogOnDisk(disk)
     log.append_synced(1)
     log.append()
-    with pytest.raises(CrashError):
-        disk.crash_after = 1
-        log.run()
+    log.write_without_sync()
     disk.crash_keeping(everything)
     assert LogOnDisk(disk).everything().records == (message(1), message(2))

@@ -26,7 +26,7 @@ Pure: bytes and objects, no file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 from zlib import crc32
@@ -80,19 +80,28 @@ def aligned(size_bytes: int) -> int:
     return -(-size_bytes // SECTOR_BYTES) * SECTOR_BYTES
 
 
-def encode_entry(entry: Entry) -> bytes:
-    """One record as bytes."""
-    if entry.__class__ is LogRecord:
-        name = entry.publisher.encode()
-        body = entry.body
-        length = _RECORD.size + len(name) + len(body)
-        head = _RECORD.pack(
-            length, _MESSAGE_KIND, len(name), entry.tick, entry.published_ns, entry.publication
-        )
-        return b"".join((head, name, body))
-    assert isinstance(entry, LogSnapshot), f"a log takes no {entry!r}"
-    length = _RECORD.size + len(entry.state)
-    return _RECORD.pack(length, _SNAPSHOT_KIND, 0, 0, 0, 0) + entry.state
+def encode_entries(entries: Iterable[Entry]) -> list[bytes]:
+    """Each record as bytes: one call for many, since a log spends most of its time here."""
+    found = []
+    pack, head_bytes, join = _RECORD.pack, _RECORD.size, b"".join
+    for entry in entries:
+        if entry.__class__ is LogRecord:
+            name = entry.publisher.encode()
+            body = entry.body
+            head = pack(
+                head_bytes + len(name) + len(body),
+                _MESSAGE_KIND,
+                len(name),
+                entry.tick,
+                entry.published_ns,
+                entry.publication,
+            )
+            found.append(join((head, name, body)))
+        else:
+            assert isinstance(entry, LogSnapshot), f"a log takes no {entry!r}"
+            length = head_bytes + len(entry.state)
+            found.append(pack(length, _SNAPSHOT_KIND, 0, 0, 0, 0) + entry.state)
+    return found
 
 
 def encoded_block(block: Block, entries: Sequence[bytes]) -> bytes:

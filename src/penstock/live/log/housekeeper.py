@@ -58,6 +58,7 @@ class Housekeeper:
         if prepared is not None:
             self._fs.close(prepared.fd)
             self._fs.unlink(prepared.path)
+            self._fs.sync_directory(prepared.path.rpartition("/")[0])
 
     def prepare(self, tail: LogTail, directory: str) -> None:
         """Makes the next segment ready."""

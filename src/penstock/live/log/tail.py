@@ -18,7 +18,7 @@ from penstock.live.log.block import (
     Entry,
     aligned,
     block_bytes,
-    encode_entry,
+    encode_entries,
     encoded_block,
 )
 from penstock.live.log.file_system import FileSystem, write_all
@@ -189,9 +189,8 @@ class LogTail:
         """Returns how many are synced."""
         start, size_bytes = 0, 0
         parts: list[bytes] = []
-        for place, (_, record, _) in enumerate(records):
-            assert record is not None
-            data = encode_entry(record)
+        entries = encode_entries([record for _, record, _ in records if record is not None])
+        for place, data in enumerate(entries):
             if parts and size_bytes + len(data) > BLOCK_BYTES_MAX:
                 if not self._place(records[start:place], parts, size_bytes, lease):
                     return start
