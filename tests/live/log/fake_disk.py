@@ -71,6 +71,7 @@ class FakeDisk:
     errors: dict[str, OSError] = field(default_factory=dict)
     # Operations that are left out: a sync that was forgotten.
     ignored: set[str] = field(default_factory=set)
+    read_bytes: int = 0
     calls: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -107,7 +108,9 @@ class FakeDisk:
         return len(data)
 
     def pread(self, fd: int, size_bytes: int, offset: int) -> bytes:
-        return bytes(self._open[fd].seen[offset : offset + size_bytes])
+        data = bytes(self._open[fd].seen[offset : offset + size_bytes])
+        self.read_bytes += len(data)
+        return data
 
     def fdatasync(self, fd: int) -> None:
         self._step("fdatasync")

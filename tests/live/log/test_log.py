@@ -6,17 +6,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 
-from penstock.guaranteed.log_record import LogSnapshot
+from penstock.guaranteed.log_record import Fetched, LogSnapshot
 from penstock.kernel.errors import UsageError
 from penstock.live.log.check import check_log
 from penstock.live.log.log import PubendLog
 from penstock.live.log.segment import SegmentSizes
 from penstock.live.log.writer import LogWriter
-from tests.live.log.logs import Told, message
+from tests.live.log.logs import TICK_STEP, Told, message
 
 PATIENCE_S = 60
 
@@ -76,6 +76,50 @@ def test_two_logs_share_a_writer(tmp_path: Path) -> None:
     writer.close()
     assert not told.failed
     assert [check_log(str(tmp_path / name)).messages for name in "ab"] == [1, 1]
+
+
+def test_reading_while_others_write_and_trim(tmp_path: Path) -> None:
+    told = Waiting(4_000)
+    writer = LogWriter(told, sizes=SegmentSizes(16 << 10, 32 << 10))
+    log = PubendLog("a", str(tmp_path / "a"), writer)
+    log.open()
+    errors: list[str] = []
+
+    def read() -> None:
+        tick = 0
+        while tick <= 4_000 * TICK_STEP and not told.failed:
+            # Never beyond what is synced, as a pubend asks.
+            synced = told.upto * TICK_STEP + 1
+            if synced <= tick:
+                told.is_there.wait(0.001)
+                continue
+            fetched = log.fetch(tick, synced, 8_000)
+            ticks = [n for n in range(tick, fetched.stop) if n and n % TICK_STEP == 0]
+            seen = {record.tick for record in fetched.records}
+            if any(n not in seen and not in_gap(n, fetched) and n % 500 for n in ticks):
+                errors.append(f"{tick} to {fetched.stop}: {fetched.gaps} {sorted(seen)[:3]}")
+            tick = fetched.stop
+
+    readers = [Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for number in range(1, 4_001):
+        entry = LogSnapshot(b"") if number % 50 == 0 else message(number)
+        log.append(number, entry, number * TICK_STEP + 100)
+        if number % 100 == 0:
+            log.trim((number - 90) * TICK_STEP)
+    assert told.is_there.wait(PATIENCE_S)
+    for reader in readers:
+        reader.join(PATIENCE_S)
+    log.close()
+    writer.close()
+    assert not told.failed
+    assert not errors
+    assert log.trimmed_upto
+
+
+def in_gap(tick: int, fetched: Fetched) -> bool:
+    return any(gap.start <= tick < gap.stop for gap in fetched.gaps)
 
 
 def test_a_second_process_is_told_who_has_the_log(tmp_path: Path) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.guaranteed.log_record import LogRecord
+from penstock.live.log.index import LogIndex, View
 from penstock.live.log.segment import SegmentSizes
 from tests.live.log.fake_disk import FakeDisk
-from tests.live.log.logs import LogOnDisk
+from tests.live.log.logs import SIZES, LogOnDisk
 
 LAST = 400
 
@@ -111,3 +113,37 @@ def test_an_idle_log_does_not_grow() -> None:
         log.run()
     assert log.told.lease == 1_099
     assert log.log.size_bytes == size_bytes
+
+
+def test_opening_reads_full_segments_by_their_footers() -> None:
+    disk = FakeDisk()
+    log = LogOnDisk(disk)
+    while log.told.rolled < 12:
+        log.append_synced(1, size_bytes=900)
+    log.append_snapshot(b"state")
+    log.run()
+    log.log.close()
+    disk.read_bytes = 0
+    log = LogOnDisk(disk)
+    last_bytes = SIZES.max_bytes
+    assert disk.read_bytes < 2 * last_bytes + 12 * 2_048 < log.log.size_bytes
+    assert log.log.count(0, 10**9) == log.next_number - 2
+
+
+def test_what_is_trimmed_during_a_fetch_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = LogOnDisk(FakeDisk())
+    while log.told.rolled < 2:
+        log.append_synced(1, size_bytes=900)
+    log.append_snapshot(b"")
+    log.run()
+    view = LogIndex.view
+
+    def trimming(index: LogIndex) -> View:
+        log.log.trim(10 * log.next_number)
+        log.run()
+        return view(index)
+
+    monkeypatch.setattr(LogIndex, "view", trimming)
+    fetched = log.log.fetch(0, 10 * log.next_number, 1 << 20)
+    assert log.log.trimmed_upto
+    assert [(gap.start, gap.stop) for gap in fetched.gaps] == [(0, log.log.trimmed_upto + 1)]

@@ -56,22 +56,29 @@ class LogReader:
         while True:
             metadata = self._metadata()
             try:
-                return self._fetch(start, stop, bytes_max)
+                fetched = self._fetch(start, stop, bytes_max, metadata)
             except FileNotFoundError:
-                # Trimmed meanwhile; if it is not, someone else has removed the file.
+                # If it was not trimmed meanwhile, someone else has removed the file.
                 if self._metadata() is metadata:
                     raise
+                continue
+            if fetched is not None:
+                return fetched
 
     def count(self, after: int, upto: int) -> int:
         """How many messages have ticks in (after, upto]; at most, where the log is trimmed."""
-        return max(0, self._messages_upto(upto) - self._messages_upto(after))
+        while True:
+            metadata = self._metadata()
+            messages = self._messages_upto(upto, metadata) - self._messages_upto(after, metadata)
+            if self._metadata() is metadata:
+                return max(0, messages)
 
-    def _fetch(self, start: int, stop: int, bytes_max: int) -> Fetched:
+    def _fetch(self, start: int, stop: int, bytes_max: int, metadata: Metadata) -> Fetched | None:
+        """None if the log was trimmed meanwhile: what is gone must not look like silence."""
         # Asked for first: what is synced from now on may be read, but nothing before it is missed.
         unsynced_tick = self._unsynced_tick()
         if unsynced_tick is not None:
             stop = min(stop, unsynced_tick)
-        metadata = self._metadata()
         collected = _Collected(start, stop, bytes_max)
         if start <= metadata.trimmed_upto and metadata.trimmed_messages:
             trimmed_stop = metadata.trimmed_upto + 1
@@ -84,6 +91,8 @@ class LogReader:
                 return collected.result(start)
         view = self._index.view()
         run = self._index.run_of(start)
+        if self._metadata() is not metadata:
+            return None
         if run is None:
             return collected.result(stop)
         messages, tick = run.messages, run.tick
@@ -123,8 +132,7 @@ class LogReader:
                     self._fs.close(fd)
             offset = SECTOR_BYTES
 
-    def _messages_upto(self, tick: int) -> int:
-        metadata = self._metadata()
+    def _messages_upto(self, tick: int, metadata: Metadata) -> int:
         if tick <= metadata.trimmed_upto:
             return metadata.messages_upto(tick)
         found = self._index.messages_upto(tick)
