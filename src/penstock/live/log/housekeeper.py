@@ -1,0 +1,103 @@
+"""What must not keep the writer waiting: preparing segments and removing old ones.
+
+A disk without room is no failure: the log is told, keeps what it has been given, and goes on when
+there is room again, which is looked for from time to time and after each removal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from errno import EDQUOT, ENOSPC
+from typing import Final
+
+from penstock.live.log.file_system import FileSystem
+from penstock.live.log.segment import prepare_segment
+from penstock.live.log.tail import LogEvents, LogTail
+
+# Trimming writes metadata before it frees anything, and the store writes too.
+RESERVE_BYTES: Final = 8 << 20
+_NO_ROOM_ERRNOS: Final = frozenset({ENOSPC, EDQUOT})
+
+
+class Housekeeper:
+    """Of all logs of a process; runs in a thread of its own."""
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        events: LogEvents,
+        *,
+        wake: Callable[[Callable[[], None]], None],
+        new_id: Callable[[], int],
+    ) -> None:
+        self._fs: Final = fs
+        self._events: Final = events
+        self._wake: Final = wake
+        self._new_id: Final = new_id
+        # Logs that wait for room, with what is to be tried again.
+        self._full: Final[dict[str, Callable[[], None]]] = {}
+
+    @property
+    def is_retrying(self) -> bool:
+        """Whether there is something to be tried again."""
+        return bool(self._full)
+
+    def is_full(self, tail: LogTail) -> bool:
+        """Whether a log waits for room."""
+        return tail.name in self._full
+
+    def retry(self) -> None:
+        """Looks whether there is room now."""
+        for job in list(self._full.values()):
+            job()
+
+    def forget(self, tail: LogTail) -> None:
+        """The log is being closed: its prepared segment goes."""
+        self._full.pop(tail.name, None)
+        prepared, tail.prepared = tail.prepared, None
+        if prepared is not None:
+            self._fs.close(prepared.fd)
+            self._fs.unlink(prepared.path)
+            self._fs.sync_directory(prepared.path.rpartition("/")[0])
+
+    def prepare(self, tail: LogTail, directory: str) -> None:
+        """Makes the next segment ready."""
+        size_bytes = tail.size_wanted_bytes
+        prepared = tail.prepared
+        if prepared is not None and prepared.size_bytes < size_bytes and tail.is_starving:
+            self.forget(tail)
+        if tail.prepared is None and not self._prepared(tail, directory, size_bytes):
+            return
+        if tail.is_starving:
+            tail.is_starving = False
+            self._wake(tail.write)
+
+    def trim(self, trim: Callable[[], bool]) -> None:
+        """Removes what a log does not need any more; with it, others may have room."""
+        try:
+            is_freed = trim()
+        except OSError as error:
+            # Nothing is lost: the next trim removes it.
+            if error.errno not in _NO_ROOM_ERRNOS:
+                raise
+        else:
+            if is_freed:
+                self.retry()
+
+    def _prepared(self, tail: LogTail, directory: str, size_bytes: int) -> bool:
+        was_full = self.is_full(tail)
+        try:
+            if self._fs.free_bytes(directory) < size_bytes + RESERVE_BYTES:
+                raise OSError(ENOSPC, "too little room for a segment", directory)
+            tail.prepared = prepare_segment(self._fs, directory, size_bytes, new_id=self._new_id)
+        except OSError as error:
+            if error.errno not in _NO_ROOM_ERRNOS:
+                raise
+            self._full[tail.name] = lambda: self.prepare(tail, directory)
+            if not was_full:
+                self._events.on_full(tail.name, True)
+            return False
+        if was_full:
+            del self._full[tail.name]
+            self._events.on_full(tail.name, False)
+        return True
