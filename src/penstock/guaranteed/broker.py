@@ -144,6 +144,14 @@ class Broker:
             and self.host.is_idle
         )
 
+    def add_pubend(self, state: PubendState, *, wall_ns: int) -> None:
+        """A stream has been created here; children are told."""
+        self._add_pubend(state, wall_ns=wall_ns, now=self._now)
+        for port, is_parent in self._is_parent.items():
+            if not is_parent:
+                self._say_hello(port)
+        self.host.streams_changed(now=self._now)
+
     # Links and connections
 
     def link_up(self, port: Port, *, to_parent: bool, room_bytes: int = 0, now: Instant) -> None:

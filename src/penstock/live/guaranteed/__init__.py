@@ -1,0 +1,1 @@
+"""Guaranteed streams on sockets and disks."""

@@ -1,0 +1,128 @@
+"""One TCP connection that carries frames, each behind its length.
+
+Frames of one drain leave in one write. The connection says how much more it takes: what the system
+has not taken yet counts as under way, so that queues stay in the machine, where they have a bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from time import monotonic_ns
+from typing import Any, Final
+
+from penstock.kernel.errors import PeerError
+from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
+from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
+from penstock.wire.codec.guaranteed.stream_framing import (
+    FrameSplitter,
+    frame_bytes,
+    frame_bytes_max,
+)
+from penstock.wire.frames.guaranteed.base import BrokerFrame, ClientFrame
+
+# What may be under way at once.
+WINDOW_BYTES: Final = 256 * 1024
+_LOW_BYTES: Final = 64 * 1024
+# Frames with lower types are those of brokers.
+_FIRST_CLIENT_TYPE: Final = 0xA0
+# Unsent bytes in the kernel above which a socket is not writable: 64 KB at 60 KB/s is a second.
+_NOTSENT_LOWAT_BYTES: Final = 16 * 1024
+AnyFrame = BrokerFrame | ClientFrame
+
+
+class FrameConnection(asyncio.Protocol):
+    """`on_frames` gets what came in one read, `on_room` bytes that have left, `on_lost` the end."""
+
+    def __init__(
+        self,
+        *,
+        on_made: Callable[[FrameConnection], None],
+        on_frames: Callable[[FrameConnection, list[AnyFrame]], None],
+        on_room: Callable[[FrameConnection, int], None],
+        on_lost: Callable[[FrameConnection, Exception | None], None],
+    ) -> None:
+        self.peer = ""
+        self.heard_ns = monotonic_ns()
+        self.is_open = False
+        self._on_made: Final = on_made
+        self._on_frames: Final = on_frames
+        self._on_room: Final = on_room
+        self._on_lost: Final = on_lost
+        bytes_max = max(frame_bytes_max(BROKER_FRAMES), frame_bytes_max(CLIENT_FRAMES))
+        self._splitter: Final = FrameSplitter(bytes_max)
+        self._transport: asyncio.Transport | None = None
+        self._unsent: list[bytes] = []
+        self._owed_bytes = 0
+        self._error: Exception | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The system has opened it."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self.is_open = True
+        host, port, *_ = transport.get_extra_info("peername") or ("?", 0)
+        self.peer = f"{host}:{port}"
+        sock = transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _NOTSENT_LOWAT_BYTES)
+        transport.set_write_buffer_limits(high=WINDOW_BYTES, low=_LOW_BYTES)
+        self._on_made(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Decodes all frames that are whole; who sends anything else is disconnected."""
+        self.heard_ns = monotonic_ns()
+        frames: list[AnyFrame] = []
+        try:
+            for encoded in self._splitter.split(data):
+                is_client = len(encoded) > 1 and encoded[1] >= _FIRST_CLIENT_TYPE
+                frame: Any = (CLIENT_FRAMES if is_client else BROKER_FRAMES).decode(encoded)
+                frames.append(frame)
+        except PeerError as error:
+            self.close(error)
+        if frames:
+            self._on_frames(self, frames)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """It is gone, whoever ended it."""
+        self.is_open = False
+        self._on_lost(self, error or self._error)
+
+    def resume_writing(self) -> None:
+        """The system has taken most of what was under way."""
+        owed, self._owed_bytes = self._owed_bytes, 0
+        if owed:
+            self._on_room(self, owed)
+
+    def pause_writing(self) -> None:
+        """Room is given back by `resume_writing`."""
+
+    def put(self, frame: AnyFrame) -> None:
+        """Adds a frame to the next write."""
+        table: Any = BROKER_FRAMES if isinstance(frame, BrokerFrame) else CLIENT_FRAMES
+        self._unsent.append(frame_bytes(table, frame))
+
+    def flush(self) -> int:
+        """Writes what was put; returns the bytes for which there is room again at once."""
+        if not self._unsent or self._transport is None or not self.is_open:
+            self._unsent.clear()
+            return 0
+        data = b"".join(self._unsent)
+        self._unsent.clear()
+        self._transport.write(data)
+        if self._transport.get_write_buffer_size() <= _LOW_BYTES:
+            owed, self._owed_bytes = self._owed_bytes + len(data), 0
+            return owed
+        self._owed_bytes += len(data)
+        return 0
+
+    def close(self, error: Exception | None = None) -> None:
+        """Ends it; what was written still leaves, unless there was an error."""
+        self._error = self._error or error
+        if self._transport is not None:
+            if error is None:
+                self._transport.close()
+            else:
+                self._transport.abort()
