@@ -1,6 +1,10 @@
 """Guaranteed streams: every message on disk, once and in order, for durable subscribers.
 
-So far the types that streams share with the other services; each is loaded on first access.
+    async with penstock.streams.connect() as node:
+        orders = node.stream("orders", create=True)
+        await orders.publish({"symbol": "IBM", "qty": 100})
+
+Each name is loaded on first access.
 """
 
 from typing import TYPE_CHECKING
@@ -32,36 +36,48 @@ if TYPE_CHECKING:
     from penstock.api.retention import Retention
     from penstock.api.stream_info import Holder, StreamInfo
     from penstock.api.stream_message import StreamMessage
+    from penstock.live.guaranteed.node import (
+        Pending,
+        Stream,
+        StreamNode,
+        StreamSubscription,
+        connect,
+    )
 
 _HOMES = {
-    "ClosedError": "errors",
-    "Confirmation": "confirmation",
-    "DurableError": "errors",
-    "DurableInfo": "durable_info",
-    "Fate": "message",
-    "Feed": "feed",
-    "Filter": "filter",
-    "FilterIndex": "filter_index",
-    "FilterSyntaxError": "errors",
-    "GapError": "errors",
-    "Holder": "stream_info",
-    "Lag": "durable_info",
-    "Loss": "loss",
-    "Message": "message",
-    "MessageId": "message",
-    "NotConfirmedError": "errors",
-    "Opening": "opening",
-    "PenstockError": "errors",
-    "PoisonError": "errors",
-    "Position": "position",
-    "Publisher": "publisher",
-    "RefusedError": "errors",
-    "Retention": "retention",
-    "StreamInfo": "stream_info",
-    "StreamMessage": "stream_message",
-    "TooLargeError": "errors",
-    "UnreachableError": "errors",
-    "UsageError": "errors",
+    "ClosedError": "api.errors",
+    "Confirmation": "api.confirmation",
+    "DurableError": "api.errors",
+    "DurableInfo": "api.durable_info",
+    "Fate": "api.message",
+    "Feed": "api.feed",
+    "Filter": "api.filter",
+    "FilterIndex": "api.filter_index",
+    "FilterSyntaxError": "api.errors",
+    "GapError": "api.errors",
+    "Holder": "api.stream_info",
+    "Lag": "api.durable_info",
+    "Loss": "api.loss",
+    "Message": "api.message",
+    "MessageId": "api.message",
+    "NotConfirmedError": "api.errors",
+    "Opening": "api.opening",
+    "Pending": "live.guaranteed.node",
+    "PenstockError": "api.errors",
+    "PoisonError": "api.errors",
+    "Position": "api.position",
+    "Publisher": "api.publisher",
+    "RefusedError": "api.errors",
+    "Retention": "api.retention",
+    "Stream": "live.guaranteed.node",
+    "StreamInfo": "api.stream_info",
+    "StreamMessage": "api.stream_message",
+    "StreamNode": "live.guaranteed.node",
+    "StreamSubscription": "live.guaranteed.node",
+    "TooLargeError": "api.errors",
+    "UnreachableError": "api.errors",
+    "UsageError": "api.errors",
+    "connect": "live.guaranteed.node",
 }
 
 __all__ = [
@@ -82,17 +98,22 @@ __all__ = [
     "MessageId",
     "NotConfirmedError",
     "Opening",
+    "Pending",
     "PenstockError",
     "PoisonError",
     "Position",
     "Publisher",
     "RefusedError",
     "Retention",
+    "Stream",
     "StreamInfo",
     "StreamMessage",
+    "StreamNode",
+    "StreamSubscription",
     "TooLargeError",
     "UnreachableError",
     "UsageError",
+    "connect",
 ]
 
 
@@ -109,5 +130,5 @@ if not TYPE_CHECKING:  # a checker would take every name for one that is here
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        found = globals()[name] = getattr(import_module(f"penstock.api.{home}"), name)
+        found = globals()[name] = getattr(import_module(f"penstock.{home}"), name)
         return found

@@ -54,6 +54,8 @@ class BrokerDirectory:
         self._on_failed: Final = on_failed
         self._loop: Final = asyncio.get_running_loop()
         self._is_scheduled = False
+        # Nobody waits for what is still to be stored then.
+        self._is_closing = False
         try:
             (path / _LOGS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -132,6 +134,7 @@ class BrokerDirectory:
 
     def close(self) -> None:
         """Returns when all that was asked for is on disk."""
+        self._is_closing = True
         self._readers.shutdown()
         for log in self._logs.values():
             log.close()
@@ -169,7 +172,7 @@ class BrokerDirectory:
 
     def _report(self, *event: object) -> None:
         self.events.append(event)
-        if not self._is_scheduled:
+        if not self._is_scheduled and not self._is_closing:
             self._is_scheduled = True
             self._loop.call_soon_threadsafe(self._pass_on)
 

@@ -184,9 +184,10 @@ class StreamNode:
         if self._connection is not None:
             self._connection.flush()
             self._connection.close()
-        for future in (*self._confirmations.values(), *self._answers.values()):
-            if not future.done():
-                future.cancel()
+        for confirmation in self._confirmations.values():
+            confirmation.cancel()
+        for answer in self._answers.values():
+            answer.cancel()
         self._up.set()
         self._down.set()
         await asyncio.sleep(0)
@@ -370,7 +371,7 @@ class Stream:
         *,
         publication: int | None = None,
     ) -> Pending:
-        """Sends a message as soon as there is credit; awaiting the result gives its confirmation."""
+        """Sends a message as soon as there is credit; await the result for its confirmation."""
         # Checks names and values; the size is that of the encoded message.
         ContentMessage(attributes)
         body = write_body(attributes, payload)
@@ -411,9 +412,8 @@ class Stream:
             flags |= AttachFlags.TAKEOVER
         positions: Sequence[WirePosition] = ()
         if checkpoint is not None:
-            positions = [
-                WirePosition(p.pubend, p.tick) for p in Checkpoint.parse(checkpoint).positions
-            ]
+            given = Checkpoint.parse(checkpoint).positions
+            positions = [WirePosition(p.pubend, p.tick) for p in given]
         options = SubscriptionOptions(
             streams=(self.name,),
             predicate=predicate_of(wanted),
