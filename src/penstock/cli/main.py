@@ -45,6 +45,7 @@ COMMANDS: Final = {
     "publish": "penstock.cli.publish",
     "subscribe": "penstock.cli.subscribe",
     "cache": "penstock.cli.cache",
+    "stream": "penstock.cli.stream",
 }
 
 _EXIT_USAGE_ERROR: Final = 2

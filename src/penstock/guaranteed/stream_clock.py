@@ -19,6 +19,7 @@ from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 # How far ahead a lease lies, and how much of it is left when the next one is due.
 LEASE_NS: Final[Duration] = 2 * SECOND
 RENEWAL_NS: Final[Duration] = SECOND
+SET_BACK_NS: Final[Duration] = 60 * SECOND
 
 _RENEWAL_TICKS: Final = duration_ticks(RENEWAL_NS)
 
@@ -48,8 +49,8 @@ class StreamClock:
         self.last = lease
         # After a quick restart it is: the lease lies ahead of the time when it was written.
         self.is_wall_behind_lease: Final = wall_ms <= lease_ms
-        # Further behind than any lease lies ahead: the clock, or the log, is not to be trusted.
-        self.was_wall_set_back: Final = (lease_ms - wall_ms) * MILLISECOND > LEASE_NS
+        # Further behind than some quick restarts explain, each of which moves stream time ahead.
+        self.was_wall_set_back: Final = (lease_ms - wall_ms) * MILLISECOND > SET_BACK_NS
 
     def now_tick(self, now: Instant) -> int:
         """The first tick of this millisecond of stream time.

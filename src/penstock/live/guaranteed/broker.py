@@ -90,7 +90,8 @@ class StreamBroker:
         for pubend in self.machine.pubends.values():
             if pubend.clock.was_wall_set_back:
                 _log.warning(
-                    "the clock went back: stream %r goes on where it was, ahead of the clock",
+                    "the clock is a minute or more behind stream %r: was it set back?"
+                    " The stream goes on ahead of it",
                     pubend.stream,
                 )
 
