@@ -263,24 +263,26 @@ async def _subscribe(
 
     lines, printed = JsonLines(), 0
     try:
-        async with connect(broker, timeout=timeout) as node:
-            async with node.stream(stream).subscribe(filter, **options) as inbox:
-                async for message in inbox:
-                    row: dict[str, object] = dict(message.attributes)
-                    if long:
-                        row = {
-                            "type": "message",
-                            "attributes": row,
-                            "payload": message.payload.decode(errors="replace"),
-                            "stream": message.stream,
-                            "position": str(message.position),
-                            "published_at": message.published_at.isoformat(),
-                            "attempt": message.attempt,
-                        }
-                    await lines.print(row)
-                    printed += 1
-                    if printed == count:
-                        break
+        async with (
+            connect(broker, timeout=timeout) as node,
+            node.stream(stream).subscribe(filter, **options) as inbox,
+        ):
+            async for message in inbox:
+                row: dict[str, object] = dict(message.attributes)
+                if long:
+                    row = {
+                        "type": "message",
+                        "attributes": row,
+                        "payload": message.payload.decode(errors="replace"),
+                        "stream": message.stream,
+                        "position": str(message.position),
+                        "published_at": message.published_at.isoformat(),
+                        "attempt": message.attempt,
+                    }
+                await lines.print(row)
+                printed += 1
+                if printed == count:
+                    break
     finally:
         await lines.flush()
         typer.echo(f"{printed:,} messages", err=True)

@@ -451,9 +451,30 @@ class Broker:
                     kind=RefusedKind.PUBLICATION,
                     number=frame.id,
                     reason=reason,
-                    text=f"stream {frame.stream!r}: {reason}",
+                    text=self._refusal_text(frame.stream, reason),
                 ),
             )
+
+    def _refusal_text(self, stream: str, reason: str) -> str:
+        """Why a publication was not taken, and what to do."""
+        if reason == "unknown_stream":
+            return (
+                f"there is no stream {stream!r}: create it with 'penstock stream create {stream}'"
+            )
+        if reason == "not_here":
+            return f"stream {stream!r} is not at {self.name}: publish at the broker that has it"
+        if reason == "disk_full":
+            return f"the disk of {self.name} is full: make room, it goes on by itself"
+        pubend = next(each for each in self.pubends.values() if each.stream == stream)
+        lowest = pubend.rows.lowest()
+        waiting = ""
+        if lowest is not None:
+            host, row = lowest
+            _, size_bytes = pubend.size.behind(row.tick)
+            waiting = f" {size_bytes / 1e9:.3g} GB wait for {host}:"
+        return (
+            f"stream {stream!r} is full:{waiting} read it, forget who does not, or raise its size"
+        )
 
     def _confirm(self, port: Port, stream: str, publication: int, stored: Stored) -> None:
         self._confirmed.setdefault((port, stream), []).append((publication, stored))

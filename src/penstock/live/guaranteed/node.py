@@ -36,7 +36,6 @@ from penstock.api.position import Position
 from penstock.api.start import Start, StartKind, start_point
 from penstock.api.stream_message import StreamMessage
 from penstock.api.units import Duration, duration_ns
-from penstock.content.message import Message as ContentMessage
 from penstock.content.value import Value
 from penstock.guaranteed.client import (
     BROKER,
@@ -74,6 +73,8 @@ _RETRY_S_MAX: Final = 2.0
 _PING_S: Final = 1.0
 _SILENT_S: Final = 5.0
 _LOSSES_MAX: Final = 1_000
+# The size is checked here, for an error that carries it.
+_ANY_SIZE: Final = 1 << 40
 _DURABLE_REASONS: Final = frozenset({"in_use", "other_filter", "other_host", "other_streams"})
 
 
@@ -295,7 +296,7 @@ class StreamNode:
                 assert isinstance(output, Deliver)
                 self._on_fact(output.item)  # type: ignore[arg-type]
         if connection is not None:
-            connection.flush()
+            connection.flush_soon()
         if self._machine.has_room:
             self._room.set()
         else:
@@ -372,9 +373,7 @@ class Stream:
         publication: int | None = None,
     ) -> Pending:
         """Sends a message as soon as there is credit; await the result for its confirmation."""
-        # Checks names and values; the size is that of the encoded message.
-        ContentMessage(attributes)
-        body = write_body(attributes, payload)
+        body = write_body(attributes, payload, bytes_max=_ANY_SIZE)
         if len(body) > MESSAGE_BYTES_MAX:
             raise TooLargeError(len(body), MESSAGE_BYTES_MAX)
         await self._create_if_asked()

@@ -55,6 +55,7 @@ class FrameConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._unsent: list[bytes] = []
         self._owed_bytes = 0
+        self._is_flushing = False
         self._error: Exception | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -104,8 +105,15 @@ class FrameConnection(asyncio.Protocol):
         table: Any = BROKER_FRAMES if isinstance(frame, BrokerFrame) else CLIENT_FRAMES
         self._unsent.append(frame_bytes(table, frame))
 
+    def flush_soon(self) -> None:
+        """Writes when what runs now is done: many small frames then leave together."""
+        if self._unsent and not self._is_flushing:
+            self._is_flushing = True
+            asyncio.get_running_loop().call_soon(self.flush)
+
     def flush(self) -> int:
         """Writes what was put; returns the bytes for which there is room again at once."""
+        self._is_flushing = False
         if not self._unsent or self._transport is None or not self.is_open:
             self._unsent.clear()
             return 0
