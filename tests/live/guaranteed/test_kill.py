@@ -56,13 +56,15 @@ async def publish_while_killing(brokers: list[BrokerProcess], kills: int) -> lis
 async def read_all(address: str, expected: int) -> list[int]:
     """All numbers of the stream, as a durable subscription gets them."""
     got: list[int] = []
-    async with penstock.streams.connect(address) as node:
-        async with node.stream("orders").subscribe(durable="billing", start="first") as inbox:
-            while len(got) < expected:
-                messages = await inbox.receive(1_000, wait="10s")
-                assert messages, f"{len(got)} of {expected}"
-                got += [message["n"] for message in messages]
-            got += [message["n"] for message in await inbox.receive(100, wait="300ms")]
+    async with (
+        penstock.streams.connect(address) as node,
+        node.stream("orders").subscribe(durable="billing", start="first") as inbox,
+    ):
+        while len(got) < expected:
+            messages = await inbox.receive(1_000, wait="10s")
+            assert messages, f"{len(got)} of {expected}"
+            got += [message["n"] for message in messages]
+        got += [message["n"] for message in await inbox.receive(100, wait="300ms")]
     return got
 
 
