@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
+from zlib import crc32
 
 import msgspec
 
@@ -127,6 +128,11 @@ class Broker:
         own = [pubend.id for pubend in self.pubends.values() if pubend.stream == stream]
         remembered = [id_ for id_, name in self._remembered.items() if name == stream]
         return sorted({*own, *remembered})
+
+    @property
+    def queues(self) -> Mapping[Port, OutputQueue[AnyFrame]]:
+        """What waits for each link and connection."""
+        return self._queues
 
     @property
     def knows_all_streams(self) -> bool:
@@ -435,7 +441,9 @@ class Broker:
             is_elsewhere = bool(self.pubends_of(frame.stream))
             reason = "not_here" if is_elsewhere else "unknown_stream"
         else:
-            reason = own[0].publish(port, client.publisher, frame.id, frame.body, now=now)
+            # A publisher always uses the same one: its messages stay in order.
+            at = crc32(client.publisher.encode()) % len(own)
+            reason = own[at].publish(port, client.publisher, frame.id, frame.body, now=now)
         if reason is not None:
             self._send_client(
                 port,

@@ -262,15 +262,16 @@ class PubendReading:
 
     def wake(self, *, now: Instant) -> None:
         """Asks again for what has not come."""
-        for reader in self._readers():
+        for reader in self.readers():
             at = reader.requests.next_wakeup()
             if at is not None and at <= now:
                 self._request(reader, now)
 
     def next_wakeup(self) -> Instant | None:
         """The next request to repeat."""
-        return earliest(*(reader.requests.next_wakeup() for reader in self._readers()))
+        return earliest(*(reader.requests.next_wakeup() for reader in self.readers()))
 
-    def _readers(self) -> list[Reader]:
+    def readers(self) -> list[Reader]:
+        """Reader 0, and those that catch up."""
         readers = [feed.reader for feed in self._catching_up.values() if feed.reader is not None]
         return readers if self.live is None else [self.live, *readers]

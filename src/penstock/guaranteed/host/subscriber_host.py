@@ -95,6 +95,14 @@ class SubscriberHost:
         """Whether nothing is outstanding."""
         return not self._holds and all(each.is_idle for each in self.readings.values())
 
+    def table_sizes(self) -> list[tuple[str, int]]:
+        """Names and sizes of what grows with subscriptions, for checkers."""
+        return [
+            ("subscriptions", len(self._subscriptions)),
+            ("deferred attachments", len(self._deferred)),
+            ("holds", len(self._holds)),
+        ]
+
     # Clients
 
     def receive_from_client(self, port: Port, frame: ClientFrame, *, now: Instant) -> None:

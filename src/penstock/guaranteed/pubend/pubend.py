@@ -103,7 +103,7 @@ class Pubend:
         self.rows.restore(state.saved)
         self.size: Final = LogSize(settings.retention)
         self.size.restore(recovered.segments)
-        self._repairs: Final = Repairs(
+        self.repairs: Final = Repairs(
             self.id,
             self.log,
             disk=disk,
@@ -208,7 +208,7 @@ class Pubend:
     def receive(self, frame: BrokerFrame, *, now: Instant) -> None:
         """Takes a frame of the relay beside it."""
         if isinstance(frame, Nack):
-            self._repairs.on_nack(frame, now=now)
+            self.repairs.on_nack(frame, now=now)
         elif isinstance(frame, Ack):
             for entry in frame.entries:
                 self.rows.acknowledge(entry, wall_ns=self.clock.published_ns(now))
@@ -218,11 +218,11 @@ class Pubend:
             self._on_filter(frame, now)
         else:
             assert isinstance(frame, ReaderRequest), f"a pubend takes no {frame!r}"
-            self._repairs.on_reader(frame)
+            self.repairs.on_reader(frame)
 
     def proceed(self) -> None:
         """Goes on with repairs: there may be room again."""
-        self._repairs.proceed()
+        self.repairs.proceed()
 
     def wake(self, *, now: Instant) -> None:
         """Says silence, renews the lease, saves rows and trims."""
