@@ -54,6 +54,12 @@ class PubendReading:
             and (self.live is None or (not self.live.in_doubt() and self.live.requests.is_idle))
         )
 
+    def doubts(self) -> dict[int, int]:
+        """By number of the reader: its first tick in doubt."""
+        live = {} if self.live is None else {0: self.live.doubt}
+        feeds = self._catching_up.items()
+        return live | {number: feed.reader.doubt for number, feed in feeds if feed.reader}
+
     # Feeds
 
     def add(self, feed: Feed, *, now: Instant) -> None:
@@ -262,16 +268,20 @@ class PubendReading:
 
     def wake(self, *, now: Instant) -> None:
         """Asks again for what has not come."""
-        for reader in self.readers():
+        for reader in self._readers():
             at = reader.requests.next_wakeup()
             if at is not None and at <= now:
                 self._request(reader, now)
 
     def next_wakeup(self) -> Instant | None:
         """The next request to repeat."""
-        return earliest(*(reader.requests.next_wakeup() for reader in self.readers()))
+        return earliest(*(reader.requests.next_wakeup() for reader in self._readers()))
 
-    def readers(self) -> list[Reader]:
-        """Reader 0, and those that catch up."""
-        readers = [feed.reader for feed in self._catching_up.values() if feed.reader is not None]
+    def _readers(self) -> list[Reader]:
+        # One whose messages wait asks for no more of them.
+        readers = [
+            feed.reader
+            for feed in self._catching_up.values()
+            if feed.reader is not None and not feed.pending
+        ]
         return readers if self.live is None else [self.live, *readers]

@@ -80,7 +80,8 @@ class SimLog:
         """Reads a slice, as a log on disk does."""
         gaps: tuple[LogGap, ...] = ()
         if fetch.start <= self.trimmed_upto:
-            stop = min(fetch.stop, self.trimmed_upto + 1)
+            # All of it: the answer goes on up to the next record, whatever was asked for.
+            stop = self.trimmed_upto + 1
             gap = LogGap(fetch.start, stop, GapReason.RETENTION, self._trimmed_messages)
             gaps = (gap,)
         first = bisect_left(self._ticks, fetch.start)

@@ -110,6 +110,13 @@ class GuaranteedFaults:
             reader.close()
             reader.open()
 
+    def _reader_leaves(self) -> None:
+        """It comes back with everything else that is mended."""
+        if self._readers:
+            reader = self._rng.choice(self._readers)
+            reader.close()
+            self._mends.append(reader.open)
+
     def _filter_change(self) -> None:
         if self._readers:
             reader = self._rng.choice(self._readers)

@@ -39,6 +39,7 @@ FAULT_KINDS: Final = (
     "disconnect",
     "reader_crash",
     "reader_reopens",
+    "reader_leaves",
     "filter_change",
     "pause",
     "writer_crash",

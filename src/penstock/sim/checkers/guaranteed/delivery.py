@@ -8,6 +8,7 @@ on, everything before has been delivered: what came to no earlier life is lost.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from penstock.content.message import Message
@@ -94,7 +95,7 @@ def _missing(reader: ReadingProgram, confirmed: ByPosition) -> Iterator[str]:
     if not reader.durable:
         # Nobody promises what a program without a name missed between two lives.
         opened = [at for at in opened[-1:] if at == len(lives) - 1]
-    for at, behind in zip(opened, [*opened[1:], len(lives)], strict=True):
+    for at, behind in pairwise([*opened, len(lives)]):
         first = lives[at]
         ends = _positions(lives[behind]) if behind < len(lives) else {}
         seen = lives[at:behind] if not reader.durable else lives[:behind]
@@ -104,8 +105,9 @@ def _missing(reader: ReadingProgram, confirmed: ByPosition) -> Iterator[str]:
                 continue
             if not _is_due(first, position, publication, is_new=at == opened[0]):
                 continue
-            # A life that never heard that it was open may have passed silence under its filter.
-            if not all(life.predicate.matches(publication.message) for life in lives[at:behind]):
+            # Before a life hears that it is open, its host may pass silence under its filter.
+            wanting = lives[at : behind + 1]
+            if not all(life.predicate.matches(publication.message) for life in wanting):
                 continue
             if not _is_in_gap(position, seen):
                 yield f"never got {position}: {publication}"

@@ -23,8 +23,8 @@ class DoubtHorizonChecker(StreamChecker):
             if not broker.is_up:
                 continue
             for pubend, reading in broker.machine.host.readings.items():
-                for reader in reading.readers():
-                    found[broker.name, broker.life, pubend, reader.number] = reader.doubt
+                for number, doubt in reading.doubts().items():
+                    found[broker.name, broker.life, pubend, number] = doubt
         for key, doubt in found.items():
             if doubt < self._before.get(key, doubt):
                 self.report(f"reader {key} went back from {self._before[key]} to {doubt}")

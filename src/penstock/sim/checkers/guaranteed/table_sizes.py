@@ -76,7 +76,7 @@ def _of_pubend(pubend: Pubend, clients: int, brokers: int) -> Iterator[Table]:
 def _of_reading(
     reading: PubendReading, nack_window: int, catch_up_readers_max: int
 ) -> Iterator[Table]:
-    yield "catch-up readers", len(reading.readers()), catch_up_readers_max + 1
+    yield "catch-up readers", len(reading.doubts()), catch_up_readers_max + 1
     for feed in reading.feeds:
         yield "held messages", len(feed.held), 1_000
         ticks = [each.tick for each in feed.pending if isinstance(each, StreamItem)]
