@@ -44,6 +44,7 @@ class PubendReading:
         self._epoch = 0
         self._asked: Predicate | None = None
         self._granted: Predicate | None = None
+        self._granted_from = 0
 
     @property
     def is_idle(self) -> bool:
@@ -67,7 +68,8 @@ class PubendReading:
         self.feeds.append(feed)
         if self._granted is not None and covers(self._granted, feed.subscription.predicate):
             assert self.live is not None
-            feed.valid_from = self.live.doubt
+            # While reader 0 is behind, it may know silence from before that filter was granted.
+            feed.valid_from = max(self.live.doubt, self._granted_from)
         self._ask_filter()
         self.proceed(feed, now=now)
 
@@ -234,7 +236,7 @@ class PubendReading:
     def _on_filter_ack(self, frame: FilterAck, now: Instant) -> None:
         if frame.epoch != self._epoch:
             return
-        self._granted = self._asked
+        self._granted, self._granted_from = self._asked, frame.tick
         if self.live is None:
             self.live = Reader(0, frame.tick, settings=self._settings)
         for feed in list(self.feeds):

@@ -149,6 +149,7 @@ class ReadingProgram:
         # What came although it was stored.
         self.again: Final[list[Received]] = []
         self.is_paused = False
+        self.is_open = False
         self.delivered = 0
         self._network: Final = network
         self._window: Final = window
@@ -164,6 +165,7 @@ class ReadingProgram:
     def open(self, *, flags: AttachFlags = AttachFlags.NONE) -> None:
         """Begins a life: opens the subscription."""
         self.lives.append(ReaderLife(self.predicate))
+        self.is_open = True
         self._waiting.clear()
         options = SubscriptionOptions(
             streams=(self.stream,),
@@ -178,6 +180,7 @@ class ReadingProgram:
 
     def close(self) -> None:
         """Ends the subscription, in an orderly way."""
+        self.is_open = False
         number = self._subscription
         self.client.call(lambda client: client.unsubscribe(number))
 

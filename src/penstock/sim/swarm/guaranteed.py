@@ -233,5 +233,5 @@ def run_guaranteed(seed: int, *, options: GuaranteedOptions | None = None) -> Gu
         return swarm.run()
     except SwarmFailed:
         raise
-    except AssertionError as failed:
-        raise SwarmFailed(f"[assertion] {failed!r}\n\noptions:\n{swarm.options}") from failed
+    except Exception as failed:
+        raise SwarmFailed(f"[raised] {failed!r}\n\noptions:\n{swarm.options}") from failed

@@ -115,7 +115,7 @@ class GuaranteedFaults:
         if self._readers:
             reader = self._rng.choice(self._readers)
             reader.close()
-            self._mends.append(reader.open)
+            self._mends.append(lambda: None if reader.is_open else reader.open())
 
     def _filter_change(self) -> None:
         if self._readers:
