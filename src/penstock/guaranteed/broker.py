@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
+from zlib import crc32
 
 import msgspec
 
@@ -92,6 +93,8 @@ class Broker:
         # Links to other brokers, by whether they are parents; what parents announce.
         self._is_parent: Final[dict[Port, bool]] = {}
         self._announced: Final[dict[Port, dict[int, Announcement]]] = {}
+        # Parents that do not know yet what their own parents serve.
+        self._partial: Final[set[Port]] = set()
         self._parents: Final = state.parents
         # Pubends of other brokers by id, with their streams: known also while parents are away.
         self._remembered: Final[dict[int, str]] = {
@@ -129,9 +132,14 @@ class Broker:
         return sorted({*own, *remembered})
 
     @property
+    def queues(self) -> Mapping[Port, OutputQueue[AnyFrame]]:
+        """What waits for each link and connection."""
+        return self._queues
+
+    @property
     def knows_all_streams(self) -> bool:
         """Whether all parents are there: what none of them announces does not exist."""
-        return len(self._announced) >= self._parents
+        return len(self._announced) - len(self._partial) >= self._parents
 
     @property
     def is_idle(self) -> bool:
@@ -170,6 +178,7 @@ class Broker:
         is_parent = self._is_parent.pop(port, None)
         if is_parent:
             self._announced.pop(port, None)
+            self._partial.discard(port)
             for pubend, relay in self.relays.items():
                 if relay.parent == port:
                     relay.parent_down()
@@ -352,12 +361,13 @@ class Broker:
                 for each in announced.values()
                 if each.distance < _DISTANCE_MAX
             ]
+        roles = Role.PUBLISH | Role.RELAY | Role.HOST
         self._put(
             port,
             Hello(
                 broker=self.name,
                 life=self.life,
-                roles=Role.PUBLISH | Role.RELAY | Role.HOST,
+                roles=roles if self.knows_all_streams else roles | Role.PARTIAL,
                 token=0,
                 pubends=tuple(announcements),
             ),
@@ -368,6 +378,10 @@ class Broker:
         if not self._is_parent.get(port):
             return
         self._announced[port] = {each.pubend: each for each in frame.pubends}
+        if frame.roles & Role.PARTIAL:
+            self._partial.add(port)
+        else:
+            self._partial.discard(port)
         for announcement in frame.pubends:
             if announcement.pubend in self.pubends or announcement.distance > _DISTANCE_MAX:
                 continue
@@ -443,7 +457,9 @@ class Broker:
             is_elsewhere = bool(self.pubends_of(frame.stream))
             reason = "not_here" if is_elsewhere else "unknown_stream"
         else:
-            reason = own[0].publish(port, client.publisher, frame.id, frame.body, now=now)
+            # A publisher always uses the same one: its messages stay in order.
+            at = crc32(client.publisher.encode()) % len(own)
+            reason = own[at].publish(port, client.publisher, frame.id, frame.body, now=now)
         if reason is not None:
             self._send_client(
                 port,

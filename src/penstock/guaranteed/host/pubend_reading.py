@@ -44,6 +44,7 @@ class PubendReading:
         self._epoch = 0
         self._asked: Predicate | None = None
         self._granted: Predicate | None = None
+        self._granted_from = 0
 
     @property
     def is_idle(self) -> bool:
@@ -54,6 +55,12 @@ class PubendReading:
             and (self.live is None or (not self.live.in_doubt() and self.live.requests.is_idle))
         )
 
+    def doubts(self) -> dict[int, int]:
+        """By number of the reader: its first tick in doubt."""
+        live = {} if self.live is None else {0: self.live.doubt}
+        feeds = self._catching_up.items()
+        return live | {number: feed.reader.doubt for number, feed in feeds if feed.reader}
+
     # Feeds
 
     def add(self, feed: Feed, *, now: Instant) -> None:
@@ -61,7 +68,8 @@ class PubendReading:
         self.feeds.append(feed)
         if self._granted is not None and covers(self._granted, feed.subscription.predicate):
             assert self.live is not None
-            feed.valid_from = self.live.doubt
+            # While reader 0 is behind, it may know silence from before that filter was granted.
+            feed.valid_from = max(self.live.doubt, self._granted_from)
         self._ask_filter()
         self.proceed(feed, now=now)
 
@@ -228,7 +236,7 @@ class PubendReading:
     def _on_filter_ack(self, frame: FilterAck, now: Instant) -> None:
         if frame.epoch != self._epoch:
             return
-        self._granted = self._asked
+        self._granted, self._granted_from = self._asked, frame.tick
         if self.live is None:
             self.live = Reader(0, frame.tick, settings=self._settings)
         for feed in list(self.feeds):
@@ -272,5 +280,10 @@ class PubendReading:
         return earliest(*(reader.requests.next_wakeup() for reader in self._readers()))
 
     def _readers(self) -> list[Reader]:
-        readers = [feed.reader for feed in self._catching_up.values() if feed.reader is not None]
+        # One whose messages wait asks for no more of them.
+        readers = [
+            feed.reader
+            for feed in self._catching_up.values()
+            if feed.reader is not None and not feed.pending
+        ]
         return readers if self.live is None else [self.live, *readers]

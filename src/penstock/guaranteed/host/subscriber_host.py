@@ -48,6 +48,13 @@ class _Hold(msgspec.Struct):
     subscription: Subscription
 
 
+class _Deferred(msgspec.Struct):
+    """An ATTACH that waits, and the credit that has come since."""
+
+    frame: Attach
+    credits: list[Credit]
+
+
 class SubscriberHost:
     """All subscriptions at one broker."""
 
@@ -77,7 +84,7 @@ class SubscriberHost:
         self._pubends_of: Final = pubends_of
         self._knows_all_streams: Final = knows_all_streams
         # Attachments to streams that a parent, which is away, may know.
-        self._deferred: Final[list[tuple[Port, Attach]]] = []
+        self._deferred: Final[dict[tuple[Port, int], _Deferred]] = {}
         self._ask: Final = ask
         self._send: Final = send
         self._subscriptions: Final[dict[tuple[Port, int], Subscription]] = {}
@@ -95,6 +102,14 @@ class SubscriberHost:
         """Whether nothing is outstanding."""
         return not self._holds and all(each.is_idle for each in self.readings.values())
 
+    def table_sizes(self) -> list[tuple[str, int]]:
+        """Names and sizes of what grows with subscriptions, for checkers."""
+        return [
+            ("subscriptions", len(self._subscriptions)),
+            ("deferred attachments", len(self._deferred)),
+            ("holds", len(self._holds)),
+        ]
+
     # Clients
 
     def receive_from_client(self, port: Port, frame: ClientFrame, *, now: Instant) -> None:
@@ -106,12 +121,15 @@ class SubscriberHost:
             subscription = self._subscriptions.get((port, frame.number))
             if subscription is not None:
                 self._on_credit(subscription, frame, now)
+            elif (port, frame.number) in self._deferred:
+                self._deferred[port, frame.number].credits.append(frame)
         elif isinstance(frame, ClientAck):
             subscription = self._subscriptions.get((port, frame.subscription))
             if subscription is not None:
                 self._on_ack(subscription, frame)
         elif isinstance(frame, Detach):
             subscription = self._subscriptions.get((port, frame.subscription))
+            self._deferred.pop((port, frame.subscription), None)
             if subscription is not None:
                 self._end(subscription, is_clean=True)
 
@@ -119,18 +137,21 @@ class SubscriberHost:
         """A connection has ended: its subscriptions do, durable ones keep their cursor."""
         for subscription in [s for (p, _), s in self._subscriptions.items() if p == port]:
             self._end(subscription, is_clean=False)
-        self._deferred[:] = [each for each in self._deferred if each[0] != port]
+        for key in [key for key in self._deferred if key[0] == port]:
+            del self._deferred[key]
 
     def streams_changed(self, *, now: Instant) -> None:
         """A parent has said what it knows: looks again at what waited for that."""
-        waiting = self._deferred[:]
+        waiting = dict(self._deferred)
         self._deferred.clear()
-        for port, frame in waiting:
-            self._on_attach(port, frame, now)
+        for (port, _), deferred in waiting.items():
+            self._on_attach(port, deferred.frame, now)
+            for credit in deferred.credits:
+                self.receive_from_client(port, credit, now=now)
 
     def _on_attach(self, port: Port, frame: Attach, now: Instant) -> None:
         if not self._knows_all_streams() and not all(map(self._pubends_of, frame.streams)):
-            self._deferred.append((port, frame))
+            self._deferred[port, frame.subscription] = _Deferred(frame, [])
             return
         refused = self._find_refusal(port, frame)
         if refused is not None:
@@ -205,14 +226,15 @@ class SubscriberHost:
         own = {position.pubend: position.tick for position in frame.positions}
         durable = subscription.durable
         for pubend in [p for stream in frame.streams for p in self._pubends_of(stream)]:
-            cursor = own.get(pubend)
-            if cursor is None and durable is not None:
-                cursor = durable.cursors.get(pubend)
-            is_held = durable is None or pubend in durable.cursors
-            if cursor is not None and is_held:
-                subscription.feeds[pubend] = Feed(subscription, pubend, cursor + 1)
+            cursor = None if durable is None else durable.cursors.get(pubend)
+            tick = own.get(pubend, cursor)
+            # Before the cursor the pubend may have trimmed: a client that goes back, or has not
+            # heard of the silence up to there, asks first.
+            is_held = durable is None or (cursor is not None and tick is not None and tick >= cursor)
+            if tick is not None and is_held:
+                subscription.feeds[pubend] = Feed(subscription, pubend, tick + 1)
             else:
-                start = frame.start if cursor is None else Start(StartKind.TICK, cursor)
+                start = frame.start if tick is None else Start(StartKind.TICK, tick)
                 self._hold(subscription, pubend, start, now)
         self._confirm_if_placed(subscription, now)
 
@@ -254,10 +276,12 @@ class SubscriberHost:
             if not subscription.resumed:
                 self.durables.pop(name, None)
             return
-        feed = Feed(subscription, frame.pubend, frame.tick + 1)
-        subscription.feeds[frame.pubend] = feed
-        if subscription.durable is not None:
-            subscription.durable.cursors.setdefault(frame.pubend, frame.tick)
+        tick, durable = frame.tick, subscription.durable
+        if durable is not None:
+            # Never behind the cursor: what was given up there has to be told as a gap.
+            tick = min(tick, durable.cursors.get(frame.pubend, tick))
+            durable.cursors[frame.pubend] = tick
+        subscription.feeds[frame.pubend] = Feed(subscription, frame.pubend, tick + 1)
         self._confirm_if_placed(subscription, now)
 
     def _confirm_if_placed(self, subscription: Subscription, now: Instant) -> None:

@@ -95,6 +95,8 @@ class Pubend:
         self._said_at: Instant = now
         self._rows_at: Instant = now + settings.rows_ns
         self._lease_asked_at: Instant = now
+        # A filter that waits for the first lease of this life.
+        self._waiting_filter: FilterRequest | None = None
         self.is_disk_full = False
         self.dead_ranges: Final = self._find_dead_ranges(state, key)
         self.publishers: Final = Publishers(settings.publishers_max, settings.recent_ids_max)
@@ -103,7 +105,7 @@ class Pubend:
         self.rows.restore(state.saved)
         self.size: Final = LogSize(settings.retention)
         self.size.restore(recovered.segments)
-        self._repairs: Final = Repairs(
+        self.repairs: Final = Repairs(
             self.id,
             self.log,
             disk=disk,
@@ -180,6 +182,9 @@ class Pubend:
     def appended(self, upto: int, lease: int, *, now: Instant) -> None:
         """All records up to this number, and the lease, are on disk."""
         self._synced_lease = max(self._synced_lease, lease)
+        if self._waiting_filter is not None and self._said <= self._synced_lease + 1:
+            waiting, self._waiting_filter = self._waiting_filter, None
+            self._on_filter(waiting, now)
         pending = self._pending
         while pending and pending[0].number <= upto:
             done = pending.popleft()
@@ -208,7 +213,7 @@ class Pubend:
     def receive(self, frame: BrokerFrame, *, now: Instant) -> None:
         """Takes a frame of the relay beside it."""
         if isinstance(frame, Nack):
-            self._repairs.on_nack(frame, now=now)
+            self.repairs.on_nack(frame, now=now)
         elif isinstance(frame, Ack):
             for entry in frame.entries:
                 self.rows.acknowledge(entry, wall_ns=self.clock.published_ns(now))
@@ -218,11 +223,11 @@ class Pubend:
             self._on_filter(frame, now)
         else:
             assert isinstance(frame, ReaderRequest), f"a pubend takes no {frame!r}"
-            self._repairs.on_reader(frame)
+            self.repairs.on_reader(frame)
 
     def proceed(self) -> None:
         """Goes on with repairs: there may be room again."""
-        self._repairs.proceed()
+        self.repairs.proceed()
 
     def wake(self, *, now: Instant) -> None:
         """Says silence, renews the lease, saves rows and trims."""
@@ -264,7 +269,13 @@ class Pubend:
             self._said = horizon
 
     def _on_filter(self, frame: FilterRequest, now: Instant) -> None:
-        """The relay beside it takes everything and filters itself, so any filter holds at once."""
+        """The relay beside it takes everything and filters itself, so any filter holds at once.
+
+        But not before a lease is on disk: the next life could give out the ticks before `_said`.
+        """
+        if self._said > self._synced_lease + 1:
+            self._waiting_filter = frame
+            return
         self._say_silence(now)
         self._send(FilterAck(pubend=self.id, epoch=frame.epoch, tick=self._said))
         self._send(Horizon(pubend=self.id, stop=self._said))

@@ -62,6 +62,15 @@ class Repairs:
         """Whether nothing is left to answer."""
         return not self._shared.ranges and not any(r.ranges for r in self._readers.values())
 
+    @property
+    def ranges(self) -> int:
+        """The most ranges that anybody waits for."""
+        requests = [self._shared, *self._readers.values()]
+        return max(len(request.ranges) for request in requests)
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
     def on_reader(self, frame: ReaderRequest) -> None:
         """Registers or closes a reader."""
         if frame.predicate is None:

@@ -14,8 +14,10 @@ import msgspec
 from penstock.guaranteed.log_record import LogSegment
 from penstock.guaranteed.settings import Retention
 
-# How finely ages and sizes are known in memory: a stretch of the log is kept or trimmed whole.
+# How finely ages and sizes are known in memory: a stretch of the log is kept or trimmed whole. A
+# small stream has smaller ones, else it could not be trimmed at all.
 STRETCH_BYTES: Final = 1_000_000
+STRETCHES_MIN: Final = 16
 # What a record takes on disk besides its body, by and large.
 RECORD_BYTES: Final = 40
 
@@ -34,6 +36,12 @@ class LogSize:
         self.retention = retention
         self.size_bytes = 0
         self.messages = 0
+        size_bytes_max = retention.size_bytes
+        self._stretch_bytes: Final = (
+            STRETCH_BYTES
+            if size_bytes_max is None
+            else min(STRETCH_BYTES, size_bytes_max // STRETCHES_MIN)
+        )
         self._stretches: Final[deque[_Stretch]] = deque()
 
     def restore(self, segments: tuple[LogSegment, ...]) -> None:
@@ -54,7 +62,7 @@ class LogSize:
         """A message has been appended."""
         size_bytes = body_bytes + RECORD_BYTES
         last = self._stretches[-1] if self._stretches else None
-        if last is None or last.size_bytes + size_bytes > STRETCH_BYTES:
+        if last is None or last.size_bytes + size_bytes > self._stretch_bytes:
             last = _Stretch(tick, published_ns, 0, 0)
             self._stretches.append(last)
         last.last_tick, last.last_published_ns = tick, published_ns
@@ -109,7 +117,7 @@ class LogSize:
             return False
         if retention.size_bytes is not None:
             # Trimming begins a stretch early, so that who publishes need not wait for it.
-            wanted_bytes = self.size_bytes + needed_bytes + STRETCH_BYTES
+            wanted_bytes = self.size_bytes + needed_bytes + self._stretch_bytes
             if wanted_bytes > retention.size_bytes:
                 return True
         age_ns = wall_ns - oldest.last_published_ns

@@ -32,6 +32,11 @@ class NackTable:
         """Whether nobody waits for anything."""
         return not any(self._asked_by.values())
 
+    @property
+    def ranges(self) -> int:
+        """How many ranges children wait for."""
+        return sum(map(len, self._asked_by.values()))
+
     def ask(self, port: Port, start: int, stop: int, *, now: Instant) -> list[TickRange]:
         """Notes what a child asks for; returns what the parent is to be asked for."""
         self._asked_by.setdefault(port, IntervalSet()).add(start, stop)

@@ -69,6 +69,16 @@ class Relay:
         """Whether nothing that was asked for is outstanding."""
         return self._nacks.is_idle and not self._requests
 
+    def table_sizes(self) -> list[tuple[str, int]]:
+        """Names and sizes of what grows with brokers and requests, for checkers."""
+        return [
+            ("children", len(self._children)),
+            ("hosts", len(self._port_of)),
+            ("filters asked for", len(self._requests)),
+            ("acknowledgements", len(self._acks)),
+            ("requested ranges", self._nacks.ranges),
+        ]
+
     # Links
 
     def parent_up(self, port: Port) -> None:

@@ -20,6 +20,7 @@ from penstock.guaranteed.client import (
     SubscriptionOptions,
 )
 from penstock.guaranteed.stream_item import EVERYTHING
+from penstock.kernel.instant import MILLISECOND, Duration, Instant
 from penstock.sim.guaranteed.network import SimClient, StreamNetwork
 from penstock.wire.codec.guaranteed.body import read_attributes_of, write_body
 from penstock.wire.frames.guaranteed.base import Start, StartKind
@@ -27,10 +28,16 @@ from penstock.wire.frames.guaranteed.subscription import AttachFlags, Position
 
 FIRST: Final = Start(StartKind.FIRST)
 NOW: Final = Start(StartKind.NOW)
+# What was refused is published again after so long.
+AGAIN_NS: Final[Duration] = 500 * MILLISECOND
 
 
 class Writer:
-    """A program that publishes, and knows what was confirmed."""
+    """A program that publishes, and knows what was confirmed.
+
+    What is refused is published again later, as another publication. When the program crashes it
+    repeats what was not confirmed, under the same ids.
+    """
 
     def __init__(self, network: StreamNetwork, name: str, broker: str) -> None:
         self.client: Final = network.add_client(name, broker, self._on_fact)
@@ -38,31 +45,82 @@ class Writer:
         self.confirmed: Final[dict[int, Position]] = {}
         self.refused: Final[list[NotTaken]] = []
         self.published: Final[dict[int, Mapping[str, Value]]] = {}
+        self.published_at: Final[dict[int, Instant]] = {}
+        # Confirmed again, at another place than before.
+        self.contradictions: Final[list[str]] = []
+        self._network: Final = network
+        self._streams: Final[dict[int, str]] = {}
+        # Neither confirmed nor refused, in order.
+        self._open: Final[dict[int, None]] = {}
+        self._again = 0
         self.client.connect()
+
+    @property
+    def unconfirmed(self) -> int:
+        """How many publications wait for an answer, or to be published again."""
+        return len(self._open) + self._again
 
     def publish(self, stream: str, attributes: Mapping[str, Value]) -> int:
         """Sends one message; returns its id."""
         body = write_body(attributes, b"")
         id_: int = self.client.call(lambda client: client.publish(stream, body))
         self.published[id_] = attributes
+        self.published_at[id_] = self._network.events.now
+        self._streams[id_] = stream
+        self._open[id_] = None
         return id_
+
+    def crash(self, *, repeats: int = 0) -> None:
+        """The program dies and starts anew: it repeats all that is open, and some that is not."""
+        self.client.crash()
+        old = list(self.confirmed)[-repeats:] if repeats else []
+        for id_ in sorted({*old, *self._open}):
+            stream, body = self._streams[id_], write_body(self.published[id_], b"")
+            self._open[id_] = None
+            self.client.machine.publish(stream, body, publication=id_)
+        self.client.connect()
 
     def _on_fact(self, _client: SimClient, fact: ClientFact) -> None:
         if isinstance(fact, Confirmed):
-            assert fact.publication not in self.confirmed, "confirmed twice"
-            self.confirmed[fact.publication] = Position(fact.stored.pubend, fact.stored.tick)
+            stored, id_ = fact.stored, fact.publication
+            self._open.pop(id_, None)
+            before = self.confirmed.get(id_)
+            if before is None:
+                self.confirmed[id_] = Position(stored.pubend, stored.tick)
+            elif stored.tick not in (0, before.tick):
+                self.contradictions.append(f"{id_} at {before.tick}, then at {stored.tick}")
         elif isinstance(fact, NotTaken):
             self.refused.append(fact)
+            self._open.pop(fact.publication, None)
+            self._again += 1
+            at = self._network.events.now + AGAIN_NS
+            self._network.events.schedule(at, self._publish_again, fact.publication)
+
+    def _publish_again(self, id_: int) -> None:
+        self._again -= 1
+        self.publish(self._streams[id_], self.published[id_])
 
 
 class ReaderLife:
     """What one life of a reading program saw."""
 
-    def __init__(self) -> None:
+    def __init__(self, predicate: Predicate) -> None:
+        self.predicate: Final = predicate
         self.opened: Opened | None = None
-        self.received: Final[list[Received]] = []
-        self.missed: Final[list[Missed]] = []
+        self.opened_at: Instant | None = None
+        # In the order in which they came.
+        self.items: Final[list[Received | Missed]] = []
         self.ended: Final[list[Ended]] = []
+
+    @property
+    def received(self) -> list[Received]:
+        """The messages."""
+        return [item for item in self.items if isinstance(item, Received)]
+
+    @property
+    def missed(self) -> list[Missed]:
+        """The gaps."""
+        return [item for item in self.items if isinstance(item, Missed)]
 
 
 class ReadingProgram:
@@ -88,7 +146,12 @@ class ReadingProgram:
         self.lives: Final[list[ReaderLife]] = []
         # Stored by the host, by pubend: what lies below never comes again.
         self.stored: Final[dict[int, int]] = {}
+        # What came although it was stored.
+        self.again: Final[list[Received]] = []
         self.is_paused = False
+        self.is_open = False
+        self.delivered = 0
+        self._network: Final = network
         self._window: Final = window
         self._waiting: Final[deque[Received]] = deque()
         self._subscription = 0
@@ -101,20 +164,23 @@ class ReadingProgram:
 
     def open(self, *, flags: AttachFlags = AttachFlags.NONE) -> None:
         """Begins a life: opens the subscription."""
-        self.lives.append(ReaderLife())
+        self.lives.append(ReaderLife(self.predicate))
+        self.is_open = True
         self._waiting.clear()
         options = SubscriptionOptions(
             streams=(self.stream,),
             predicate=self.predicate,
             durable=self.durable,
             start=self.start,
-            flags=flags,
+            # A filter may have been changed in a life that the host has not heard of.
+            flags=flags | AttachFlags.CHANGE_FILTER,
             window_messages=self._window,
         )
         self._subscription = self.client.call(lambda client: client.subscribe(options))
 
     def close(self) -> None:
         """Ends the subscription, in an orderly way."""
+        self.is_open = False
         number = self._subscription
         self.client.call(lambda client: client.unsubscribe(number))
 
@@ -143,15 +209,18 @@ class ReadingProgram:
 
     def _on_fact(self, _client: SimClient, fact: ClientFact) -> None:
         if isinstance(fact, Received):
-            self.life.received.append(fact)
+            self.life.items.append(fact)
+            self.delivered += 1
+            if self.durable and fact.tick <= self.stored.get(fact.pubend, -1):
+                self.again.append(fact)
             if self.is_paused:
                 self._waiting.append(fact)
             else:
                 self._take(fact)
         elif isinstance(fact, Missed):
-            self.life.missed.append(fact)
+            self.life.items.append(fact)
         elif isinstance(fact, Opened):
-            self.life.opened = fact
+            self.life.opened, self.life.opened_at = fact, self._network.events.now
         elif isinstance(fact, Ended):
             self.life.ended.append(fact)
         elif isinstance(fact, AckStored):

@@ -1,11 +1,13 @@
 """A simulated disk, which outlives the crashes of its broker.
 
-What arrives while a sync is under way goes into the next one. A crash loses what is not synced, or
-keeps a beginning of it: what a broker has not been told of may still be there.
+Each log is a file, and what is saved is another: they are synced independently. What arrives while
+a sync of a file is under way goes into the next one. A crash loses what is not synced, or keeps a
+beginning of it: what a broker has not been told of may still be there.
 """
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_left
 from collections.abc import Callable
 from random import Random
@@ -21,11 +23,16 @@ from penstock.guaranteed.log_record import (
     LogSnapshot,
     RecoveredLog,
 )
+from penstock.guaranteed.pubend.retention import RECORD_BYTES
 from penstock.kernel.instant import Duration
 from penstock.kernel.machine import Append, Fetch, Save, Trim
 from penstock.sim.events import EventQueue
 from penstock.wire.frames.guaranteed.base import GapReason
 
+# A start finds the log in stretches of so many records.
+SEGMENT_RECORDS: Final = 16
+# The file of what is saved; no log is called so.
+STORE: Final = "store"
 
 class SimLog:
     """The synced records of one log."""
@@ -40,7 +47,9 @@ class SimLog:
         self.trimmed_upto = 0
         self._trimmed_messages = 0
         self._snapshot: bytes | None = None
-        self._since_snapshot = 0
+        # Kept although they may be trimmed: a log on disk gives up whole segments, and each begins
+        # with a snapshot.
+        self._since_snapshot: Final[list[LogRecord]] = []
 
     def write(self, append: Append) -> None:
         """Takes one append."""
@@ -50,12 +59,14 @@ class SimLog:
         assert append.number == self.next_number, f"{append.number}, not {self.next_number}"
         self.next_number += 1
         if isinstance(append.record, LogSnapshot):
-            self._snapshot, self._since_snapshot = append.record.state, len(self.records)
+            self._snapshot = append.record.state
+            self._since_snapshot.clear()
         else:
             assert isinstance(append.record, LogRecord)
             assert not self._ticks or append.record.tick > self._ticks[-1], "ticks rise"
             self.records.append(append.record)
             self.history.append(append.record)
+            self._since_snapshot.append(append.record)
             self._ticks.append(append.record.tick)
 
     def trim(self, upto: int) -> None:
@@ -63,14 +74,14 @@ class SimLog:
         at = bisect_left(self._ticks, upto + 1)
         self._trimmed_messages += at
         del self.records[:at], self._ticks[:at]
-        self._since_snapshot = max(0, self._since_snapshot - at)
         self.trimmed_upto = max(self.trimmed_upto, upto)
 
     def fetch(self, fetch: Fetch) -> Fetched:
         """Reads a slice, as a log on disk does."""
         gaps: tuple[LogGap, ...] = ()
         if fetch.start <= self.trimmed_upto:
-            stop = min(fetch.stop, self.trimmed_upto + 1)
+            # All of it: the answer goes on up to the next record, whatever was asked for.
+            stop = self.trimmed_upto + 1
             gap = LogGap(fetch.start, stop, GapReason.RETENTION, self._trimmed_messages)
             gaps = (gap,)
         first = bisect_left(self._ticks, fetch.start)
@@ -86,20 +97,24 @@ class SimLog:
 
     def recovered(self) -> RecoveredLog:
         """What a broker finds when it starts."""
-        segments: tuple[LogSegment, ...] = ()
-        if self.records:
-            size_bytes = sum(len(record.body) + 40 for record in self.records)
-            last = self.records[-1]
-            segments = (LogSegment(last.tick, last.published_ns, size_bytes, len(self.records)),)
         return RecoveredLog(
             lease=self.lease,
             next_number=self.next_number,
             last_tick=self._ticks[-1] if self._ticks else 0,
             trimmed_upto=self.trimmed_upto,
             snapshot=self._snapshot,
-            since_snapshot=tuple(self.records[self._since_snapshot :]),
-            segments=segments,
+            since_snapshot=tuple(self._since_snapshot),
+            segments=tuple(
+                _segment(self.records[at : at + SEGMENT_RECORDS])
+                for at in range(0, len(self.records), SEGMENT_RECORDS)
+            ),
         )
+
+
+def _segment(records: list[LogRecord]) -> LogSegment:
+    size_bytes = sum(len(record.body) + RECORD_BYTES for record in records)
+    last = records[-1]
+    return LogSegment(last.tick, last.published_ns, size_bytes, len(records))
 
 
 class _Write(msgspec.Struct, frozen=True):
@@ -109,10 +124,32 @@ class _Write(msgspec.Struct, frozen=True):
     told: Callable[[], None]
 
 
-class SimDisk:
-    """The disk of one broker."""
+class DiskBackup(msgspec.Struct, frozen=True):
+    """What a disk held at some time."""
 
-    def __init__(self, events: EventQueue, rng: Random, *, sync_ns: Duration) -> None:
+    logs: dict[str, SimLog]
+    saved: dict[str, bytes]
+
+
+class _File:
+    """Writes to one file, in order: those that wait, and those in the sync that is under way."""
+
+    def __init__(self) -> None:
+        self.waiting: list[_Write] = []
+        self.syncing: list[_Write] = []
+
+
+class SimDisk:
+    """The disk of one broker: a file for each log and one for all that is saved."""
+
+    def __init__(
+        self,
+        events: EventQueue,
+        rng: Random,
+        *,
+        sync_ns: Duration,
+        watch: Callable[[Append | Save | Trim], None] = lambda _output: None,
+    ) -> None:
         self.logs: Final[dict[str, SimLog]] = {}
         self.saved: Final[dict[str, bytes]] = {}
         # A log rolls after so many records.
@@ -120,8 +157,8 @@ class SimDisk:
         self._events: Final = events
         self._rng: Final = rng
         self._sync_ns: Final = sync_ns
-        self._waiting: list[_Write] = []
-        self._syncing: list[_Write] = []
+        self._watch: Final = watch
+        self._files: Final[dict[str, _File]] = {}
         self._life = 0
 
     def take(
@@ -132,44 +169,60 @@ class SimDisk:
     ) -> None:
         """Takes an output of the broker; `told` gets the answer, if it is still alive."""
         if isinstance(output, Trim):
+            self._watch(output)
             self.logs[output.log].trim(output.upto)
         elif isinstance(output, Fetch):
             life = self._life
             at = self._events.now + self._rng.randint(1, self._sync_ns)
             self._events.schedule(at, self._fetch, life, output, told)
         else:
-            self._waiting.append(_Write(output, told))
-            if not self._syncing:
-                self._sync()
+            name = output.log if isinstance(output, Append) else STORE
+            file = self._files.setdefault(name, _File())
+            file.waiting.append(_Write(output, told))
+            if not file.syncing:
+                self._sync(file)
 
     def crash(self) -> None:
-        """The broker is gone: of what is not synced, a beginning may be on disk."""
+        """Power is cut: of what is not synced, a beginning may be there, in each file another."""
         self._life += 1
-        pending = self._syncing + self._waiting
-        kept = self._rng.randint(0, len(pending)) if self._rng.random() < 0.5 else 0
-        for write in pending[:kept]:
-            self._apply(write.output)
-        self._syncing, self._waiting = [], []
+        for file in self._files.values():
+            pending = file.syncing + file.waiting
+            kept = self._rng.randint(0, len(pending)) if self._rng.random() < 0.5 else 0
+            for write in pending[:kept]:
+                self._apply(write.output)
+        self._files.clear()
 
-    def _sync(self) -> None:
-        self._syncing, self._waiting = self._waiting, []
+    def _sync(self, file: _File) -> None:
+        file.syncing, file.waiting = file.waiting, []
         at = self._events.now + self._rng.randint(1, self._sync_ns)
-        self._events.schedule(at, self._synced, self._life)
+        self._events.schedule(at, self._synced, self._life, file)
 
-    def _synced(self, life: int) -> None:
+    def _synced(self, life: int, file: _File) -> None:
         if life != self._life:
             return
-        done, self._syncing = self._syncing, []
+        done, file.syncing = file.syncing, []
         for write in done:
             self._apply(write.output)
-        if self._waiting:
-            self._sync()
+        if file.waiting:
+            self._sync(file)
         for write in done:
             # Whoever is told may crash the broker.
             if life == self._life:
                 write.told()
 
+    def backup(self) -> DiskBackup:
+        """A copy of all that is synced."""
+        return DiskBackup(copy.deepcopy(self.logs), dict(self.saved))
+
+    def restore(self, backup: DiskBackup) -> None:
+        """Puts an older copy back, while the broker is down."""
+        self.logs.clear()
+        self.logs.update(copy.deepcopy(backup.logs))
+        self.saved.clear()
+        self.saved.update(backup.saved)
+
     def _apply(self, output: Append | Save) -> None:
+        self._watch(output)
         if isinstance(output, Append):
             self.logs.setdefault(output.log, SimLog()).write(output)
         elif output.value is None:

@@ -20,6 +20,7 @@ from penstock.kernel.seeds import Seeds
 from penstock.sim.events import EventQueue
 from penstock.sim.guaranteed.disk import SimDisk
 from penstock.sim.guaranteed.stream_link import WINDOW_BYTES, StreamLink
+from penstock.sim.guaranteed.watcher import NetworkWatcher
 from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
 from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
 from penstock.wire.frames.guaranteed.base import BrokerFrame
@@ -53,21 +54,32 @@ class SimBroker:
         self._parents: Final = parents
         self.is_up = False
         self.life = 0
-        # Of the wall clock, against the world's time.
+        # Of the wall clock, against its own clock; of that one, against the world's time.
         self.wall_offset_ns: Duration = 0
+        self.drift_ppm = 0
         self.links: Final[dict[Port, StreamLink]] = {}
         self.machine: Broker
         self._network: Final = network
         self.disk: Final = SimDisk(
-            network.events, network.seeds.rng("disk", name), sync_ns=2 * MILLISECOND
+            network.events,
+            network.seeds.rng("disk", name),
+            sync_ns=network.sync_ns,
+            watch=self._watch_disk,
         )
+        # In the world's time.
         self._armed_at: Instant | None = None
         self.start()
 
     @property
     def wall_ns(self) -> int:
         """What the wall clock of this broker shows."""
-        return WALL_START_NS + self._network.events.now + self.wall_offset_ns
+        return WALL_START_NS + self.now + self.wall_offset_ns
+
+    @property
+    def now(self) -> Instant:
+        """What its own clock shows."""
+        now = self._network.events.now
+        return now + now * self.drift_ppm // 1_000_000
 
     def start(self) -> None:
         """Starts with what is on disk."""
@@ -91,7 +103,7 @@ class SimBroker:
             saved=dict(saved),
         )
         self.machine = Broker(
-            state, settings=self._network.settings, size_of=size_of, now=self._network.events.now
+            state, settings=self._network.settings, size_of=size_of, now=self.now
         )
         self.drain()
 
@@ -103,7 +115,7 @@ class SimBroker:
     def call(self, verb: Callable[[Broker, Instant], object]) -> None:
         """Calls a verb of the machine and drains it."""
         if self.is_up:
-            verb(self.machine, self._network.events.now)
+            verb(self.machine, self.now)
             self.drain()
 
     def arrive(self, port: Port, frame: AnyFrame) -> None:
@@ -115,12 +127,18 @@ class SimBroker:
         machine, life = self.machine, self.life
         while (output := machine.poll()) is not None:
             if isinstance(output, Send):
+                if isinstance(output.frame, BrokerFrame):
+                    for watcher in self._network.watchers:
+                        watcher.on_frame(self.name, output.frame)
                 self.links[output.port].send(output.frame)
             elif isinstance(output, Append | Fetch | Trim | Save):
                 self._to_disk(output, life)
         wakeup = machine.next_wakeup()
-        if wakeup is not None and (self._armed_at is None or wakeup < self._armed_at):
-            self._armed_at = max(wakeup, self._network.events.now)
+        if wakeup is None:
+            return
+        at = self._in_world_time(wakeup)
+        if self._armed_at is None or at < self._armed_at:
+            self._armed_at = max(at, self._network.events.now)
             self._network.events.schedule(self._armed_at, self._on_timer, life, self._armed_at)
 
     def _to_disk(self, output: Append | Fetch | Trim | Save, life: int) -> None:
@@ -145,9 +163,20 @@ class SimBroker:
             return
         self._armed_at = None
         wakeup = self.machine.next_wakeup()
-        if wakeup is not None and wakeup <= self._network.events.now:
-            self.machine.wake(now=self._network.events.now)
+        if wakeup is not None and wakeup <= self.now:
+            self.machine.wake(now=self.now)
         self.drain()
+
+    def _in_world_time(self, at: Instant) -> Instant:
+        """The first instant at which its own clock shows `at`."""
+        return -(-at * 1_000_000 // (1_000_000 + self.drift_ppm))
+
+    def _watch_disk(self, output: Append | Save | Trim) -> None:
+        for watcher in self._network.watchers:
+            if isinstance(output, Trim):
+                watcher.on_trim(self.name, output)
+            else:
+                watcher.on_write(self.name, output)
 
 
 class SimClient:
@@ -246,10 +275,13 @@ class StreamNetwork:
         delay_ns: Duration = 5 * MILLISECOND,
         rate_bps: int | None = None,
         with_codec: bool = False,
+        sync_ns: Duration = 2 * MILLISECOND,
     ) -> None:
         self.seeds: Final = Seeds(seed)
         self.events: Final = EventQueue()
         self.settings: Final = settings or BrokerSettings()
+        self.sync_ns: Final = sync_ns
+        self.watchers: Final[list[NetworkWatcher]] = []
         self.brokers: Final[dict[str, SimBroker]] = {}
         self.clients: Final[dict[str, SimClient]] = {}
         self._parents: Final[dict[tuple[str, str], bool]] = {}

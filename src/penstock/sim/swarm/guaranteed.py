@@ -7,288 +7,231 @@ confirmed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from random import Random
 from typing import Final
 
 from penstock.content.syntax import parse
 from penstock.content.value import Value
-from penstock.guaranteed.settings import (
-    BrokerSettings,
-    HostSettings,
-    LinkSettings,
-    PubendSettings,
-    RelaySettings,
-)
-from penstock.guaranteed.stream_item import EVERYTHING
-from penstock.kernel.instant import MILLISECOND, SECOND, Duration
+from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.kernel.seeds import Seeds
+from penstock.sim.checkers.guaranteed.acknowledged import came_again
+from penstock.sim.checkers.guaranteed.base import LINES_MAX, StreamChecker
+from penstock.sim.checkers.guaranteed.decided_ticks import DecidedTicksChecker
 from penstock.sim.checkers.guaranteed.delivery import broken_promises, stored_twice
+from penstock.sim.checkers.guaranteed.doubt_horizon import DoubtHorizonChecker
+from penstock.sim.checkers.guaranteed.quiet import QuietChecker
+from penstock.sim.checkers.guaranteed.table_sizes import TableSizesChecker
+from penstock.sim.checkers.guaranteed.trim import TrimChecker
 from penstock.sim.guaranteed.application import FIRST, NOW, ReadingProgram, Writer
 from penstock.sim.guaranteed.network import StreamNetwork
+from penstock.sim.swarm.guaranteed_faults import GuaranteedFaults
+from penstock.sim.swarm.guaranteed_options import (
+    GuaranteedOptions,
+    ReaderOptions,
+    draw_guaranteed_options,
+)
+from penstock.sim.swarm.run import SwarmFailed
 
 STREAM: Final = "orders"
-QUIET_S_MAX: Final = 300
-TREES: Final[tuple[dict[str, str | None], ...]] = (
-    # By child: its parent.
-    {"p": None},
-    {"p": None, "s": "p"},
-    {"p": None, "i": "p", "s": "i"},
-    {"p": None, "i": "p", "s": "i", "t": "i"},
-    {"p": None, "i": "p", "j": "i", "s": "j", "t": "p"},
-)
-FILTERS: Final = ("k = 1", "k < 2", "k >= 2", 'k = 0 or s = "x"')
+QUIET_S: Final = 5
+QUIET_S_MAX: Final = 200
+_SAMPLE_STEPS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What a seed has drawn."""
+class GuaranteedReport:
+    """The options of a run and its results."""
 
-    tree: dict[str, str | None]
-    pubends: int
-    writers: int
-    readers: int
-    rate_per_s: int
-    faults: int
-    fault_time_ns: Duration
-    with_codec: bool
-    rate_bps: int | None
-    queue_bytes: int
-    cache_bytes: int
-    window: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a run."""
-
-    options: Options
-    wrong: list[str]
+    options: GuaranteedOptions
+    published: int
     confirmed: int
+    refused: int
     delivered: int
-    faults: dict[str, int]
+    gaps: int
+    trims: int
+    faults: Mapping[str, int]
     last_draw: float
-
-
-def draw_options(rng: Random) -> Options:
-    """Options for one run."""
-    return Options(
-        tree=rng.choice(TREES),
-        pubends=1,
-        writers=rng.randint(1, 3),
-        readers=rng.randint(1, 4),
-        rate_per_s=rng.choice((20, 100, 300)),
-        faults=rng.choice((0, 5, 15, 30)),
-        fault_time_ns=rng.choice((5, 10, 20)) * SECOND,
-        with_codec=rng.random() < 0.3,
-        rate_bps=rng.choice((None, None, 1_000_000)),
-        queue_bytes=rng.choice((20_000, 5_000_000)),
-        cache_bytes=rng.choice((5_000, 64_000_000)),
-        window=rng.choice((1, 10, 1_000)),
-    )
+    # Of what each program got, in order.
+    deliveries_hash: str
 
 
 class GuaranteedSwarm:
     """One run."""
 
-    def __init__(self, seed: int) -> None:
-        seeds = Seeds(seed)
-        self._rng: Final = seeds.rng("swarm", "guaranteed")
-        self.options: Final = draw_options(self._rng)
-        options = self.options
-        settings = BrokerSettings(
-            pubend=PubendSettings(),
-            relay=RelaySettings(cache_bytes=options.cache_bytes),
-            host=HostSettings(),
-            link=LinkSettings(queue_bytes=options.queue_bytes),
-        )
+    def __init__(self, options: GuaranteedOptions) -> None:
+        self.options: Final = options
+        self._rng: Final = Seeds(options.seed).rng("swarm", "guaranteed", "run")
         self.network: Final = StreamNetwork(
-            seed, settings=settings, rate_bps=options.rate_bps, with_codec=options.with_codec
+            options.seed,
+            settings=options.settings,
+            rate_bps=options.rate_bps,
+            with_codec=options.with_codec,
+            sync_ns=options.sync_ns,
         )
-        self.faults: Final[dict[str, int]] = {}
         self.writers: Final[list[Writer]] = []
         self.readers: Final[list[ReadingProgram]] = []
+        self._faults: Final = GuaranteedFaults(
+            self.network, options, self._rng, readers=self.readers, writers=self.writers
+        )
+        self._trims: Final = TrimChecker(self.network)
+        self._checkers: Final[list[StreamChecker]] = [
+            self._trims,
+            DecidedTicksChecker(),
+            DoubtHorizonChecker(),
+            TableSizesChecker(),
+            QuietChecker(),
+        ]
+        self.network.watchers.extend(self._checkers)
         self._published = 0
-        # What is broken, as calls that mend it.
-        self._broken: Final[list[Callable[[], None]]] = []
 
-    def run(self) -> Outcome:
+    def run(self) -> GuaranteedReport:
         """Faults, then peace, then the checkers."""
-        network, options, rng = self.network, self.options, self._rng
         self._build()
-        end = network.events.now + options.fault_time_ns
+        self._break_things()
+        self._faults.mend_all()
+        for reader in self.readers:
+            reader.resume()
+        self._wait_until_quiet()
+        wrong = [*self._find_wrong()][:LINES_MAX]
+        if wrong:
+            raise SwarmFailed("\n".join([*wrong, "", f"options:\n{self.options}"]))
+        return self._report()
+
+    def _build(self) -> None:
+        network, options = self.network, self.options
+        streams = {0x100 + at: STREAM for at in range(options.pubends)}
+        for at, (name, parent) in enumerate(options.tree):
+            broker = network.add_broker(
+                name, streams={} if parent else streams, parents=int(parent is not None)
+            )
+            broker.drift_ppm = options.drift_ppm * (-1) ** at
+            broker.disk.roll_records = options.roll_records
+        if not options.links_up_late:
+            self._faults.connect_all()
+            network.run(200 * MILLISECOND)
+        for at in range(options.writers):
+            self.writers.append(Writer(network, f"w{at}", "p"))
+        start = network.events.now + 500 * MILLISECOND
+        for at, reader in enumerate(options.readers):
+            network.events.schedule(start + reader.joins_ns, self._join, f"r{at}", reader)
+        network.run(400 * MILLISECOND)
+        self._faults.connect_all()
+        network.run(100 * MILLISECOND)
+
+    def _join(self, name: str, options: ReaderOptions) -> None:
+        reader = ReadingProgram(
+            self.network,
+            name,
+            options.broker,
+            stream=STREAM,
+            predicate=parse(options.predicate),
+            durable=name if options.is_durable else "",
+            start=FIRST if options.starts_first else NOW,
+            window=options.window,
+        )
+        self.readers.append(reader)
+        reader.open()
+
+    def _break_things(self) -> None:
+        network, options, rng = self.network, self.options, self._rng
+        begin = network.events.now
+        end = begin + options.fault_time_ns
         fault_times = sorted(
-            network.events.now + rng.randrange(options.fault_time_ns) for _ in range(options.faults)
+            begin + rng.randrange(options.fault_time_ns) for _ in range(options.faults)
         )
         step_ns = SECOND // options.rate_per_s
         while network.events.now < end:
             self._publish()
             while fault_times and fault_times[0] <= network.events.now:
                 fault_times.pop(0)
-                self._fail()
-            network.run(step_ns)
-        self._mend()
-        self._wait_until_quiet()
-        wrong = self._check()
-        return Outcome(
-            options=options,
-            wrong=wrong,
-            confirmed=sum(len(writer.confirmed) for writer in self.writers),
-            delivered=sum(len(life.received) for r in self.readers for life in r.lives),
-            faults=self.faults,
-            last_draw=rng.random(),
-        )
-
-    def _wait_until_quiet(self) -> None:
-        """As long as anything is still delivered, and some seconds more."""
-        delivered, quiet_s = -1, 0
-        for _ in range(QUIET_S_MAX):
-            self.network.run(SECOND)
-            now_delivered = sum(len(life.received) for r in self.readers for life in r.lives)
-            quiet_s = quiet_s + 1 if now_delivered == delivered else 0
-            delivered = now_delivered
-            if quiet_s >= 5:
-                return
-
-    def _build(self) -> None:
-        network, options, rng = self.network, self.options, self._rng
-        streams = {0x100 + at: STREAM for at in range(options.pubends)}
-        for name, parent in options.tree.items():
-            if parent is None:
-                network.add_broker(name, streams=streams)
-            else:
-                network.add_broker(name, parents=1)
-        self._connect_all()
-        network.run(200 * MILLISECOND)
-        for at in range(options.writers):
-            self.writers.append(Writer(network, f"w{at}", "p"))
-        for at in range(options.readers):
-            predicate = EVERYTHING if rng.random() < 0.3 else parse(rng.choice(FILTERS))
-            reader = ReadingProgram(
-                network,
-                f"r{at}",
-                rng.choice([*options.tree]),
-                stream=STREAM,
-                predicate=predicate,
-                durable=f"d{at}",
-                start=rng.choice((FIRST, NOW)),
-                window=options.window,
-            )
-            self.readers.append(reader)
-        network.run(200 * MILLISECOND)
-        for reader in self.readers:
-            reader.open()
-        network.run(rng.choice((0, 500)) * MILLISECOND)
+                self._faults.fail()
+            network.run(rng.randint(1, 2 * step_ns))
+            if self._published % _SAMPLE_STEPS == 0:
+                self._sample()
 
     def _publish(self) -> None:
         rng = self._rng
-        writer = rng.choice(self.writers)
         attributes: dict[str, Value] = {
             "n": self._published,
             "k": rng.randrange(4),
             "s": rng.choice("xy"),
         }
-        writer.publish(STREAM, attributes)
+        rng.choice(self.writers).publish(STREAM, attributes)
         self._published += 1
 
-    # Faults
+    def _sample(self) -> None:
+        for checker in self._checkers:
+            checker.sample(self.network)
 
-    def _fail(self) -> None:
-        kinds = {
-            "crash": self._crash,
-            "cut": self._cut,
-            "disconnect": self._disconnect,
-            "reader_crash": self._reader_crash,
-            "pause": self._pause,
-            "reopen": self._reopen,
-            "clock": self._step_clock,
-            "mend": self._mend_one,
+    def _wait_until_quiet(self) -> None:
+        """As long as anything is still confirmed or delivered, and some seconds more."""
+        before, quiet_s = (-1, -1), 0
+        for _ in range(QUIET_S_MAX):
+            self.network.run(SECOND)
+            self._sample()
+            so_far = (
+                sum(writer.unconfirmed for writer in self.writers),
+                sum(reader.delivered for reader in self.readers),
+            )
+            quiet_s = quiet_s + 1 if so_far == before else 0
+            before = so_far
+            if quiet_s >= QUIET_S and not so_far[0]:
+                return
+
+    def _find_wrong(self) -> Iterator[str]:
+        kept = {
+            int(name, 16): log.history
+            for broker in self.network.brokers.values()
+            for name, log in broker.disk.logs.items()
         }
-        kind = self._rng.choice([*kinds])
-        self.faults[kind] = self.faults.get(kind, 0) + 1
-        kinds[kind]()
-
-    def _crash(self) -> None:
-        name = self._rng.choice([*self.options.tree])
-        if self.network.brokers[name].is_up:
-            self.network.crash(name)
-            self._broken.append(lambda: self.network.restart(name))
-
-    def _cut(self) -> None:
-        links = [(child, parent) for child, parent in self.options.tree.items() if parent]
-        if links:
-            child, parent = self._rng.choice(links)
-            self.network.cut(child, parent)
-            self._broken.append(lambda: self.network.connect(child, parent))
-
-    def _disconnect(self) -> None:
-        client = self._rng.choice([*self.network.clients.values()])
-        client.disconnect()
-        self._broken.append(client.connect)
-
-    def _reader_crash(self) -> None:
-        self._rng.choice(self.readers).crash()
-
-    def _pause(self) -> None:
-        reader = self._rng.choice(self.readers)
-        reader.is_paused = True
-        self._broken.append(reader.resume)
-
-    def _reopen(self) -> None:
-        reader = self._rng.choice(self.readers)
-        reader.close()
-        reader.open()
-
-    def _step_clock(self) -> None:
-        broker = self._rng.choice([*self.network.brokers.values()])
-        broker.wall_offset_ns += self._rng.choice((-3600, -5, 5, 60)) * SECOND
-
-    def _mend_one(self) -> None:
-        if self._broken:
-            self._broken.pop(self._rng.randrange(len(self._broken)))()
-            self._connect_all()
-
-    def _mend(self) -> None:
-        while self._broken:
-            self._broken.pop()()
-        self._connect_all()
-
-    def _connect_all(self) -> None:
-        for child, parent in self.options.tree.items():
-            if parent is not None:
-                self.network.connect(child, parent)
-        for client in self.network.clients.values():
-            client.connect()
-
-    # Checks
-
-    def _check(self) -> list[str]:
-        network = self.network
-        kept = [
-            record
-            for broker in network.brokers.values()
-            for log in broker.disk.logs.values()
-            for record in log.history
-        ]
-        wrong = broken_promises(self.writers, self.readers, kept)
-        for broker in network.brokers.values():
-            wrong += stored_twice(broker.disk)
-            if not broker.machine.is_idle:
-                wrong.append(f"{broker.name} is not quiet")
+        for checker in self._checkers:
+            checker.at_end(self.network)
+            yield from checker.wrong
+        may_give_up = self.options.retention.drops
+        yield from _named(
+            "delivery", broken_promises(self.writers, self.readers, kept, may_give_up=may_give_up)
+        )
+        yield from _named("stored twice", stored_twice(kept))
+        yield from _named("acknowledged", came_again(self.readers))
         for writer in self.writers:
-            wrong += self._unconfirmed(writer)
+            if writer.unconfirmed:
+                yield f"[quiet] {writer.client.name}: {writer.unconfirmed} not confirmed"
         for reader in self.readers:
             if reader.life.opened is None or reader.life.ended:
                 refusals = [each.refused.text for each in reader.life.ended]
-                wrong.append(f"{reader.client.name} is not open: {refusals}")
-        return wrong
+                yield f"[quiet] {reader.client.name} is not open: {refusals}"
 
-    def _unconfirmed(self, writer: Writer) -> Iterator[str]:
-        if writer.client.machine.unconfirmed:
-            yield f"{writer.client.name}: {writer.client.machine.unconfirmed} not confirmed"
+    def _report(self) -> GuaranteedReport:
+        lives = [life for reader in self.readers for life in reader.lives]
+        digest = hashlib.sha256()
+        for life in lives:
+            digest.update(repr(life.items).encode())
+        return GuaranteedReport(
+            options=self.options,
+            published=self._published,
+            confirmed=sum(len(writer.confirmed) for writer in self.writers),
+            refused=sum(len(writer.refused) for writer in self.writers),
+            delivered=sum(reader.delivered for reader in self.readers),
+            gaps=sum(len(life.missed) for life in lives),
+            trims=self._trims.trims,
+            faults=dict(self._faults.counts),
+            last_draw=self._rng.random(),
+            deliveries_hash=digest.hexdigest()[:16],
+        )
 
 
-def run_guaranteed(seed: int) -> Outcome:
-    """The whole run of one seed."""
-    return GuaranteedSwarm(seed).run()
+def _named(name: str, wrong: Iterator[str]) -> Iterator[str]:
+    return (f"[{name}] {each}" for each in wrong)
+
+
+def run_guaranteed(seed: int, *, options: GuaranteedOptions | None = None) -> GuaranteedReport:
+    """The whole run of one seed; raises `SwarmFailed` with all that is needed to replay it."""
+    swarm = GuaranteedSwarm(draw_guaranteed_options(seed) if options is None else options)
+    try:
+        return swarm.run()
+    except SwarmFailed:
+        raise
+    except Exception as failed:
+        raise SwarmFailed(f"[raised] {failed!r}\n\noptions:\n{swarm.options}") from failed

@@ -141,7 +141,7 @@ def hellos() -> st.SearchStrategy[Hello]:
         Hello,
         broker=NAMES,
         life=unsigned(64),
-        roles=st.integers(0, 7).map(Role),
+        roles=st.integers(0, 15).map(Role),
         token=unsigned(64),
         pubends=st.lists(announcement, max_size=3).map(tuple),
     )

@@ -1,1 +1,1 @@
-"""Checkers of guaranteed streams: they look at programs and disks, never into a broker."""
+"""Checkers of guaranteed streams: what programs, links and disks see, and the sizes of tables."""

@@ -1,96 +1,153 @@
-"""Confirmed means delivered: once, in order, to every durable subscription that wants it, or told
-as a gap.
+"""Confirmed means delivered: once, in order, to every subscription that wants it, or told as a gap.
 
-Doubles are counted as they are promised: no life of a program gets a tick twice, and what a host
-has stored as acknowledged never comes again; what a program that crashed had not acknowledged does.
+Doubles are counted as they are promised: no life of a program gets a tick twice; what a program
+that crashed had not acknowledged comes again to its next life. Where a durable subscription goes
+on, everything before has been delivered: what came to no earlier life is lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
 
 from penstock.content.message import Message
-from penstock.content.value import Value
+from penstock.guaranteed.client import Received
 from penstock.guaranteed.log_record import LogRecord
+from penstock.kernel.instant import Instant
 from penstock.sim.guaranteed.application import ReaderLife, ReadingProgram, Writer
-from penstock.sim.guaranteed.disk import SimDisk
 from penstock.wire.codec.guaranteed.body import read_attributes_of
+from penstock.wire.frames.guaranteed.subscription import Position
+
+
+class Publication(NamedTuple):
+    """A message that was confirmed, and when its program published it."""
+
+    message: Message
+    published_at: Instant
+
+
+ByPosition: TypeAlias = Mapping[Position, Publication]
 
 
 def broken_promises(
-    writers: Iterable[Writer], readers: Iterable[ReadingProgram], kept: Iterable[LogRecord]
-) -> list[str]:
-    """All violations, one line each; `kept` are all records that were ever synced."""
-    records = {record.tick: record for record in kept}
-    confirmed = {
-        position.tick: attributes
-        for writer in writers
-        for id_, position in writer.confirmed.items()
-        for attributes in [writer.published[id_]]
-        if position.tick
+    writers: Iterable[Writer],
+    readers: Iterable[ReadingProgram],
+    kept: Mapping[int, Iterable[LogRecord]],
+    *,
+    may_give_up: bool = False,
+) -> Iterator[str]:
+    """All violations, one line each; `kept` has all records that were ever synced, by pubend."""
+    records = {
+        Position(pubend, record.tick): record for pubend, log in kept.items() for record in log
     }
-    wrong = [
-        f"tick {tick} was confirmed and is on no disk" for tick in confirmed if tick not in records
-    ]
+    confirmed: dict[Position, Publication] = {}
+    for writer in writers:
+        yield from (f"{writer.client.name}: {each}" for each in writer.contradictions)
+        for id_, position in writer.confirmed.items():
+            message = Message.trusted(writer.published[id_])
+            confirmed[position] = Publication(message, writer.published_at[id_])
+            if position not in records:
+                yield f"{writer.client.name}: {id_} was confirmed at {position} and is on no disk"
+            elif records[position].publication != id_:
+                yield f"{writer.client.name}: {id_} was confirmed, {position} is another's"
     for reader in readers:
-        wrong += _wrong_lives(reader)
-        wrong += _missing(reader, confirmed)
-        wrong += _unwanted(reader, records)
-    return wrong
+        for line in (
+            *_wrong_order(reader),
+            *_missing(reader, confirmed),
+            *_unwanted(reader, records),
+            *(() if may_give_up or not reader.durable else _given_up(reader)),
+        ):
+            yield f"{reader.client.name}: {line}"
 
 
-def stored_twice(disk: SimDisk) -> list[str]:
-    """Publications that a log has more than once."""
-    wrong = []
-    for name, log in disk.logs.items():
-        seen = set()
-        for record in log.records:
+def stored_twice(kept: Mapping[int, Iterable[LogRecord]]) -> Iterator[str]:
+    """Publications that are more than once in all logs together."""
+    seen: dict[tuple[str, int], Position] = {}
+    for pubend, log in kept.items():
+        for record in log:
             key = (record.publisher, record.publication)
+            position = Position(pubend, record.tick)
             if key in seen:
-                wrong.append(f"log {name} has {key} twice")
-            seen.add(key)
-    return wrong
+                yield f"{key} is stored at {seen[key]} and at {position}"
+            seen[key] = position
 
 
-def _wrong_lives(reader: ReadingProgram) -> Iterator[str]:
-    """Order and doubles within a life."""
+def _wrong_order(reader: ReadingProgram) -> Iterator[str]:
+    """Order and doubles within a life, gaps included."""
     for number, life in enumerate(reader.lives):
-        last: dict[int, int] = {}
-        for message in life.received:
-            if message.tick <= last.get(message.pubend, -1):
-                yield f"{reader.client.name}, life {number}: {message.tick} out of order or twice"
-            last[message.pubend] = message.tick
+        next_tick: dict[int, int] = {}
+        for item in life.items:
+            start, stop = (
+                (item.tick, item.tick + 1)
+                if isinstance(item, Received)
+                else (item.start, item.stop)
+            )
+            if start < next_tick.get(item.pubend, 0):
+                yield f"life {number}: {start} out of order or twice"
+            next_tick[item.pubend] = stop
 
 
-def _missing(reader: ReadingProgram, confirmed: Mapping[int, Mapping[str, Value]]) -> Iterator[str]:
-    """What was confirmed, is wanted, and came to no life."""
-    begin = _begin(reader.lives)
-    if begin is None:
-        return
-    got = {message.tick for life in reader.lives for message in life.received}
-    gaps = [(gap.start, gap.stop) for life in reader.lives for gap in life.missed]
-    for tick, attributes in confirmed.items():
-        if tick <= begin or tick in got:
-            continue
-        if not reader.predicate.matches(Message.trusted(attributes)):
-            continue
-        if not any(start <= tick < stop for start, stop in gaps):
-            yield f"{reader.client.name} never got {tick}: {attributes}"
+def _missing(reader: ReadingProgram, confirmed: ByPosition) -> Iterator[str]:
+    """What was confirmed, is wanted, and came to no life that it had to come to."""
+    lives = reader.lives
+    opened = [at for at, life in enumerate(lives) if life.opened is not None]
+    if not reader.durable:
+        # Nobody promises what a program without a name missed between two lives.
+        opened = [at for at in opened[-1:] if at == len(lives) - 1]
+    for at, behind in pairwise([*opened, len(lives)]):
+        first = lives[at]
+        ends = _positions(lives[behind]) if behind < len(lives) else {}
+        seen = lives[at:behind] if not reader.durable else lives[:behind]
+        got = {Position(each.pubend, each.tick) for life in seen for each in life.received}
+        for position, publication in confirmed.items():
+            if position in got or position.tick > ends.get(position.pubend, position.tick):
+                continue
+            if not _is_due(first, position, publication, is_new=at == opened[0]):
+                continue
+            # Before a life hears that it is open, its host may pass silence under its filter.
+            wanting = lives[at : behind + 1]
+            if not all(life.predicate.matches(publication.message) for life in wanting):
+                continue
+            if not _is_in_gap(position, seen):
+                yield f"never got {position}: {publication}"
 
 
-def _begin(lives: list[ReaderLife]) -> int | None:
-    """Where the subscription began; None if it was never open."""
-    for life in lives:
-        if life.opened is not None:
-            return min(position.tick for position in life.opened.positions)
-    return None
+def _is_due(
+    life: ReaderLife, position: Position, publication: Publication, *, is_new: bool
+) -> bool:
+    """Whether a message belongs to what a life was opened for."""
+    if position.tick > _positions(life).get(position.pubend, position.tick):
+        return True
+    assert life.opened_at is not None
+    return is_new and publication.published_at >= life.opened_at
 
 
-def _unwanted(reader: ReadingProgram, records: dict[int, LogRecord]) -> Iterator[str]:
+def _positions(life: ReaderLife) -> dict[int, int]:
+    assert life.opened is not None
+    return dict(life.opened.positions)
+
+
+def _is_in_gap(position: Position, lives: Iterable[ReaderLife]) -> bool:
+    return any(
+        gap.pubend == position.pubend and gap.start <= position.tick < gap.stop
+        for life in lives
+        for gap in life.missed
+    )
+
+
+def _given_up(reader: ReadingProgram) -> Iterator[str]:
+    """Nothing that a durable subscription waits for is given up, unless a stream may drop."""
+    for number, life in enumerate(reader.lives):
+        for gap in life.missed:
+            yield f"life {number} was told of a gap from {gap.start} to {gap.stop}"
+
+
+def _unwanted(reader: ReadingProgram, records: Mapping[Position, LogRecord]) -> Iterator[str]:
     """What came and is not wanted, or was never stored."""
     for life in reader.lives:
         for message in life.received:
-            if message.tick not in records:
-                yield f"{reader.client.name} got {message.tick}, which no disk has"
-            elif not reader.predicate.matches(Message.trusted(read_attributes_of(message.body))):
-                yield f"{reader.client.name} got {message.tick}, which it does not want"
+            if Position(message.pubend, message.tick) not in records:
+                yield f"got {message.tick}, which no disk has"
+            elif not life.predicate.matches(Message.trusted(read_attributes_of(message.body))):
+                yield f"got {message.tick}, which it does not want"

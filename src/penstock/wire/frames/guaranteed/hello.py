@@ -26,9 +26,11 @@ class Role(IntFlag):
     PUBLISH = 1
     RELAY = 2
     HOST = 4
+    # It does not know yet what its own parents serve: what it does not announce may exist.
+    PARTIAL = 8
 
 
-ALL_ROLES: Final = Role.PUBLISH | Role.RELAY | Role.HOST
+ALL_ROLES: Final = Role.PUBLISH | Role.RELAY | Role.HOST | Role.PARTIAL
 
 
 class Announcement(msgspec.Struct, frozen=True, kw_only=True, gc=False):

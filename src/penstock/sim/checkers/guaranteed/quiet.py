@@ -1,0 +1,48 @@
+"""When all works again and nobody publishes, nothing is left to do.
+
+Nothing is in doubt, nothing was asked for in vain, no subscription with credit catches up, and the
+rows of each pubend are where its hosts' cursors are.
+"""
+
+from __future__ import annotations
+
+from penstock.kernel.instant import SECOND
+from penstock.sim.checkers.guaranteed.base import StreamChecker
+from penstock.sim.checkers.guaranteed.trim import cursors_on_disk
+from penstock.sim.guaranteed.network import StreamNetwork
+
+
+class QuietChecker(StreamChecker):
+    """Looks at the end only."""
+
+    name = "quiet"
+
+    def at_end(self, network: StreamNetwork) -> None:
+        """Looks into every machine."""
+        for broker in network.brokers.values():
+            machine = broker.machine
+            if not machine.is_idle:
+                self.report(f"{broker.name} is not idle")
+            for pubend in machine.pubends.values():
+                if not pubend.repairs.is_idle:
+                    self.report(f"{broker.name} still repairs {pubend.id:#x}")
+            for reading in machine.host.readings.values():
+                for feed in reading.feeds:
+                    if feed.subscription.has_credit and not feed.is_live:
+                        self.report(f"{broker.name}: {feed.subscription.port} is not live")
+        self._check_rows(network)
+
+    def _check_rows(self, network: StreamNetwork) -> None:
+        """Acknowledgements take a while, but arrive."""
+        cursors = cursors_on_disk(network)
+        network.run(2 * SECOND)
+        for broker in network.brokers.values():
+            for pubend in broker.machine.pubends.values():
+                for host, row in pubend.rows.by_host.items():
+                    cursor = cursors[host].get(pubend.id)
+                    if cursor is not None and row.saved_tick < cursor:
+                        behind = (cursor - row.saved_tick) >> 20
+                        self.report(
+                            f"{broker.name}: the row of {host} for {pubend.id:#x} is {behind} ms"
+                            " behind its cursors"
+                        )
