@@ -87,6 +87,8 @@ class Broker:
         self.disk: Final = Disk()
         self._size_of: Final = size_of
         self._now = now
+        # Wall time, at the instant 0 of the driver's clock.
+        self._wall_ns: Final = state.wall_ns - now
         self._queues: Final[dict[Port, OutputQueue[AnyFrame]]] = {}
         self._clients: Final[dict[Port, _Client]] = {}
         # Links to other brokers, by whether they are parents; what parents announce.
@@ -114,6 +116,8 @@ class Broker:
             knows_all_streams=lambda: self.knows_all_streams,
             ask=self._ask_relay,
             send=self._send_client,
+            name_of=lambda port: self._clients[port].publisher,
+            wall_ns=self.wall_ns,
         )
         for pubend in state.pubends:
             self._add_pubend(pubend, wall_ns=state.wall_ns, now=now)
@@ -121,6 +125,10 @@ class Broker:
             self._relay_of(pubend_id)
 
     # What it knows
+
+    def wall_ns(self, now: Instant) -> int:
+        """Unix time, by the wall clock as it was at the start: a step of it changes nothing."""
+        return self._wall_ns + now
 
     def pubends_of(self, stream: str) -> list[int]:
         """The pubends of a stream: own ones, and those that parents have announced."""
@@ -179,8 +187,8 @@ class Broker:
     def client_down(self, port: Port, *, now: Instant) -> None:
         """A client's connection is gone."""
         self._queues.pop(port, None)
+        self.host.client_gone(port, now=now)
         self._clients.pop(port, None)
-        self.host.client_gone(port)
         self._settle(now)
 
     def room(self, port: Port, size_bytes: int, *, now: Instant) -> None:
@@ -316,6 +324,7 @@ class Broker:
     def _settle(self, now: Instant) -> None:
         """Passes frames between the parts until none is left, then confirms what is stored."""
         self._now = now
+        self.host.settle(now=now)
         while self._internal:
             to, source, frame = self._internal.popleft()
             if to is _HOST:
@@ -328,6 +337,7 @@ class Broker:
                     relay.receive_from_parent(frame, now=now)
                 else:
                     relay.receive_from_child(_HOST, frame, now=now)
+            self.host.settle(now=now)
         for (port, stream), confirmed in self._confirmed.items():
             ids = tuple(id_ for id_, _ in confirmed)
             stored = tuple(place for _, place in confirmed)
@@ -388,13 +398,13 @@ class Broker:
 
     def _receive_from_client(self, port: Port, frame: ClientFrame, now: Instant) -> None:
         if isinstance(frame, Connect):
-            self._on_connect(port, frame)
+            self._on_connect(port, frame, now)
         elif isinstance(frame, Publish):
             self._on_publish(port, frame, now)
         elif not isinstance(frame, ClientPing):
             self.host.receive_from_client(port, frame, now=now)
 
-    def _on_connect(self, port: Port, frame: Connect) -> None:
+    def _on_connect(self, port: Port, frame: Connect, now: Instant) -> None:
         for other, client in list(self._clients.items()):
             if client.publisher == frame.publisher and other != port:
                 fenced, text = (
@@ -408,8 +418,8 @@ class Broker:
                 )
                 if fenced == port:
                     return
+                self.host.client_gone(other, now=now)
                 self._clients.pop(other, None)
-                self.host.client_gone(other)
         self._clients[port] = _Client(frame.publisher, frame.life)
         limits = self.settings.pubend
         self._send_client(

@@ -68,8 +68,17 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     ask_again_ns: Duration = 1 * SECOND
     catch_up_readers_max: int = 16
     durables_max: int = 10_000
+    subscriptions_max: int = 1_000
     credit_messages: int = 1_000
     credit_bytes: int = 4 * MB
+    # In stream time: how far ahead ticks are reserved on disk before messages are handed out.
+    reserve_ns: Duration = 2 * SECOND
+    # A message that failed comes again after that, doubled each time.
+    fail_retry_ns: Duration = 1 * SECOND
+    fail_retry_max_ns: Duration = 60 * SECOND
+    # Of one durable name.
+    parked_max: int = 10_000
+    parked_bytes_max: int = 64 * MB
 
 
 class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -295,6 +295,8 @@ class Pubend:
                 wall_ns=self.clock.published_ns(now),
                 then=lambda _now: held(),
             )
+        elif frame.durable:
+            self.rows.release(frame.durable, frame.host, frame.serial, then=lambda _now: held())
         else:
             held()
 
