@@ -151,8 +151,8 @@ class _Subscription:
         self.was_open = False
         # ATTACH has been sent and not answered: an ATTACHED without it says where reading goes on.
         self.is_attaching = False
-        # By pubend: a message that failed. All that comes before the host has heard of that is old.
-        self.failed: Final[dict[int, int]] = {}
+        # By pubend: a message that failed. All that comes before the host has heard of it is old.
+        self.failed: Final[dict[int, Fail]] = {}
         # A checkpoint of the application says what it has dealt with.
         self.acknowledged: Final[dict[int, int]] = dict(options.positions)
         # Parked messages that came once more, below the position.
@@ -250,12 +250,14 @@ class Client:
         own = self._subscriptions.get(subscription)
         if own is None:
             return
-        if tick <= own.positions.get(pubend, -1) and (pubend, tick) not in own.retried:
-            own.positions[pubend] = tick - 1
-            own.failed[pubend] = tick
-        own.retried.pop(Position(pubend, tick), None)
-        if self.is_connected and own.was_open:
-            self._send(Fail(subscription=subscription, pubend=pubend, tick=tick, reason=reason))
+        failure = Fail(subscription=subscription, pubend=pubend, tick=tick, reason=reason)
+        if Position(pubend, tick) in own.retried:
+            del own.retried[Position(pubend, tick)]
+        else:
+            # Repeated on the next connection, until the host says where it goes on.
+            own.failed[pubend] = failure
+        if self.is_connected and own.was_open and not own.is_attaching:
+            self._send(failure)
 
     def unsubscribe(self, subscription: int) -> None:
         """Ends a subscription; a durable one can be taken up again."""
@@ -357,7 +359,6 @@ class Client:
             )
         )
         own.is_attaching = True
-        own.failed.clear()
         own.taken_messages = own.taken_bytes = 0
         self._grant(number, options.window_messages, options.window_bytes)
 
@@ -438,7 +439,8 @@ class Client:
             return
         if not own.is_attaching:
             # A message has failed, or somebody has moved the cursor.
-            own.failed.clear()
+            if own.failed:
+                del own.failed[next(iter(own.failed))]
             own.positions.update(frame.positions)
             return
         own.is_attaching = False
@@ -451,6 +453,8 @@ class Client:
             # What was acknowledged while there was no connection.
             positions = tuple(Position(*each) for each in own.acknowledged.items())
             self._send(ClientAck(subscription=frame.subscription, positions=positions))
+        for failure in own.failed.values():
+            self._send(failure)
 
     def _on_refused(self, frame: Refused) -> None:
         if frame.kind is RefusedKind.PUBLICATION:

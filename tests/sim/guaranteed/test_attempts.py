@@ -163,3 +163,31 @@ def test_a_message_that_fails_too_often_ends_the_subscription_and_says_why() -> 
     [ended] = reader.life.ended
     assert ended.refused.reason == "poison"
     assert "no such customer" in ended.refused.text
+
+
+def test_a_failure_without_a_connection_counts_on_the_next_one() -> None:
+    network, _writer, reader = network_with(2)
+    reader.client.disconnect()
+    reader.fail("no")
+    network.run(SECOND)
+    reader.is_paused = False
+    reader.client.connect()
+    network.run(3 * SECOND)
+    assert reader.values() == [0, 1, 0, 1]
+    assert reader.attempts() == [1, 1, 2, 2]
+
+
+def test_credit_that_comes_while_an_attachment_waits_for_a_parent_counts() -> None:
+    network = StreamNetwork(1)
+    network.add_broker("p", streams=ORDERS)
+    network.add_broker("s", parents=1)
+    writer = Writer(network, "writer", "p")
+    reader = ReadingProgram(network, "reader", "s", stream="orders", durable="billing")
+    network.run(100 * MILLISECOND)
+    reader.open()
+    network.run(100 * MILLISECOND)
+    assert reader.life.opened is None
+    network.connect("s", "p")
+    writer.publish("orders", {"n": 0})
+    network.run(2 * SECOND)
+    assert reader.values() == [0]

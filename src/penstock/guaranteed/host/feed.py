@@ -66,6 +66,10 @@ class Feed:
         while unacknowledged and unacknowledged[0] <= tick:
             unacknowledged.popleft()
 
+    def is_unacknowledged(self, tick: int) -> bool:
+        """Whether the client has it, and has not said that it was dealt with."""
+        return tick in self.unacknowledged or self._acknowledged < tick <= self._resumed_at
+
     def rewind(self, position: int) -> None:
         """What lies at or above `position` is read again; `PubendReading.rewind` calls it."""
         while self.unacknowledged and self.unacknowledged[-1] >= position:

@@ -43,6 +43,9 @@ class PubendReading:
         self._epoch = 0
         self._asked: Predicate | None = None
         self._granted: Predicate | None = None
+        # Messages that came, and those of them that were known.
+        self.received = 0
+        self.repeated = 0
 
     @property
     def is_idle(self) -> bool:
@@ -52,6 +55,26 @@ class PubendReading:
             and (self._granted == self._asked)
             and (self.live is None or (not self.live.in_doubt() and self.live.requests.is_idle))
         )
+
+    # What status tells
+
+    @property
+    def catch_up_readers(self) -> int:
+        """How many subscriptions read by themselves."""
+        return len(self._catching_up)
+
+    @property
+    def waiting_readers(self) -> int:
+        """How many would, if there were not too many of them."""
+        return sum(
+            not feed.is_live and feed.reader is None and feed.subscription.has_credit
+            for feed in self.feeds
+        )
+
+    def oldest_gap(self) -> tuple[int, int] | None:
+        """The first tick in doubt, and the end of what is decided."""
+        in_doubt = [] if self.live is None else self.live.in_doubt()
+        return (in_doubt[0][0], self.live.evidence) if self.live and in_doubt else None
 
     # Feeds
 
@@ -148,6 +171,7 @@ class PubendReading:
         live = self.live
         if live is None:
             return
+        self._count(live, frame)
         decided = live.learn(frame)
         for feed in self.feeds:
             if feed.is_live:
@@ -191,8 +215,14 @@ class PubendReading:
             return
         reader = feed.reader
         assert reader is not None
+        self._count(reader, frame)
         feed.pending.extend(reader.learn(frame))
         self._hand_on(feed, now)
+
+    def _count(self, reader: Reader, frame: Data | Silence | Gap | Horizon) -> None:
+        if isinstance(frame, Data):
+            self.received += 1
+            self.repeated += reader.knows(frame.tick)
 
     def _hand_on(self, feed: Feed, now: Instant) -> None:
         """Hands out what the feed's own reader has passed, as far as there is credit."""

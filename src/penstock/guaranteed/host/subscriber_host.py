@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+import msgspec
+
 from penstock.guaranteed.disk import Disk
 from penstock.guaranteed.host.attempts import Attempts
 from penstock.guaranteed.host.durable import KEY, Durable
@@ -45,6 +47,13 @@ from penstock.wire.frames.guaranteed.subscription import (
 )
 
 
+class _Deferred(msgspec.Struct):
+    """An ATTACH that waits, and the credit that has come since."""
+
+    frame: Attach
+    credits: list[Credit]
+
+
 class SubscriberHost:
     """All subscriptions at one broker."""
 
@@ -75,7 +84,7 @@ class SubscriberHost:
         self._pubends_of: Final = pubends_of
         self._knows_all_streams: Final = knows_all_streams
         # Attachments to streams that a parent, which is away, may know.
-        self._deferred: Final[list[tuple[Port, Attach]]] = []
+        self._deferred: Final[dict[tuple[Port, int], _Deferred]] = {}
         self._ask: Final = ask
         self._send: Final = send
         self._subscriptions: Final[dict[tuple[Port, int], Subscription]] = {}
@@ -111,6 +120,8 @@ class SubscriberHost:
             subscription = self._subscriptions.get((port, frame.number))
             if subscription is not None:
                 self._on_credit(subscription, frame, now)
+            elif (port, frame.number) in self._deferred:
+                self._deferred[port, frame.number].credits.append(frame)
         elif isinstance(frame, ClientAck):
             subscription = self._subscriptions.get((port, frame.subscription))
             if subscription is not None:
@@ -122,6 +133,7 @@ class SubscriberHost:
         elif isinstance(frame, Forget):
             self.forget(frame.durable, now=now)
         elif isinstance(frame, Detach):
+            self._deferred.pop((port, frame.subscription), None)
             subscription = self._subscriptions.get((port, frame.subscription))
             if subscription is not None:
                 self._end(subscription, is_clean=True, now=now)
@@ -130,18 +142,22 @@ class SubscriberHost:
         """A connection has ended: its subscriptions do, durable ones keep their cursor."""
         for subscription in [s for (p, _), s in self._subscriptions.items() if p == port]:
             self._end(subscription, is_clean=False, now=now)
-        self._deferred[:] = [each for each in self._deferred if each[0] != port]
+        for key in [key for key in self._deferred if key[0] == port]:
+            del self._deferred[key]
 
     def streams_changed(self, *, now: Instant) -> None:
         """A parent has said what it knows: looks again at what waited for that."""
-        waiting = self._deferred[:]
+        waiting = dict(self._deferred)
         self._deferred.clear()
-        for port, frame in waiting:
-            self._on_attach(port, frame, now)
+        for (port, _), deferred in waiting.items():
+            self._on_attach(port, deferred.frame, now)
+            for credit in deferred.credits:
+                self.receive_from_client(port, credit, now=now)
 
     def _on_attach(self, port: Port, frame: Attach, now: Instant) -> None:
-        if not self._knows_all_streams() and not all(map(self._pubends_of, frame.streams)):
-            self._deferred.append((port, frame))
+        is_known = self._knows_all_streams() or all(map(self._pubends_of, frame.streams))
+        if not is_known and len(self._deferred) < self._settings.subscriptions_max:
+            self._deferred[port, frame.subscription] = _Deferred(frame, [])
             return
         refused = self._find_refusal(port, frame)
         if refused is not None:
@@ -228,7 +244,8 @@ class SubscriberHost:
         durable = subscription.durable
         # Against an answer that comes while others are still asked.
         subscription.unplaced = 1
-        for pubend in [p for stream in frame.streams for p in self._pubends_of(stream)]:
+        subscription.pubends = [p for name in frame.streams for p in self._pubends_of(name)]
+        for pubend in subscription.pubends:
             cursor = own.get(pubend)
             if cursor is None and durable is not None:
                 cursor = durable.cursors.get(pubend)
@@ -376,7 +393,8 @@ class SubscriberHost:
         if position in subscription.retried:
             # It stays where it is.
             del subscription.retried[position]
-        elif feed is not None and frame.tick in feed.unacknowledged:
+            return
+        if feed is not None and feed.is_unacknowledged(frame.tick):
             feed.attempts.fail(frame.tick, frame.reason, now=now)
             feed.rewind(frame.tick)
             assert feed.attempts.again_at is not None
@@ -489,27 +507,31 @@ class SubscriberHost:
             elif self._wall_ns(now) - durable.unread_since_ns >= durable.expire_s * SECOND:
                 self.forget(name, now=now)
 
-    def seek(self, name: str, start: Start, *, then: Callable[[], None], now: Instant) -> bool:
-        """Moves a cursor; `then` is called when that is on disk. False if there is no such name."""
+    def seek(self, name: str, start: Start, *, then: Callable[[bool], None], now: Instant) -> None:
+        """Moves a cursor; `then` is told when that is on disk, or that there is no such name."""
         durable = self.durables.get(name)
         if durable is None:
-            return False
+            then(False)
+            return
         left = set(durable.cursors)
 
         def held(frame: Held, at: Instant) -> None:
             left.discard(frame.pubend)
-            if self.durables.get(name) is durable:
-                self._begin_at(durable, frame.pubend, frame.tick, at)
+            if self.durables.get(name) is not durable:
                 if not left:
-                    reader = self._reader_of.get(name)
-                    if reader is not None and reader.is_attached:
-                        reader.tell_positions()
-                        self._proceed_all(reader, at)
-                    durable.save(self._disk, lambda _now: then())
+                    then(False)
+                return
+            self._begin_at(durable, frame.pubend, frame.tick, at)
+            if not left:
+                reader = self._reader_of.get(name)
+                if reader is not None and reader.is_attached:
+                    reader.tell_positions()
+                durable.save(self._disk, lambda _now: then(True))
 
+        if not left:
+            durable.save(self._disk, lambda _now: then(True))
         for pubend in sorted(left):
             self._holds.ask(pubend, name, start, keep=True, then=held, now=now)
-        return True
 
     def _begin_at(self, durable: Durable, pubend: int, tick: int, now: Instant) -> None:
         """The cursor of one pubend has been moved; who reads it goes on there."""
@@ -547,6 +569,21 @@ class SubscriberHost:
             self.readings[pubend] = PubendReading(
                 pubend, self.name, settings=self._settings, ask=self._ask
             )
+
+    def pubend_gone(self, pubend: int, *, now: Instant) -> None:
+        """A stream was deleted: who reads it is told, and cursors of it mean nothing any more."""
+        for subscription in [s for s in self._subscriptions.values() if pubend in s.pubends]:
+            subscription.refuse("unknown_stream", "the stream has been deleted")
+            self._end(subscription, is_clean=True, now=now)
+        self.readings.pop(pubend, None)
+        self._acknowledged.pop(pubend, None)
+        for durable in self.durables.values():
+            if durable.cursors.pop(pubend, None) is not None:
+                durable.reserved.pop(pubend, None)
+                durable.attempts.pop(pubend, None)
+                durable.save(self._disk)
+        self._forgetting.forget_pubend(pubend)
+        self._holds.forget_pubend(pubend)
 
     def receive_from_relay(self, frame: BrokerFrame, *, now: Instant) -> None:
         """What the relay of this broker says of a pubend."""

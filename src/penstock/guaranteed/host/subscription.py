@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from penstock.content.filter import Predicate
@@ -41,6 +41,7 @@ class Subscription:
         self.durable: Final = durable
         self.resumed: Final = resumed
         self.feeds: Final[dict[int, Feed]] = {}
+        self.pubends: Sequence[int] = ()
         # HOLDs that are under way.
         self.unplaced = 0
         self.is_attached = False

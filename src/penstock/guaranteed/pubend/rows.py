@@ -114,6 +114,13 @@ class Rows:
         for durable in [name for name, owner in self.host_of.items() if owner == host]:
             self._disown(durable)
 
+    def delete_all(self) -> None:
+        """Takes away all rows and names."""
+        for host in [*self.by_host]:
+            self.forget(host)
+        for durable in [*self.host_of]:
+            self._disown(durable)
+
     def save_raised(self) -> None:
         """Saves the rows that ACKs have raised."""
         for host in list(self._unsaved):

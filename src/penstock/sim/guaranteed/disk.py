@@ -142,6 +142,12 @@ class SimDisk:
             if not self._syncing:
                 self._sync()
 
+    def delete_log(self, log: str) -> None:
+        """Its directory is removed, with what was about to be written."""
+        self.logs.pop(log, None)
+        self._waiting = [write for write in self._waiting if not _is_of(write.output, log)]
+        self._syncing = [write for write in self._syncing if not _is_of(write.output, log)]
+
     def crash(self) -> None:
         """The broker is gone: of what is not synced, a beginning may be on disk."""
         self._life += 1
@@ -180,3 +186,7 @@ class SimDisk:
     def _fetch(self, life: int, output: Fetch, told: Callable[[Fetched], None]) -> None:
         if life == self._life:
             told(self.logs.setdefault(output.log, SimLog()).fetch(output))
+
+
+def _is_of(output: Append | Save, log: str) -> bool:
+    return isinstance(output, Append) and output.log == log
