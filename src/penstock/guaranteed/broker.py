@@ -14,17 +14,21 @@ from zlib import crc32
 
 import msgspec
 
+from penstock.guaranteed.connections import Connection
 from penstock.guaranteed.disk import Disk
+from penstock.guaranteed.facts import BrokerFact, Disconnect
 from penstock.guaranteed.host.subscriber_host import SubscriberHost
 from penstock.guaranteed.log_record import Fetched
 from penstock.guaranteed.output.output_queue import OutputQueue
 from penstock.guaranteed.pubend.pubend import Pubend, PubendState
 from penstock.guaranteed.relay.relay import Relay
-from penstock.guaranteed.settings import BrokerSettings
+from penstock.guaranteed.requests import Requests
+from penstock.guaranteed.settings import BrokerSettings, PubendSettings
 from penstock.kernel.instant import Instant, earliest
-from penstock.kernel.machine import Output, Port, Send
+from penstock.kernel.machine import Deliver, Output, Port, Send
 from penstock.wire.frames.guaranteed.base import BrokerFrame, ClientFrame, ReaderId
 from penstock.wire.frames.guaranteed.client import (
+    Ask,
     ClientPing,
     Connect,
     Credit,
@@ -42,6 +46,7 @@ from penstock.wire.frames.guaranteed.requests import (
     ReaderRequest,
 )
 from penstock.wire.frames.guaranteed.rows import Ack, Hold
+from penstock.wire.frames.guaranteed.subscription import Attach, ClientAck, Detach, Fail, Forget
 
 AnyFrame: TypeAlias = BrokerFrame | ClientFrame
 SizeOf: TypeAlias = Callable[[AnyFrame], int]
@@ -52,6 +57,7 @@ _PUBEND: Final = "@pubend"
 _DISTANCE_MAX: Final = 16
 # Keys of what parents have announced.
 _REMEMBERED: Final = "announced/"
+_TO_HOST: Final = (Attach, Credit, ClientAck, Fail, Detach, Forget)
 _FROM_CHILD: Final = (Nack, FilterRequest, ReaderRequest, Hold, Ack)
 
 
@@ -69,13 +75,6 @@ class BrokerState(msgspec.Struct, frozen=True, kw_only=True):
     saved: Mapping[str, bytes] = {}
 
 
-class _Client(msgspec.Struct):
-    """A connection of a client."""
-
-    publisher: str
-    life: int
-
-
 class Broker:
     """One broker, as a machine."""
 
@@ -88,8 +87,13 @@ class Broker:
         self.disk: Final = Disk()
         self._size_of: Final = size_of
         self._now = now
+        # Wall time, at the instant 0 of the driver's clock.
+        self._wall_ns: Final = state.wall_ns - now
         self._queues: Final[dict[Port, OutputQueue[AnyFrame]]] = {}
-        self._clients: Final[dict[Port, _Client]] = {}
+        self._clients: Final[dict[Port, Connection]] = {}
+        # Connections that the driver was told to close: nothing they send counts any more.
+        self._closing: Final[dict[Port, None]] = {}
+        self._facts: Final[deque[BrokerFact]] = deque()
         # Links to other brokers, by whether they are parents; what parents announce.
         self._is_parent: Final[dict[Port, bool]] = {}
         self._announced: Final[dict[Port, dict[int, Announcement]]] = {}
@@ -107,6 +111,7 @@ class Broker:
         self._confirmed: Final[dict[tuple[Port, str], list[tuple[int, Stored]]]] = {}
         self.pubends: Final[dict[int, Pubend]] = {}
         self.relays: Final[dict[int, Relay]] = {}
+        self._requests: Final = Requests(self)
         self.host: Final = SubscriberHost(
             state.name,
             state.life,
@@ -116,7 +121,9 @@ class Broker:
             pubends_of=self.pubends_of,
             knows_all_streams=lambda: self.knows_all_streams,
             ask=self._ask_relay,
-            send=self._send_client,
+            send=self.send_client,
+            name_of=lambda port: self._clients[port].publisher,
+            wall_ns=self.wall_ns,
         )
         for pubend in state.pubends:
             self._add_pubend(pubend, wall_ns=state.wall_ns, now=now)
@@ -125,11 +132,24 @@ class Broker:
 
     # What it knows
 
+    def wall_ns(self, now: Instant) -> int:
+        """Unix time, by the wall clock as it was at the start: a step of it changes nothing."""
+        return self._wall_ns + now
+
     def pubends_of(self, stream: str) -> list[int]:
         """The pubends of a stream: own ones, and those that parents have announced."""
         own = [pubend.id for pubend in self.pubends.values() if pubend.stream == stream]
         remembered = [id_ for id_, name in self._remembered.items() if name == stream]
         return sorted({*own, *remembered})
+
+    def streams(self) -> set[str]:
+        """The names of all streams that are known."""
+        return {*(pubend.stream for pubend in self.pubends.values()), *self._remembered.values()}
+
+    @property
+    def clients(self) -> int:
+        """How many are connected."""
+        return len(self._clients)
 
     @property
     def queues(self) -> Mapping[Port, OutputQueue[AnyFrame]]:
@@ -196,8 +216,9 @@ class Broker:
     def client_down(self, port: Port, *, now: Instant) -> None:
         """A client's connection is gone."""
         self._queues.pop(port, None)
+        self.host.client_gone(port, now=now)
         self._clients.pop(port, None)
-        self.host.client_gone(port)
+        self._closing.pop(port, None)
         self._settle(now)
 
     def room(self, port: Port, size_bytes: int, *, now: Instant) -> None:
@@ -213,12 +234,17 @@ class Broker:
 
     def appended(self, log: str, upto: int, lease: int, *, now: Instant) -> None:
         """Records of a log are synced."""
-        self.pubends[int(log, 16)].appended(upto, lease, now=now)
+        pubend = self.pubends.get(int(log, 16))
+        # One that was deleted may still be told of its last writes.
+        if pubend is not None:
+            pubend.appended(upto, lease, now=now)
         self._settle(now)
 
     def rolled(self, log: str, *, now: Instant) -> None:
         """A log has begun a segment."""
-        self.pubends[int(log, 16)].rolled(now=now)
+        pubend = self.pubends.get(int(log, 16))
+        if pubend is not None:
+            pubend.rolled(now=now)
         self._settle(now)
 
     def fetched(self, request: int, result: Fetched, *, now: Instant) -> None:
@@ -233,8 +259,47 @@ class Broker:
 
     def disk_full(self, log: str, is_full: bool, *, now: Instant) -> None:
         """There is no room for another segment, or there is again."""
-        self.pubends[int(log, 16)].is_disk_full = is_full
+        pubend = self.pubends.get(int(log, 16))
+        if pubend is not None:
+            pubend.is_disk_full = is_full
         self._settle(now)
+
+    # Streams
+
+    def add_stream(self, state: PubendState, *, now: Instant) -> None:
+        """A log was created for a stream: the answer to `StreamWanted`."""
+        self._add_pubend(state, wall_ns=self.wall_ns(now), now=now)
+        self._announce()
+        self._requests.stream_created(state.stream)
+        self.host.streams_changed(now=now)
+        self._settle(now)
+
+    def stream_refused(self, stream: str, reason: str, text: str, *, now: Instant) -> None:
+        """No log could be created: the other answer to `StreamWanted`."""
+        self._requests.stream_refused(stream, reason, text)
+        self._settle(now)
+
+    def stream_deleted(self, stream: str, *, now: Instant) -> None:
+        """The log of a stream is gone: the answer to `StreamUnwanted`."""
+        self._requests.stream_deleted(stream)
+        self._settle(now)
+
+    def remove_pubend(self, pubend: Pubend, *, now: Instant) -> None:
+        """Takes a pubend away, with all that was saved of it; its log is left to the driver."""
+        del self.pubends[pubend.id]
+        del self.relays[pubend.id]
+        pubend.delete_saved()
+        self.host.pubend_gone(pubend.id, now=now)
+        self._announce()
+
+    def tell(self, fact: BrokerFact) -> None:
+        """Something for the driver."""
+        self._facts.append(fact)
+
+    def _announce(self) -> None:
+        for child, is_parent in self._is_parent.items():
+            if not is_parent:
+                self._say_hello(child)
 
     # The shape of every machine
 
@@ -271,6 +336,8 @@ class Broker:
         """The next output: to the disk first, then to links with room."""
         if self.disk.outputs:
             return self.disk.outputs.popleft()
+        if self._facts:
+            return Deliver(self._facts.popleft())
         for port, queue in self._queues.items():
             frame = queue.take()
             if frame is not None:
@@ -322,7 +389,8 @@ class Broker:
     def _ask_relay(self, frame: BrokerFrame) -> None:
         self._internal.append((f"relay/{frame.pubend}", _HOST, frame))  # type: ignore[attr-defined]
 
-    def _send_client(self, port: Port, frame: ClientFrame) -> None:
+    def send_client(self, port: Port, frame: ClientFrame) -> None:
+        """Sends a frame to a client, if it is still there."""
         self._put(port, frame, may_drop=False)
 
     def _put(self, port: Port, frame: AnyFrame, *, may_drop: bool) -> None:
@@ -333,22 +401,28 @@ class Broker:
     def _settle(self, now: Instant) -> None:
         """Passes frames between the parts until none is left, then confirms what is stored."""
         self._now = now
+        self.host.settle(now=now)
         while self._internal:
             to, source, frame = self._internal.popleft()
+            pubend_id: int = frame.pubend  # type: ignore[attr-defined]
+            if pubend_id not in self.relays:
+                # It was deleted while this was on its way.
+                continue
             if to is _HOST:
                 self.host.receive_from_relay(frame, now=now)
             elif to is _PUBEND:
-                self.pubends[frame.pubend].receive(frame, now=now)  # type: ignore[attr-defined]
+                self.pubends[pubend_id].receive(frame, now=now)
             else:
-                relay = self.relays[frame.pubend]  # type: ignore[attr-defined]
+                relay = self.relays[pubend_id]
                 if source is _PUBEND:
                     relay.receive_from_parent(frame, now=now)
                 else:
                     relay.receive_from_child(_HOST, frame, now=now)
+            self.host.settle(now=now)
         for (port, stream), confirmed in self._confirmed.items():
             ids = tuple(id_ for id_, _ in confirmed)
             stored = tuple(place for _, place in confirmed)
-            self._send_client(port, Confirm(stream=stream, ids=ids, stored=stored))
+            self.send_client(port, Confirm(stream=stream, ids=ids, stored=stored))
         self._confirmed.clear()
 
     # Brokers
@@ -392,9 +466,7 @@ class Broker:
             relay = self._relay_of(announcement.pubend)
             if relay.parent is None:
                 relay.parent_up(port)
-        for child, is_parent in self._is_parent.items():
-            if not is_parent:
-                self._say_hello(child)
+        self._announce()
         self.host.streams_changed(now=now)
 
     def _receive_from_broker(self, port: Port, frame: BrokerFrame, now: Instant) -> None:
@@ -409,35 +481,51 @@ class Broker:
     # Clients
 
     def _receive_from_client(self, port: Port, frame: ClientFrame, now: Instant) -> None:
+        if port in self._closing:
+            return
+        client = self._clients.get(port)
         if isinstance(frame, Connect):
-            self._on_connect(port, frame)
+            if client is None:
+                self._on_connect(port, frame, now)
+            else:
+                self.close_client(port, "protocol", "CONNECT came twice", now=now)
+        elif client is None:
+            self.close_client(port, "protocol", "the first frame is no CONNECT", now=now)
         elif isinstance(frame, Publish):
-            self._on_publish(port, frame, now)
-        elif not isinstance(frame, ClientPing):
+            self._on_publish(port, client, frame, now)
+        elif isinstance(frame, Ask):
+            self._requests.receive(port, frame, now=now)
+        elif isinstance(frame, _TO_HOST):
             self.host.receive_from_client(port, frame, now=now)
+        elif not isinstance(frame, ClientPing):
+            text = f"a client sends no {type(frame).__name__}"
+            self.close_client(port, "protocol", text, now=now)
 
-    def _on_connect(self, port: Port, frame: Connect) -> None:
+    def close_client(self, port: Port, reason: str, text: str, *, now: Instant) -> None:
+        """Refuses a connection and has it closed; also for frames that cannot be decoded."""
+        self.send_client(
+            port, Refused(kind=RefusedKind.CONNECTION, number=0, reason=reason, text=text)
+        )
+        self.host.client_gone(port, now=now)
+        self._clients.pop(port, None)
+        self._closing[port] = None
+        self.tell(Disconnect(port, text))
+
+    def _on_connect(self, port: Port, frame: Connect, now: Instant) -> None:
         for other, client in list(self._clients.items()):
-            if client.publisher == frame.publisher and other != port:
-                fenced, text = (
-                    (other, "a newer connection has the same name")
-                    if client.life <= frame.life
-                    else (port, "a newer connection with this name is here already")
-                )
-                self._send_client(
-                    fenced,
-                    Refused(kind=RefusedKind.CONNECTION, number=0, reason="fenced", text=text),
-                )
-                if fenced == port:
-                    return
-                self._clients.pop(other, None)
-                self.host.client_gone(other)
-        self._clients[port] = _Client(frame.publisher, frame.life)
+            if client.publisher != frame.publisher:
+                continue
+            if client.life > frame.life:
+                text = "a newer connection with this name is here already"
+                self.close_client(port, "fenced", text, now=now)
+                return
+            self.close_client(other, "fenced", "a newer connection has the same name", now=now)
+        self._clients[port] = Connection(frame.publisher, frame.life)
         limits = self.settings.pubend
-        self._send_client(
+        self.send_client(
             port, Welcome(broker=self.name, message_bytes_max=limits.message_bytes_max)
         )
-        self._send_client(
+        self.send_client(
             port,
             Credit(
                 kind=CreditKind.STREAM,
@@ -447,50 +535,67 @@ class Broker:
             ),
         )
 
-    def _on_publish(self, port: Port, frame: Publish, now: Instant) -> None:
-        client = self._clients.get(port)
-        if client is None:
+    def _on_publish(self, port: Port, client: Connection, frame: Publish, now: Instant) -> None:
+        limits = self.settings.pubend
+        if not client.publish(frame.stream, frame.id, len(frame.body), limits):
+            text = (
+                f"more than {limits.credit_messages} messages or {limits.credit_bytes} bytes are"
+                " unconfirmed: wait for confirmations"
+            )
+            self.close_client(port, "credit", text, now=now)
             return
         own = [pubend for pubend in self.pubends.values() if pubend.stream == frame.stream]
         reason: str | None
-        if not own:
-            is_elsewhere = bool(self.pubends_of(frame.stream))
-            reason = "not_here" if is_elsewhere else "unknown_stream"
-        else:
+        if own:
             # A publisher always uses the same one: its messages stay in order.
             at = crc32(client.publisher.encode()) % len(own)
             reason = own[at].publish(port, client.publisher, frame.id, frame.body, now=now)
-        if reason is not None:
-            self._send_client(
-                port,
-                Refused(
-                    kind=RefusedKind.PUBLICATION,
-                    number=frame.id,
-                    reason=reason,
-                    text=self._refusal_text(frame.stream, reason),
-                ),
-            )
-
-    def _refusal_text(self, stream: str, reason: str) -> str:
-        """Why a publication was not taken, and what to do."""
-        if reason == "unknown_stream":
-            return (
-                f"there is no stream {stream!r}: create it with 'penstock stream create {stream}'"
-            )
-        if reason == "not_here":
-            return f"stream {stream!r} is not at {self.name}: publish at the broker that has it"
-        if reason == "disk_full":
-            return f"the disk of {self.name} is full: make room, it goes on by itself"
-        pubend = next(each for each in self.pubends.values() if each.stream == stream)
-        lowest = pubend.rows.lowest()
-        waiting = ""
-        if lowest is not None:
-            host, row = lowest
-            _, size_bytes = pubend.size.behind(row.tick)
-            waiting = f" {size_bytes / 1e9:.3g} GB wait for {host}:"
-        return (
-            f"stream {stream!r} is full:{waiting} read it, forget who does not, or raise its size"
+        else:
+            reason = "not_here" if self.pubends_of(frame.stream) else "unknown_stream"
+        if reason is None:
+            return
+        text = _publication_text(reason, frame.stream, len(frame.body), limits, own)
+        if reason == "malformed":
+            self.close_client(port, reason, text, now=now)
+            return
+        client.answer(frame.stream, frame.id)
+        self.send_client(
+            port,
+            Refused(kind=RefusedKind.PUBLICATION, number=frame.id, reason=reason, text=text),
         )
 
     def _confirm(self, port: Port, stream: str, publication: int, stored: Stored) -> None:
-        self._confirmed.setdefault((port, stream), []).append((publication, stored))
+        client = self._clients.get(port)
+        if client is not None:
+            client.answer(stream, publication)
+            self._confirmed.setdefault((port, stream), []).append((publication, stored))
+
+
+def _publication_text(
+    reason: str, stream: str, size_bytes: int, limits: PubendSettings, pubends: list[Pubend]
+) -> str:
+    """Why a publication was refused, and what to do."""
+    if reason == "stream_full":
+        lowest = pubends[0].rows.lowest()
+        if lowest is not None:
+            host, row = lowest
+            names = [name for name, owner in pubends[0].rows.host_of.items() if owner == host]
+            _, waiting_bytes = pubends[0].size.behind(row.tick)
+            return (
+                f"stream {stream!r} is full: {waiting_bytes} bytes wait for"
+                f" {', '.join(map(repr, names[:3]))} at {host}: start it, delete it, or raise"
+                " retention.size"
+            )
+    texts = {
+        "stream_full": f"stream {stream!r} is full: raise retention.size",
+        "disk_full": f"stream {stream!r} cannot grow: the disk is full, free some of it",
+        "unknown_stream": (
+            f"no stream {stream!r} here: create it with 'penstock stream create {stream}'"
+        ),
+        "not_here": f"stream {stream!r} is stored at another broker: publish there",
+        "too_large": (
+            f"the message has {size_bytes} bytes: at most {limits.message_bytes_max} are allowed"
+        ),
+        "malformed": "a message has attributes that cannot be read",
+    }
+    return texts[reason]

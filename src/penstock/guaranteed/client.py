@@ -149,7 +149,14 @@ class _Subscription:
         # The last tick that was handed over, by pubend.
         self.positions: Final[dict[int, int]] = dict(options.positions)
         self.was_open = False
-        self.acknowledged: Final[dict[int, int]] = {}
+        # ATTACH has been sent and not answered: an ATTACHED without it says where reading goes on.
+        self.is_attaching = False
+        # By pubend: a message that failed. All that comes before the host has heard of it is old.
+        self.failed: Final[dict[int, Fail]] = {}
+        # A checkpoint of the application says what it has dealt with.
+        self.acknowledged: Final[dict[int, int]] = dict(options.positions)
+        # Parked messages that came once more, below the position.
+        self.retried: Final[dict[Position, None]] = {}
         # Handed over since the last CREDIT.
         self.taken_messages = 0
         self.taken_bytes = 0
@@ -214,8 +221,12 @@ class Client:
         own = self._subscriptions.get(subscription)
         if own is None:
             return
-        for pubend, tick in positions:
-            own.acknowledged[pubend] = max(tick, own.acknowledged.get(pubend, 0))
+        for position in positions:
+            if position in own.retried:
+                del own.retried[position]
+            else:
+                pubend, tick = position
+                own.acknowledged[pubend] = max(tick, own.acknowledged.get(pubend, 0))
         if self.is_connected and own.was_open:
             self._send(ClientAck(subscription=subscription, positions=tuple(positions)))
 
@@ -235,8 +246,18 @@ class Client:
             own.taken_messages = own.taken_bytes = 0
 
     def fail(self, subscription: int, pubend: int, tick: int, reason: str) -> None:
-        """The application could not deal with a message."""
-        self._send(Fail(subscription=subscription, pubend=pubend, tick=tick, reason=reason))
+        """The application could not deal with a message: it and all behind it come again later."""
+        own = self._subscriptions.get(subscription)
+        if own is None:
+            return
+        failure = Fail(subscription=subscription, pubend=pubend, tick=tick, reason=reason)
+        if Position(pubend, tick) in own.retried:
+            del own.retried[Position(pubend, tick)]
+        else:
+            # Repeated on the next connection, until the host says where it goes on.
+            own.failed[pubend] = failure
+        if self.is_connected and own.was_open and not own.is_attaching:
+            self._send(failure)
 
     def unsubscribe(self, subscription: int) -> None:
         """Ends a subscription; a durable one can be taken up again."""
@@ -337,6 +358,7 @@ class Client:
                 positions=tuple(Position(*each) for each in own.positions.items()),
             )
         )
+        own.is_attaching = True
         own.taken_messages = own.taken_bytes = 0
         self._grant(number, options.window_messages, options.window_bytes)
 
@@ -375,9 +397,17 @@ class Client:
 
     def _on_message(self, frame: HandOut) -> None:
         own = self._subscriptions.get(frame.subscription)
-        if own is None or frame.tick <= own.positions.get(frame.pubend, -1):
+        if own is None:
             return
-        own.positions[frame.pubend] = frame.tick
+        if frame.pubend in own.failed:
+            self.take(frame.subscription, 1, len(frame.body))
+            return
+        if frame.tick > own.positions.get(frame.pubend, -1):
+            own.positions[frame.pubend] = frame.tick
+        elif frame.attempt > 1:
+            own.retried[Position(frame.pubend, frame.tick)] = None
+        else:
+            return
         self._tell(
             Received(
                 frame.subscription,
@@ -391,7 +421,9 @@ class Client:
 
     def _on_gap(self, frame: GapNotice) -> None:
         own = self._subscriptions.get(frame.subscription)
-        if own is None or frame.stop - 1 <= own.positions.get(frame.pubend, -1):
+        if own is None or frame.pubend in own.failed:
+            return
+        if frame.stop - 1 <= own.positions.get(frame.pubend, -1):
             return
         start = max(frame.start, own.positions.get(frame.pubend, -1) + 1)
         own.positions[frame.pubend] = frame.stop - 1
@@ -405,15 +437,24 @@ class Client:
         own = self._subscriptions.get(frame.subscription)
         if own is None:
             return
+        if not own.is_attaching:
+            # A message has failed, or somebody has moved the cursor.
+            if own.failed:
+                del own.failed[next(iter(own.failed))]
+            own.positions.update(frame.positions)
+            return
+        own.is_attaching = False
         for pubend, tick in frame.positions:
             own.positions.setdefault(pubend, tick)
         if not own.was_open:
             own.was_open = True
             self._tell(Opened(frame.subscription, frame.resumed, frame.positions))
-        elif own.acknowledged:
+        if own.acknowledged:
             # What was acknowledged while there was no connection.
             positions = tuple(Position(*each) for each in own.acknowledged.items())
             self._send(ClientAck(subscription=frame.subscription, positions=positions))
+        for failure in own.failed.values():
+            self._send(failure)
 
     def _on_refused(self, frame: Refused) -> None:
         if frame.kind is RefusedKind.PUBLICATION:

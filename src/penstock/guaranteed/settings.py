@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 
 MB: Final = 1_000_000
@@ -19,6 +20,14 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     age_ns: Duration | None = 7 * 24 * 3600 * SECOND
     # Give up the oldest messages at these bounds, whoever has not read them.
     drops: bool = False
+
+
+def check_retention(retention: Retention) -> None:
+    """Refuses bounds that nothing can keep."""
+    if retention.size_bytes is not None and retention.size_bytes <= 0:
+        raise UsageError(f"retention.size is more than 0 bytes, not {retention.size_bytes}")
+    if retention.age_ns is not None and retention.age_ns < 0:
+        raise UsageError(f"retention.age is at least 0, not {retention.age_ns} ns")
 
 
 class PubendSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,8 +77,17 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     ask_again_ns: Duration = 1 * SECOND
     catch_up_readers_max: int = 16
     durables_max: int = 10_000
+    subscriptions_max: int = 1_000
     credit_messages: int = 1_000
     credit_bytes: int = 4 * MB
+    # In stream time: how far ahead ticks are reserved on disk before messages are handed out.
+    reserve_ns: Duration = 2 * SECOND
+    # A message that failed comes again after that, doubled each time.
+    fail_retry_ns: Duration = 1 * SECOND
+    fail_retry_max_ns: Duration = 60 * SECOND
+    # Of one durable name.
+    parked_max: int = 10_000
+    parked_bytes_max: int = 64 * MB
 
 
 class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):

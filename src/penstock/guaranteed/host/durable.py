@@ -30,6 +30,8 @@ class _Stored(msgspec.Struct, array_like=True):
     expire_s: int
     is_marked: bool
     attempts: dict[int, tuple[int, int]]
+    reserved: dict[int, int] = {}
+    unread_since_ns: int = 0
 
 
 class Durable:
@@ -56,6 +58,14 @@ class Durable:
         self.is_marked = False
         # By pubend: a tick, and how often the message there was handed out.
         self.attempts: dict[int, tuple[int, int]] = {}
+        # By pubend: no message at or above this tick was handed out; and the same as on disk.
+        self.reserved: dict[int, int] = {}
+        self.saved_reserved: dict[int, int] = {}
+        # Since when nobody reads it, in Unix nanoseconds; 0 while somebody does.
+        self.unread_since_ns = 0
+        # Why its reading was ended, for people; "" if it was not.
+        self.stopped = ""
+        self._is_deleted = False
         self._is_saving = False
         self._waiting: list[OnSaved] = []
         self._is_dirty = False
@@ -75,25 +85,38 @@ class Durable:
         durable.expire_s = stored.expire_s
         durable.is_marked = stored.is_marked
         durable.attempts = stored.attempts
+        durable.reserved = stored.reserved
+        durable.saved_reserved = dict(stored.reserved)
+        durable.unread_since_ns = stored.unread_since_ns
         return durable
+
+    def delete(self, disk: Disk) -> None:
+        """Takes it off the disk; it is never saved again, and who waits for that waits in vain."""
+        self._is_deleted = True
+        self._waiting.clear()
+        disk.save(KEY + self.name, None)
 
     def save(self, disk: Disk, then: OnSaved | None = None) -> None:
         """Stores it; what comes while a save is under way goes into the next one."""
+        if self._is_deleted:
+            return
         if then is not None:
             self._waiting.append(then)
         self._is_dirty = True
         self._save_next(disk)
 
     def _save_next(self, disk: Disk) -> None:
-        if self._is_saving or not self._is_dirty:
+        if self._is_saving or not self._is_dirty or self._is_deleted:
             return
         self._is_saving, self._is_dirty = True, False
         waiting, self._waiting = self._waiting, []
         cursors = dict(self.cursors)
+        reserved = dict(self.reserved)
 
         def saved(now: Instant) -> None:
             self._is_saving = False
             self.saved_cursors = cursors
+            self.saved_reserved = reserved
             for then in waiting:
                 then(now)
             self._save_next(disk)
@@ -107,5 +130,7 @@ class Durable:
             expire_s=self.expire_s,
             is_marked=self.is_marked,
             attempts=self.attempts,
+            reserved=reserved,
+            unread_since_ns=self.unread_since_ns,
         )
         disk.save(KEY + self.name, msgspec.msgpack.encode(stored), saved)

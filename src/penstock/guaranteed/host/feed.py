@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from penstock.guaranteed.host.attempts import Attempts
 from penstock.guaranteed.host.reader import Decided, Reader
 from penstock.guaranteed.stream_item import StreamItem
+from penstock.kernel.instant import Instant
 
 if TYPE_CHECKING:
     from penstock.guaranteed.host.subscription import Subscription
@@ -19,7 +21,15 @@ class Feed:
     target, what reader 0 passes above the target is held.
     """
 
-    def __init__(self, subscription: Subscription, pubend: int, position: int) -> None:
+    def __init__(
+        self,
+        subscription: Subscription,
+        pubend: int,
+        position: int,
+        *,
+        attempts: Attempts,
+        acknowledged: int | None = None,
+    ) -> None:
         self.subscription: Final = subscription
         self.pubend: Final = pubend
         # The first tick that has not been passed to the client.
@@ -36,16 +46,46 @@ class Feed:
         self.held: Final[deque[Decided]] = deque()
         # Handed out and not acknowledged, oldest first.
         self.unacknowledged: Final[deque[int]] = deque()
+        self.attempts: Final = attempts
+        # A client that goes on behind its cursor has what lies between, and may still lose it:
+        # the cursor waits for an ACK.
+        self._resumed_at = position - 1
+        self._acknowledged = position - 1 if acknowledged is None else acknowledged
 
     def cursor(self) -> int:
         """The last tick that needs no reading any more."""
+        if self._acknowledged < self._resumed_at:
+            return self._acknowledged
         return (self.unacknowledged[0] if self.unacknowledged else self.position) - 1
 
     def acknowledge(self, tick: int) -> None:
         """Everything up to and including `tick` has been dealt with."""
+        self._acknowledged = max(tick, self._acknowledged)
+        self.attempts.acknowledge(tick)
         unacknowledged = self.unacknowledged
         while unacknowledged and unacknowledged[0] <= tick:
             unacknowledged.popleft()
+
+    def is_unacknowledged(self, tick: int) -> bool:
+        """Whether the client has it, and has not said that it was dealt with."""
+        return tick in self.unacknowledged or self._acknowledged < tick <= self._resumed_at
+
+    def rewind(self, position: int) -> None:
+        """What lies at or above `position` is read again; `PubendReading.rewind` calls it."""
+        while self.unacknowledged and self.unacknowledged[-1] >= position:
+            self.unacknowledged.pop()
+        self.position = position
+        self._resumed_at = min(self._resumed_at, position - 1)
+
+    def restart(self, position: int) -> None:
+        """Begins somewhere else: nothing before it counts any more."""
+        self.unacknowledged.clear()
+        self.position = position
+        self._resumed_at = self._acknowledged = position - 1
+
+    def may_read(self, now: Instant) -> bool:
+        """Whether what is read now could be handed out."""
+        return self.subscription.has_credit and not self.attempts.is_backing_off(now)
 
     def wants(self, item: StreamItem) -> bool:
         """Whether it is to be handed out."""

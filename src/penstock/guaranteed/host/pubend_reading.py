@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Final
 
@@ -12,7 +12,6 @@ from penstock.guaranteed.host.feed import Feed
 from penstock.guaranteed.host.reader import Decided, Reader
 from penstock.guaranteed.relay.relay import union
 from penstock.guaranteed.settings import HostSettings
-from penstock.guaranteed.stream_item import StreamItem
 from penstock.kernel.instant import Instant, earliest
 from penstock.wire.frames.guaranteed.base import BrokerFrame, ReaderId
 from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
@@ -45,6 +44,9 @@ class PubendReading:
         self._asked: Predicate | None = None
         self._granted: Predicate | None = None
         self._granted_from = 0
+        # Messages that came, and those of them that were known.
+        self.received = 0
+        self.repeated = 0
 
     @property
     def is_idle(self) -> bool:
@@ -60,6 +62,26 @@ class PubendReading:
         live = {} if self.live is None else {0: self.live.doubt}
         feeds = self._catching_up.items()
         return live | {number: feed.reader.doubt for number, feed in feeds if feed.reader}
+
+    # What status tells
+
+    @property
+    def catch_up_readers(self) -> int:
+        """How many subscriptions read by themselves."""
+        return len(self._catching_up)
+
+    @property
+    def waiting_readers(self) -> int:
+        """How many would, if there were not too many of them."""
+        return sum(
+            not feed.is_live and feed.reader is None and feed.subscription.has_credit
+            for feed in self.feeds
+        )
+
+    def oldest_gap(self) -> tuple[int, int] | None:
+        """The first tick in doubt, and the end of what is decided."""
+        in_doubt = [] if self.live is None else self.live.in_doubt()
+        return (in_doubt[0][0], self.live.evidence) if self.live and in_doubt else None
 
     # Feeds
 
@@ -88,8 +110,13 @@ class PubendReading:
             self._hand_on(feed, now)
         elif feed.valid_from is not None and feed.position >= max(feed.valid_from, live.doubt):
             feed.is_live = True
-        elif feed.subscription.has_credit:
+        elif feed.may_read(now):
             self._catch_up(feed, now)
+
+    def rewind(self, feed: Feed, *, now: Instant) -> None:
+        """The position of a feed has been set: reads on from there."""
+        self._close(feed)
+        self.proceed(feed, now=now)
 
     def _catch_up(self, feed: Feed, now: Instant) -> None:
         reader = feed.reader
@@ -152,10 +179,11 @@ class PubendReading:
         live = self.live
         if live is None:
             return
+        self._count(live, frame)
         decided = live.learn(frame)
         for feed in self.feeds:
             if feed.is_live:
-                self._pass_on(feed, decided, live.doubt)
+                self._pass_on(feed, decided, live.doubt, now)
             elif feed.target is not None:
                 self._hold(feed, decided)
         self._request(live, now)
@@ -163,18 +191,16 @@ class PubendReading:
             if not feed.is_live:
                 self.proceed(feed, now=now)
 
-    def _pass_on(self, feed: Feed, decided: list[Decided], doubt: int) -> None:
-        """Hands out what a feed of reader 0 wants; without credit it falls behind."""
+    def _pass_on(self, feed: Feed, decided: Sequence[Decided], doubt: int, now: Instant) -> None:
+        """Hands out what a feed of reader 0 wants; what has to wait falls behind."""
         subscription = feed.subscription
         for each in decided:
-            if isinstance(each, StreamItem):
-                if not feed.wants(each):
-                    continue
-                if not subscription.has_credit:
-                    feed.is_live = False
-                    feed.position = max(feed.position, each.tick)
-                    return
-            subscription.hand_out(feed, each)
+            if isinstance(each, Gap):
+                subscription.tell_gap(feed, each)
+            elif feed.wants(each) and not subscription.offer(feed, each, now=now):
+                feed.is_live = False
+                feed.position = max(feed.position, each.tick)
+                return
         feed.position = max(feed.position, doubt)
 
     def _hold(self, feed: Feed, decided: list[Decided]) -> None:
@@ -197,8 +223,14 @@ class PubendReading:
             return
         reader = feed.reader
         assert reader is not None
+        self._count(reader, frame)
         feed.pending.extend(reader.learn(frame))
         self._hand_on(feed, now)
+
+    def _count(self, reader: Reader, frame: Data | Silence | Gap | Horizon) -> None:
+        if isinstance(frame, Data):
+            self.received += 1
+            self.repeated += reader.knows(frame.tick)
 
     def _hand_on(self, feed: Feed, now: Instant) -> None:
         """Hands out what the feed's own reader has passed, as far as there is credit."""
@@ -206,14 +238,12 @@ class PubendReading:
         assert reader is not None
         while pending:
             each = pending[0]
-            if isinstance(each, StreamItem):
-                if not feed.wants(each):
-                    pending.popleft()
-                    continue
-                if not subscription.has_credit:
-                    feed.position = max(feed.position, each.tick)
-                    return
-            subscription.hand_out(feed, pending.popleft())
+            if isinstance(each, Gap):
+                subscription.tell_gap(feed, each)
+            elif feed.wants(each) and not subscription.offer(feed, each, now=now):
+                feed.position = max(feed.position, each.tick)
+                return
+            pending.popleft()
         feed.position = max(feed.position, reader.doubt)
         if subscription.has_credit:
             self._try_hand_over(feed, now)
@@ -226,10 +256,13 @@ class PubendReading:
         if target is None or feed.position < target:
             self._catch_up(feed, now)
             return
+        if not feed.attempts.reserve(live.doubt):
+            # Else it would fall behind again at once; `proceed` comes when that is on disk.
+            return
         held = list(feed.held)
         self._close(feed)
         feed.is_live = True
-        self._pass_on(feed, held, live.doubt)
+        self._pass_on(feed, held, live.doubt, now)
         if not feed.is_live:
             self.proceed(feed, now=now)
 

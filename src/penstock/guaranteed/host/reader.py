@@ -70,6 +70,10 @@ class Reader:
             self._gaps.append(frame)
         return self._advance()
 
+    def knows(self, tick: int) -> bool:
+        """Whether the tick is not in doubt."""
+        return tick < self.doubt or self._known.is_known(tick, tick + 1)
+
     def in_doubt(self) -> list[tuple[int, int]]:
         """The ranges that have been decided and are not known here."""
         if self.evidence <= self.doubt:

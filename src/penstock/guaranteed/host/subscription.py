@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from penstock.content.filter import Predicate
+from penstock.guaranteed.host.attempts import Verdict
 from penstock.guaranteed.host.durable import Durable
 from penstock.guaranteed.host.feed import Feed
-from penstock.guaranteed.host.reader import Decided
+from penstock.guaranteed.host.parking import ParkedMessage
 from penstock.guaranteed.stream_item import StreamItem
+from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import ClientFrame
+from penstock.wire.frames.guaranteed.client import Refused, RefusedKind
 from penstock.wire.frames.guaranteed.knowledge import Gap
-from penstock.wire.frames.guaranteed.subscription import GapNotice, HandOut, Position
+from penstock.wire.frames.guaranteed.subscription import Attached, GapNotice, HandOut, Position
 
 
 class Subscription:
@@ -27,7 +31,9 @@ class Subscription:
         predicate: Predicate,
         durable: Durable | None,
         resumed: bool,
+        since_ns: int,
         send: Callable[[Port, ClientFrame], None],
+        on_poison: Callable[[Feed, StreamItem], bool],
     ) -> None:
         self.port: Final = port
         self.number: Final = number
@@ -35,51 +41,103 @@ class Subscription:
         self.durable: Final = durable
         self.resumed: Final = resumed
         self.feeds: Final[dict[int, Feed]] = {}
+        self.pubends: Sequence[int] = ()
+        # HOLDs that are under way.
+        self.unplaced = 0
         self.is_attached = False
+        # A message was handed out too often: nothing more is, and it is about to end.
+        self.is_stopped = False
+        # When it was attached, in Unix nanoseconds.
+        self.since_ns: Final = since_ns
+        # Parked messages that are to be handed out once more, and those that were.
+        self.retries: Final[deque[ParkedMessage]] = deque()
+        self.retried: Final[dict[Position, None]] = {}
         self.credit_messages = 0
         self.credit_bytes = 0
         self.handed_out = 0
         self._send: Final = send
+        self._on_poison: Final = on_poison
 
     @property
     def has_credit(self) -> bool:
         """Whether one more message may be handed out."""
         return self.credit_messages > 0 and self.credit_bytes > 0
 
-    def hand_out(self, feed: Feed, decided: Decided) -> None:
-        """Passes on a message or a gap that the feed wants."""
-        if isinstance(decided, Gap):
-            start = max(decided.start, feed.position)
-            if start < decided.stop:
-                self._send(
-                    self.port,
-                    GapNotice(
-                        subscription=self.number,
-                        pubend=feed.pubend,
-                        start=start,
-                        stop=decided.stop,
-                        reason=decided.reason,
-                        messages=decided.messages,
-                    ),
-                )
-                feed.position = decided.stop
-            return
-        item: StreamItem = decided
+    def offer(self, feed: Feed, item: StreamItem, *, now: Instant) -> bool:
+        """Hands out a message, or has it put aside; False if it must wait."""
+        if self.is_stopped or not self.has_credit:
+            return False
+        verdict = feed.attempts.admit(item.tick, now=now)
+        if verdict is Verdict.WAIT:
+            return False
+        if verdict is Verdict.POISON:
+            if not self._on_poison(feed, item):
+                self.is_stopped = True
+                return False
+            feed.attempts.skip(item.tick)
+            feed.position = item.tick + 1
+            return True
         feed.unacknowledged.append(item.tick)
         feed.position = item.tick + 1
+        attempt = feed.attempts.hand_out(item.tick)
+        self._hand_out(feed.pubend, item.tick, item.published_ns, attempt, item.body)
+        return True
+
+    def tell_gap(self, feed: Feed, gap: Gap) -> None:
+        """Passes on that messages are gone."""
+        start = max(gap.start, feed.position)
+        if start < gap.stop:
+            self._send(
+                self.port,
+                GapNotice(
+                    subscription=self.number,
+                    pubend=feed.pubend,
+                    start=start,
+                    stop=gap.stop,
+                    reason=gap.reason,
+                    messages=gap.messages,
+                ),
+            )
+            feed.position = gap.stop
+
+    def retry_parked(self) -> None:
+        """Hands out parked messages once more, as far as there is credit; they move no cursor."""
+        while self.retries and self.is_attached and self.has_credit:
+            parked = self.retries.popleft()
+            self.retried[parked.position] = None
+            attempt = parked.attempts + 1
+            self._hand_out(parked.pubend, parked.tick, parked.published_ns, attempt, parked.body)
+
+    def _hand_out(
+        self, pubend: int, tick: int, published_ns: int, attempt: int, body: bytes
+    ) -> None:
         self.handed_out += 1
         self.credit_messages -= 1
-        self.credit_bytes -= len(item.body)
+        self.credit_bytes -= len(body)
         self._send(
             self.port,
             HandOut(
                 subscription=self.number,
-                pubend=feed.pubend,
-                tick=item.tick,
-                published_ns=item.published_ns,
-                attempt=1,
-                body=item.body,
+                pubend=pubend,
+                tick=tick,
+                published_ns=published_ns,
+                attempt=attempt,
+                body=body,
             ),
+        )
+
+    def tell_positions(self) -> None:
+        """Tells the client where each pubend goes on: at first, and after going back."""
+        self._send(
+            self.port,
+            Attached(subscription=self.number, resumed=self.resumed, positions=self.positions()),
+        )
+
+    def refuse(self, reason: str, text: str) -> None:
+        """Tells the client why the subscription ends."""
+        self._send(
+            self.port,
+            Refused(kind=RefusedKind.SUBSCRIPTION, number=self.number, reason=reason, text=text),
         )
 
     def positions(self) -> tuple[Position, ...]:

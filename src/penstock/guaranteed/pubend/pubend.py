@@ -18,11 +18,13 @@ from penstock.guaranteed.pubend.publishers import Publishers
 from penstock.guaranteed.pubend.repair import Repairs
 from penstock.guaranteed.pubend.retention import LogSize
 from penstock.guaranteed.pubend.rows import Rows
-from penstock.guaranteed.settings import PubendSettings
+from penstock.guaranteed.settings import PubendSettings, Retention
 from penstock.guaranteed.stream_clock import StreamClock
 from penstock.guaranteed.tick import tick_of
+from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import MILLISECOND, Instant, earliest
 from penstock.kernel.machine import Port
+from penstock.wire.codec.guaranteed.body import read_attributes_of
 from penstock.wire.frames.guaranteed.base import (
     BrokerFrame,
     ReaderId,
@@ -56,6 +58,8 @@ class PubendState(msgspec.Struct, frozen=True, kw_only=True):
     log: RecoveredLog
     # What was saved under `pubend/ID/`, by the rest of the key.
     saved: dict[str, bytes]
+    # None for the default.
+    retention: Retention | None = None
 
 
 class Pubend:
@@ -103,7 +107,7 @@ class Pubend:
         self.publishers.restore(recovered.snapshot, recovered.since_snapshot)
         self.rows: Final = Rows(key, disk)
         self.rows.restore(state.saved)
-        self.size: Final = LogSize(settings.retention)
+        self.size: Final = LogSize(state.retention or settings.retention)
         self.size.restore(recovered.segments)
         self.repairs: Final = Repairs(
             self.id,
@@ -161,6 +165,13 @@ class Pubend:
         self, port: Port, publisher: str, publication: int, body: bytes, *, now: Instant
     ) -> str | None:
         """Takes a publication; confirmed when it is on disk. Returns why not, as one word."""
+        try:
+            # Nothing that a filter cannot read may reach the log: it would stay there.
+            read_attributes_of(body)
+        except PeerError:
+            return "malformed"
+        if len(body) > self.settings.message_bytes_max:
+            return "too_large"
         known = self.publishers.find(publisher, publication)
         if known is not None:
             self._confirm_again(port, publication, known)
@@ -224,6 +235,11 @@ class Pubend:
         else:
             assert isinstance(frame, ReaderRequest), f"a pubend takes no {frame!r}"
             self.repairs.on_reader(frame)
+
+    def delete_saved(self) -> None:
+        """The stream is deleted: nothing of it stays in the store."""
+        self.rows.delete_all()
+        self._disk.save(f"pubend/{self.log}/dead_ranges", None)
 
     def proceed(self) -> None:
         """Goes on with repairs: there may be room again."""
@@ -306,6 +322,8 @@ class Pubend:
                 wall_ns=self.clock.published_ns(now),
                 then=lambda _now: held(),
             )
+        elif frame.durable:
+            self.rows.release(frame.durable, frame.host, frame.serial, then=lambda _now: held())
         else:
             held()
 

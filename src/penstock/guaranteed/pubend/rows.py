@@ -85,11 +85,26 @@ class Rows:
             row.tick, row.since_ns = entry.tick, wall_ns
             self._unsaved[entry.host] = None
 
-    def release(self, durable: str, host: str) -> None:
-        """The durable name is forgotten: another host may have it."""
-        if self.host_of.get(durable) == host:
-            del self.host_of[durable]
-            self._disk.save(f"{self._key}/owner/{durable}", None)
+    def release(self, durable: str, host: str, serial: Serial, *, then: OnSaved) -> None:
+        """The host has forgotten a durable name: another may have it.
+
+        With its last name the row goes. `then` is called when that is on disk. If the host has held
+        anything since, it is a repetition, and changes nothing.
+        """
+        row = self.by_host.get(host)
+        if self.host_of.get(durable) == host and (row is None or serial > row.serial):
+            self._disown(durable)
+            if host not in self.host_of.values():
+                self.forget(host)
+        # Deletes nothing, or once more: who waits hears of it behind all that was saved before.
+        if durable not in self.host_of:
+            self._disk.save(f"{self._key}/owner/{durable}", None, then)
+        else:
+            self._disk.save(f"{self._key}/owner/{durable}", self.host_of[durable].encode(), then)
+
+    def _disown(self, durable: str) -> None:
+        del self.host_of[durable]
+        self._disk.save(f"{self._key}/owner/{durable}", None)
 
     def forget(self, host: str) -> None:
         """Takes the row of a host away, with its durable names."""
@@ -97,7 +112,14 @@ class Rows:
             self._unsaved.pop(host, None)
             self._disk.save(f"{self._key}/row/{host}", None)
         for durable in [name for name, owner in self.host_of.items() if owner == host]:
-            self.release(durable, host)
+            self._disown(durable)
+
+    def delete_all(self) -> None:
+        """Takes away all rows and names."""
+        for host in [*self.by_host]:
+            self.forget(host)
+        for durable in [*self.host_of]:
+            self._disown(durable)
 
     def save_raised(self) -> None:
         """Saves the rows that ACKs have raised."""

@@ -137,10 +137,13 @@ class ReadingProgram:
         durable: str = "",
         start: Start = FIRST,
         window: int = 1_000,
+        attempts_max: int = 0,
+        expire_s: int = 0,
     ) -> None:
         self.client: Final = network.add_client(name, broker, self._on_fact)
         self.stream: Final = stream
         self.predicate = predicate
+        self.changes_filter = False
         self.durable: Final = durable
         self.start: Final = start
         self.lives: Final[list[ReaderLife]] = []
@@ -153,6 +156,9 @@ class ReadingProgram:
         self.delivered = 0
         self._network: Final = network
         self._window: Final = window
+        # 0: a program that dies often is no reason to stop.
+        self._attempts_max: Final = attempts_max
+        self._expire_s: Final = expire_s
         self._waiting: Final[deque[Received]] = deque()
         self._subscription = 0
         self.client.connect()
@@ -167,14 +173,18 @@ class ReadingProgram:
         self.lives.append(ReaderLife(self.predicate))
         self.is_open = True
         self._waiting.clear()
+        if self.changes_filter:
+            # It may have been changed in a life that the host has not heard of.
+            flags |= AttachFlags.CHANGE_FILTER
         options = SubscriptionOptions(
             streams=(self.stream,),
             predicate=self.predicate,
             durable=self.durable,
             start=self.start,
-            # A filter may have been changed in a life that the host has not heard of.
-            flags=flags | AttachFlags.CHANGE_FILTER,
+            flags=flags,
             window_messages=self._window,
+            attempts_max=self._attempts_max,
+            expire_s=self._expire_s,
         )
         self._subscription = self.client.call(lambda client: client.subscribe(options))
 
@@ -196,6 +206,19 @@ class ReadingProgram:
         self.is_paused = False
         while self._waiting and not self.is_paused:
             self._take(self._waiting.popleft())
+
+    def fail(self, reason: str = "") -> None:
+        """Cannot deal with the first message that waits."""
+        message, messages = self._waiting[0], len(self._waiting)
+        size_bytes = sum(len(each.body) for each in self._waiting)
+        self._waiting.clear()
+        number = message.subscription
+        self.client.call(lambda client: client.fail(number, message.pubend, message.tick, reason))
+        self.client.call(lambda client: client.take(number, messages, size_bytes))
+
+    def attempts(self) -> list[int]:
+        """Of all messages of this life, in the order of delivery."""
+        return [each.attempt for each in self.life.received]
 
     def values(self, name: str = "n") -> list[Value]:
         """One attribute of all messages of this life, in the order of delivery."""

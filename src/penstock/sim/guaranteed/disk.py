@@ -34,6 +34,7 @@ SEGMENT_RECORDS: Final = 16
 # The file of what is saved; no log is called so.
 STORE: Final = "store"
 
+
 class SimLog:
     """The synced records of one log."""
 
@@ -181,6 +182,14 @@ class SimDisk:
             file.waiting.append(_Write(output, told))
             if not file.syncing:
                 self._sync(file)
+
+    def delete_log(self, log: str) -> None:
+        """Its directory is removed, with what was about to be written."""
+        self.logs.pop(log, None)
+        file = self._files.pop(log, None)
+        if file is not None:
+            file.waiting.clear()
+            file.syncing.clear()
 
     def crash(self) -> None:
         """Power is cut: of what is not synced, a beginning may be there, in each file another."""

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from penstock.guaranteed.broker import AnyFrame, Broker, BrokerState
 from penstock.guaranteed.client import BROKER, Client, ClientFact
+from penstock.guaranteed.facts import Disconnect, StreamUnwanted, StreamWanted
 from penstock.guaranteed.log_record import RecoveredLog
 from penstock.guaranteed.pubend.pubend import PubendState
-from penstock.guaranteed.settings import BrokerSettings
+from penstock.guaranteed.settings import BrokerSettings, Retention
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.machine import Append, Deliver, Fetch, Port, Save, Send, Trim
 from penstock.kernel.seeds import Seeds
@@ -25,6 +26,8 @@ from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
 from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
 from penstock.wire.frames.guaranteed.base import BrokerFrame
 
+# A driver carries out what a machine asks for after so long; what is queued has left by then.
+FACT_NS: Final = 50 * MILLISECOND
 # Simulated wall clocks begin here: 2026-01-01.
 WALL_START_NS: Final = 1_767_225_600 * SECOND
 
@@ -68,6 +71,9 @@ class SimBroker:
         )
         # In the world's time.
         self._armed_at: Instant | None = None
+        self._rng: Final = network.seeds.rng("streams", name)
+        # Of streams that were created by request.
+        self._retentions: Final[dict[int, Retention]] = {}
         self.start()
 
     @property
@@ -93,7 +99,15 @@ class SimBroker:
             log = self.disk.logs.get(f"{id_:016x}")
             recovered = log.recovered() if log is not None else EMPTY_LOG
             own = {k.removeprefix(key): v for k, v in saved.items() if k.startswith(key)}
-            pubends.append(PubendState(id=id_, stream=stream, log=recovered, saved=own))
+            pubends.append(
+                PubendState(
+                    id=id_,
+                    stream=stream,
+                    log=recovered,
+                    saved=own,
+                    retention=self._retentions.get(id_),
+                )
+            )
         state = BrokerState(
             name=self.name,
             life=self.life,
@@ -102,9 +116,7 @@ class SimBroker:
             parents=self._parents,
             saved=dict(saved),
         )
-        self.machine = Broker(
-            state, settings=self._network.settings, size_of=size_of, now=self.now
-        )
+        self.machine = Broker(state, settings=self._network.settings, size_of=size_of, now=self.now)
         self.drain()
 
     def crash(self) -> None:
@@ -133,6 +145,8 @@ class SimBroker:
                 self.links[output.port].send(output.frame)
             elif isinstance(output, Append | Fetch | Trim | Save):
                 self._to_disk(output, life)
+            elif isinstance(output, Deliver):
+                self._on_fact(output.item, life)
         wakeup = machine.next_wakeup()
         if wakeup is None:
             return
@@ -140,6 +154,31 @@ class SimBroker:
         if self._armed_at is None or at < self._armed_at:
             self._armed_at = max(at, self._network.events.now)
             self._network.events.schedule(self._armed_at, self._on_timer, life, self._armed_at)
+
+    def _on_fact(self, fact: object, life: int) -> None:
+        """Carries out what the machine asks of its driver, a moment later."""
+
+        def carry_out() -> None:
+            if not self.is_up or life != self.life:
+                return
+            if isinstance(fact, StreamWanted):
+                id_ = self._rng.getrandbits(64)
+                self.streams[id_] = fact.stream
+                self._retentions[id_] = fact.retention
+                state = PubendState(
+                    id=id_, stream=fact.stream, log=EMPTY_LOG, saved={}, retention=fact.retention
+                )
+                self.call(lambda b, now: b.add_stream(state, now=now))
+            elif isinstance(fact, StreamUnwanted):
+                del self.streams[fact.pubend]
+                self.disk.delete_log(fact.log)
+                self.call(lambda b, now: b.stream_deleted(fact.stream, now=now))
+            else:
+                assert isinstance(fact, Disconnect)
+                self._network.disconnect(fact.port)
+
+        events = self._network.events
+        events.schedule(events.now + FACT_NS, carry_out)
 
     def _to_disk(self, output: Append | Fetch | Trim | Save, life: int) -> None:
         def told(*answer: Any) -> None:
@@ -198,6 +237,7 @@ class SimClient:
         self._on_fact: Final = on_fact
         self._up: StreamLink | None = None
         self._connections = 0
+        self.port = ""
         self.start()
 
     def start(self) -> None:
@@ -227,7 +267,7 @@ class SimClient:
             arrive=self._arrive,
             on_room=lambda size: broker.call(lambda b, now: b.room(port, size, now=now)),
         )
-        self._port = port
+        self.port = port
         broker.call(lambda b, now: b.client_up(port, room_bytes=WINDOW_BYTES, now=now))
         self.call(lambda client: client.connection_up())
 
@@ -239,8 +279,8 @@ class SimClient:
         broker = self._network.brokers[self.broker]
         assert self._up is not None
         self._up.cut()
-        broker.links.pop(self._port).cut()
-        broker.call(lambda b, now: b.client_down(self._port, now=now))
+        broker.links.pop(self.port).cut()
+        broker.call(lambda b, now: b.client_down(self.port, now=now))
         self.machine.connection_down()
 
     def call(self, verb: Callable[[Client], Any]) -> Any:
@@ -345,6 +385,12 @@ class StreamNetwork:
         broker = self.brokers[name]
         if not broker.is_up:
             broker.start()
+
+    def disconnect(self, port: Port) -> None:
+        """Closes the connection of a client, by the port that its broker knows."""
+        for client in self.clients.values():
+            if client.port == port:
+                client.disconnect()
 
     def run(self, duration_ns: Duration) -> None:
         """Lets time pass."""

@@ -131,6 +131,7 @@ class GuaranteedSwarm:
             start=FIRST if options.starts_first else NOW,
             window=options.window,
         )
+        reader.changes_filter = True
         self.readers.append(reader)
         reader.open()
 

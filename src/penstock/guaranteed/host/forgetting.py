@@ -1,0 +1,82 @@
+"""Durable names that are forgotten here and that pubends must still release.
+
+A note on disk outlives a crash until every pubend has answered: a name that was never released
+would hold its messages for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from penstock.guaranteed.disk import Disk
+from penstock.guaranteed.host.durable import Durable
+from penstock.guaranteed.host.holds import Holds
+from penstock.kernel.instant import Instant
+from penstock.wire.frames.guaranteed.base import Start, StartKind
+from penstock.wire.frames.guaranteed.rows import Held
+
+KEY: Final = "forgetting/"
+
+
+class Forgetting:
+    """What is still to be released."""
+
+    def __init__(self, disk: Disk, holds: Holds) -> None:
+        self._disk: Final = disk
+        self._holds: Final = holds
+        self._left: Final[dict[str, set[int]]] = {}
+        # Found on disk and not asked for in this life.
+        self._found: Final[dict[str, list[int]]] = {}
+
+    def restore(self, stored: Mapping[str, bytes], durables: Mapping[str, Durable]) -> None:
+        """Takes up what was saved, except where the name is in use again."""
+        for key, value in stored.items():
+            if key.startswith(KEY):
+                name = key.removeprefix(KEY)
+                held = durables[name].cursors if name in durables else {}
+                pubends = msgspec.msgpack.decode(value, type=list[int])
+                self._found[name] = [pubend for pubend in pubends if pubend not in held]
+
+    def forget(self, name: str, pubends: Sequence[int], *, now: Instant) -> None:
+        """Releases a name at these pubends."""
+        if not pubends:
+            self._disk.save(KEY + name, None)
+            return
+        left = self._left.setdefault(name, set())
+        left.update(pubends)
+        self._disk.save(KEY + name, msgspec.msgpack.encode(sorted(left)))
+        for pubend in pubends:
+            self._release(name, pubend, now)
+
+    def wake(self, *, now: Instant) -> None:
+        """Asks for what an earlier life has left."""
+        while self._found:
+            name, pubends = self._found.popitem()
+            self.forget(name, pubends, now=now)
+
+    def forget_pubend(self, pubend: int) -> None:
+        """The pubend is gone, with all that it held."""
+        for name in list(self._left):
+            self._released(name, pubend)
+
+    def next_wakeup(self) -> Instant | None:
+        """At once, if there is anything from an earlier life."""
+        return 0 if self._found else None
+
+    def _release(self, name: str, pubend: int, now: Instant) -> None:
+        def held(_frame: Held, _now: Instant) -> None:
+            self._released(name, pubend)
+
+        self._holds.ask(pubend, name, Start(StartKind.FIRST), keep=False, then=held, now=now)
+
+    def _released(self, name: str, pubend: int) -> None:
+        left = self._left.get(name)
+        if left is None:
+            return
+        left.discard(pubend)
+        if not left:
+            del self._left[name]
+            self._disk.save(KEY + name, None)

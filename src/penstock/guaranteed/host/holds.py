@@ -1,0 +1,89 @@
+"""HOLDs that pubends have not answered: each is repeated until HELD comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import msgspec
+
+from penstock.guaranteed.settings import HostSettings
+from penstock.kernel.instant import Instant, earliest
+from penstock.wire.frames.guaranteed.base import BrokerFrame, Serial, Start
+from penstock.wire.frames.guaranteed.rows import Held, Hold
+
+OnHeld: TypeAlias = Callable[[Held, Instant], None]
+
+
+class _Open(msgspec.Struct):
+    frame: Hold
+    again_at: Instant
+    then: OnHeld
+
+
+class Holds:
+    """The HOLDs of one host, numbered by pubend."""
+
+    def __init__(
+        self,
+        host: str,
+        life: int,
+        *,
+        settings: HostSettings,
+        ask: Callable[[BrokerFrame], None],
+    ) -> None:
+        self._host: Final = host
+        self._life: Final = life
+        self._again_ns: Final = settings.ask_again_ns
+        self._ask: Final = ask
+        self._open: Final[dict[tuple[int, Serial], _Open]] = {}
+        self._numbers: Final[dict[int, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def is_open(self, pubend: int) -> bool:
+        """Whether a HOLD of this pubend is under way."""
+        return any(key[0] == pubend for key in self._open)
+
+    def last_serial(self, pubend: int) -> Serial:
+        """That of the last HOLD: an ACK carries it."""
+        return Serial(self._life, self._numbers.get(pubend, 0))
+
+    def ask(
+        self, pubend: int, durable: str, start: Start, *, keep: bool, then: OnHeld, now: Instant
+    ) -> None:
+        """Sends a HOLD; `then` gets the answer."""
+        self._numbers[pubend] = self._numbers.get(pubend, 0) + 1
+        frame = Hold(
+            pubend=pubend,
+            host=self._host,
+            serial=self.last_serial(pubend),
+            durable=durable,
+            start=start,
+            keep=keep,
+        )
+        self._open[pubend, frame.serial] = _Open(frame, now + self._again_ns, then)
+        self._ask(frame)
+
+    def on_held(self, frame: Held, *, now: Instant) -> None:
+        """An answer; one that was answered before is ignored."""
+        hold = self._open.pop((frame.pubend, frame.serial), None)
+        if hold is not None:
+            hold.then(frame, now)
+
+    def forget_pubend(self, pubend: int) -> None:
+        """The pubend is gone: nobody will answer."""
+        for key in [key for key in self._open if key[0] == pubend]:
+            del self._open[key]
+
+    def wake(self, *, now: Instant) -> None:
+        """Repeats what is not answered."""
+        for hold in self._open.values():
+            if hold.again_at <= now:
+                hold.again_at = now + self._again_ns
+                self._ask(hold.frame)
+
+    def next_wakeup(self) -> Instant | None:
+        """The next repetition."""
+        return earliest(*(hold.again_at for hold in self._open.values()))

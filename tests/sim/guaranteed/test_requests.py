@@ -1,0 +1,239 @@
+"""REQUEST and RESULT against a whole broker; what is wrong is refused, and never an exception."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.guaranteed.client import Fenced
+from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.sim.guaranteed.application import ReadingProgram, Writer
+from penstock.sim.guaranteed.network import StreamNetwork
+from penstock.wire.codec.guaranteed.body import write_body
+from penstock.wire.frames.guaranteed.client import Credit, CreditKind, Refused, Welcome
+from penstock.wire.frames.guaranteed.publication import Publish
+from penstock.wire.frames.guaranteed.subscription import AttachFlags
+
+from .asking import Operator
+
+ORDERS = {0xA: "orders"}
+
+
+@pytest.fixture
+def network() -> StreamNetwork:
+    network = StreamNetwork(5, with_codec=True)
+    network.add_broker("b", streams=dict(ORDERS))
+    network.run(100 * MILLISECOND)
+    return network
+
+
+def open_reader(network: StreamNetwork, **options: object) -> ReadingProgram:
+    reader = ReadingProgram(
+        network,
+        "reader",
+        "b",
+        stream="orders",
+        durable="billing",
+        **options,  # type: ignore[arg-type]
+    )
+    network.run(50 * MILLISECOND)
+    reader.open()
+    network.run(100 * MILLISECOND)
+    return reader
+
+
+def publish(network: StreamNetwork, writer: Writer, count: int) -> None:
+    for n in range(count):
+        writer.publish("orders", {"n": n})
+    network.run(500 * MILLISECOND)
+
+
+def test_list_and_status_name_who_holds_the_log(network: StreamNetwork) -> None:
+    writer = Writer(network, "writer", "b")
+    reader = open_reader(network)
+    reader.is_paused = True
+    publish(network, writer, 4)
+    operator = Operator(network, "b")
+    [stream] = operator.ask("list")["streams"]
+    assert (stream["name"], stream["messages"], stream["is_here"]) == ("orders", 4, True)
+    assert stream["held_by"]["host"] == "b"
+    assert stream["held_by"]["durables"] == ["billing"]
+    assert stream["held_by"]["bytes"] > 0
+    status = operator.ask("status")
+    assert (status["broker"], status["durables"], status["clients"]) == ("b", 1, 3)
+    assert status["oldest_gap_seconds"] is None
+    assert status["repeated_share"] == 0
+
+
+def test_durables_tell_filter_reader_and_lag(network: StreamNetwork) -> None:
+    writer = Writer(network, "writer", "b")
+    reader = open_reader(network)
+    reader.is_paused = True
+    publish(network, writer, 4)
+    network.run(2 * SECOND)
+    operator = Operator(network, "b")
+    [durable] = operator.ask("durables")["durables"]
+    assert (durable["name"], durable["reader"]) == ("billing", "reader")
+    assert durable["lag_messages"] == 4
+    assert 1 < durable["lag_seconds"] < 5
+    assert list(durable["positions"]) == ["000000000000000a"]
+    reader.close()
+    network.run(100 * MILLISECOND)
+    [durable] = operator.ask("durables")["durables"]
+    assert durable["reader"] is None
+    assert durable["lag_messages"] == 4
+    assert operator.ask("durables", after="billing") == {"durables": [], "more": False}
+
+
+def test_parked_messages_are_listed_handed_out_again_and_discarded(network: StreamNetwork) -> None:
+    writer = Writer(network, "writer", "b")
+    reader = open_reader(network, attempts_max=1)
+    reader.is_paused = True
+    publish(network, writer, 3)
+    reader.client.crash()
+    reader.client.connect()
+    reader.is_paused = False
+    reader.open(flags=AttachFlags.PARK)
+    network.run(2 * SECOND)
+    assert reader.values() == []
+    operator = Operator(network, "b")
+    page = operator.ask("parked", durable="billing")
+    assert len(page["messages"]) == 3
+    assert not page["more"]
+    first, second, third = (
+        {"durable": "billing", "pubend": each["pubend"], "tick": each["tick"]}
+        for each in page["messages"]
+    )
+    assert operator.ask("parked", action="retry", **second) == {}
+    assert reader.values() == [1]
+    assert reader.attempts() == [2]
+    assert operator.ask("parked", action="discard", **third) == {}
+    left = operator.ask("parked", durable="billing")["messages"]
+    assert [each["tick"] for each in left] == [first["tick"]]
+    assert operator.ask("parked", action="discard", **third).reason == "unknown"
+    reader.close()
+    network.run(100 * MILLISECOND)
+    assert operator.ask("parked", action="retry", **first).reason == "unread"
+    assert [key for key in network.brokers["b"].disk.saved if key.startswith("parked/")] == [
+        f"parked/billing/{first['pubend']}/{first['tick']}"
+    ]
+
+
+def test_a_stream_is_created_used_and_deleted(network: StreamNetwork) -> None:
+    operator = Operator(network, "b")
+    stream = operator.ask("create", stream="bids", retention={"size_bytes": 5_000_000})
+    assert stream["name"] == "bids"
+    assert operator.ask("create", stream="bids").reason == "exists"
+    writer = Writer(network, "writer", "b")
+    reader = ReadingProgram(network, "reader", "b", stream="bids", durable="billing")
+    network.run(50 * MILLISECOND)
+    reader.open()
+    network.run(100 * MILLISECOND)
+    writer.publish("bids", {"n": 1})
+    network.run(SECOND)
+    assert reader.values() == [1]
+    network.crash("b")
+    network.restart("b")
+    for client in network.clients.values():
+        client.connect()
+    network.run(100 * MILLISECOND)
+    retention = network.brokers["b"].machine.pubends[int(stream["pubends"][0], 16)].size.retention
+    assert retention.size_bytes == 5_000_000
+    assert operator.ask("delete", stream="bids") == {}
+    assert [each.refused.reason for each in reader.life.ended] == ["unknown_stream"]
+    network.run(SECOND)
+    assert [each["name"] for each in operator.ask("list")["streams"]] == ["orders"]
+    key = f"pubend/{stream['pubends'][0]}"
+    assert not [each for each in network.brokers["b"].disk.saved if each.startswith(key)]
+    writer.publish("bids", {"n": 2})
+    network.run(100 * MILLISECOND)
+    assert [each.refused.reason for each in writer.refused] == ["unknown_stream"]
+
+
+def test_a_stream_created_at_a_parent_is_announced(network: StreamNetwork) -> None:
+    network.add_broker("s", parents=1)
+    network.connect("s", "b")
+    network.run(100 * MILLISECOND)
+    Operator(network, "b").ask("create", stream="bids")
+    names = [each["name"] for each in Operator(network, "s").ask("list")["streams"]]
+    assert names == ["bids", "orders"]
+
+
+def test_a_host_that_will_not_come_back_is_forgotten(network: StreamNetwork) -> None:
+    open_reader(network)
+    operator = Operator(network, "b")
+    assert operator.ask("forget", host="nobody").reason == "unknown"
+    network.brokers["b"].machine.pubends[0xA].rows.by_host["gone"] = (
+        network.brokers["b"].machine.pubends[0xA].rows.by_host["b"]
+    )
+    assert operator.ask("forget", host="gone") == {}
+    assert "gone" not in network.brokers["b"].machine.pubends[0xA].rows.by_host
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "reason"),
+    [
+        ("dance", b"{}", "unknown_verb"),
+        ("seek", b"", "bad_request"),
+        ("seek", b"{", "bad_request"),
+        ("seek", b"[1]", "bad_request"),
+        ("seek", b'{"durable":"x","start":"yesterday"}', "bad_request"),
+        ("seek", b'{"durable":"x","start":"tick","value":-1}', "bad_request"),
+        ("seek", b'{"durable":"x","start":"first"}', "unknown"),
+        ("parked", b'{"durable":"x"}', "unknown"),
+        ("parked", b'{"durable":"billing","action":"retry","pubend":"zz"}', "bad_request"),
+        ("parked", b'{"durable":"billing","action":"retry","pubend":"a"}', "unknown"),
+        ("forget", b"{}", "bad_request"),
+        ("forget", b'{"durable":"x"}', "unknown"),
+        ("create", b'{"stream":""}', "bad_request"),
+        ("create", b'{"stream":"x","retention":{"size_bytes":-5}}', "bad_request"),
+        ("delete", b'{"stream":"x"}', "unknown_stream"),
+        ("list", b"\xff\xfe", "bad_request"),
+        ("list", b"[" * 60_000, "bad_request"),
+    ],
+)
+def test_what_cannot_be_read_or_done_is_refused(
+    network: StreamNetwork, verb: str, arguments: bytes, reason: str
+) -> None:
+    open_reader(network)
+    answer = Operator(network, "b").ask_raw(verb, arguments)
+    assert isinstance(answer, Refused)
+    assert answer.reason == reason
+
+
+def test_a_body_that_cannot_be_read_never_reaches_the_log(network: StreamNetwork) -> None:
+    operator = Operator(network, "b")
+    operator.client.call(lambda client: client.publish("orders", b"\xff\xff broken"))
+    network.run(SECOND)
+    assert not operator.client.is_connected
+    assert [each.refused.reason for each in operator.fenced] == ["malformed"]
+    assert not network.brokers["b"].disk.logs["000000000000000a"].records
+
+
+def test_a_client_that_exceeds_its_credit_is_refused_and_disconnected(
+    network: StreamNetwork,
+) -> None:
+    operator = Operator(network, "b")
+    body = write_body({}, b"")
+    port = operator.client.port
+    for n in range(1_002):
+        frame = Publish(stream="orders", id=n + 1, body=body)
+        network.brokers["b"].arrive(port, frame)
+    network.run(SECOND)
+    assert not operator.client.is_connected
+    assert [each.refused.reason for each in operator.fenced] == ["credit"]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        Welcome(broker="b", message_bytes_max=1),
+        Credit(kind=CreditKind.SUBSCRIPTION, number=99, messages=1, size_bytes=1),
+    ],
+)
+def test_frames_out_of_place_do_no_harm(network: StreamNetwork, frame: Welcome | Credit) -> None:
+    operator = Operator(network, "b")
+    network.brokers["b"].arrive(operator.client.port, frame)
+    network.brokers["b"].arrive("stranger", frame)
+    network.run(SECOND)
+    assert operator.client.is_connected == isinstance(frame, Credit)
+    assert all(isinstance(each, Fenced) for each in operator.fenced)
