@@ -7,33 +7,26 @@ opened from here, again and again; a connection that is silent for three seconds
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic_ns, time_ns
-from typing import Any, Final
+from typing import Final
 
 from penstock.guaranteed.broker import Broker, BrokerState
+from penstock.guaranteed.facts import BrokerFact, Disconnect, StreamUnwanted, StreamWanted
 from penstock.guaranteed.settings import BrokerSettings
 from penstock.kernel.errors import UnreachableError, UsageError
 from penstock.kernel.instant import SECOND, Instant
-from penstock.kernel.machine import Append, Fetch, Save, Send, Trim
+from penstock.kernel.machine import Append, Deliver, Fetch, Save, Send, Trim
 from penstock.live.guaranteed.directory import BrokerDirectory
 from penstock.live.net.address import HostPort
 from penstock.live.net.frame_connection import WINDOW_BYTES, AnyFrame, FrameConnection
 from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
 from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
-from penstock.wire.frames.guaranteed.base import BrokerFrame, ClientFrame
-from penstock.wire.frames.guaranteed.client import (
-    Answer,
-    Ask,
-    ClientPing,
-    Connect,
-    Refused,
-    RefusedKind,
-)
+from penstock.wire.frames.guaranteed.base import BrokerFrame
+from penstock.wire.frames.guaranteed.client import ClientPing, Connect
 from penstock.wire.frames.guaranteed.hello import Hello, Ping
 
 _log: Final = logging.getLogger("penstock.streams")
@@ -175,9 +168,7 @@ class StreamBroker:
 
         def receive(broker: Broker, now: Instant) -> None:
             for frame in frames:
-                if isinstance(frame, Ask) and frame.verb == "create":
-                    self._create(connection, frame)
-                elif not isinstance(frame, Ping | ClientPing):
+                if not isinstance(frame, Ping | ClientPing):
                     broker.receive(frame, via=port, now=now)
 
         self._step(receive)
@@ -291,6 +282,10 @@ class StreamBroker:
                     if connection is not None:
                         connection.put(output.frame)
                         written[output.port] = connection
+                elif type(output) is Deliver:
+                    fact = output.item
+                    assert isinstance(fact, StreamWanted | StreamUnwanted | Disconnect)
+                    self._carry_out(fact)
                 else:
                     assert isinstance(output, Append | Fetch | Trim | Save)
                     self.directory.carry_out(output)
@@ -344,23 +339,34 @@ class StreamBroker:
         _log.error("the disk of %s failed: %s", self.directory.path, error)
         self._close(error)
 
-    # Requests that concern the directory
+    # What concerns the directory and connections
 
-    def _create(self, connection: FrameConnection, frame: Ask) -> None:
-        name = str(json.loads(frame.arguments or b"{}").get("name", ""))
-        reply: ClientFrame
-        if not _STREAM_NAME.fullmatch(name):
-            reply = Refused(
-                kind=RefusedKind.REQUEST,
-                number=frame.number,
-                reason="name",
-                text=f"{name!r} is no name of a stream: use 1 to 64 letters, digits, '.', '_', '-'",
-            )
+    def _carry_out(self, fact: BrokerFact) -> None:
+        """Does what the machine cannot; it is told in a later step."""
+        if isinstance(fact, StreamWanted):
+            self._loop.call_soon(self._create, fact)
+        elif isinstance(fact, StreamUnwanted):
+            self._loop.call_soon(self._delete, fact)
         else:
-            known = self.machine.pubends_of(name)
-            if not known:
-                self.machine.add_pubend(self.directory.create_stream(name), wall_ns=time_ns())
-            result: dict[str, Any] = {"name": name, "created": not known}
-            reply = Answer(number=frame.number, result=json.dumps(result).encode())
-        connection.put(reply)
-        connection.flush()
+            connection = self._connections.get(fact.port)
+            _log.info("%s: %s", fact.port, fact.text)
+            if connection is not None:
+                connection.flush()
+                connection.close()
+
+    def _create(self, fact: StreamWanted) -> None:
+        if not _STREAM_NAME.fullmatch(fact.stream):
+            text = f"{fact.stream!r} is no name of a stream: use 1 to 64 letters, digits, '._-'"
+            self._step(lambda b, now: b.stream_refused(fact.stream, "bad_request", text, now=now))
+            return
+        try:
+            state = self.directory.create_stream(fact.stream, fact.retention)
+        except OSError as error:
+            text = f"stream {fact.stream!r} cannot be created: {error.strerror}: make room"
+            self._step(lambda b, now: b.stream_refused(fact.stream, "disk_full", text, now=now))
+            return
+        self._step(lambda b, now: b.add_stream(state, now=now))
+
+    def _delete(self, fact: StreamUnwanted) -> None:
+        self.directory.delete_stream(fact.stream, fact.log)
+        self._step(lambda b, now: b.stream_deleted(fact.stream, now=now))

@@ -12,12 +12,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from secrets import randbits
+from shutil import rmtree
 from typing import Final
 
 import msgspec
 
 from penstock.guaranteed.log_record import Fetched, LogRecord, LogSnapshot
 from penstock.guaranteed.pubend.pubend import PubendState
+from penstock.guaranteed.settings import Retention
 from penstock.kernel.errors import UsageError
 from penstock.kernel.machine import Append, Fetch, Save, Trim
 from penstock.live.log.lock import DirectoryLock
@@ -36,6 +38,7 @@ class StreamEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     pubend: int
+    retention: Retention = Retention()
 
 
 class BrokerDirectory:
@@ -93,7 +96,7 @@ class BrokerDirectory:
     def streams(self) -> list[StreamEntry]:
         """The streams that this broker has."""
         return [
-            StreamEntry(name=key.removeprefix(_STREAM), pubend=int(value, 16))
+            msgspec.json.decode(value, type=StreamEntry)
             for key, value in self.saved.items()
             if key.startswith(_STREAM)
         ]
@@ -106,26 +109,40 @@ class BrokerDirectory:
         self._logs[key] = log
         prefix = f"pubend/{key}/"
         own = {k.removeprefix(prefix): v for k, v in self.saved.items() if k.startswith(prefix)}
-        return PubendState(id=entry.pubend, stream=entry.name, log=recovered, saved=own)
+        return PubendState(
+            id=entry.pubend,
+            stream=entry.name,
+            log=recovered,
+            saved=own,
+            retention=entry.retention,
+        )
 
-    def create_stream(self, name: str) -> PubendState:
+    def create_stream(self, name: str, retention: Retention) -> PubendState:
         """Creates a stream with one pubend, whose id is drawn."""
-        entry = StreamEntry(name=name, pubend=randbits(63) or 1)
+        entry = StreamEntry(name=name, pubend=randbits(63) or 1, retention=retention)
         state = self.open_stream(entry)
-        self._save_own(f"{_STREAM}{name}", f"{entry.pubend:016x}".encode())
+        self._save_own(f"{_STREAM}{name}", msgspec.json.encode(entry))
         return state
+
+    def delete_stream(self, name: str, log: str) -> None:
+        """Forgets a stream, then removes its log: never the other way round."""
+        self._save_own(f"{_STREAM}{name}", None)
+        self._logs.pop(log).close()
+        rmtree(self.path / _LOGS / log, ignore_errors=True)
 
     def carry_out(self, output: Append | Fetch | Trim | Save) -> None:
         """Does what the machine asks for; answers come as events."""
         if isinstance(output, Append):
             record = output.record
             assert record is None or isinstance(record, LogRecord | LogSnapshot)
-            self._logs[output.log].append(output.number, record, output.lease)
+            log = self._logs.get(output.log)
+            if log is not None:
+                log.append(output.number, record, output.lease)
         elif isinstance(output, Save):
             self._store.save(output.serial, output.key, output.value)
         elif isinstance(output, Fetch):
             self._readers.submit(self._fetch, output)
-        else:
+        elif output.log in self._logs:
             self._logs[output.log].trim(output.upto)
 
     def size_bytes(self, pubend: int) -> int:
@@ -183,9 +200,12 @@ class BrokerDirectory:
     def _fail(self, error: BaseException) -> None:
         self._loop.call_soon_threadsafe(self._on_failed, error)
 
-    def _save_own(self, key: str, value: bytes) -> None:
+    def _save_own(self, key: str, value: bytes | None) -> None:
         self._own_serial -= 1
-        self.saved[key] = value
+        if value is None:
+            self.saved.pop(key, None)
+        else:
+            self.saved[key] = value
         self._store.save(self._own_serial, key, value)
 
 

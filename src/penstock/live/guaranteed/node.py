@@ -154,8 +154,40 @@ class StreamNode:
 
     async def create_stream(self, name: str) -> bool:
         """Creates a stream at this broker; returns False if it was there."""
-        answer = await self._ask("create", {"name": name})
-        return bool(answer["created"])
+        try:
+            await self._ask("create", {"stream": name})
+        except RefusedError as error:
+            if error.reason == "exists":
+                return False
+            raise
+        return True
+
+    async def delete_stream(self, name: str) -> None:
+        """Deletes a stream with all its messages."""
+        await self._ask("delete", {"stream": name})
+
+    async def list_streams(self) -> list[dict[str, Any]]:
+        """The streams that this broker knows, with sizes, and who keeps them from being trimmed."""
+        found: list[dict[str, Any]] = await self._ask("list", {})
+        return found
+
+    async def list_durables(self) -> list[dict[str, Any]]:
+        """The durable names of this broker: filter, positions, lag, and who reads them."""
+        found: list[dict[str, Any]] = await self._ask("durables", {})
+        return found
+
+    async def delete_durable(self, durable: str) -> None:
+        """Forgets a durable name, which frees its messages."""
+        await self._ask("forget", {"durable": durable})
+
+    async def forget_host(self, host: str) -> None:
+        """Forgets a broker that will not come back, with all its durable names."""
+        await self._ask("forget", {"host": host})
+
+    async def status(self) -> dict[str, Any]:
+        """What the broker is doing."""
+        found: dict[str, Any] = await self._ask("status", {})
+        return found
 
     async def wait_connected(self) -> None:
         """Waits until a broker answers; raises if it has refused this node."""
