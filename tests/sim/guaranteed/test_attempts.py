@@ -79,6 +79,19 @@ def test_what_a_living_client_had_not_acknowledged_comes_when_it_dies_later() ->
     assert reader.attempts() == [2, 2, 2]
 
 
+def test_what_an_earlier_life_had_comes_again_also_after_a_reconnection() -> None:
+    network, _writer, reader = network_with(3)
+    reader.crash()
+    network.run(SECOND)
+    assert reader.values() == [0]
+    reader.client.disconnect()
+    reader.client.connect()
+    reader.resume()
+    network.run(SECOND)
+    assert reader.values() == [0, 1, 2]
+    assert reader.attempts() == [2, 2, 2]
+
+
 def test_when_host_and_client_die_together_every_message_may_have_come_before() -> None:
     network, _writer, reader = network_with(3)
     network.crash("b")

@@ -44,8 +44,6 @@ class Attempts:
         again_stop: int = 0,
         handed_stop: int = 0,
     ) -> None:
-        # A message before it may have been handed out before.
-        self.again_stop = again_stop
         # None was handed out at or above it.
         self.handed_stop = handed_stop
         # After a failure nothing is handed out before that time.
@@ -62,6 +60,7 @@ class Attempts:
             doublings_max=32,
         )
         self._counts: Final = {} if durable is None else durable.attempts
+        self._set_again_stop(again_stop)
         # A tick whose count is being saved; one whose count is on disk and which is not out yet.
         self._saving: int | None = None
         self._counted: int | None = None
@@ -120,7 +119,7 @@ class Attempts:
     def fail(self, tick: int, reason: str, *, now: Instant) -> None:
         """The client could not deal with a message: it and all behind it come again, later."""
         count = max(1, self.count(tick))
-        self.again_stop = max(self.again_stop, self.handed_stop)
+        self._set_again_stop(max(self.again_stop, self.handed_stop))
         self._counts[self._pubend] = (tick, count)
         self._saving = self._counted = self._unanswered = None
         self.last_reason = reason
@@ -133,7 +132,8 @@ class Attempts:
     def reset(self) -> None:
         """Reading begins somewhere else, by the will of somebody: nothing comes again."""
         self._counts.pop(self._pubend, None)
-        self.again_stop = self.handed_stop = 0
+        self._set_again_stop(0)
+        self.handed_stop = 0
         self._saving = self._counted = self._unanswered = self.again_at = None
 
     def reserve(self, tick: int) -> bool:
@@ -151,6 +151,12 @@ class Attempts:
             return
         if durable.saved_reserved.get(self._pubend, 0) < position + self._ahead // 2:
             self._reserve_up_to(durable, position)
+
+    def _set_again_stop(self, stop: int) -> None:
+        """A message before `stop` may have been handed out before; saved with the next count."""
+        self.again_stop = stop
+        if self._durable is not None:
+            self._durable.again[self._pubend] = stop
 
     def _reserve_up_to(self, durable: Durable, tick: int) -> None:
         if self._is_reserving:

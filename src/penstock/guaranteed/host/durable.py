@@ -32,6 +32,7 @@ class _Stored(msgspec.Struct, array_like=True):
     attempts: dict[int, tuple[int, int]]
     reserved: dict[int, int] = {}
     unread_since_ns: int = 0
+    again: dict[int, int] = {}
 
 
 class Durable:
@@ -61,6 +62,9 @@ class Durable:
         # By pubend: no message at or above this tick was handed out; and the same as on disk.
         self.reserved: dict[int, int] = {}
         self.saved_reserved: dict[int, int] = {}
+        # By pubend: a message before this tick may have been handed out in an earlier life of its
+        # reader. Reconnecting changes nothing about that, so it is kept.
+        self.again: dict[int, int] = {}
         # Since when nobody reads it, in Unix nanoseconds; 0 while somebody does.
         self.unread_since_ns = 0
         # Why its reading was ended, for people; "" if it was not.
@@ -87,6 +91,7 @@ class Durable:
         durable.attempts = stored.attempts
         durable.reserved = stored.reserved
         durable.saved_reserved = dict(stored.reserved)
+        durable.again = stored.again
         durable.unread_since_ns = stored.unread_since_ns
         return durable
 
@@ -132,5 +137,6 @@ class Durable:
             attempts=self.attempts,
             reserved=reserved,
             unread_since_ns=self.unread_since_ns,
+            again=self.again,
         )
         disk.save(KEY + self.name, msgspec.msgpack.encode(stored), saved)

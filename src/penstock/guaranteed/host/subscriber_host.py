@@ -282,10 +282,11 @@ class SubscriberHost:
         durable = subscription.durable
         again_stop = 0
         if durable is not None:
+            again_stop = durable.again.get(pubend, 0)
             failed_tick, _ = durable.attempts.get(pubend, (-1, 0))
             # A client that resumes has not seen what lies behind, unless it has failed there.
             if was_marked and (not is_own or failed_tick >= position):
-                again_stop = durable.reserved.get(pubend, 0)
+                again_stop = max(again_stop, durable.reserved.get(pubend, 0))
             ahead = duration_ticks(self._settings.reserve_ns)
             durable.reserved[pubend] = max(durable.reserved.get(pubend, 0), position + ahead)
         feed: Feed
@@ -554,6 +555,7 @@ class SubscriberHost:
         feed = reader.feeds.get(pubend) if reader is not None else None
         if feed is None:
             durable.reserved.pop(pubend, None)
+            durable.again.pop(pubend, None)
             return
         feed.attempts.reset()
         feed.restart(tick + 1)
@@ -592,6 +594,7 @@ class SubscriberHost:
         for durable in self.durables.values():
             if durable.cursors.pop(pubend, None) is not None:
                 durable.reserved.pop(pubend, None)
+                durable.again.pop(pubend, None)
                 durable.attempts.pop(pubend, None)
                 durable.save(self._disk)
         self._forgetting.forget_pubend(pubend)
