@@ -12,6 +12,7 @@ from penstock.kernel.instant import SECOND
 from penstock.lab.experiment_files import find_experiment
 from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs
 from penstock.metrics.base import Entity, Metric, Output
+from penstock.metrics.catalogue import find_metrics
 from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
 from penstock.trace.batch import Batch
@@ -72,6 +73,12 @@ def test_a_column_that_is_not_declared_is_not_there() -> None:
 def test_a_mistake_of_a_metric_names_it_and_the_line() -> None:
     with pytest.raises(UsageError, match=r"ReportsMore' failed .*no metric as a value of the run"):
         measure_rows(sent_at(1), [ReportsMore])
+
+
+def test_a_row_that_names_nobody_is_refused() -> None:
+    nobody = Publication("", 0, 1, 0, SECOND, 100, PublisherFate.SENT, "data")
+    with pytest.raises(UsageError, match="publications has a row whose publisher is empty"):
+        measure_rows([nobody], [*find_metrics(["source_fates"]).values()])
 
 
 def test_metrics_are_added_to_those_of_a_file() -> None:

@@ -38,6 +38,9 @@ class Names:
         self._last: list[str] | None = None
         self._known: Ints = np.full(1, NULL_CODE, np.int64)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._codes
+
     def code(self, name: str) -> int:
         """The code of a name, a new one if need be."""
         code = self._codes.get(name)
@@ -152,6 +155,10 @@ class RunCodes:
     def names(self, column: str) -> list[str]:
         """All names that a column had, by code."""
         return self._names.setdefault(column, Names()).order
+
+    def has_name(self, column: str, name: str) -> bool:
+        """Whether a column has had this name."""
+        return name in self._names.setdefault(column, Names())
 
     def pair_of(self, batch: Batch) -> Ints:
         """The pair of each row."""
