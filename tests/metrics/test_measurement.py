@@ -20,6 +20,7 @@ from penstock.trace.fates import PublisherFate
 from penstock.trace.records import Publication
 from penstock.tracefile.measure import measure
 from tests.metrics.brute.traces import trace
+from tests.metrics.delivery.made import PAIR, arrival
 from tests.metrics.measured import measure_rows, values_of
 
 
@@ -79,6 +80,32 @@ def test_a_row_that_names_nobody_is_refused() -> None:
     nobody = Publication("", 0, 1, 0, SECOND, 100, PublisherFate.SENT, "data")
     with pytest.raises(UsageError, match="publications has a row whose publisher is empty"):
         measure_rows([nobody], [*find_metrics(["source_fates"]).values()])
+
+
+def test_a_run_that_ends_within_a_second_is_counted_to_its_end() -> None:
+    rows = [arrival(number, 10 * number) for number in range(60)]
+    half = RunInfo(id="test", origin=0, duration=SECOND // 2)
+    found = measure_rows(rows, [*find_metrics(["received", "fair_shares"]).values()], run=half)
+    assert values_of(found)["delivery_rate"] == 100
+    assert values_of(found)[f"rate.{PAIR[1]}"] == 100
+
+
+@pytest.mark.parametrize("bounds", [[2, 9], [1], ["x", "y"], None, [-2, 0], [1, 1], 5])
+def test_phases_of_a_trace_that_are_no_part_of_it_are_refused(bounds: object) -> None:
+    info = RunInfo(id="r", origin=0, duration=4 * SECOND, measure={"phases": {"late": bounds}})
+    with pytest.raises(UsageError, match=r"run r: the phase 'late' is .* which has 4"):
+        info.check_phases()
+
+
+def test_a_series_that_is_not_finite_is_a_mistake_of_its_metric() -> None:
+    class Unfinished(LongestSilence):
+        OUTPUTS: ClassVar = (Output(name="silence", unit="s", meaning="", kinds=("series",)),)
+
+        def finish(self, out: Results) -> None:
+            out.add_series("silence", [1, float("nan")])
+
+    with pytest.raises(UsageError, match="the series silence has a value that is not finite"):
+        measure_rows(sent_at(1), [Unfinished])
 
 
 def test_metrics_are_added_to_those_of_a_file() -> None:

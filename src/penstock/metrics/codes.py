@@ -94,13 +94,16 @@ class PairCodes:
         rows, columns = self._table.shape
         if first <= rows and second <= columns:
             return
-        # Names come a few at a time: room for twice as many.
-        larger = (2 * first if first > rows else rows, 2 * second if second > columns else columns)
-        if larger[0] * larger[1] > _PLACES_MAX:
+        needed = (max(first, rows), max(second, columns))
+        if needed[0] * needed[1] > _PLACES_MAX:
             raise UsageError(
                 f"{first} × {second} names are too many for one task: let Spark split the run"
                 " with --parts"
             )
+        # Names come a few at a time: room for twice as many, if there is.
+        larger = (2 * first if first > rows else rows, 2 * second if second > columns else columns)
+        if larger[0] * larger[1] > _PLACES_MAX:
+            larger = needed
         table = np.full(larger, _UNKNOWN, np.int32)
         table[:rows, :columns] = self._table
         self._table = table
