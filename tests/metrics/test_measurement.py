@@ -53,6 +53,10 @@ class ReportsMore(LongestSilence):
     OUTPUTS: ClassVar = (Output(name="silence", unit="s", meaning="", entity=Entity.PUBLISHER),)
 
 
+class ReadsHosts(LongestSilence):
+    READS: ClassVar = {"hosts": ("host",)}
+
+
 def sent_at(*seconds: int) -> list[Publication]:
     return [
         Publication("p", 0, number, 0, at * SECOND, 100, PublisherFate.SENT, "data")
@@ -122,3 +126,9 @@ def test_metrics_are_added_to_those_of_a_file() -> None:
 def test_a_metric_that_there_is_not_is_refused_before_anything_runs() -> None:
     with pytest.raises(UsageError, match=r"--metric delay: .*did you mean 'delays'"):
         plan_jobs(find_experiment("C-1"), ExperimentPlan(metrics=["delay"], seeds=[1]))
+
+
+def test_tables_that_are_written_last_are_for_recorded_traces() -> None:
+    plan = ExperimentPlan(metrics=[f"{__name__}:ReadsHosts"], seeds=[1])
+    with pytest.raises(UsageError, match="reads hosts, which is only read from recorded traces"):
+        plan_jobs(find_experiment("C-1"), plan)

@@ -148,7 +148,9 @@ def _columns_of(source: str, columns: tuple[str, ...]) -> Mapping[str, tuple[str
         return receipts_view.columns_of(columns)
     if source == ledger_view.NAME:
         return {"expected": ledger_view.EXPECTED_COLUMNS, **receipts_view.columns_of(())}
-    return {source: columns}
+    # Without any column, there would be no rows to count either.
+    table = TABLES[source]
+    return {source: columns or (table.time or table.columns[0].name,)}
 
 
 def _names_nobody(table: str, column: str) -> UsageError:
