@@ -128,13 +128,7 @@ def test_a_phase_has_a_name(tmp_path: Path) -> None:
         plan_jobs(load(tmp_path, text), ExperimentPlan())
 
 
-# Its paper profile records no deliveries, which false_negatives says it needs.
-UNMEASURED = pytest.mark.xfail(reason="false_negatives needs deliveries", strict=False)
-
-
-@pytest.mark.parametrize(
-    "id_", [pytest.param(i, marks=[UNMEASURED] * (i == "M-3.1")) for i in catalogue()]
-)
+@pytest.mark.parametrize("id_", catalogue())
 def test_the_paper_profile_measures_what_it_expects(id_: str) -> None:
     source = catalogue()[id_]
     for variant in source.experiment.variants:

@@ -29,6 +29,8 @@ class FalseNegatives(AdditiveMetric[Batch | Ledger]):
         "ledger": (),
         "deliveries": ("ordering", "published_ns", "delivered_ns", "fate"),
     }
+    # Of the network alone, arrivals are enough.
+    OPTIONAL: ClassVar = frozenset({"deliveries"})
     OUTPUTS: ClassVar = (
         Output(
             name="false_negatives",
