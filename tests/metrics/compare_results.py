@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -26,6 +28,7 @@ from time import perf_counter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import penstock
+from penstock.kernel.errors import UsageError
 from penstock.lab.experiment_files import catalogue
 from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
 from penstock.lab.result import write_result
@@ -35,6 +38,7 @@ SEEDS: Final = (1, 2)
 TOLERANCE: Final = 1e-12
 RESULT: Final = "result.json"
 GOLD: Final = "gold.json"
+_NUMBERED: Final = re.compile(r"[^.]*_\d+\.\d+(?=\.|$)")
 
 Value: TypeAlias = float | str
 # Table of the gold layout, then "run|ordering|metric", then a value, or values by item.
@@ -83,7 +87,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     compare.add_argument("--brief", action="store_true", help="leave out metrics that are equal")
     compare.set_defaults(run=_compare)
     chosen = parser.parse_args(arguments)
-    code: int = chosen.run(chosen)
+    try:
+        code: int = chosen.run(chosen)
+    except UsageError as error:
+        print(error)
+        return 2
     return code
 
 
@@ -98,11 +106,12 @@ def _renaming(text: str) -> tuple[str, str]:
 
 
 def _record(chosen: argparse.Namespace) -> int:
+    if chosen.processes < 1:
+        raise UsageError(f"--processes {chosen.processes}: write 1 or more")
     known = catalogue()
     unknown = [id_ for id_ in chosen.ids if id_ not in known]
     if unknown:
-        print(f"there is no experiment {unknown[0]!r}: choose from {', '.join(known)}")
-        return 2
+        raise UsageError(f"there is no experiment {unknown[0]!r}: choose from {', '.join(known)}")
     print(f"recording {Path(penstock.__file__).parent} in {chosen.directory}")
     started = perf_counter()
     with ProcessPoolExecutor(chosen.processes, get_context("spawn")) as pool:
@@ -176,7 +185,8 @@ def _gold_of(rows: Iterable[dict[str, Any]]) -> Gold:
 class Place(NamedTuple):
     """Where a value was found."""
 
-    # figures, series, quantiles, sketches, units, hashes; gold_figures, gold_seconds and so on.
+    # figures, series, quantiles, sketches, mean, ci95, expect, units, hashes; gold_figures and
+    # so on.
     kind: str
     metric: str
     # Variant and seed, result name, or run and ordering.
@@ -219,7 +229,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Compares values of two directories; a name is that of a metric up to its first dot."""
+    """Compares values of two directories; what is said of a name is said of all below it, too."""
 
     allowed: Sequence[str] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
@@ -254,13 +264,13 @@ class Comparison:
 
     def _new_name(self, metric: str) -> str:
         """Entity and phase follow the name that was renamed."""
-        name = _name(metric)
-        if metric in self.renamed:
-            return self.renamed[metric]
-        return self.renamed.get(name, name) + metric[len(name) :]
+        for name in _names(metric):
+            if name in self.renamed:
+                return self.renamed[name] + metric[len(name) :]
+        return metric
 
     def _is_allowed(self, place: Place) -> bool:
-        plain = (place.metric, _name(place.metric))
+        plain = _names(place.metric)
         names = [*plain, *(f"{place.kind}:{name}" for name in plain)]
         return any(fnmatchcase(name, pattern) for pattern in self.allowed for name in names)
 
@@ -283,7 +293,15 @@ def _distance(old: Value, new: Value) -> float:
 
 
 def _name(metric: str) -> str:
-    return metric.partition(".")[0]
+    """The name without entity and phase; a number at its end may have a dot, as in tail_0.05."""
+    numbered = _NUMBERED.match(metric)
+    return numbered[0] if numbered else metric.partition(".")[0]
+
+
+def _names(metric: str) -> list[str]:
+    """All that may stand for it, the longest first: where a name ends, only its metric knows."""
+    parts = metric.split(".")
+    return [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
 def _described(id_: str, place: Place) -> str:
@@ -291,6 +309,8 @@ def _described(id_: str, place: Place) -> str:
 
 
 def _compare(chosen: argparse.Namespace) -> int:
+    if not chosen.tolerance >= 0:
+        raise UsageError(f"--tolerance {chosen.tolerance:g}: write 0 or more")
     comparison = Comparison(
         allowed=_patterns(chosen.allow), renamed=dict(chosen.renamed), tolerance=chosen.tolerance
     )
@@ -309,6 +329,8 @@ def _compare(chosen: argparse.Namespace) -> int:
         print(f"gold rows not compared, recorded without --keep: {', '.join(without_gold)}")
     if lacking:
         print(f"not in {chosen.after}: {', '.join(lacking)}; see --only")
+    if added := [id_ for id_ in after if id_ not in before]:
+        print(f"not compared, not in {chosen.before}: {', '.join(added)}")
     if not before:
         print(f"nothing recorded in {chosen.before}")
     return 1 if failures or lacking or not before else 0
@@ -352,10 +374,20 @@ def _recorded(directory: Path, only: Sequence[str]) -> dict[str, Path]:
 
 def values(directory: Path, *, with_gold: bool) -> dict[Place, Value]:
     """All values recorded of one experiment."""
-    found = dict(_values_of_result(json.loads((directory / RESULT).read_bytes())))
+    found = _read(directory / RESULT, _values_of_result)
     if with_gold:
-        found |= _values_of_gold(json.loads((directory / GOLD).read_bytes()))
+        found |= _read(directory / GOLD, _values_of_gold)
     return found
+
+
+def _read(
+    path: Path, values_of: Callable[[Any], Iterator[tuple[Place, Value]]]
+) -> dict[Place, Value]:
+    try:
+        return dict(values_of(json.loads(path.read_bytes())))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{path} is damaged ({reason}): record it again") from None
 
 
 def _values_of_result(result: dict[str, Any]) -> Iterator[tuple[Place, Value]]:
@@ -369,6 +401,23 @@ def _values_of_result(result: dict[str, Any]) -> Iterator[tuple[Place, Value]]:
     for run, metrics in result["variants"].items():
         for metric, estimate in metrics.items():
             yield Place("units", metric, run, ""), estimate["unit"]
+            for kind in ("mean", "ci95"):
+                for item, value in _leaves(estimate.get(kind)):
+                    yield Place(kind, metric, run, item), value
+    yield from _verdicts(result.get("expect", []))
+
+
+def _verdicts(expect: Iterable[dict[str, Any]]) -> Iterator[tuple[Place, Value]]:
+    """Whether each expectation is met, whatever its goal: goals are no results."""
+    seen = Counter[Place]()
+    for verdict in expect:
+        run = "/".join(filter(None, (verdict["variant"], verdict.get("ratio_to"))))
+        place = Place("expect", verdict["metric"], run, verdict["op"])
+        seen[place] += 1
+        # Several expectations of one value, such as one for each profile.
+        if seen[place] > 1:
+            place = place._replace(item=f"{place.item} {seen[place]}")
+        yield place, "met" if verdict["ok"] else "not met"
 
 
 def _values_of_gold(gold: Gold) -> Iterator[tuple[Place, Value]]:

@@ -24,6 +24,16 @@ def recorded(directory: Path, figures: dict[str, float], **others: Any) -> str:
     return str(directory)
 
 
+def estimated(mean: float, ci95: list[float] | None) -> dict[str, Any]:
+    """Estimates of one metric."""
+    return {"off": {"sent": {"mean": mean, "ci95": ci95, "unit": ""}}}
+
+
+def judged(*verdicts: bool) -> list[dict[str, Any]]:
+    """Verdicts on one metric."""
+    return [{"metric": "sent", "variant": "off", "op": ">=", "ok": ok} for ok in verdicts]
+
+
 def lines(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     """What was printed of each name."""
     printed = capsys.readouterr().out.splitlines()
@@ -44,7 +54,7 @@ def test_a_different_value_is_told_with_its_place(
     one = recorded(tmp_path / "one", {"jain": 0.9, "jain.late": 0.5, "sent": 7})
     other = recorded(tmp_path / "other", {"jain": 0.91, "jain.late": 1.0, "sent": 7})
     assert main(["compare", one, other]) == 1
-    told = "2 equal; 2 different, worst X off.1 figures jain.late: 0.5 -> 1.0"
+    told = "2 equal; 4 different, worst X off.1 figures jain.late: 0.5 -> 1.0"
     assert lines(capsys)["jain"] == told
     assert main(["compare", one, other, "--allow", "jain.*"]) == 1
     assert main(["compare", one, other, "--allow", "sent", "jain"]) == 0
@@ -66,9 +76,9 @@ def test_what_is_gone_fails_and_what_is_new_does_not(
     less = recorded(tmp_path / "less", {"sent": 7})
     more = recorded(tmp_path / "more", {"sent": 7, "rate.a": 1, "rate.b": 2})
     assert main(["compare", less, more]) == 0
-    assert lines(capsys)["rate"] == "0 equal; 4 new"
+    assert lines(capsys)["rate"] == "0 equal; 6 new"
     assert main(["compare", more, less]) == 1
-    assert lines(capsys)["rate"] == "0 equal; 4 gone, first X off.1 figures rate.a"
+    assert lines(capsys)["rate"] == "0 equal; 6 gone, first X off.1 figures rate.a"
 
 
 def test_a_renamed_metric_is_compared_under_its_new_name(tmp_path: Path) -> None:
@@ -94,6 +104,12 @@ def test_a_renamed_metric_is_compared_under_its_new_name(tmp_path: Path) -> None
         ("gold", {"figures": {"r||sent": 1.0}}, {"figures": {"r||sent": 2.0}}),
         ("gold", {"seconds": {"r||sent": {"0": 1.0}}}, {"seconds": {"r||sent": {"1": 1.0}}}),
         ("gold", {"units": {"r||sent": ""}}, {"units": {"r||sent": "1"}}),
+        ("variants", estimated(7.5, None), estimated(7.6, None)),
+        ("variants", estimated(7.5, [7, 8]), estimated(7.5, [7, 8.5])),
+        ("variants", estimated(7.5, [7, 8]), estimated(7.5, None)),
+        ("expect", judged(True), judged(False)),
+        ("expect", judged(True, True), judged(True, False)),
+        ("expect", judged(True, True), judged(True)),
     ],
 )
 def test_every_kind_of_value_is_compared(
@@ -121,6 +137,60 @@ def test_an_experiment_that_was_not_recorded_again_fails(tmp_path: Path) -> None
     after = recorded(tmp_path / "after", {"sent": 7})
     assert main(["compare", before, after]) == 1
     assert main(["compare", before, after, "--only", "X"]) == 0
+
+
+def test_experiments_of_one_side_alone_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = recorded(tmp_path / "before", {"sent": 7})
+    after = recorded(tmp_path / "after", {"sent": 7})
+    (tmp_path / "after" / "X").rename(tmp_path / "after" / "Y")
+    recorded(tmp_path / "after", {"sent": 7})
+    assert main(["compare", before, after]) == 0
+    assert f"not compared, not in {before}: Y" in capsys.readouterr().out
+    assert main(["compare", after, before]) == 1
+    assert f"not in {before}: Y; see --only" in capsys.readouterr().out
+
+
+def test_names_with_dots_are_allowed_and_renamed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = recorded(tmp_path / "one", {"tail_0.05.5": 0.1, "tail_0.01.5": 0.3})
+    other = recorded(tmp_path / "other", {"tail_0.05.5": 0.2, "tail_0.01.5": 0.3})
+    assert main(["compare", one, other]) == 1
+    assert {"tail_0.01", "tail_0.05"} <= lines(capsys).keys()
+    assert main(["compare", one, other, "--allow", "tail_0.01"]) == 1
+    assert main(["compare", one, other, "--allow", "tail_0.05"]) == 0
+    third = recorded(tmp_path / "third", {"rest_0.05.5": 0.1, "tail_0.01.5": 0.3})
+    assert main(["compare", one, third]) == 1
+    assert main(["compare", one, third, "--renamed", "tail_0.05=rest_0.05"]) == 0
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"trace_hashes": {}, "variants": 1}', "\xff"])
+def test_a_damaged_file_is_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    one = recorded(tmp_path / "one", {"sent": 7})
+    path = tmp_path / "one" / "X" / "result.json"
+    path.write_text(text, encoding="latin-1")
+    assert main(["compare", one, one]) == 2
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"{path} is damaged (")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["compare", "a", "b", "--tolerance", "-1"], "--tolerance -1: write 0 or more"),
+        (["compare", "a", "b", "--tolerance", "nan"], "--tolerance nan: write 0 or more"),
+        (["record", "a", "--processes", "0"], "--processes 0: write 1 or more"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().out == f"{says}\n"
 
 
 def test_counts_are_compared_exactly() -> None:

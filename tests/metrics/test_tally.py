@@ -76,3 +76,11 @@ def test_numbers_beyond_a_double_stay_exact() -> None:
     other.add("total", 1)
     one.merge(other)
     assert one.number("total") == (1 << 60) + 1
+
+
+@pytest.mark.parametrize("part", [np.int8(100), np.uint8(100), True, 2**40])
+def test_parts_of_small_types_do_not_overflow(part: int) -> None:
+    tally = Tally()
+    for _ in range(3):
+        tally.add("n", part)
+    assert tally.number("n") == 3 * int(part)

@@ -40,7 +40,9 @@ def pipeline(
     parts: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Split each run by subscriber into this many; large runs if left out."
+            min=1,
+            max=1000,
+            help="Split each run by subscriber into this many; large runs if left out.",
         ),
     ] = None,
     strict: Annotated[

@@ -6,11 +6,11 @@ its goal by luck does not meet it. With one seed, only the mean is judged.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from penstock.lab.experiment import Expectation
+from penstock.lab.experiment import Expectation, Experiment
 from penstock.lab.findings import Findings
 from penstock.lab.output_names import find_output
 from penstock.lab.scenario import errors_at_key
@@ -86,18 +86,23 @@ def is_met(measured: Estimate, op: str, goal: float | list[float]) -> bool:
 def check_expectation(
     index: int,
     expectation: Expectation,
+    experiment: Experiment,
     measured: Mapping[str, MetricType],
-    phases: Collection[str],
     document: TomlDocument,
 ) -> None:
-    """Raises a UsageError for a name that no chosen metric reports, or a goal that is none."""
+    """Raises a UsageError for a name that no chosen metric reports, or another unit."""
+    names = (*experiment.clients, *experiment.tcp)
     with errors_at_key(document, "expect", index, "metric"):
-        output = find_output(expectation.metric, measured, phases)
+        output = find_output(expectation.metric, measured, experiment.measure.phases, names)
     if expectation.unit not in (None, output.unit):
         raise document.error(
             ("expect", index, "unit"),
             f"{output.name} is measured in {output.unit!r}, not in {expectation.unit!r}",
         )
+
+
+def check_goal(index: int, expectation: Expectation, document: TomlDocument) -> None:
+    """Raises a UsageError for a goal that is none, whatever profile or variant is run."""
     if (expectation.op == "between") != isinstance(expectation.value, list):
         raise document.error(
             ("expect", index),

@@ -106,6 +106,10 @@ def check_experiment(document: TomlDocument) -> Experiment:
         raise document.error(
             ("transport",), "without orderings clients have no transport: write [orderings]"
         )
+    if "" in experiment.measure.phases:
+        raise document.error(
+            ("measure", "phases"), "a phase has no name, as the whole run has none: write one"
+        )
     names = result_names(experiment)
     for index, expectation in enumerate(experiment.expect):
         for profile in expectation.profiles:

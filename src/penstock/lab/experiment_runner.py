@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.lab.expectations import check_expectation, judge_expectation
+from penstock.lab.expectations import check_expectation, check_goal, judge_expectation
 from penstock.lab.experiment_files import ExperimentFile
 from penstock.lab.process_pool import ProgressCallback, run_all
 from penstock.lab.result import Result, combined_hash, estimates, means
@@ -14,6 +14,7 @@ from penstock.lab.result_names import (
     only_orderings,
     orderings_by_variant,
     result_names,
+    result_names_of,
     with_only_orderings,
 )
 from penstock.lab.single_run import (
@@ -58,12 +59,17 @@ def plan_jobs(experiment_file: ExperimentFile, plan: ExperimentPlan) -> list[Job
         experiment, document = experiment_file.resolve(
             plan.profile, variant, plan.overrides, plan.mutation, plan.metrics
         )
+        concerned = {*result_names_of(experiment, [variant])}
         if plan.variants:
             experiment = with_only_orderings(experiment, orderings)
         check_metrics(experiment, document)
         metrics = experiment_metrics(experiment, document)
         for index, expectation in enumerate(experiment.expect):
-            check_expectation(index, expectation, metrics, experiment.measure.phases, document)
+            check_goal(index, expectation, document)
+            # Another profile or variant may have other metrics and phases.
+            is_concerned = {expectation.variant, expectation.ratio_to} & concerned
+            if is_concerned and plan.profile in expectation.profiles:
+                check_expectation(index, expectation, experiment, metrics, document)
         seeds = plan.seeds or range(1, experiment.seeds + 1)
         jobs += [
             Job(

@@ -37,11 +37,13 @@ from penstock.metrics.measurement import Measurement, columns_read
 from penstock.metrics.run_info import RunInfo
 from penstock.sim.recorder import Recorder
 from penstock.trace.records import Run
-from penstock.trace.schema import TABLES, Table
+from penstock.trace.schema import HOSTS, RUNS, TABLES, Table
 from penstock.tracefile.retention import Recording
 
 # Progress reports per run.
 PROGRESS_STEPS: Final = 200
+# Tables that a recording gets when the run is over: no metric of a run in progress can read them.
+_WRITTEN_LAST: Final = frozenset({RUNS.name, HOSTS.name})
 _ORDERING_METRICS: Final = frozenset({"adaptivity", "detection", "late_drops", "residual"})
 
 
@@ -203,6 +205,12 @@ def check_metrics(experiment: Experiment, document: TomlDocument) -> None:
         # Arrivals, which are always recorded, are receipts enough.
         enough = recorded if "deliveries" in metric.READS else recorded | {"deliveries"}
         missing = columns_read([metric]).keys() - enough - metric.OPTIONAL
+        if unheard := missing & _WRITTEN_LAST:
+            raise document.error(
+                ("measure", "metrics"),
+                f"{name} reads {', '.join(sorted(unheard))}, which is only read from recorded"
+                " traces: keep them, and name it with 'penstock pipeline --metric'",
+            )
         if missing:
             raise document.error(
                 ("measure", "metrics"),

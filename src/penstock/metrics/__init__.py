@@ -4,6 +4,7 @@
     measurement        one run through all chosen metrics
     views/             what several metrics work with: receipts, ledger
     catalogue          every metric by name
+    declarations       refuses a metric that declares what cannot be
     results, tally     what metrics report, and what adds up over parts of a run
 
 The folders hold the metrics. Knows no file, no Arrow, no Spark and no machine: a metric sees

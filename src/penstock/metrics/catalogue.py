@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Final
 
 from penstock.kernel.errors import UsageError
-from penstock.metrics.base import Entity, Metric, MetricType
+from penstock.metrics.base import AdditiveMetric, Entity, Metric, MetricType
+from penstock.metrics.declarations import check_metric
 
 # Classes are imported when they are chosen: some need scipy.
 METRICS: Final[Mapping[str, str]] = MappingProxyType(
@@ -55,23 +56,37 @@ ON_REQUEST: Final = frozenset(
     {"delay_clusters", "delay_laws", "group_rates", "pair_delays", "shared_losses", "workload"}
 )
 DEFAULT_METRICS: Final = tuple(name for name in METRICS if name not in ON_REQUEST)
+_BASES: Final = (Metric, AdditiveMetric)
 
 
 def find_metrics(
     names: Iterable[str], *, known: Mapping[str, str] = METRICS
 ) -> dict[str, MetricType]:
-    """Metrics by name, each once; refuses a metric that reports what another one does."""
-    found = {name: find_metric(name, known=known) for name in names}
-    owners: dict[tuple[str, Entity], tuple[str, MetricType]] = {}
-    # What the catalogue reports is taken, chosen or not, once there is a metric of one's own.
-    others = {name: find_metric(name) for name in METRICS} if any(":" in n for n in found) else {}
-    for name, metric in {**others, **found}.items():
-        for output in metric.OUTPUTS:
-            key = (output.name, output.entity)
-            owner, other = owners.setdefault(key, (name, metric))
-            if other is not metric:
-                raise UsageError(f"{owner!r} and {name!r} both report {output.name}: rename one")
+    """Metrics by name, each class once; refuses a metric that reports what another one does."""
+    found: dict[str, MetricType] = {}
+    names_of = {place: name for name, place in known.items()}
+    for asked in names:
+        metric = find_metric(asked, known=known)
+        if metric not in found.values():
+            found[names_of.get(asked, asked)] = metric
+    own = {name: metric for name, metric in found.items() if name not in known}
+    if own:
+        _check_own(own, {name: find_metric(name, known=known) for name in known})
     return found
+
+
+def _check_own(own: Mapping[str, MetricType], catalogue: Mapping[str, MetricType]) -> None:
+    """What the catalogue reports is taken, chosen or not: a name means one thing everywhere."""
+    taken = {o.name: name for name, metric in catalogue.items() for o in metric.OUTPUTS}
+    owners: dict[tuple[str, Entity], str] = {}
+    for name, metric in own.items():
+        if metric in catalogue.values():
+            continue
+        for output in metric.OUTPUTS:
+            owner = taken.get(output.name)
+            owner = owner or owners.setdefault((output.name, output.entity), name)
+            if owner != name:
+                raise UsageError(f"{owner!r} and {name!r} both report {output.name}: rename one")
 
 
 def find_metric(name: str, *, known: Mapping[str, str] = METRICS) -> MetricType:
@@ -88,13 +103,28 @@ def find_metric(name: str, *, known: Mapping[str, str] = METRICS) -> MetricType:
 @cache
 def _load(place: str) -> MetricType:
     module, _, name = place.partition(":")
+    if not module or module.startswith("."):
+        raise UsageError(
+            f"{place!r} names no metric: write MODULE:CLASS with the whole module name"
+        )
     try:
         found = getattr(import_module(module), name, None)
     except ImportError as error:
         raise UsageError(
-            f"cannot import the metric {place!r} ({error}): is {module.partition('.')[0]} on"
-            " PYTHONPATH, here and on the workers?"
+            f"cannot import the metric {place!r} ({_one_line(error)}): is"
+            f" {module.partition('.')[0]} on PYTHONPATH, here and on the workers?"
         ) from None
-    if not (isinstance(found, type) and issubclass(found, Metric)):
+    except (Exception, SystemExit) as error:
+        # A module is a program: it may fail in any way, and must not take ours along.
+        raise UsageError(
+            f"cannot import the metric {place!r}: {module} fails with"
+            f" {type(error).__name__}: {_one_line(error)}; mend it first"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, Metric)) or found in _BASES:
         raise UsageError(f"{module} has no metric {name!r}: name a class that extends Metric")
+    check_metric(place, found)
     return found
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

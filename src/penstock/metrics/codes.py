@@ -38,6 +38,9 @@ class Names:
         self._last: list[str] | None = None
         self._known: Ints = np.full(1, NULL_CODE, np.int64)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._codes
+
     def code(self, name: str) -> int:
         """The code of a name, a new one if need be."""
         code = self._codes.get(name)
@@ -91,13 +94,16 @@ class PairCodes:
         rows, columns = self._table.shape
         if first <= rows and second <= columns:
             return
-        # Names come a few at a time: room for twice as many.
-        larger = (2 * first if first > rows else rows, 2 * second if second > columns else columns)
-        if larger[0] * larger[1] > _PLACES_MAX:
+        needed = (max(first, rows), max(second, columns))
+        if needed[0] * needed[1] > _PLACES_MAX:
             raise UsageError(
                 f"{first} × {second} names are too many for one task: let Spark split the run"
                 " with --parts"
             )
+        # Names come a few at a time: room for twice as many, if there is.
+        larger = (2 * first if first > rows else rows, 2 * second if second > columns else columns)
+        if larger[0] * larger[1] > _PLACES_MAX:
+            larger = needed
         table = np.full(larger, _UNKNOWN, np.int32)
         table[:rows, :columns] = self._table
         self._table = table
@@ -152,6 +158,10 @@ class RunCodes:
     def names(self, column: str) -> list[str]:
         """All names that a column had, by code."""
         return self._names.setdefault(column, Names()).order
+
+    def has_name(self, column: str, name: str) -> bool:
+        """Whether a column has had this name."""
+        return name in self._names.setdefault(column, Names())
 
     def pair_of(self, batch: Batch) -> Ints:
         """The pair of each row."""

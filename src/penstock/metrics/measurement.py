@@ -47,8 +47,14 @@ class Measurement:
         if not batch.rows:
             return
         table = batch.table.name
+        if "ordering" in batch.columns and "" in batch.names("ordering"):
+            raise _names_nobody(table, "ordering")
         batch = self.run.codes.recoded(batch)
         _check_seq(batch)
+        for column in ("publisher", "subscriber"):
+            # Asked of the codes: there may be many names, and few are new.
+            if column in batch.columns and self.run.codes.has_name(column, ""):
+                raise _names_nobody(table, column)
         for metric in self._by_source[table]:
             with blamed(type(metric)):
                 # No more than it declares: a file would not have more for it either.
@@ -142,7 +148,14 @@ def _columns_of(source: str, columns: tuple[str, ...]) -> Mapping[str, tuple[str
         return receipts_view.columns_of(columns)
     if source == ledger_view.NAME:
         return {"expected": ledger_view.EXPECTED_COLUMNS, **receipts_view.columns_of(())}
-    return {source: columns}
+    # Without any column, there would be no rows to count either.
+    table = TABLES[source]
+    return {source: columns or (table.time or table.columns[0].name,)}
+
+
+def _names_nobody(table: str, column: str) -> UsageError:
+    """Values are reported under names, and "" is the whole run or the network."""
+    return UsageError(f"{table} has a row whose {column} is empty: it names nobody")
 
 
 def _check_seq(batch: Batch) -> None:

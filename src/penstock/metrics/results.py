@@ -108,6 +108,7 @@ class Results:
         """Reports one number for each second, from the first on or at those given."""
         key = self._key(name, "series", ordering, entity, "")
         series = np.asarray(values, np.float64)
+        assert np.isfinite(series).all(), f"the series {name} has a value that is not finite"
         if at is None:
             self.series[key] = Series(np.arange(len(series)), series)
         else:

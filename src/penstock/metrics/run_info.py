@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import ceil, floor, isfinite
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
+from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND, Duration, Instant, seconds
 from penstock.metrics.codes import RunCodes
 from penstock.trace.batch import Flags, Ints
@@ -57,7 +59,7 @@ class RunInfo:
         for host in hosts:
             if host.group:
                 groups.setdefault(host.group, []).append(host.host)
-        return cls(
+        found = cls(
             id=run_id,
             origin=seconds(parameters.get("run", {}).get("warmup_s", 0)),
             duration=row.duration_ns,
@@ -68,6 +70,8 @@ class RunInfo:
             subscribers=sum(host.role.subscribes for host in hosts),
             unsorted_rows=unsorted_rows,
         )
+        found.check_phases()
+        return found
 
     @property
     def seconds(self) -> int:
@@ -89,6 +93,18 @@ class RunInfo:
         """Start and end of each named phase, in seconds of the experiment."""
         return {name: (low, high) for name, (low, high) in self.measure.get("phases", {}).items()}
 
+    def check_phases(self) -> None:
+        """Refuses phases that are no parts of the experiment, as a trace of others may have."""
+        phases: Any = self.measure.get("phases", {})
+        for name, bounds in phases.items() if isinstance(phases, Mapping) else [("", phases)]:
+            is_pair = isinstance(bounds, Sequence) and len(bounds) == 2
+            is_part = is_pair and all(isinstance(b, int | float) and isfinite(b) for b in bounds)
+            if not (name and is_part and 0 <= bounds[0] < bounds[1] <= self.seconds):
+                raise UsageError(
+                    f"run {self.id}: the phase {name!r} is {bounds!r}: write two seconds of the"
+                    f" experiment, which has {self.duration_s:g}"
+                )
+
     def phases(self, *, whole: slice) -> Iterator[tuple[str, slice]]:
         """The whole run under the name "", then each phase, as slices of a series."""
         yield "", whole
@@ -97,7 +113,7 @@ class RunInfo:
 
     def spans(self) -> Iterator[tuple[str, float, float]]:
         """Name, start and end in seconds: the whole experiment as "", then each phase."""
-        yield "", 0.0, float(self.seconds)
+        yield "", 0.0, self.duration_s
         for name, (low_s, high_s) in self.phase_bounds.items():
             yield name, low_s, high_s
 
@@ -105,9 +121,21 @@ class RunInfo:
         """Whether all these tables were recorded."""
         return self.recorded.issuperset(tables)
 
+    def seconds_of(self, low_s: float, high_s: float) -> slice:
+        """The seconds that a span touches, of a series."""
+        return slice(floor(low_s), ceil(high_s))
+
     def second_of(self, instants: Ints) -> Ints:
-        """The second of the experiment of each instant; it may lie before or after all."""
-        return (instants - self.origin) // SECOND
+        """The second of the experiment of each instant; it may lie before or after all.
+
+        What comes after the experiment lies after all its seconds, also if the last is not full.
+        """
+        since = instants - self.origin
+        second = since // SECOND
+        if self.duration % SECOND:
+            is_after = since >= self.duration
+            second = np.where(is_after, np.maximum(second, self.seconds), second)
+        return second
 
     def per_second(self, instants: Ints) -> Ints:
         """How many instants each second has; those outside are counted in one more place."""

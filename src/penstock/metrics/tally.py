@@ -46,6 +46,9 @@ class Tally:
     ) -> None:
         """Adds a number, or an array place by place."""
         array = np.atleast_1d(np.asarray(values))
+        if array.dtype.kind in "biu":
+            # Parts are added: a small type would overflow, and flags would not count.
+            array = array.astype(np.int64)
         key = (name, ordering, entity)
         if key in self._arrays:
             known_op, known = self._arrays[key]
@@ -101,7 +104,8 @@ class Tally:
     def number(self, name: str, *, ordering: str = "", entity: str = "") -> Any:
         """The only place of an array as a Python number; 0 if none was tallied."""
         found = self.get(name, ordering=ordering, entity=entity)
-        return found[0].item() if found.size else 0
+        # Python's own integers, beyond 64 bits, have no `item`.
+        return found.tolist()[0] if found.size else 0
 
     def bins(self, name: str, *, ordering: str = "", entity: str = "") -> tuple[Ints, Ints]:
         """Bins in rising order with their counts; none if none were tallied."""

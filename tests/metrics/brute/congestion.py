@@ -103,7 +103,7 @@ def settling(run: BruteRun) -> None:
     came = slots(run, [r.arrived_ns for r in run.rows(Arrival)])
     left = slots(run, [r.published_ns for r in run.rows(Publication) if r.published_ns is not None])
     for phase, (low, high) in run.spans.items():
-        part = slice(20 * low, 20 * high)
+        part = slice(round(20 * low), round(20 * high))
         found = {
             "settled_after": settled_after(came[part]),
             "sent_settled_after": settled_after(left[part]),

@@ -40,7 +40,8 @@ def measure(run: BruteRun) -> None:
             false_negatives(run, ordering, own)
         order(run, ordering, own)
         delays(run, ordering, own)
-        fairness(run, ordering, own)
+        if run.has("expected"):
+            fairness(run, ordering, own)
     late_drops(run)
     receivers(run)
 
@@ -75,8 +76,8 @@ def false_negatives(run: BruteRun, ordering: str, own: list[Receipt]) -> None:
         for r in run.rows(Delivery)
         if r.ordering == ordering and r.fate == "repaired" and r.delivered_ns is not None
     ]
-    for phase, span in run.spans.items():
-        lost, back = run.count(missed, span), run.count(repaired, span)
+    for phase, bounds in run.spans.items():
+        lost, back = run.count(missed, bounds), run.count(repaired, bounds)
         if ordering and lost + back:
             run.value("recovered_share", back / (lost + back), ordering, phase=phase)
 

@@ -76,9 +76,9 @@ class BruteRun:
         self.receipts |= self._delivered()
 
     @property
-    def spans(self) -> dict[str, tuple[int, int]]:
-        """First and last second of the whole experiment, and of each phase."""
-        return {"": (0, self.seconds), **self.phases}
+    def spans(self) -> dict[str, tuple[float, float]]:
+        """Start and end of the whole experiment, and of each phase, in seconds."""
+        return {"": (0, self.duration / SECOND), **self.phases}
 
     @property
     def smooth_s(self) -> int:
@@ -97,13 +97,15 @@ class BruteRun:
         return 0 < at - self.origin <= self.duration
 
     def by_second(self, instants: Iterable[Instant]) -> list[int]:
-        counts = Counter((at - self.origin) // SECOND for at in instants)
+        within = [at - self.origin for at in instants if at - self.origin < self.duration]
+        counts = Counter(at // SECOND for at in within)
         return [counts[second] for second in range(self.seconds)]
 
-    def is_within(self, at: Instant, span: tuple[int, int]) -> bool:
-        return span[0] <= (at - self.origin) // SECOND < span[1]
+    def is_within(self, at: Instant, span: tuple[float, float]) -> bool:
+        """Phases end with a second, the experiment may end in the middle of one."""
+        return span[0] * SECOND <= at - self.origin < min(span[1] * SECOND, self.duration)
 
-    def count(self, instants: Iterable[Instant], span: tuple[int, int]) -> int:
+    def count(self, instants: Iterable[Instant], span: tuple[float, float]) -> int:
         return sum(self.is_within(at, span) for at in instants)
 
     def value(

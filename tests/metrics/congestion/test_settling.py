@@ -64,3 +64,8 @@ def test_parts_of_a_run_add_up() -> None:
     whole = measure_rows(by_time(one, other), [Settling], run=run)
     assert len(whole.values) == 3
     assert measure_parts([one, other], Settling, run=run).values == whole.values
+
+
+def test_a_tie_is_within_a_tenth() -> None:
+    counts = np.array([0, 1, 3, 1, 3, 3, 2, 2, 3, 0, 1, 3, 3, 2, 3, 2, 1, 1, 1, 3])
+    assert settled_after_s(counts) == 0.05

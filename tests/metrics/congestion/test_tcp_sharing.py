@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from penstock.kernel.instant import SECOND
 from penstock.metrics.congestion.tcp_sharing import TcpSharing, reached
@@ -57,6 +58,13 @@ def test_of_several_connections_the_mean_is_compared_and_other_links_are_not() -
     assert values["content_kbps"] == pytest.approx(400)
     assert values["share_difference"] == pytest.approx(0.3 - 0.4)
     assert "tcp_kbps.c" not in values
+
+
+def test_a_sample_of_no_time_does_not_count() -> None:
+    rows = [row for i in range(8) for row in (link(i, FULL_BYTES), tcp(i, FULL_BYTES // 2))]
+    empty = structs.replace(link(0, 5), period_ns=0)
+    assert seen([empty, *rows], 2).values == seen(rows, 2).values
+    assert not seen([empty, tcp(0, 5)], 2).values
 
 
 def test_each_phase_has_its_rates() -> None:

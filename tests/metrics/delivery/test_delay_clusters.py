@@ -31,6 +31,13 @@ def test_the_experiment_says_how_far_clusters_are_apart() -> None:
     assert found == {"delay_clusters": 1}
 
 
+def test_delays_too_far_apart_for_clusters_are_no_result_and_no_error() -> None:
+    rows = [arrival(seq, 12_000, published_ms=11_950) for seq in range(100)]
+    rows.append(arrival(100, 1_000_000, published_ms=0))
+    found = values_of(measure_rows(rows, [DelayClusters], run=WITH_PHASE, batch_rows=64))
+    assert found == {"delay_clusters.late": 1}
+
+
 def test_nothing_arrived_is_no_result() -> None:
     assert not measure_rows([], [DelayClusters], recorded=["arrivals"]).values
 

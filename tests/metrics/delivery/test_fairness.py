@@ -24,12 +24,13 @@ def test_one_that_expects_something_and_gets_nothing_counts() -> None:
 
 def test_what_comes_after_the_experiment_or_before_it_does_not_count() -> None:
     rows = [arrival(0, 1000), arrival(1, 6000), arrival(0, 6000, OTHER), arrival(2, 16_000)]
-    assert values_of(measure_rows(rows, [Fairness], run=WITH_PHASE))["jain"] == 1
+    found = measure_rows(rows, [Fairness], run=WITH_PHASE, recorded=["expected"])
+    assert values_of(found)["jain"] == 1
 
 
 def test_each_phase_has_its_own_index_over_the_same_receivers() -> None:
     rows = [arrival(0, 6000), arrival(0, 6000, OTHER), arrival(1, 12_000)]
-    found = values_of(measure_rows(rows, [Fairness], run=WITH_PHASE))
+    found = values_of(measure_rows(rows, [Fairness], run=WITH_PHASE, recorded=["expected"]))
     assert found == {"jain": pytest.approx(9 / 10), "jain.late": 0.5}
 
 
@@ -38,6 +39,10 @@ def test_each_ordering_has_its_own_index() -> None:
     results = measure_rows([*rows, delivery("on", 0, 1, 1)], [Fairness])
     assert values_of(results) == {"jain": 1}
     assert values_of(results, ordering="on") == {"jain": 0.5}
+
+
+def test_without_expected_messages_nobody_knows_who_got_nothing() -> None:
+    assert not measure_rows([arrival(0, 1)], [Fairness]).values
 
 
 def test_nobody_has_no_index() -> None:

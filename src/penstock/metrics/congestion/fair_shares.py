@@ -13,9 +13,9 @@ from typing import ClassVar, Final
 import numpy as np
 
 from penstock.fairness.single_link import fair_shares
+from penstock.kernel.instant import SECOND
 from penstock.metrics.base import AdditiveMetric, Entity, Output, share
 from penstock.metrics.codes import grown
-from penstock.metrics.congestion.slots import SLOT_NS, slots_of
 from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
 from penstock.metrics.tally import Tally
@@ -51,12 +51,9 @@ class FairShares(AdditiveMetric[Batch]):
     def __init__(self, run: RunInfo) -> None:
         super().__init__(run)
         spans = list(run.spans())
-        slots = [slots_of(low_s, high_s) for _, low_s, high_s in spans]
         # Start and end of the experiment and of each phase.
-        whole = slots[0].stop
-        self._bounds_ns: Final = run.origin + SLOT_NS * np.array(
-            [(min(own.start, whole), min(own.stop, whole)) for own in slots]
-        )
+        bounds_ns = [(round(low_s * SECOND), round(high_s * SECOND)) for _, low_s, high_s in spans]
+        self._bounds_ns: Final = run.origin + np.minimum(bounds_ns, run.duration)
         # By receiver: messages in the experiment and in each phase.
         self._came: Ints = np.zeros((0, len(spans)), np.int64)
         # By receiver: whether a message of the experiment was meant for it.

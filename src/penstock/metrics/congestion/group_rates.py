@@ -87,10 +87,12 @@ class GroupRates(Metric[Batch]):
 
     def finish(self, out: Results) -> None:
         """Of each group that wants anything: seconds, the experiment and each phase."""
+        if not self.run.has("expected", "arrivals"):
+            return
         for name, group, by_second in self._counts():
             out.add_series(name, by_second, entity=group)
             for phase, low_s, high_s in self.run.spans():
-                count = by_second[round(low_s) : round(high_s)].sum()
+                count = by_second[self.run.seconds_of(low_s, high_s)].sum()
                 out.add_value(name, share(count, high_s - low_s), entity=group, phase=phase)
 
     def _counts(self) -> Iterator[tuple[str, str, Ints]]:

@@ -23,7 +23,7 @@ from penstock.trace.batch import Batch, Ints
 # Slots to average over.
 _SMOOTH: Final = 5
 # How close to the later mean is near, as a part of it.
-_NEAR: Final = 0.1
+_NEAR_PART: Final = 10
 # Seconds of a phase that the swing leaves out, since rates may still settle.
 _SETTLING_S: Final = 10
 # The time of an event in each table.
@@ -97,9 +97,11 @@ def settled_after_s(slots: Ints) -> float | None:
     second_half = slots[len(slots) // 2 :]
     if len(slots) < 2 * _SMOOTH or not second_half.any():
         return None
-    later = float(second_half.mean())
-    smooth = np.convolve(slots, np.ones(_SMOOTH, np.int64), mode="valid") / _SMOOTH
-    near = np.flatnonzero(np.abs(smooth - later) <= _NEAR * later)
+    # In whole numbers, so that no rounding decides a tie: both means times both counts.
+    count, later = len(second_half), int(second_half.sum())
+    sums = np.convolve(slots, np.ones(_SMOOTH, np.int64), mode="valid")
+    is_near = _NEAR_PART * np.abs(sums * count - later * _SMOOTH) <= later * _SMOOTH
+    near = np.flatnonzero(is_near)
     settled = int(near[0]) if near.size else len(slots)
     return settled / SLOTS_PER_S
 

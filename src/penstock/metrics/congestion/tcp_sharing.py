@@ -107,7 +107,9 @@ class TcpSharing(Metric[Batch]):
         if not tcp["link"].size:
             return
         link = tcp["link"][0]
-        links, tcp = (_only(columns, columns["link"] == link) for columns in (links, tcp))
+        tcp = _only(tcp, tcp["link"] == link)
+        # A sample of no time has no rate.
+        links = _only(links, (links["link"] == link) & (links["period_ns"] > 0))
         if not links["link"].size:
             return
         names = self.run.codes.names("connection")

@@ -12,7 +12,7 @@ import numpy as np
 from penstock.kernel.instant import MILLISECOND
 from penstock.metrics.base import Metric, Output, Window
 from penstock.metrics.delivery.spans import rows_by_span
-from penstock.metrics.laws.clusters import clusters
+from penstock.metrics.laws.clusters import SpanError, clusters
 from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
 from penstock.trace.batch import Batch, Ints
@@ -52,12 +52,16 @@ class DelayClusters(Metric[Batch]):
                     self._phases[phase].add(delays_ns[rows])
 
     def finish(self, out: Results) -> None:
-        """Counts clusters where anything arrived."""
+        """Counts clusters where anything arrived, unless delays are too far apart for any."""
         hop_ms = self.run.measure.get("hop_ms", _HOP_MS)
         for phase, sample in {"": self._whole, **self._phases}.items():
             delays_ns = sample.values()
             if delays_ns.size:
-                found = clusters(delays_ns / MILLISECOND, hop_ms)
+                # One absurd delay must not cost the run all its other metrics.
+                try:
+                    found = clusters(delays_ns / MILLISECOND, hop_ms)
+                except SpanError:
+                    continue
                 out.add_value("delay_clusters", len(found), phase=phase)
 
 

@@ -75,6 +75,8 @@ class Fairness(AdditiveMetric[Batch | Receipts]):
     @classmethod
     def report(cls, tally: Tally, run: RunInfo, out: Results) -> None:
         """Reports the index where anybody was to get anything."""
+        if not run.has("expected"):
+            return
         expecting = tally.entities("expecting").names
         for ordering in tally.orderings("received"):
             received = tally.entities("received", ordering=ordering)
@@ -83,7 +85,8 @@ class Fairness(AdditiveMetric[Batch | Receipts]):
             if not empty and not received.names:
                 continue
             for column, (phase, *_) in enumerate(run.spans(), start=1):
-                counts = [*received.values[:, column].tolist(), *[0] * empty]
+                # In one order, so that parts add up to the last bit.
+                counts = sorted([*received.values[:, column].tolist(), *[0] * empty])
                 out.add_value("jain", jain(counts), ordering=ordering, phase=phase)
 
     def _nobody(self) -> Ints:

@@ -29,6 +29,8 @@ class FalseNegatives(AdditiveMetric[Batch | Ledger]):
         "ledger": (),
         "deliveries": ("ordering", "published_ns", "delivered_ns", "fate"),
     }
+    # Of the network alone, arrivals are enough.
+    OPTIONAL: ClassVar = frozenset({"deliveries"})
     OUTPUTS: ClassVar = (
         Output(
             name="false_negatives",
@@ -124,7 +126,7 @@ def _report_recovery(
     for phase, low_s, high_s in run.spans():
         if high_s <= low_s:
             continue
-        part = slice(round(low_s), round(high_s))
+        part = run.seconds_of(low_s, high_s)
         lost, back = int(missed[part].sum()), int(repaired[part].sum())
         rate = lost / (high_s - low_s)
         out.add_value("false_negative_rate", rate, ordering=ordering, phase=phase)

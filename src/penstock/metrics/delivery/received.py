@@ -101,7 +101,7 @@ class Received(AdditiveMetric[Batch | Receipts]):
                 count = deliveries[part].sum()
                 out.add_value("deliveries", count, ordering=ordering, phase=phase)
             for phase, low_s, high_s in run.spans():
-                count = deliveries[round(low_s) : round(high_s)].sum()
+                count = deliveries[run.seconds_of(low_s, high_s)].sum()
                 rate = share(count, high_s - low_s)
                 out.add_value("delivery_rate", rate, ordering=ordering, phase=phase)
             if run.seconds:

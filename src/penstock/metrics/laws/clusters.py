@@ -36,6 +36,10 @@ _VALLEY_MAX: Final = 2 / 3
 _SIGMAS: Final = 5.0
 
 
+class SpanError(UsageError):
+    """Delays lie too far apart for clusters of this spacing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """`centre` is the median of its delays, `share` their part of all delays."""
@@ -55,7 +59,7 @@ def clusters(delays: ArrayLike, spacing: float, *, share_min: float = 0.01) -> l
     reach = int(4 * _SMOOTH_BINS)
     start = x[0] - width * (reach + 1)
     if (x[-1] - start) / width > BINS_MAX - 2 * reach:
-        raise UsageError(
+        raise SpanError(
             f"delays from {x[0]:g} to {x[-1]:g} with spacing {spacing:g}: are the units the same?"
         )
     bins = ((x - start) / width).astype(np.int64)

@@ -19,11 +19,11 @@ from penstock.trace.batch import Batch, Flags, Ints
 from penstock.trace.fates import RECEIVED
 
 NAME: Final = "receipts"
-_KEY: Final = ("subscriber", "publisher", "epoch", "seq")
+KEY: Final = ("subscriber", "publisher", "epoch", "seq")
 # The columns that are always read, by table.
 TABLES: Final[Mapping[str, tuple[str, ...]]] = {
-    "arrivals": (*_KEY, "arrived_ns"),
-    "deliveries": (*_KEY, "ordering", "delivered_ns", "fate"),
+    "arrivals": (*KEY, "arrived_ns"),
+    "deliveries": (*KEY, "ordering", "delivered_ns", "fate"),
 }
 # Those that a metric may ask for besides `subscriber`, `publisher`, `seq` and `ended_ns`.
 OPTIONAL: Final = ("published_ns", "arrived_ns")
