@@ -427,8 +427,10 @@ class SubscriberHost:
         """The smallest stored cursor of all durable names, read or not."""
         lowest: dict[int, int] = {}
         for durable in self.durables.values():
-            for pubend, tick in durable.saved_cursors.items():
-                lowest[pubend] = min(tick, lowest.get(pubend, tick))
+            for pubend, tick in durable.cursors.items():
+                # One that is about to be stored for the first time, or further back, counts too.
+                stored = min(tick, durable.saved_cursors.get(pubend, tick))
+                lowest[pubend] = min(stored, lowest.get(pubend, stored))
         for pubend in {**self._acknowledged, **lowest}:
             if any(key[0] == pubend for key in self._holds):
                 # A HOLD under way may ask for less than this.

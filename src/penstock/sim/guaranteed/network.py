@@ -228,7 +228,7 @@ class SimClient:
             on_room=lambda size: broker.call(lambda b, now: b.room(port, size, now=now)),
         )
         self._port = port
-        broker.call(lambda b, now: b.client_up(port, room_bytes=WINDOW_BYTES, now=now))
+        broker.call(lambda b, now: b.client_up(port, room_bytes=network.window_bytes, now=now))
         self.call(lambda client: client.connection_up())
 
     def disconnect(self) -> None:
@@ -276,11 +276,14 @@ class StreamNetwork:
         rate_bps: int | None = None,
         with_codec: bool = False,
         sync_ns: Duration = 2 * MILLISECOND,
+        window_bytes: int = WINDOW_BYTES,
     ) -> None:
         self.seeds: Final = Seeds(seed)
         self.events: Final = EventQueue()
         self.settings: Final = settings or BrokerSettings()
         self.sync_ns: Final = sync_ns
+        # How much a link takes before anything has left.
+        self.window_bytes: Final = window_bytes
         self.watchers: Final[list[NetworkWatcher]] = []
         self.brokers: Final[dict[str, SimBroker]] = {}
         self.clients: Final[dict[str, SimClient]] = {}
@@ -312,9 +315,9 @@ class StreamNetwork:
         for sender, receiver in ((low, high), (high, low)):
             sender.links[receiver.name] = self._broker_link(sender, receiver)
         high.call(
-            lambda b, now: b.link_up(child, to_parent=False, room_bytes=WINDOW_BYTES, now=now)
+            lambda b, now: b.link_up(child, to_parent=False, room_bytes=self.window_bytes, now=now)
         )
-        low.call(lambda b, now: b.link_up(parent, to_parent=True, room_bytes=WINDOW_BYTES, now=now))
+        low.call(lambda b, now: b.link_up(parent, to_parent=True, room_bytes=self.window_bytes, now=now))
 
     def cut(self, child: str, parent: str) -> None:
         """Cuts a link; both ends are told."""
