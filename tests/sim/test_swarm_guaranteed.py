@@ -138,7 +138,7 @@ BUSY = GuaranteedOptions(
     retention=KEEP_ALL,
 )
 # Links that are too slow lose the newest messages, not whole stretches.
-OVERFLOWING = replace(BUSY, rate_bps=60_000, window_bytes=2_000, queue_bytes=2_000, faults=3)
+OVERFLOWING = replace(BUSY, rate_bps=30_000, window_bytes=2_000, queue_bytes=2_000, faults=3)
 # Readers take their time, so they catch up by themselves.
 SLOW_READERS = replace(
     BUSY,
@@ -157,7 +157,7 @@ TRIMMING = replace(
     readers=(
         reader("s"),
         reader("t"),
-        *(reader("s", joins_ns=SECOND + at * 200 * MILLISECOND) for at in range(10)),
+        *(reader("s", joins_ns=SECOND + at * 500 * MILLISECOND, window=1) for at in range(5)),
     ),
 )
 CRASHING_READERS = replace(BUSY, fault_kinds=("crash", "reader_crash", "mend_one", "mend_one"))

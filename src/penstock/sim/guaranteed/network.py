@@ -273,6 +273,7 @@ class StreamNetwork:
         *,
         settings: BrokerSettings | None = None,
         delay_ns: Duration = 5 * MILLISECOND,
+        # Of links between brokers.
         rate_bps: int | None = None,
         with_codec: bool = False,
         sync_ns: Duration = 2 * MILLISECOND,
@@ -354,7 +355,11 @@ class StreamNetwork:
         self.events.run(self.events.now + duration_ns)
 
     def stream_link(
-        self, *, arrive: Callable[[AnyFrame], None], on_room: Callable[[int], None]
+        self,
+        *,
+        arrive: Callable[[AnyFrame], None],
+        on_room: Callable[[int], None],
+        rate_bps: int | None = None,
     ) -> StreamLink:
         """One direction of a connection."""
 
@@ -364,7 +369,7 @@ class StreamNetwork:
         return StreamLink(
             self.events,
             delay_ns=self._delay_ns,
-            rate_bps=self._rate_bps,
+            rate_bps=rate_bps,
             size_of=size_of,
             arrive=land,
             on_room=on_room,
@@ -374,6 +379,7 @@ class StreamNetwork:
         return self.stream_link(
             arrive=lambda frame: receiver.arrive(sender.name, frame),
             on_room=lambda size: sender.call(lambda b, now: b.room(receiver.name, size, now=now)),
+            rate_bps=self._rate_bps,
         )
 
 
