@@ -655,8 +655,10 @@ class SubscriberHost:
         """The smallest stored cursor of all durable names, read or not."""
         lowest: dict[int, int] = {}
         for durable in self.durables.values():
-            for pubend, tick in durable.saved_cursors.items():
-                lowest[pubend] = min(tick, lowest.get(pubend, tick))
+            for pubend, tick in durable.cursors.items():
+                # One that is about to be stored for the first time, or further back, counts too.
+                stored = min(tick, durable.saved_cursors.get(pubend, tick))
+                lowest[pubend] = min(stored, lowest.get(pubend, stored))
         for pubend in {**self._acknowledged, **lowest}:
             if self._holds.is_open(pubend):
                 # A HOLD under way may ask for less than this.

@@ -31,24 +31,27 @@ class Publishers:
         return len(self._known)
 
     def find(self, publisher: str, publication: int) -> int | None:
-        """The tick of a stored publication, 0 if it is long past; None if it is new."""
+        """The tick of a stored publication, 0 if it is long past; None if it is new.
+
+        Below the last one there may be ids that were refused: they are new when they are repeated.
+        """
         known = self._known.get(publisher)
         if known is None or publication > known.last:
             return None
+        recent = known.recent
         # From the youngest: what is repeated was lost a moment ago.
-        for id_, tick in reversed(known.recent):
+        for id_, tick in reversed(recent):
             if id_ == publication:
                 return tick
-            if id_ < publication:
-                break
-        return 0
+        is_forgotten = len(recent) == self._recent_max and publication < min(recent)[0]
+        return 0 if is_forgotten else None
 
     def add(self, publisher: str, publication: int, tick: int) -> None:
         """Notes a publication that is new."""
         known = self._known.use(publisher)
         if known is None:
             known = self._known[publisher] = _Publisher(0, deque(maxlen=self._recent_max))
-        known.last = publication
+        known.last = max(known.last, publication)
         known.recent.append((publication, tick))
 
     def snapshot(self) -> bytes:

@@ -268,7 +268,7 @@ class SimClient:
             on_room=lambda size: broker.call(lambda b, now: b.room(port, size, now=now)),
         )
         self.port = port
-        broker.call(lambda b, now: b.client_up(port, room_bytes=WINDOW_BYTES, now=now))
+        broker.call(lambda b, now: b.client_up(port, room_bytes=network.window_bytes, now=now))
         self.call(lambda client: client.connection_up())
 
     def disconnect(self) -> None:
@@ -313,14 +313,18 @@ class StreamNetwork:
         *,
         settings: BrokerSettings | None = None,
         delay_ns: Duration = 5 * MILLISECOND,
+        # Of links between brokers.
         rate_bps: int | None = None,
         with_codec: bool = False,
         sync_ns: Duration = 2 * MILLISECOND,
+        window_bytes: int = WINDOW_BYTES,
     ) -> None:
         self.seeds: Final = Seeds(seed)
         self.events: Final = EventQueue()
         self.settings: Final = settings or BrokerSettings()
         self.sync_ns: Final = sync_ns
+        # How much a link takes before anything has left.
+        self.window_bytes: Final = window_bytes
         self.watchers: Final[list[NetworkWatcher]] = []
         self.brokers: Final[dict[str, SimBroker]] = {}
         self.clients: Final[dict[str, SimClient]] = {}
@@ -352,9 +356,11 @@ class StreamNetwork:
         for sender, receiver in ((low, high), (high, low)):
             sender.links[receiver.name] = self._broker_link(sender, receiver)
         high.call(
-            lambda b, now: b.link_up(child, to_parent=False, room_bytes=WINDOW_BYTES, now=now)
+            lambda b, now: b.link_up(child, to_parent=False, room_bytes=self.window_bytes, now=now)
         )
-        low.call(lambda b, now: b.link_up(parent, to_parent=True, room_bytes=WINDOW_BYTES, now=now))
+        low.call(
+            lambda b, now: b.link_up(parent, to_parent=True, room_bytes=self.window_bytes, now=now)
+        )
 
     def cut(self, child: str, parent: str) -> None:
         """Cuts a link; both ends are told."""
@@ -397,7 +403,11 @@ class StreamNetwork:
         self.events.run(self.events.now + duration_ns)
 
     def stream_link(
-        self, *, arrive: Callable[[AnyFrame], None], on_room: Callable[[int], None]
+        self,
+        *,
+        arrive: Callable[[AnyFrame], None],
+        on_room: Callable[[int], None],
+        rate_bps: int | None = None,
     ) -> StreamLink:
         """One direction of a connection."""
 
@@ -407,7 +417,7 @@ class StreamNetwork:
         return StreamLink(
             self.events,
             delay_ns=self._delay_ns,
-            rate_bps=self._rate_bps,
+            rate_bps=rate_bps,
             size_of=size_of,
             arrive=land,
             on_room=on_room,
@@ -417,6 +427,7 @@ class StreamNetwork:
         return self.stream_link(
             arrive=lambda frame: receiver.arrive(sender.name, frame),
             on_room=lambda size: sender.call(lambda b, now: b.room(receiver.name, size, now=now)),
+            rate_bps=self._rate_bps,
         )
 
 

@@ -51,6 +51,8 @@ class GuaranteedReport:
     delivered: int
     gaps: int
     trims: int
+    # Frames that did not fit into the queues of links that are still up.
+    dropped: int
     faults: Mapping[str, int]
     last_draw: float
     # Of what each program got, in order.
@@ -69,6 +71,7 @@ class GuaranteedSwarm:
             rate_bps=options.rate_bps,
             with_codec=options.with_codec,
             sync_ns=options.sync_ns,
+            window_bytes=options.window_bytes,
         )
         self.writers: Final[list[Writer]] = []
         self.readers: Final[list[ReadingProgram]] = []
@@ -178,7 +181,8 @@ class GuaranteedSwarm:
             )
             quiet_s = quiet_s + 1 if so_far == before else 0
             before = so_far
-            if quiet_s >= QUIET_S and not so_far[0]:
+            is_idle = all(broker.machine.is_idle for broker in self.network.brokers.values())
+            if quiet_s >= QUIET_S and is_idle and not so_far[0]:
                 return
 
     def _find_wrong(self) -> Iterator[str]:
@@ -217,6 +221,11 @@ class GuaranteedSwarm:
             delivered=sum(reader.delivered for reader in self.readers),
             gaps=sum(len(life.missed) for life in lives),
             trims=self._trims.trims,
+            dropped=sum(
+                queue.dropped
+                for broker in self.network.brokers.values()
+                for queue in broker.machine.queues.values()
+            ),
             faults=dict(self._faults.counts),
             last_draw=self._rng.random(),
             deliveries_hash=digest.hexdigest()[:16],

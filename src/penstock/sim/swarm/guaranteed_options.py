@@ -82,6 +82,8 @@ class GuaranteedOptions:
     links_up_late: bool
     with_codec: bool
     rate_bps: int | None
+    # What a link takes before anything has left.
+    window_bytes: int
     sync_ns: Duration
     roll_records: int
     drift_ppm: int
@@ -130,7 +132,8 @@ def draw_guaranteed_options(seed: int) -> GuaranteedOptions:
         fault_kinds=tuple(kinds),
         links_up_late=rng.random() < 0.2,
         with_codec=rng.random() < 0.3,
-        rate_bps=rng.choice((None, None, 500_000)),
+        rate_bps=rng.choice((None, None, 500_000, 20_000)),
+        window_bytes=rng.choice((2_000, 64 * 1024)),
         sync_ns=rng.choice((2, 2, 20, 100)) * MILLISECOND,
         roll_records=rng.choice((8, 64)),
         drift_ppm=rng.choice((0, 100, 5_000)),
