@@ -55,6 +55,8 @@ def test_no_retired_name_stands_for_the_old_thing(area: str) -> None:
         f"{path.relative_to(PACKAGE)}: {match[1] or match[2]}"
         for room in ROOMS
         for path in sorted((PACKAGE / room).rglob("*.py"))
+        # Guaranteed streams came later, and have words of their own.
+        if not {"guaranteed", "log"} & {*path.parts}
         for match in defined.finditer(path.read_text(encoding="utf-8"))
     ]
     assert found == []

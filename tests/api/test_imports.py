@@ -17,8 +17,9 @@ SCRIPT = """if True:
     assert "penstock.api.message" not in sys.modules, "loaded before it is asked for"
     for module in pkgutil.iter_modules(penstock.api.__path__):
         import_module(f"penstock.api.{module.name}")
-    for name in penstock.streams.__all__:
-        getattr(penstock.streams, name)
+    for name, home in penstock.streams._HOMES.items():
+        if home.startswith("api."):
+            getattr(penstock.streams, name)
     heavy = {"asyncio", "socket", "ssl", "subprocess", "threading", "numpy", "scipy", "pyarrow"}
     print(sorted(heavy & set(sys.modules)))
 """

@@ -48,7 +48,7 @@ def test_guaranteed_streams_keep_their_promises(start: int) -> None:
     assert sum(report.delivered for report in reports) > 100 * CHUNK
     assert sum(report.trims for report in reports) > CHUNK
     faults = sum((Counter(report.faults) for report in reports), Counter[str]())
-    assert faults.total() > 5 * CHUNK
+    assert faults.total() > 2 * CHUNK
 
 
 @pytest.mark.soak
@@ -96,7 +96,7 @@ def test_a_failing_seed_prints_its_options(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Pubend, "appended", lambda *_, **__: None)
     with pytest.raises(SwarmFailed) as failed:
         run_guaranteed(1)
-    assert "not confirmed" in str(failed.value)
+    assert "[delivery] " in str(failed.value)
     assert str(draw_guaranteed_options(1)) in str(failed.value)
 
 
