@@ -252,7 +252,7 @@ class StreamBroker:
             await asyncio.sleep(1.0)
             for connection, port in list(self._ports.items()):
                 limit_ns = 10 * silent_ns if port.startswith("client/") else silent_ns
-                if monotonic_ns() - connection.heard_ns > limit_ns:
+                if monotonic_ns() - connection.last_received_ns > limit_ns:
                     connection.close(UnreachableError(f"silent for {limit_ns / SECOND:g} s"))
                     continue
                 connection.put(ClientPing() if port.startswith("client/") else Ping())

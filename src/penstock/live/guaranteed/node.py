@@ -301,7 +301,7 @@ class StreamNode:
         """Until the connection is lost, or silent for too long."""
         while not lost.done():
             await asyncio.wait([lost], timeout=_PING_S)
-            if monotonic_ns() - connection.heard_ns > _SILENT_S * SECOND:
+            if monotonic_ns() - connection.last_received_ns > _SILENT_S * SECOND:
                 connection.close(UnreachableError("silent"))
                 await lost
             elif self._machine.is_connected:

@@ -44,7 +44,7 @@ class FrameConnection(asyncio.Protocol):
         on_lost: Callable[[FrameConnection, Exception | None], None],
     ) -> None:
         self.peer = ""
-        self.heard_ns = monotonic_ns()
+        self.last_received_ns = monotonic_ns()
         self.is_open = False
         self._on_made: Final = on_made
         self._on_frames: Final = on_frames
@@ -74,7 +74,7 @@ class FrameConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Decodes all frames that are whole; who sends anything else is disconnected."""
-        self.heard_ns = monotonic_ns()
+        self.last_received_ns = monotonic_ns()
         frames: list[AnyFrame] = []
         try:
             for encoded in self._splitter.split(data):
