@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.kernel.instant import MILLISECOND, Duration
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.trace.batch import Batch, PackedColumn
 from penstock.trace.fates import PublisherFate, ReceiverFate
 from penstock.trace.records import Run
@@ -71,7 +71,8 @@ def _write(directory: Path, run: str, seed: int, deliveries: int) -> None:
             variant="off",
             seed=seed,
             parameters="{}",
-            duration_ns=duration_ns(deliveries),
+            # Whole seconds, and the last message has time to arrive.
+            duration_ns=(duration_ns(deliveries) // SECOND + 2) * SECOND,
             code_version="bench",
         )
     )
