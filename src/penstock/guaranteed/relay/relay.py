@@ -248,7 +248,9 @@ class Relay:
         request = child.requested
         if request is None or self._granted is None:
             return
-        if covers(self._granted, request.predicate):
+        # A narrower filter may be on its way up: until its answer it counts as granted already.
+        granted = (self._granted, *self._requests.values())
+        if all(covers(each, request.predicate) for each in granted):
             child.set_filter(request, horizon=self.horizon, now=now)
 
     def _ask_for_all(self) -> None:
