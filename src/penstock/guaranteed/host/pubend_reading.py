@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from typing import Final
 
 from penstock.content.covering import covers
@@ -19,6 +18,9 @@ from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silenc
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
 
 _HELD_MAX: Final = 1_000
+# Of readers in a life of the host, and of lives before they come again: 32 bits.
+_NUMBERS: Final = 1 << 20
+_LIVES: Final = 1 << 12
 
 
 class PubendReading:
@@ -28,6 +30,7 @@ class PubendReading:
         self,
         pubend: int,
         host: str,
+        life: int,
         *,
         settings: HostSettings,
         ask: Callable[[BrokerFrame], None],
@@ -40,7 +43,9 @@ class PubendReading:
         self.live: Reader | None = None
         self.feeds: Final[list[Feed]] = []
         self._catching_up: Final[dict[int, Feed]] = {}
-        self._numbers: Final = count(1)
+        # A pubend may still have readers of an earlier life: theirs are other numbers.
+        self._numbers_start: Final = life % _LIVES * _NUMBERS
+        self._last_number = 0
         self._epoch = 0
         self._asked: Predicate | None = None
         self._granted: Predicate | None = None
@@ -98,7 +103,7 @@ class PubendReading:
             if len(self._catching_up) >= self._settings.catch_up_readers_max:
                 return
             reader = feed.reader = Reader(
-                next(self._numbers),
+                self._next_number(),
                 feed.position,
                 settings=self._settings,
                 predicate=feed.subscription.predicate,
@@ -109,6 +114,10 @@ class PubendReading:
             feed.target = max(self.live.doubt, feed.valid_from)
         reader.evidence = max(reader.evidence, feed.target or self.live.doubt)
         self._request(reader, now)
+
+    def _next_number(self) -> int:
+        self._last_number = self._last_number % (_NUMBERS - 1) + 1
+        return self._numbers_start + self._last_number
 
     def _register(self, reader: Reader) -> None:
         reader_id = ReaderId(self._host, reader.number)

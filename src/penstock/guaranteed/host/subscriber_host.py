@@ -375,7 +375,7 @@ class SubscriberHost:
         """The relay of this broker can serve it."""
         if pubend not in self.readings:
             self.readings[pubend] = PubendReading(
-                pubend, self.name, settings=self._settings, ask=self._ask
+                pubend, self.name, self._life, settings=self._settings, ask=self._ask
             )
 
     def receive_from_relay(self, frame: BrokerFrame, *, now: Instant) -> None:
@@ -390,6 +390,7 @@ class SubscriberHost:
     def link_lost(self, pubend: int) -> None:
         """The way to a pubend was interrupted."""
         self.readings[pubend].link_lost()
+        self._acknowledged.pop(pubend, None)
 
     # Time
 

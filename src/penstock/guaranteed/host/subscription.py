@@ -63,6 +63,8 @@ class Subscription:
                     ),
                 )
                 feed.position = decided.stop
+                # The cursor stays before it until the client has dealt with what lies behind.
+                feed.unacknowledged.append(start)
             return
         item: StreamItem = decided
         feed.unacknowledged.append(item.tick)
