@@ -13,7 +13,6 @@ from penstock.sim.checkers.guaranteed.decided_ticks import DecidedTicksChecker
 from penstock.sim.checkers.guaranteed.trim import TrimChecker, cursors_on_disk
 from penstock.sim.guaranteed.application import ReadingProgram, Writer
 from penstock.sim.guaranteed.network import StreamNetwork
-from penstock.sim.swarm.guaranteed import run_guaranteed
 
 PUBEND = 0xA
 ORDERS = {PUBEND: "orders"}
@@ -205,24 +204,7 @@ def test_a_restored_log_and_a_clock_that_was_set_back_give_ticks_again() -> None
     assert reader.values() == [*range(220)]
 
 
-# Found by the swarm, each by the seed that it is called after.
-
-
-@pytest.mark.parametrize(
-    "seed",
-    [
-        pytest.param(8, id="a filter was granted before the first lease was synced"),
-        pytest.param(13, id="credit for an attachment that waited was lost"),
-        pytest.param(74, id="a parent without its own parents was believed to know all streams"),
-        pytest.param(175, id="a client that had not heard of silence was told of a gap"),
-        pytest.param(259, id="a reader without credit read on into memory"),
-        pytest.param(1037, id="a relay granted a filter while a narrower one was on its way"),
-        pytest.param(1235, id="an acknowledgement overtook a name that was not stored yet"),
-        pytest.param(1396, id="a refused publication was confirmed when it was repeated"),
-    ],
-)
-def test_what_a_seed_has_shown(seed: int) -> None:
-    run_guaranteed(seed)
+# Found by the swarm.
 
 
 def test_a_lease_is_synced_before_a_filter_is_granted() -> None:
@@ -360,6 +342,33 @@ def test_a_gap_is_told_again_if_the_client_has_not_got_it() -> None:
     assert [gap.stop for gap in reader.life.missed] == [trimmed + 1]
     assert len(reader.values()) < 50
     assert line.is_idle
+
+
+@pytest.mark.parametrize("joins_after_ms", range(0, 200, 20))
+def test_no_acknowledgement_overtakes_a_name_that_is_being_stored(joins_after_ms: int) -> None:
+    """The host has read everything for one name, and is just storing where another begins."""
+    settings = BrokerSettings(pubend=PubendSettings(retention=Retention(size_bytes=4_000)))
+    network = StreamNetwork(25, settings=settings, sync_ns=100 * MILLISECOND)
+    checker = TrimChecker(network)
+    network.watchers.append(checker)
+    network.add_broker("b", streams=ORDERS)
+    writer = Writer(network, "writer", "b")
+    first, second = (
+        ReadingProgram(network, name, "b", stream="orders", durable=name, window=window)
+        for name, window in (("first", 100), ("second", 1))
+    )
+    network.run(100 * MILLISECOND)
+    first.open()
+    network.run(SECOND)
+    for n in range(200):
+        writer.publish("orders", {"n": n})
+        network.run(10 * MILLISECOND)
+        if n == 50 + joins_after_ms // 10:
+            second.open()
+    network.run(20 * SECOND)
+    assert checker.trims
+    assert not checker.wrong
+    assert not second.life.missed
 
 
 def test_a_small_stream_that_may_drop_is_trimmed() -> None:

@@ -190,9 +190,10 @@ class PubendReading:
         """Keeps what reader 0 passes behind the target; if it is too much, a new one is fixed."""
         assert feed.target is not None
         for each in decided:
-            tick = each.start if isinstance(each, Gap) else each.tick
+            # A gap may begin before the target and end behind it.
+            last = each.stop - 1 if isinstance(each, Gap) else each.tick
             is_wanted = isinstance(each, Gap) or each.matches(feed.subscription.predicate)
-            if tick >= feed.target and is_wanted:
+            if last >= feed.target and is_wanted:
                 feed.held.append(each)
         if len(feed.held) > _HELD_MAX:
             feed.held.clear()
