@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count
 from typing import Final
 
 from penstock.content.covering import covers
@@ -18,6 +17,9 @@ from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silenc
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
 
 _HELD_MAX: Final = 1_000
+# Of readers in a life of the host, and of lives before they come again: 32 bits.
+_NUMBERS: Final = 1 << 20
+_LIVES: Final = 1 << 12
 
 
 class PubendReading:
@@ -27,6 +29,7 @@ class PubendReading:
         self,
         pubend: int,
         host: str,
+        life: int,
         *,
         settings: HostSettings,
         ask: Callable[[BrokerFrame], None],
@@ -39,7 +42,9 @@ class PubendReading:
         self.live: Reader | None = None
         self.feeds: Final[list[Feed]] = []
         self._catching_up: Final[dict[int, Feed]] = {}
-        self._numbers: Final = count(1)
+        # A pubend may still have readers of an earlier life: theirs are other numbers.
+        self._numbers_start: Final = life % _LIVES * _NUMBERS
+        self._last_number = 0
         self._epoch = 0
         self._asked: Predicate | None = None
         self._granted: Predicate | None = None
@@ -125,7 +130,7 @@ class PubendReading:
             if len(self._catching_up) >= self._settings.catch_up_readers_max:
                 return
             reader = feed.reader = Reader(
-                next(self._numbers),
+                self._next_number(),
                 feed.position,
                 settings=self._settings,
                 predicate=feed.subscription.predicate,
@@ -136,6 +141,10 @@ class PubendReading:
             feed.target = max(self.live.doubt, feed.valid_from)
         reader.evidence = max(reader.evidence, feed.target or self.live.doubt)
         self._request(reader, now)
+
+    def _next_number(self) -> int:
+        self._last_number = self._last_number % (_NUMBERS - 1) + 1
+        return self._numbers_start + self._last_number
 
     def _register(self, reader: Reader) -> None:
         reader_id = ReaderId(self._host, reader.number)
@@ -207,9 +216,10 @@ class PubendReading:
         """Keeps what reader 0 passes behind the target; if it is too much, a new one is fixed."""
         assert feed.target is not None
         for each in decided:
-            tick = each.start if isinstance(each, Gap) else each.tick
+            # A gap may begin before the target and end behind it.
+            last = each.stop - 1 if isinstance(each, Gap) else each.tick
             is_wanted = isinstance(each, Gap) or each.matches(feed.subscription.predicate)
-            if tick >= feed.target and is_wanted:
+            if last >= feed.target and is_wanted:
                 feed.held.append(each)
         if len(feed.held) > _HELD_MAX:
             feed.held.clear()

@@ -73,6 +73,7 @@ class SubscriberHost:
         wall_ns: Callable[[Instant], int],
     ) -> None:
         self.name: Final = name
+        self._life: Final = life
         self.readings: Final[dict[int, PubendReading]] = {}
         self.durables: Final[dict[str, Durable]] = {
             key.removeprefix(KEY): Durable.restore(key.removeprefix(KEY), value)
@@ -581,7 +582,7 @@ class SubscriberHost:
         """The relay of this broker can serve it."""
         if pubend not in self.readings:
             self.readings[pubend] = PubendReading(
-                pubend, self.name, settings=self._settings, ask=self._ask
+                pubend, self.name, self._life, settings=self._settings, ask=self._ask
             )
 
     def pubend_gone(self, pubend: int, *, now: Instant) -> None:
@@ -612,6 +613,7 @@ class SubscriberHost:
     def link_lost(self, pubend: int) -> None:
         """The way to a pubend was interrupted."""
         self.readings[pubend].link_lost()
+        self._acknowledged.pop(pubend, None)
 
     # Time
 

@@ -99,6 +99,8 @@ class Subscription:
                 ),
             )
             feed.position = gap.stop
+            # The cursor stays before it until the client has dealt with what lies behind.
+            feed.unacknowledged.append(start)
 
     def retry_parked(self) -> None:
         """Hands out parked messages once more, as far as there is credit; they move no cursor."""

@@ -61,6 +61,8 @@ class Relay:
         self._epoch = 0
         # All cached silence is silence under this filter.
         self._silence_filter: Predicate | None = None
+        # The last of each host, and those that have not left: a link may lose them.
+        self._last_acks: Final[dict[str, HostAck]] = {}
         self._acks: Final[dict[str, HostAck]] = {}
         self._acks_at: Instant | None = None
 
@@ -87,6 +89,9 @@ class Relay:
         self.parent = port
         if self._asked is not None:
             self._ask_filter(self._asked)
+        if self._last_acks:
+            self._acks.update(self._last_acks)
+            self._acks_at = 0
 
     def parent_down(self) -> None:
         """Nothing comes until there is a parent again; what is known stays known."""
@@ -272,7 +277,7 @@ class Relay:
     def _gather_acks(self, frame: Ack, now: Instant) -> None:
         for entry in frame.entries:
             # A later entry of the same host says all that the earlier did; hosts are never merged.
-            self._acks[entry.host] = entry
+            self._acks[entry.host] = self._last_acks[entry.host] = entry
         if self._acks_at is None:
             self._acks_at = now + self._settings.acks_ns
 

@@ -242,6 +242,9 @@ class ReadingProgram:
                 self._take(fact)
         elif isinstance(fact, Missed):
             self.life.items.append(fact)
+            position = Position(fact.pubend, fact.stop - 1)
+            number = fact.subscription
+            self.client.call(lambda client: client.acknowledge(number, [position]))
         elif isinstance(fact, Opened):
             self.life.opened, self.life.opened_at = fact, self._network.events.now
         elif isinstance(fact, Ended):

@@ -13,7 +13,7 @@ from penstock.sim.guaranteed.application import ReadingProgram, Writer
 from penstock.sim.guaranteed.network import StreamNetwork
 from penstock.sim.swarm.guaranteed_options import FILTERS, GuaranteedOptions
 
-_CLOCK_STEPS_S: Final = (-3600, -5, 5, 60)
+_CLOCK_STEPS_S: Final = (-3600, -5, 5, 10)
 
 
 class GuaranteedFaults:
