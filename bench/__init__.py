@@ -19,6 +19,7 @@ BENCHES: Final = {
     "effairness": "seconds to judge a network by the effair ideal, and how they grow with it",
     "metrics": "what metrics cost a run of the lab, a recorded run and its parts",
     "pipeline": "metrics over 20 million deliveries: tasks on Spark, Polars, DuckDB",
+    "guaranteed": "durable streams beside JetStream and RabbitMQ: messages a second, CPU, disk",
     "sim": "packet-hops simulated per second on a chain of 8 routers",
     "sweep": "what Spark costs a sweep, over the same runs in plain processes",
 }

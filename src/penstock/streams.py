@@ -31,24 +31,25 @@ if TYPE_CHECKING:
     from penstock.api.loss import Loss
     from penstock.api.message import Fate, Message, MessageId
     from penstock.api.opening import Opening
+    from penstock.api.parked_message import ParkedMessage
     from penstock.api.position import Position
     from penstock.api.publisher import Publisher
     from penstock.api.retention import Retention
     from penstock.api.stream_info import Holder, StreamInfo
     from penstock.api.stream_message import StreamMessage
-    from penstock.live.guaranteed.node import (
-        Pending,
-        Stream,
-        StreamNode,
-        StreamSubscription,
-        connect,
-    )
+    from penstock.api.stream_statistics import DurableStatistics, StreamNodeStatistics
+    from penstock.live.guaranteed.durables import Parked
+    from penstock.live.guaranteed.node import StreamNode, connect
+    from penstock.live.guaranteed.pending import Pending
+    from penstock.live.guaranteed.stream import Stream
+    from penstock.live.guaranteed.subscription import StreamSubscription
 
 _HOMES = {
     "ClosedError": "api.errors",
     "Confirmation": "api.confirmation",
     "DurableError": "api.errors",
     "DurableInfo": "api.durable_info",
+    "DurableStatistics": "api.stream_statistics",
     "Fate": "api.message",
     "Feed": "api.feed",
     "Filter": "api.filter",
@@ -62,18 +63,21 @@ _HOMES = {
     "MessageId": "api.message",
     "NotConfirmedError": "api.errors",
     "Opening": "api.opening",
-    "Pending": "live.guaranteed.node",
+    "Parked": "live.guaranteed.durables",
+    "ParkedMessage": "api.parked_message",
+    "Pending": "live.guaranteed.pending",
     "PenstockError": "api.errors",
     "PoisonError": "api.errors",
     "Position": "api.position",
     "Publisher": "api.publisher",
     "RefusedError": "api.errors",
     "Retention": "api.retention",
-    "Stream": "live.guaranteed.node",
+    "Stream": "live.guaranteed.stream",
     "StreamInfo": "api.stream_info",
     "StreamMessage": "api.stream_message",
     "StreamNode": "live.guaranteed.node",
-    "StreamSubscription": "live.guaranteed.node",
+    "StreamNodeStatistics": "api.stream_statistics",
+    "StreamSubscription": "live.guaranteed.subscription",
     "TooLargeError": "api.errors",
     "UnreachableError": "api.errors",
     "UsageError": "api.errors",
@@ -85,6 +89,7 @@ __all__ = [
     "Confirmation",
     "DurableError",
     "DurableInfo",
+    "DurableStatistics",
     "Fate",
     "Feed",
     "Filter",
@@ -98,6 +103,8 @@ __all__ = [
     "MessageId",
     "NotConfirmedError",
     "Opening",
+    "Parked",
+    "ParkedMessage",
     "Pending",
     "PenstockError",
     "PoisonError",
@@ -109,6 +116,7 @@ __all__ = [
     "StreamInfo",
     "StreamMessage",
     "StreamNode",
+    "StreamNodeStatistics",
     "StreamSubscription",
     "TooLargeError",
     "UnreachableError",

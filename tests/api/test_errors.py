@@ -53,7 +53,8 @@ RAISED: list[tuple[PenstockError, str]] = [
     ),
     (
         TooLargeError(2004, 1209),
-        "the message is 795 bytes too large: attributes and payload may have 1209 bytes together",
+        "the message is too large, 2,004 bytes:"
+        " attributes and payload may have 1,209 bytes together",
     ),
     (
         ConfigError(
@@ -88,8 +89,9 @@ RAISED: list[tuple[PenstockError, str]] = [
     ),
     (
         PoisonError(Inbox().last, ("", "no such\naccount", "")),
-        "message 7.9 of stream 'orders' failed 1 times (no such account): correct the program,"
-        ' acknowledge the message, or subscribe with poison="park"',
+        "message 0000000000000007.9 of stream 'orders' failed 1 time (no such account):"
+        " correct the program, pass checkpoint=error.message.checkpoint to go on behind it,"
+        ' or poison="park"',
     ),
     (
         TransferError(

@@ -33,12 +33,11 @@ class Inbox:
             received_ns=2,
             stream="orders",
             position=HERE,
-            _read_upto=Checkpoint([Position(3, 4), HERE]),
-            _ack=self.ack,
-            _fail=self.fail,
+            _read={3: 4},
+            _reader=self,
         )
 
-    async def ack(self, position: Position) -> None:
+    async def acknowledge(self, position: Position) -> None:
         self.told.append((position, "ack"))
 
     async def fail(self, position: Position, reason: str) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from penstock.api.position import Position
 from penstock.api.units import count
 from penstock.kernel.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmation:
+class Confirmation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A publication is stored at `position`; None for the repetition of one that is long past."""
 
     position: Position | None
@@ -19,6 +18,7 @@ class Confirmation:
     confirmed_ns: int
 
     def __post_init__(self) -> None:
-        count("confirmed_ns", self.confirmed_ns)
+        if type(self.confirmed_ns) is not int or self.confirmed_ns < 0:
+            count("confirmed_ns", self.confirmed_ns)
         if self.position is None and not self.is_duplicate:
             raise UsageError("only a duplicate has no position: give one, or is_duplicate=True")

@@ -15,19 +15,21 @@ from penstock.kernel.errors import UsageError
 class Lag:
     """How far a reader is behind the end of its streams."""
 
-    messages: int
+    # None, like the others, where the log is at another broker, which does not say.
+    messages: int | None
     # The age of the oldest message that is not yet acknowledged.
-    seconds: float
+    seconds: float | None
     # Of what retention allows, 0 to 1; above 1 where what is not acknowledged holds more.
-    retention_share: float
+    retention_share: float | None
     # With a filter: some of the messages may not match.
     is_upper_bound: bool
 
     def __post_init__(self) -> None:
-        count("messages", self.messages)
+        if self.messages is not None:
+            count("messages", self.messages)
         for name in ("seconds", "retention_share"):
             number = getattr(self, name)
-            if not (math.isfinite(number) and number >= 0):
+            if number is not None and not (math.isfinite(number) and number >= 0):
                 raise UsageError(f"{name} is 0 or more, not {quoted(number)}: write a number")
 
 
@@ -46,6 +48,10 @@ class DurableInfo:
     # The name of the node that reads it, and Unix time since when; None: nobody does.
     reader: str | None = None
     reader_since_ns: int | None = None
+    # Messages that failed too often and were put aside.
+    parked: int = 0
+    # Why its reading was ended, by a message that failed too often; "" if it was not.
+    stopped: str = ""
 
     def __post_init__(self) -> None:
         Checkpoint.parse(self.checkpoint)

@@ -115,10 +115,11 @@ class PoisonError(PenstockError):
     def __str__(self) -> str:
         last = next((reason for reason in reversed(self.reasons) if reason), "")
         because = f" ({' '.join(last.split())})" if last else ""
+        times = "time" if self.message.attempt == 1 else "times"
         return (
             f"message {self.message.position} of stream '{self.message.stream}' failed"
-            f" {self.message.attempt} times{because}: correct the program, acknowledge the message,"
-            ' or subscribe with poison="park"'
+            f" {self.message.attempt} {times}{because}: correct the program, pass"
+            ' checkpoint=error.message.checkpoint to go on behind it, or poison="park"'
         )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from penstock.api.message import MessageId
 from penstock.api.units import quoted
@@ -14,8 +15,7 @@ U64_MAX: Final = 2**64 - 1
 _TEXT: Final = re.compile(r"([0-9a-f]{1,16})\.([0-9a-f]{1,16})")
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(msgspec.Struct, frozen=True, gc=False):
     """The place of a message: a `tick` of the pubend that keeps it, both of 64 bits.
 
     Positions in one pubend, and so all of one publisher to one stream, are ordered; between pubends
@@ -26,6 +26,13 @@ class Position:
     tick: int
 
     def __post_init__(self) -> None:
+        # One test for both: there is a position for every message.
+        if (
+            type(self.pubend) is int
+            and type(self.tick) is int
+            and not (self.pubend | self.tick) >> 64
+        ):
+            return
         for name, number in (("pubend", self.pubend), ("tick", self.tick)):
             if type(number) is not int or not 0 <= number <= U64_MAX:
                 raise UsageError(
@@ -39,7 +46,8 @@ class Position:
         found = _TEXT.fullmatch(text)
         if found is None:
             raise UsageError(
-                f"{quoted(text)} is no position: write one as it was printed, such as 3f9c.1a04"
+                f"{quoted(text)} is no position: write one as it was printed, such as"
+                " 00f9c03bb1d25a4e.1a04"
             )
         return cls(int(found[1], 16), int(found[2], 16))
 
@@ -49,7 +57,7 @@ class Position:
         return MessageId(f"{self.pubend:016x}", 0, self.tick)
 
     def __str__(self) -> str:
-        return f"{self.pubend:x}.{self.tick:x}"
+        return f"{self.pubend:016x}.{self.tick:x}"
 
     def __lt__(self, other: Position) -> bool:
         return self.tick < self._tick_of(other)

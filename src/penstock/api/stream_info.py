@@ -34,6 +34,8 @@ class StreamInfo:
     retention: Retention
     # None: nobody keeps more than retention allows.
     held_by: Holder | None = None
+    # Whether this broker stores it: another one tells nothing but the name.
+    is_here: bool = True
 
     def __post_init__(self) -> None:
         count("messages", self.messages)

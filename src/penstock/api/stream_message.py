@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import msgspec
 
 from penstock.api.checkpoint import Checkpoint
+from penstock.api.lazy_attributes import LazyAttributes
 from penstock.api.message import Message
 from penstock.api.position import Position
 from penstock.kernel.errors import UsageError
 
 
-# Unlike a plain message it knows its subscription, which knows it: only the collector ends that.
+class MessageReader(Protocol):
+    """Who handed a message over, and is told what became of it."""
+
+    async def acknowledge(self, position: Position) -> None:
+        """This message and all before it have been dealt with."""
+
+    async def fail(self, position: Position, reason: str) -> None:
+        """This message could not be dealt with."""
+
+
+# Unlike a plain message it knows its subscription, which may know it: only the collector ends that.
 class StreamMessage(Message, frozen=True, kw_only=True, gc=True):
     """A message that a stream handed over; `id` is that of its position.
 
@@ -23,27 +34,32 @@ class StreamMessage(Message, frozen=True, kw_only=True, gc=True):
     stream: str
     position: Position
     attempt: int = 1
-    # Everything up to this message; the text is made when somebody asks for it.
-    _read_upto: Checkpoint
-    _ack: Callable[[Position], Awaitable[None]] | None = None
-    _fail: Callable[[Position, str], Awaitable[None]] | None = None
+    # How far other pubends had been read when this was handed over: a map that is never changed, so
+    # that messages share it. It has this pubend too where that had been read further.
+    _read: Mapping[int, int]
+    _reader: MessageReader | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.attributes) is not LazyAttributes:
+            Message.__post_init__(self)
 
     @property
     def checkpoint(self) -> str:
         """A text to store with one's own result, and to pass to `subscribe` to go on from here."""
-        return str(self._read_upto)
+        ticks = {self.position.pubend: self.position.tick, **self._read}
+        return str(Checkpoint(Position(*each) for each in ticks.items()))
 
     async def ack(self) -> None:
         """Acknowledges this message and all before it; returns when the host has stored it."""
-        if self._ack is None:
+        if self._reader is None:
             raise _is_copy("acknowledged")
-        await self._ack(self.position)
+        await self._reader.acknowledge(self.position)
 
     async def fail(self, reason: str = "") -> None:
         """Gives the message back: it comes again after a back-off, with a higher `attempt`."""
-        if self._fail is None:
+        if self._reader is None:
             raise _is_copy("given back")
-        await self._fail(self.position, reason)
+        await self._reader.fail(self.position, reason)
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -55,13 +71,14 @@ class StreamMessage(Message, frozen=True, kw_only=True, gc=True):
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         rebuild, (kind, fields) = super().__reduce__()
-        return rebuild, (kind, {**fields, "_ack": None, "_fail": None})
+        return rebuild, (kind, {**fields, "_read": dict(self._read), "_reader": None})
 
 
 def _content(message: StreamMessage) -> dict[str, object]:
-    """All fields but those that lead to the subscription."""
+    """All fields but the one that leads to the subscription."""
     fields = msgspec.structs.asdict(message)
-    return {name: value for name, value in fields.items() if name not in ("_ack", "_fail")}
+    del fields["_reader"]
+    return fields
 
 
 def _is_copy(what: str) -> UsageError:

@@ -57,7 +57,14 @@ _NUMBER: Final = re.compile(
 )
 
 
-def duration_ns(name: str, given: Duration, *, low_ns: int = 0, high_ns: int = NS_MAX) -> int:
+def duration_ns(
+    name: str,
+    given: Duration,
+    *,
+    low_ns: int = 0,
+    high_ns: int = NS_MAX,
+    example: str = "200ms",
+) -> int:
     """Nanoseconds, to the nearest one; a bare number is seconds."""
     ns: int | None
     if isinstance(given, timedelta):
@@ -67,7 +74,7 @@ def duration_ns(name: str, given: Duration, *, low_ns: int = 0, high_ns: int = N
         ns = None if scaled is None else int(scaled.to_integral_value(ROUND_HALF_EVEN))
     if ns is None or not low_ns <= ns <= high_ns:
         span = _span(low_ns, high_ns, NS_MAX, duration_text)
-        raise _wrong(name, "a duration", given, span, '"200ms"')
+        raise _wrong(name, "a duration", given, span, f'"{example}"')
     return ns
 
 

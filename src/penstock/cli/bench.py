@@ -42,10 +42,10 @@ def bench(
 
     \b
     Benchmarks: match, bloom, wire, ordering, storm, congestion, effairness, metrics,
-    pipeline, sim, sweep.
+    pipeline, guaranteed, sim, sweep.
     Results are kept for each machine, under the user's state directory.
-    Long ones: match, storm, effairness, metrics, pipeline and sweep, three to fifteen
-    minutes.
+    Long ones: match, storm, effairness, metrics, pipeline, guaranteed and sweep, three to
+    fifteen minutes.
 
     \b
     Example:

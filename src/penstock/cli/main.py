@@ -18,7 +18,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any, Final
@@ -58,15 +58,21 @@ class _LazyCommands(Mapping[str, Any]):
     """The commands by name, each imported on first access."""
 
     def __getitem__(self, name: str) -> Any:
-        command = typer.main.get_command(import_module(COMMANDS[name]).app)
-        command.name = name
-        return command
+        return _built(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
 
     def __len__(self) -> int:
         return len(COMMANDS)
+
+
+@cache
+def _built(name: str) -> Any:
+    """Built once: from their types, options take longer than most commands run."""
+    command = typer.main.get_command(import_module(COMMANDS[name]).app)
+    command.name = name
+    return command
 
 
 class _Shell(typer.core.TyperGroup):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
@@ -13,6 +13,9 @@ import typer
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else.")
 ]
+
+
+TABLE_COLUMNS_MAX: Final = 100
 
 
 def print_json(document: object) -> None:
@@ -65,7 +68,9 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    Console().print(table)
+    console = Console()
+    console.width = min(console.width, TABLE_COLUMNS_MAX)
+    console.print(table)
 
 
 def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

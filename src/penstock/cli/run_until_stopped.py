@@ -8,11 +8,25 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine
+from typing import Final
+
+import typer
+
+_EXIT_BROKEN_PIPE: Final = 128 + signal.SIGPIPE
 
 
 def run(program: Coroutine[object, object, None]) -> None:
     """Runs a program to its end or to a signal, which cancels it; its `finally` blocks run."""
-    asyncio.run(_stoppable(program))
+    # A connection whose other end is gone must not end the process, as a closed pipe does.
+    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        asyncio.run(_stoppable(program))
+    except BrokenPipeError:
+        if before is not signal.SIG_DFL:
+            raise
+        raise typer.Exit(_EXIT_BROKEN_PIPE) from None
+    finally:
+        signal.signal(signal.SIGPIPE, before)
 
 
 async def _stoppable(program: Coroutine[object, object, None]) -> None:

@@ -1,52 +1,41 @@
 """A broker of guaranteed streams: pubends, relays and a host, in any mix.
 
-The pubends are local parents of the relays and the host is their local child, by the same frames
-that cross links: every mix of roles is the same code. Frames between the parts of one broker wait
-in a queue of their own, so that no part calls into another while that one is at work.
+The pubends are local parents of the relays and the host is their local child. They speak in the
+frames that cross links, and in runs of messages, which are frames on links: every mix of roles is
+the same code. What they say waits in a queue of its own, so that no part calls into another while
+that one is at work.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
-from zlib import crc32
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Final, TypeAlias, cast
 
-import msgspec
-
-from penstock.guaranteed.connections import Connection
+from penstock.guaranteed.broker_state import BrokerState
+from penstock.guaranteed.clients import Clients
 from penstock.guaranteed.disk import Disk
-from penstock.guaranteed.facts import BrokerFact, Disconnect
+from penstock.guaranteed.facts import Alarm, BrokerFact
 from penstock.guaranteed.host.subscriber_host import SubscriberHost
-from penstock.guaranteed.log_record import Fetched
+from penstock.guaranteed.lag import LagRequests
+from penstock.guaranteed.links import Links
+from penstock.guaranteed.log_record import Counted, Fetched
+from penstock.guaranteed.output.link_queues import LinkQueues
 from penstock.guaranteed.output.output_queue import OutputQueue
 from penstock.guaranteed.pubend.pubend import Pubend, PubendState
 from penstock.guaranteed.relay.relay import Relay
 from penstock.guaranteed.requests import Requests
-from penstock.guaranteed.settings import BrokerSettings, PubendSettings
+from penstock.guaranteed.run import Run, frames_of
+from penstock.guaranteed.settings import BrokerSettings
+from penstock.guaranteed.stream_table import StreamTable
+from penstock.guaranteed.sync_times import SyncTimes
 from penstock.kernel.instant import Instant, earliest
-from penstock.kernel.machine import Deliver, Output, Port, Send
+from penstock.kernel.machine import Deliver, Output, Port
 from penstock.wire.frames.guaranteed.base import BrokerFrame, ClientFrame, ReaderId
-from penstock.wire.frames.guaranteed.client import (
-    Ask,
-    ClientPing,
-    Connect,
-    Credit,
-    CreditKind,
-    Refused,
-    RefusedKind,
-    Welcome,
-)
-from penstock.wire.frames.guaranteed.hello import Announcement, Hello, Ping, Role
-from penstock.wire.frames.guaranteed.knowledge import Data, Silence
-from penstock.wire.frames.guaranteed.publication import Confirm, Publish, Stored
-from penstock.wire.frames.guaranteed.requests import (
-    FilterRequest,
-    Nack,
-    ReaderRequest,
-)
-from penstock.wire.frames.guaranteed.rows import Ack, Hold
-from penstock.wire.frames.guaranteed.subscription import Attach, ClientAck, Detach, Fail, Forget
+from penstock.wire.frames.guaranteed.hello import Hello, Ping
+from penstock.wire.frames.guaranteed.lag import LagAnswer
+from penstock.wire.frames.guaranteed.publication import Publish
 
 AnyFrame: TypeAlias = BrokerFrame | ClientFrame
 SizeOf: TypeAlias = Callable[[AnyFrame], int]
@@ -54,25 +43,6 @@ SizeOf: TypeAlias = Callable[[AnyFrame], int]
 # Ports of the parts of this broker.
 _HOST: Final = "@host"
 _PUBEND: Final = "@pubend"
-_DISTANCE_MAX: Final = 16
-# Keys of what parents have announced.
-_REMEMBERED: Final = "announced/"
-_TO_HOST: Final = (Attach, Credit, ClientAck, Fail, Detach, Forget)
-_FROM_CHILD: Final = (Nack, FilterRequest, ReaderRequest, Hold, Ack)
-
-
-class BrokerState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a broker starts with: its name, and what its disk has kept."""
-
-    name: str
-    # Higher after each restart.
-    life: int
-    wall_ns: int
-    pubends: Sequence[PubendState] = ()
-    # How many parents it was told to connect to.
-    parents: int = 0
-    # Everything saved that is not of a pubend.
-    saved: Mapping[str, bytes] = {}
 
 
 class Broker:
@@ -83,52 +53,51 @@ class Broker:
     ) -> None:
         self.name: Final = state.name
         self.life: Final = state.life
+        # Where clients reach it; the driver knows when it listens.
+        self.address = state.address
         self.settings: Final = settings
         self.disk: Final = Disk()
-        self._size_of: Final = size_of
+        # What the driver has measured; None if it does not.
+        self.sync_times: SyncTimes | None = None
         self._now = now
         # Wall time, at the instant 0 of the driver's clock.
         self._wall_ns: Final = state.wall_ns - now
-        self._queues: Final[dict[Port, OutputQueue[AnyFrame]]] = {}
-        self._clients: Final[dict[Port, Connection]] = {}
-        # Connections that the driver was told to close: nothing they send counts any more.
-        self._closing: Final[dict[Port, None]] = {}
+        self._queues: Final = LinkQueues[AnyFrame](settings.link.queue_bytes, size_of=size_of)
+        self._clients: Final = Clients(self)
         self._facts: Final[deque[BrokerFact]] = deque()
-        # Links to other brokers, by whether they are parents; what parents announce.
-        self._is_parent: Final[dict[Port, bool]] = {}
-        self._announced: Final[dict[Port, dict[int, Announcement]]] = {}
-        # Parents that do not know yet what their own parents serve.
-        self._partial: Final[set[Port]] = set()
-        self._parents: Final = state.parents
-        # Pubends of other brokers by id, with their streams: known also while parents are away.
-        self._remembered: Final[dict[int, str]] = {
-            int(key.removeprefix(_REMEMBERED), 16): value.decode()
-            for key, value in state.saved.items()
-            if key.startswith(_REMEMBERED)
-        }
+        # The last ones, with their Unix time, for who asks later.
+        self.alarms: Final[deque[tuple[int, Alarm]]] = deque(maxlen=20)
+        self.links: Final = Links(self, state.saved, parents=state.parents)
         # Between the parts: where to, where from, and what.
-        self._internal: Final[deque[tuple[Port, Port, BrokerFrame]]] = deque()
-        self._confirmed: Final[dict[tuple[Port, str], list[tuple[int, Stored]]]] = {}
+        self._internal: Final[deque[tuple[Port, Port, BrokerFrame | Run]]] = deque()
         self.pubends: Final[dict[int, Pubend]] = {}
+        self.streams: Final = StreamTable(self.links.announcements)
         self.relays: Final[dict[int, Relay]] = {}
-        self._requests: Final = Requests(self)
+        self.lags: Final = LagRequests(self)
+        self.requests: Final = Requests(self)
         self.host: Final = SubscriberHost(
             state.name,
             state.life,
             disk=self.disk,
             settings=settings.host,
             stored=state.saved,
-            pubends_of=self.pubends_of,
+            pubends_of=self.streams.everywhere,
             knows_all_streams=lambda: self.knows_all_streams,
-            ask=self._ask_relay,
+            ask=self.ask_relay,
             send=self.send_client,
-            name_of=lambda port: self._clients[port].publisher,
+            queued_bytes=self._queues.queued_bytes,
+            name_of=self._clients.name_of,
+            tell=self.tell,
             wall_ns=self.wall_ns,
+            now=now,
         )
         for pubend in state.pubends:
             self._add_pubend(pubend, wall_ns=state.wall_ns, now=now)
-        for pubend_id in self._remembered:
-            self._relay_of(pubend_id)
+        for pubend_id in self.links.announcements.remembered:
+            self.relay_of(pubend_id)
+        for own in self.pubends.values():
+            # One whose log alone was restored knows no more than others.
+            self.host.announced(own.announcement(), now=now)
 
     # What it knows
 
@@ -136,98 +105,63 @@ class Broker:
         """Unix time, by the wall clock as it was at the start: a step of it changes nothing."""
         return self._wall_ns + now
 
-    def pubends_of(self, stream: str) -> list[int]:
-        """The pubends of a stream: own ones, and those that parents have announced."""
-        own = [pubend.id for pubend in self.pubends.values() if pubend.stream == stream]
-        remembered = [id_ for id_, name in self._remembered.items() if name == stream]
-        return sorted({*own, *remembered})
-
-    def streams(self) -> set[str]:
-        """The names of all streams that are known."""
-        return {*(pubend.stream for pubend in self.pubends.values()), *self._remembered.values()}
-
     @property
     def clients(self) -> int:
         """How many are connected."""
-        return len(self._clients)
+        return len(self._clients.connected)
 
     @property
     def queues(self) -> Mapping[Port, OutputQueue[AnyFrame]]:
         """What waits for each link and connection."""
-        return self._queues
+        return self._queues.by_port
 
     @property
     def knows_all_streams(self) -> bool:
         """Whether all parents are there: what none of them announces does not exist."""
-        return len(self._announced) - len(self._partial) >= self._parents
+        return self.links.announcements.are_complete
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is in doubt, asked for or unsynced; cursors move all the time."""
         return (
             not self._internal
-            and not any(len(queue) for queue in self._queues.values())
+            and not any(len(queue) for queue in self._queues.by_port.values())
             and not any(pubend.unsynced for pubend in self.pubends.values())
             and all(relay.is_idle for relay in self.relays.values())
             and self.host.is_idle
         )
 
-    def add_pubend(self, state: PubendState, *, wall_ns: int) -> None:
-        """A stream has been created here; children are told."""
-        self._add_pubend(state, wall_ns=wall_ns, now=self._now)
-        for port, is_parent in self._is_parent.items():
-            if not is_parent:
-                self._say_hello(port)
-        self.host.streams_changed(now=self._now)
-
     # Links and connections
 
     def link_up(self, port: Port, *, to_parent: bool, room_bytes: int = 0, now: Instant) -> None:
         """A link to another broker is there."""
-        self._queues[port] = OutputQueue(self.settings.link.queue_bytes, room_bytes=room_bytes)
-        self._is_parent[port] = to_parent
-        if not to_parent:
-            for relay in self.relays.values():
-                relay.child_up(port)
-        self._say_hello(port)
+        self._queues.open(port, room_bytes=room_bytes)
+        self.links.up(port, to_parent=to_parent)
         self._settle(now)
 
     def link_down(self, port: Port, *, now: Instant) -> None:
         """A link is gone, with what was queued for it."""
-        self._queues.pop(port, None)
-        is_parent = self._is_parent.pop(port, None)
-        if is_parent:
-            self._announced.pop(port, None)
-            self._partial.discard(port)
-            for pubend, relay in self.relays.items():
-                if relay.parent == port:
-                    relay.parent_down()
-                    self.host.link_lost(pubend)
-        elif is_parent is not None:
-            for relay in self.relays.values():
-                relay.child_down(port)
+        self._queues.close(port)
+        self.links.down(port)
         self._settle(now)
 
     def client_up(self, port: Port, *, room_bytes: int = 0, now: Instant) -> None:
         """A client has opened a connection."""
-        self._queues[port] = OutputQueue(self.settings.link.queue_bytes, room_bytes=room_bytes)
+        self._queues.open(port, room_bytes=room_bytes)
         self._settle(now)
 
     def client_down(self, port: Port, *, now: Instant) -> None:
         """A client's connection is gone."""
-        self._queues.pop(port, None)
+        self._queues.close(port)
         self.host.client_gone(port, now=now)
-        self._clients.pop(port, None)
-        self._closing.pop(port, None)
+        self._clients.gone(port)
         self._settle(now)
 
     def room(self, port: Port, size_bytes: int, *, now: Instant) -> None:
         """The link takes so many more bytes."""
-        queue = self._queues.get(port)
-        if queue is not None:
-            queue.room_bytes += size_bytes
+        if self._queues.add_room(port, size_bytes):
             for pubend in self.pubends.values():
-                pubend.proceed()
+                pubend.proceed(now=now)
         self._settle(now)
 
     # The disk
@@ -252,6 +186,11 @@ class Broker:
         self.disk.fetched(request, result, now)
         self._settle(now)
 
+    def counted(self, request: int, result: Counted, *, now: Instant) -> None:
+        """Messages of a log have been counted."""
+        self.disk.counted(request, result, now)
+        self._settle(now)
+
     def saved(self, serial: int, *, now: Instant) -> None:
         """A value is stored."""
         self.disk.saved(serial, now)
@@ -269,50 +208,66 @@ class Broker:
     def add_stream(self, state: PubendState, *, now: Instant) -> None:
         """A log was created for a stream: the answer to `StreamWanted`."""
         self._add_pubend(state, wall_ns=self.wall_ns(now), now=now)
-        self._announce()
-        self._requests.stream_created(state.stream)
+        self.links.announce()
+        self.requests.stream_created(state.stream)
         self.host.streams_changed(now=now)
         self._settle(now)
 
     def stream_refused(self, stream: str, reason: str, text: str, *, now: Instant) -> None:
         """No log could be created: the other answer to `StreamWanted`."""
-        self._requests.stream_refused(stream, reason, text)
+        self.requests.stream_refused(stream, reason, text)
         self._settle(now)
 
     def stream_deleted(self, stream: str, *, now: Instant) -> None:
         """The log of a stream is gone: the answer to `StreamUnwanted`."""
-        self._requests.stream_deleted(stream)
+        self.requests.stream_deleted(stream)
         self._settle(now)
 
     def remove_pubend(self, pubend: Pubend, *, now: Instant) -> None:
         """Takes a pubend away, with all that was saved of it; its log is left to the driver."""
         del self.pubends[pubend.id]
-        del self.relays[pubend.id]
+        self.streams.remove(pubend)
         pubend.delete_saved()
-        self.host.pubend_gone(pubend.id, now=now)
-        self._announce()
+        self._clients.stream_deleted(pubend)
+        self.forget_pubend(pubend.id, now=now)
+        self.links.announce()
+
+    def forget_pubend(self, pubend: int, *, now: Instant) -> None:
+        """A stream was deleted, here or at another broker: nobody can read it any more."""
+        self.relays.pop(pubend, None)
+        self.host.pubend_gone(pubend, now=now)
+        self.host.streams_changed(now=now)
 
     def tell(self, fact: BrokerFact) -> None:
         """Something for the driver."""
         self._facts.append(fact)
-
-    def _announce(self) -> None:
-        for child, is_parent in self._is_parent.items():
-            if not is_parent:
-                self._say_hello(child)
+        if isinstance(fact, Alarm):
+            self.alarms.append((self.wall_ns(self._now), fact))
 
     # The shape of every machine
 
     def receive(self, frame: AnyFrame, *, via: Port, now: Instant) -> None:
         """A frame from a link or a client."""
+        self.receive_all((frame,), via=via, now=now)
+
+    def receive_all(self, frames: Sequence[AnyFrame], *, via: Port, now: Instant) -> None:
+        """Frames of one link or client, in their order: quicker than one by one."""
         self._now = now
-        if isinstance(frame, ClientFrame):
-            self._receive_from_client(via, frame, now)
-        elif isinstance(frame, Hello):
-            self._on_hello(via, frame, now)
-        elif not isinstance(frame, Ping):
-            self._receive_from_broker(via, frame, now)
+        for stream, group in groupby(frames, key=_published_to):
+            if stream is None:
+                self._receive(group, via, now)
+            else:
+                self._clients.publish_all(via, cast("list[Publish]", [*group]), now=now)
         self._settle(now)
+
+    def _receive(self, frames: Iterable[AnyFrame], via: Port, now: Instant) -> None:
+        for frame in frames:
+            if isinstance(frame, ClientFrame):
+                self._clients.receive(via, frame, now=now)
+            elif isinstance(frame, Hello):
+                self.links.on_hello(via, frame, now=now)
+            elif not isinstance(frame, Ping):
+                self.links.receive(via, frame, now=now)
 
     def wake(self, *, now: Instant) -> None:
         """Runs what is due."""
@@ -322,6 +277,7 @@ class Broker:
         for relay in self.relays.values():
             relay.wake(now=now)
         self.host.wake(now=now)
+        self.lags.wake(now=now)
         self._settle(now)
 
     def next_wakeup(self) -> Instant | None:
@@ -330,6 +286,7 @@ class Broker:
             *(pubend.next_wakeup() for pubend in self.pubends.values()),
             *(relay.next_wakeup() for relay in self.relays.values()),
             self.host.next_wakeup(),
+            self.lags.next_wakeup(),
         )
 
     def poll(self) -> Output[AnyFrame] | None:
@@ -338,65 +295,71 @@ class Broker:
             return self.disk.outputs.popleft()
         if self._facts:
             return Deliver(self._facts.popleft())
-        for port, queue in self._queues.items():
-            frame = queue.take()
-            if frame is not None:
-                return Send(port, frame)
-        return None
+        return self._queues.take()
 
     # Routing
 
     def _add_pubend(self, state: PubendState, *, wall_ns: int, now: Instant) -> None:
-        def may_repair(_reader: ReaderId | None) -> bool:
-            # Answers spread over links; none may be more than half full.
-            return all(queue.is_below_half for queue in self._queues.values())
+        def may_repair(reader: ReaderId | None) -> bool:
+            # Answers leave by links that may be full; the host here asks for no more than it takes.
+            relay = self.relays.get(state.id)
+            ports = [*self.links.children()]
+            if reader is not None and relay is not None:
+                ports = [port for port in ports if relay.port_of(reader) == port]
+            # One that was deleted while its log was read answers nobody.
+            return relay is not None and all(self._queues.by_port[p].is_below_half for p in ports)
 
         pubend = Pubend(
             state,
             disk=self.disk,
             settings=self.settings.pubend,
             send=lambda frame: self._internal.append((f"relay/{state.id}", _PUBEND, frame)),
-            confirm=self._confirm,
+            confirm=self._clients.confirm,
             may_repair=may_repair,
             wall_ns=wall_ns,
             now=now,
         )
         self.pubends[state.id] = pubend
-        self._relay_of(state.id).parent_up(_PUBEND)
+        self.streams.add(pubend)
+        self.relay_of(state.id).parent_up(_PUBEND)
 
-    def _relay_of(self, pubend: int) -> Relay:
+    def relay_of(self, pubend: int) -> Relay:
+        """The relay of a pubend, from now on if there was none."""
         relay = self.relays.get(pubend)
         if relay is None:
             relay = self.relays[pubend] = Relay(
                 pubend, settings=self.settings.relay, send=self._send_from_relay(pubend)
             )
             relay.child_up(_HOST)
-            for port, is_parent in self._is_parent.items():
-                if not is_parent:
-                    relay.child_up(port)
+            for port in self.links.children():
+                relay.child_up(port)
             self.host.pubend_known(pubend)
         return relay
 
-    def _send_from_relay(self, pubend: int) -> Callable[[Port, BrokerFrame], None]:
-        def send(port: Port, frame: BrokerFrame) -> None:
+    def _send_from_relay(self, pubend: int) -> Callable[[Port, BrokerFrame | Run], None]:
+        source = f"relay/{pubend}"
+
+        def send(port: Port, frame: BrokerFrame | Run) -> None:
             if port is _HOST or port is _PUBEND:
-                self._internal.append((port, f"relay/{pubend}", frame))
+                self._internal.append((port, source, frame))
+            elif isinstance(frame, Run):
+                self._queues.put(port, frames_of(frame), may_drop=True)
             else:
-                self._put(port, frame, may_drop=isinstance(frame, Data | Silence))
+                self._queues.put(port, (frame,))
 
         return send
 
-    def _ask_relay(self, frame: BrokerFrame) -> None:
+    def ask_relay(self, frame: BrokerFrame) -> None:
+        """Sends a frame towards its pubend, as the host of this broker."""
         self._internal.append((f"relay/{frame.pubend}", _HOST, frame))  # type: ignore[attr-defined]
 
-    def send_client(self, port: Port, frame: ClientFrame) -> None:
-        """Sends a frame to a client, if it is still there."""
-        self._put(port, frame, may_drop=False)
+    def send_client(self, port: Port, /, *frames: ClientFrame) -> None:
+        """Sends frames to a client, if it is still there."""
+        self._queues.put(port, frames)
 
-    def _put(self, port: Port, frame: AnyFrame, *, may_drop: bool) -> None:
-        queue = self._queues.get(port)
-        if queue is not None:
-            queue.put(frame, self._size_of(frame), may_drop=may_drop)
+    def send_broker(self, port: Port, frame: BrokerFrame) -> None:
+        """Sends a frame to another broker, if the link is still there."""
+        self._queues.put(port, (frame,))
 
     def _settle(self, now: Instant) -> None:
         """Passes frames between the parts until none is left, then confirms what is stored."""
@@ -404,198 +367,34 @@ class Broker:
         self.host.settle(now=now)
         while self._internal:
             to, source, frame = self._internal.popleft()
-            pubend_id: int = frame.pubend  # type: ignore[attr-defined]
+            pubend_id: int = frame.pubend  # type: ignore[union-attr]
             if pubend_id not in self.relays:
                 # It was deleted while this was on its way.
                 continue
-            if to is _HOST:
+            if to is _HOST and type(frame) is LagAnswer:
+                self.lags.on_answer(frame, now=now)
+            elif to is _HOST:
                 self.host.receive_from_relay(frame, now=now)
             elif to is _PUBEND:
+                assert not isinstance(frame, Run), "a pubend is told nothing of its own messages"
                 self.pubends[pubend_id].receive(frame, now=now)
             else:
                 relay = self.relays[pubend_id]
                 if source is _PUBEND:
                     relay.receive_from_parent(frame, now=now)
                 else:
+                    assert not isinstance(frame, Run), "a host only asks"
                     relay.receive_from_child(_HOST, frame, now=now)
             self.host.settle(now=now)
-        for (port, stream), confirmed in self._confirmed.items():
-            ids = tuple(id_ for id_, _ in confirmed)
-            stored = tuple(place for _, place in confirmed)
-            self.send_client(port, Confirm(stream=stream, ids=ids, stored=stored))
-        self._confirmed.clear()
-
-    # Brokers
-
-    def _say_hello(self, port: Port) -> None:
-        announcements = [pubend.announcement() for pubend in self.pubends.values()]
-        for announced in self._announced.values():
-            announcements += [
-                msgspec.structs.replace(each, distance=each.distance + 1)
-                for each in announced.values()
-                if each.distance < _DISTANCE_MAX
-            ]
-        roles = Role.PUBLISH | Role.RELAY | Role.HOST
-        self._put(
-            port,
-            Hello(
-                broker=self.name,
-                life=self.life,
-                roles=roles if self.knows_all_streams else roles | Role.PARTIAL,
-                token=0,
-                pubends=tuple(announcements),
-            ),
-            may_drop=False,
-        )
-
-    def _on_hello(self, port: Port, frame: Hello, now: Instant) -> None:
-        if not self._is_parent.get(port):
-            return
-        self._announced[port] = {each.pubend: each for each in frame.pubends}
-        if frame.roles & Role.PARTIAL:
-            self._partial.add(port)
-        else:
-            self._partial.discard(port)
-        for announcement in frame.pubends:
-            if announcement.pubend in self.pubends or announcement.distance > _DISTANCE_MAX:
-                continue
-            if announcement.pubend not in self._remembered:
-                self._remembered[announcement.pubend] = announcement.stream
-                key = f"{_REMEMBERED}{announcement.pubend:016x}"
-                self.disk.save(key, announcement.stream.encode())
-            relay = self._relay_of(announcement.pubend)
-            if relay.parent is None:
-                relay.parent_up(port)
-        self._announce()
-        self.host.streams_changed(now=now)
-
-    def _receive_from_broker(self, port: Port, frame: BrokerFrame, now: Instant) -> None:
-        relay = self.relays.get(frame.pubend)  # type: ignore[attr-defined]
-        if relay is None:
-            return
-        if isinstance(frame, _FROM_CHILD) and not self._is_parent.get(port, True):
-            relay.receive_from_child(port, frame, now=now)
-        elif relay.parent == port:
-            relay.receive_from_parent(frame, now=now)
+        self._clients.send_confirmations()
 
     # Clients
 
-    def _receive_from_client(self, port: Port, frame: ClientFrame, now: Instant) -> None:
-        if port in self._closing:
-            return
-        client = self._clients.get(port)
-        if isinstance(frame, Connect):
-            if client is None:
-                self._on_connect(port, frame, now)
-            else:
-                self.close_client(port, "protocol", "CONNECT came twice", now=now)
-        elif client is None:
-            self.close_client(port, "protocol", "the first frame is no CONNECT", now=now)
-        elif isinstance(frame, Publish):
-            self._on_publish(port, client, frame, now)
-        elif isinstance(frame, Ask):
-            self._requests.receive(port, frame, now=now)
-        elif isinstance(frame, _TO_HOST):
-            self.host.receive_from_client(port, frame, now=now)
-        elif not isinstance(frame, ClientPing):
-            text = f"a client sends no {type(frame).__name__}"
-            self.close_client(port, "protocol", text, now=now)
-
     def close_client(self, port: Port, reason: str, text: str, *, now: Instant) -> None:
         """Refuses a connection and has it closed; also for frames that cannot be decoded."""
-        self.send_client(
-            port, Refused(kind=RefusedKind.CONNECTION, number=0, reason=reason, text=text)
-        )
-        self.host.client_gone(port, now=now)
-        self._clients.pop(port, None)
-        self._closing[port] = None
-        self.tell(Disconnect(port, text))
-
-    def _on_connect(self, port: Port, frame: Connect, now: Instant) -> None:
-        for other, client in list(self._clients.items()):
-            if client.publisher != frame.publisher:
-                continue
-            if client.life > frame.life:
-                text = "a newer connection with this name is here already"
-                self.close_client(port, "fenced", text, now=now)
-                return
-            self.close_client(other, "fenced", "a newer connection has the same name", now=now)
-        self._clients[port] = Connection(frame.publisher, frame.life)
-        limits = self.settings.pubend
-        self.send_client(
-            port, Welcome(broker=self.name, message_bytes_max=limits.message_bytes_max)
-        )
-        self.send_client(
-            port,
-            Credit(
-                kind=CreditKind.STREAM,
-                number=0,
-                messages=limits.credit_messages,
-                size_bytes=limits.credit_bytes,
-            ),
-        )
-
-    def _on_publish(self, port: Port, client: Connection, frame: Publish, now: Instant) -> None:
-        limits = self.settings.pubend
-        if not client.publish(frame.stream, frame.id, len(frame.body), limits):
-            text = (
-                f"more than {limits.credit_messages} messages or {limits.credit_bytes} bytes are"
-                " unconfirmed: wait for confirmations"
-            )
-            self.close_client(port, "credit", text, now=now)
-            return
-        own = [pubend for pubend in self.pubends.values() if pubend.stream == frame.stream]
-        reason: str | None
-        if own:
-            # A publisher always uses the same one: its messages stay in order.
-            at = crc32(client.publisher.encode()) % len(own)
-            reason = own[at].publish(port, client.publisher, frame.id, frame.body, now=now)
-        else:
-            reason = "not_here" if self.pubends_of(frame.stream) else "unknown_stream"
-        if reason is None:
-            return
-        text = _publication_text(reason, frame.stream, len(frame.body), limits, own)
-        if reason == "malformed":
-            self.close_client(port, reason, text, now=now)
-            return
-        client.answer(frame.stream, frame.id)
-        self.send_client(
-            port,
-            Refused(kind=RefusedKind.PUBLICATION, number=frame.id, reason=reason, text=text),
-        )
-
-    def _confirm(self, port: Port, stream: str, publication: int, stored: Stored) -> None:
-        client = self._clients.get(port)
-        if client is not None:
-            client.answer(stream, publication)
-            self._confirmed.setdefault((port, stream), []).append((publication, stored))
+        self._clients.close(port, reason, text, now=now)
 
 
-def _publication_text(
-    reason: str, stream: str, size_bytes: int, limits: PubendSettings, pubends: list[Pubend]
-) -> str:
-    """Why a publication was refused, and what to do."""
-    if reason == "stream_full":
-        lowest = pubends[0].rows.lowest()
-        if lowest is not None:
-            host, row = lowest
-            names = [name for name, owner in pubends[0].rows.host_of.items() if owner == host]
-            _, waiting_bytes = pubends[0].size.behind(row.tick)
-            return (
-                f"stream {stream!r} is full: {waiting_bytes} bytes wait for"
-                f" {', '.join(map(repr, names[:3]))} at {host}: start it, delete it, or raise"
-                " retention.size"
-            )
-    texts = {
-        "stream_full": f"stream {stream!r} is full: raise retention.size",
-        "disk_full": f"stream {stream!r} cannot grow: the disk is full, free some of it",
-        "unknown_stream": (
-            f"no stream {stream!r} here: create it with 'penstock stream create {stream}'"
-        ),
-        "not_here": f"stream {stream!r} is stored at another broker: publish there",
-        "too_large": (
-            f"the message has {size_bytes} bytes: at most {limits.message_bytes_max} are allowed"
-        ),
-        "malformed": "a message has attributes that cannot be read",
-    }
-    return texts[reason]
+def _published_to(frame: AnyFrame) -> str | None:
+    """The stream of a plain publication; those of one stream are taken together."""
+    return frame.stream if type(frame) is Publish else None

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from penstock.guaranteed.settings import PubendSettings
+from penstock.kernel.machine import Port
+from penstock.wire.frames.guaranteed.base import ClientFrame
+from penstock.wire.frames.guaranteed.publication import Publish
+
+
+class SendToClient(Protocol):
+    """Sends frames to a client, if it is still there."""
+
+    def __call__(self, port: Port, /, *frames: ClientFrame) -> None:
+        """They leave in their order."""
 
 
 class Connection:
@@ -19,13 +30,27 @@ class Connection:
 
     def publish(self, stream: str, id_: int, size_bytes: int, limits: PubendSettings) -> bool:
         """Notes a publication; False if it exceeds the credit. One message is always within it."""
-        self.answer(stream, id_)
-        self._unconfirmed[stream, id_] = size_bytes
+        key, unconfirmed = (stream, id_), self._unconfirmed
+        if key in unconfirmed:
+            self.answer(stream, id_)
+        unconfirmed[key] = size_bytes
         self._unconfirmed_bytes += size_bytes
-        messages = len(self._unconfirmed)
+        messages = len(unconfirmed)
         return messages == 1 or (
             messages <= limits.credit_messages and self._unconfirmed_bytes <= limits.credit_bytes
         )
+
+    def publish_all(self, frames: Sequence[Publish], limits: PubendSettings) -> bool:
+        """Notes publications if all are within the credit; False, and nothing, if they are not."""
+        size_bytes = sum(len(frame.body) for frame in frames)
+        if (
+            len(self._unconfirmed) + len(frames) > limits.credit_messages
+            or self._unconfirmed_bytes + size_bytes > limits.credit_bytes
+        ):
+            return False
+        for frame in frames:
+            self.publish(frame.stream, frame.id, len(frame.body), limits)
+        return True
 
     def answer(self, stream: str, id_: int) -> None:
         """A publication has been confirmed or refused."""

@@ -38,4 +38,13 @@ class Disconnect(msgspec.Struct, frozen=True):
     text: str
 
 
-BrokerFact: TypeAlias = StreamWanted | StreamUnwanted | Disconnect
+class Alarm(msgspec.Struct, frozen=True):
+    """Something that an operator must know: one line for the log, told once."""
+
+    # A word for programs: `rolled_back`, `above_lease`, `gap_open`, `too_many_pubends` or
+    # `same_name`.
+    kind: str
+    text: str
+
+
+BrokerFact: TypeAlias = StreamWanted | StreamUnwanted | Disconnect | Alarm

@@ -128,6 +128,11 @@ class KnowledgeStream(Generic[Item]):
         return [(tick, items[tick]) for tick in self._ticks[low:high]]
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known."""
+        return not self._known
+
+    @property
     def messages(self) -> int:
         """How many messages are kept."""
         return len(self._items)

@@ -53,6 +53,14 @@ class Fetched(msgspec.Struct, frozen=True, gc=False):
     stop: int
 
 
+class Counted(msgspec.Struct, frozen=True, gc=False):
+    """The answer to a `Count`."""
+
+    messages: int
+    # When the oldest of them was published, in Unix nanoseconds; 0 if there is none.
+    oldest_ns: int = 0
+
+
 class LogSegment(msgspec.Struct, frozen=True, gc=False):
     """A stretch of the log that is kept or trimmed whole."""
 
@@ -73,7 +81,7 @@ class RecoveredLog(msgspec.Struct, frozen=True):
     last_tick: int
     # Everything up to and including this tick has been trimmed; 0 if nothing was.
     trimmed_upto: int
-    # The last snapshot, and the messages behind it.
+    # The last snapshot, and the messages behind it, maybe without their bodies.
     snapshot: bytes | None
     since_snapshot: tuple[LogRecord, ...]
     # Damage that was found; the log never cuts it off.

@@ -6,37 +6,47 @@ is answered with REFUSED, never with an exception.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
 from penstock.guaranteed.facts import StreamUnwanted, StreamWanted
-from penstock.guaranteed.settings import Retention, check_retention
+from penstock.guaranteed.lag import Lags
+from penstock.guaranteed.request_arguments import (
+    ChangeArguments,
+    CreateArguments,
+    ForgetArguments,
+    NamesAfter,
+    NoArguments,
+    ParkedArguments,
+    SeekArguments,
+    StreamArguments,
+)
+from penstock.guaranteed.settings import check_retention
 from penstock.guaranteed.status import (
     broker_status,
+    durable_places,
     durable_status,
+    stream_places,
     stream_status,
-    stream_statuses,
 )
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import (
     RESULT_BYTES_MAX,
-    Start,
-    StartKind,
-    check_name,
-    check_start,
 )
-from penstock.wire.frames.guaranteed.client import Answer, Ask, Refused, RefusedKind
+from penstock.wire.frames.guaranteed.client import Answer, Ask, RefusedKind, refusal
 from penstock.wire.frames.guaranteed.subscription import Position
 
 if TYPE_CHECKING:
     from penstock.guaranteed.broker import Broker
+    from penstock.guaranteed.pubend.pubend import Pubend
 
 # Of one answer: the rest is asked for with `after`.
 _NAMES_MAX: Final = 400
+_PAGE_BYTES_MAX: Final = 600_000
 _PARKED_BODY_BYTES_MAX: Final = 600_000
 
 
@@ -57,57 +67,6 @@ Result: TypeAlias = Any
 LATER: Final = Later()
 
 
-class NoArguments(msgspec.Struct, frozen=True):
-    """Of verbs that need none."""
-
-
-class NamesAfter(msgspec.Struct, frozen=True):
-    """A page of names: those behind this one."""
-
-    after: str = ""
-
-
-class SeekArguments(msgspec.Struct, frozen=True):
-    """Where a durable name goes on; `value` is a tick or Unix nanoseconds."""
-
-    durable: str
-    start: Literal["first", "now", "tick", "time"]
-    value: int = 0
-
-
-class ParkedArguments(msgspec.Struct, frozen=True):
-    """Parked messages of a name: a page of them, or what to do with one."""
-
-    durable: str
-    action: Literal["list", "retry", "discard"] = "list"
-    # Of `list`: how many to leave out.
-    skip: int = 0
-    # Of the others: which one.
-    pubend: str = ""
-    tick: int = 0
-
-
-class ForgetArguments(msgspec.Struct, frozen=True):
-    """A durable name of this host, or a whole host, at the broker that stores the streams."""
-
-    durable: str = ""
-    host: str = ""
-
-
-class CreateArguments(msgspec.Struct, frozen=True):
-    """A new stream."""
-
-    stream: str
-    retention: Retention = Retention()
-    slow_host: Literal["throttle", "lag"] = "throttle"
-
-
-class StreamArguments(msgspec.Struct, frozen=True):
-    """One stream."""
-
-    stream: str
-
-
 class _Waiting(msgspec.Struct, frozen=True):
     port: Port
     number: int
@@ -122,13 +81,14 @@ class Requests:
         self._creating: Final[dict[str, list[_Waiting]]] = {}
         self._deleting: Final[dict[str, list[_Waiting]]] = {}
         self._verbs: Final[Mapping[str, tuple[type[Any], Callable[..., Result]]]] = {
-            "list": (NoArguments, self._list),
+            "list": (NamesAfter, self._list),
             "durables": (NamesAfter, self._durables),
             "seek": (SeekArguments, self._seek),
             "parked": (ParkedArguments, self._parked),
             "forget": (ForgetArguments, self._forget),
             "status": (NoArguments, self._status),
             "create": (CreateArguments, self._create),
+            "change": (ChangeArguments, self._change),
             "delete": (StreamArguments, self._delete),
         }
 
@@ -157,7 +117,7 @@ class Requests:
     def stream_created(self, stream: str) -> None:
         """The stream is here: tells who has asked for it."""
         for who in self._creating.pop(stream, ()):
-            self._answer(who, stream_status(self._broker, stream))
+            self._answer(who, stream_status(self._broker, stream, {}, {}))
 
     def stream_refused(self, stream: str, reason: str, text: str) -> None:
         """The stream could not be created."""
@@ -171,27 +131,56 @@ class Requests:
 
     # Verbs
 
-    def _list(self, _arguments: NoArguments, _who: _Waiting, _now: Instant) -> Result:
-        return {"streams": stream_statuses(self._broker)}
+    def _list(self, arguments: NamesAfter, who: _Waiting, now: Instant) -> Result:
+        names = sorted(name for name in self._broker.streams.names() if name > arguments.after)
+        places = {name: stream_places(self._broker, name) for name in names[:_NAMES_MAX]}
+
+        def measured(lags: Lags, _now: Instant) -> None:
+            rows = (
+                stream_status(self._broker, name, own, lags)
+                for name, own in places.items()
+                if self._broker.streams.everywhere(name)
+            )
+            self._answer(who, _page("streams", rows, more=len(names) > len(places)))
+
+        wanted = (place for own in places.values() for place in own.values())
+        self._broker.lags.measure(wanted, measured, now=now)
+        return LATER
 
     def _status(self, _arguments: NoArguments, _who: _Waiting, _now: Instant) -> Result:
         return broker_status(self._broker)
 
-    def _durables(self, arguments: NamesAfter, _who: _Waiting, now: Instant) -> Result:
+    def _durables(self, arguments: NamesAfter, who: _Waiting, now: Instant) -> Result:
         durables = self._broker.host.durables
-        names = sorted(name for name in durables if name > arguments.after)
-        page = names[:_NAMES_MAX]
-        return {
-            "durables": [durable_status(self._broker, durables[name], now=now) for name in page],
-            "more": len(names) > len(page),
-        }
+        if arguments.only and arguments.only not in durables:
+            raise _unknown_durable(arguments.only)
+        wanted_names = [arguments.only] if arguments.only else durables
+        names = sorted(name for name in wanted_names if name > arguments.after)
+        places = {name: list(durable_places(durables[name])) for name in names[:_NAMES_MAX]}
+
+        def measured(lags: Lags, _now: Instant) -> None:
+            rows = (
+                durable_status(self._broker, durables[name], own, lags)
+                for name, own in places.items()
+                if name in durables
+            )
+            self._answer(who, _page("durables", rows, more=len(names) > len(places)))
+
+        wanted = (place for own in places.values() for place in own)
+        self._broker.lags.measure(wanted, measured, now=now)
+        return LATER
 
     def _seek(self, arguments: SeekArguments, who: _Waiting, now: Instant) -> Result:
-        start = Start(StartKind[arguments.start.upper()], arguments.value)
-        try:
-            check_start(start)
-        except UsageError as error:
-            raise RefusalError("bad_request", str(error)) from None
+        start = arguments.wire_start
+        durable = self._broker.host.durables.get(arguments.durable)
+        if durable is not None and arguments.pubend:
+            position = Position(int(arguments.pubend, 16), arguments.value)
+            if position.pubend not in durable.cursors:
+                raise RefusalError(
+                    "unknown",
+                    f"position {position} is of another stream: durable"
+                    f" {durable.name!r} reads {', '.join(durable.streams)}",
+                )
 
         def done(is_known: bool) -> None:
             if is_known:
@@ -200,29 +189,36 @@ class Requests:
                 refusal = _unknown_durable(arguments.durable)
                 self._refuse(who, refusal.reason, refusal.text)
 
-        self._broker.host.seek(arguments.durable, start, then=done, now=now)
+        self._broker.host.names.seek(arguments.durable, start, then=done, now=now)
         return LATER
 
-    def _parked(self, arguments: ParkedArguments, _who: _Waiting, _now: Instant) -> Result:
+    def _parked(self, arguments: ParkedArguments, who: _Waiting, _now: Instant) -> Result:
         host, name = self._broker.host, arguments.durable
         if name not in host.durables:
             raise _unknown_durable(name)
         if arguments.action == "list":
             return self._parked_page(name, max(0, arguments.skip))
-        position = Position(_read_pubend(arguments.pubend), arguments.tick)
-        if arguments.action == "discard":
-            why_not = None if host.parking.discard(name, position) else "unknown"
+        if arguments.pubend:
+            positions = [Position(int(arguments.pubend, 16), arguments.tick)]
         else:
-            why_not = host.retry_parked(name, position)
-        if why_not == "unknown":
-            raise RefusalError(
-                "unknown", f"durable {name!r} has no parked message {_show_position(position)}"
-            )
-        if why_not is not None:
-            raise RefusalError(
-                why_not, f"nobody reads durable {name!r}: start its reader, then repeat this"
-            )
-        return {}
+            positions = [message.position for message in host.parking.of(name)]
+        for position in positions:
+            if arguments.action == "discard":
+                why_not = None if host.parking.discard(name, position) else "unknown"
+            else:
+                why_not = host.names.retry_parked(name, position)
+            if why_not == "unknown":
+                raise RefusalError(
+                    "unknown",
+                    f"durable {name!r} has no parked message {position}:"
+                    f" 'penstock stream parked {name}' lists them",
+                )
+            if why_not is not None:
+                raise RefusalError(
+                    why_not, f"nobody reads durable {name!r}: start its reader, then repeat this"
+                )
+        self._answer_when_saved(who, {"messages": len(positions)})
+        return LATER
 
     def _parked_page(self, name: str, skip: int) -> Result:
         parked = self._broker.host.parking.of(name)
@@ -246,30 +242,38 @@ class Requests:
             )
         return {"messages": page, "more": skip + len(page) < len(parked)}
 
-    def _forget(self, arguments: ForgetArguments, _who: _Waiting, now: Instant) -> Result:
-        if bool(arguments.durable) == bool(arguments.host):
-            raise RefusalError("bad_request", "forget: name either a durable or a host")
+    def _forget(self, arguments: ForgetArguments, who: _Waiting, now: Instant) -> Result:
         if arguments.durable:
-            if not self._broker.host.forget(arguments.durable, now=now):
+            if not self._broker.host.names.forget(arguments.durable, now=now):
                 raise _unknown_durable(arguments.durable)
-            return {}
-        known = [p for p in self._broker.pubends.values() if arguments.host in p.rows.by_host]
+        else:
+            self._forget_host(arguments.host)
+        self._answer_when_saved(who, {})
+        return LATER
+
+    def _forget_host(self, host: str) -> None:
+        if host == self._broker.name:
+            # Its durable names would lose their messages without a word.
+            raise RefusalError(
+                "bad_request", f"{host!r} is this broker itself: delete its durables instead"
+            )
+        if self._broker.links.has_child(host):
+            raise RefusalError(
+                "bad_request", f"broker {host!r} is linked to this one: end it, then repeat this"
+            )
+        known = [p for p in self._broker.pubends.values() if host in p.rows.by_host]
         if not known:
             raise RefusalError(
-                "unknown", f"no host {arguments.host!r} has read a stream of this broker"
+                "unknown",
+                f"no host {host!r} holds a stream of this broker: 'penstock stream status' names"
+                " them",
             )
         for pubend in known:
-            pubend.rows.forget(arguments.host)
-        return {}
+            pubend.rows.forget(host)
 
     def _create(self, arguments: CreateArguments, who: _Waiting, _now: Instant) -> Result:
         stream = arguments.stream
-        try:
-            check_name("the name of a stream", stream)
-            check_retention(arguments.retention)
-        except UsageError as error:
-            raise RefusalError("bad_request", str(error)) from None
-        if self._broker.pubends_of(stream):
+        if self._broker.streams.everywhere(stream):
             raise RefusalError(
                 "exists", f"there is a stream {stream!r} already: use it, or delete it"
             )
@@ -279,11 +283,34 @@ class Requests:
             self._broker.tell(StreamWanted(stream, arguments.retention, arguments.slow_host))
         return LATER
 
-    def _delete(self, arguments: StreamArguments, who: _Waiting, now: Instant) -> Result:
-        stream = arguments.stream
+    def _change(self, arguments: ChangeArguments, who: _Waiting, _now: Instant) -> Result:
+        own = self._own(arguments.stream)
+        retention = arguments.applied(own[0].size.retention)
+        try:
+            check_retention(retention)
+        except UsageError as error:
+            raise RefusalError("bad_request", str(error)) from None
+        for pubend in own:
+            pubend.change_retention(retention)
+
+        def changed(_now: Instant) -> None:
+            self._answer(who, stream_status(self._broker, arguments.stream, {}, {}))
+
+        self._broker.disk.save("answered", None, changed)
+        return LATER
+
+    def _own(self, stream: str) -> list[Pubend]:
         own = [pubend for pubend in self._broker.pubends.values() if pubend.stream == stream]
         if not own:
-            raise RefusalError("unknown_stream", f"no stream {stream!r} is stored here")
+            raise RefusalError(
+                "unknown_stream",
+                f"no stream {stream!r} is stored here: 'penstock stream list' shows those that are",
+            )
+        return own
+
+    def _delete(self, arguments: StreamArguments, who: _Waiting, now: Instant) -> Result:
+        stream = arguments.stream
+        own = self._own(stream)
         self._deleting.setdefault(stream, []).append(who)
         for pubend in own:
             self._broker.remove_pubend(pubend, now=now)
@@ -299,27 +326,29 @@ class Requests:
         else:
             self._broker.send_client(who.port, Answer(number=who.number, result=encoded))
 
+    def _answer_when_saved(self, who: _Waiting, result: Result) -> None:
+        """Answers when all that was saved until now is on disk."""
+        # Deletes nothing; saves are done in their order.
+        self._broker.disk.save("answered", None, lambda _now: self._answer(who, result))
+
     def _refuse(self, who: _Waiting, reason: str, text: str) -> None:
-        self._broker.send_client(
-            who.port,
-            Refused(kind=RefusedKind.REQUEST, number=who.number, reason=reason, text=text),
-        )
+        self._broker.send_client(who.port, refusal(RefusedKind.REQUEST, who.number, reason, text))
+
+
+def _page(what: str, rows: Iterator[msgspec.Struct], *, more: bool) -> Result:
+    """As many rows as an answer takes; the rest is asked for with `after`."""
+    page: list[msgspec.Raw] = []
+    room_bytes = _PAGE_BYTES_MAX
+    for row in rows:
+        encoded = msgspec.json.encode(row)
+        room_bytes -= len(encoded)
+        if page and room_bytes < 0:
+            return {what: page, "more": True}
+        page.append(msgspec.Raw(encoded))
+    return {what: page, "more": more}
 
 
 def _unknown_durable(name: str) -> RefusalError:
     return RefusalError(
-        "unknown", f"no durable {name!r} at this broker: 'durables' lists its names"
+        "unknown", f"no durable {name!r} at this broker: 'penstock stream durables' lists them"
     )
-
-
-def _read_pubend(text: str) -> int:
-    try:
-        return int(text, 16)
-    except ValueError:
-        raise RefusalError(
-            "bad_request", f"a pubend is 16 hexadecimal digits, not {text[:40]!r}"
-        ) from None
-
-
-def _show_position(position: Position) -> str:
-    return f"{position.pubend:016x}:{position.tick}"

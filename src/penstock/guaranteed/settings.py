@@ -10,6 +10,8 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 
 MB: Final = 1_000_000
+# What is stored of numbers.
+_INT_MAX: Final = 2**63 - 1
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,10 +26,11 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_retention(retention: Retention) -> None:
     """Refuses bounds that nothing can keep."""
-    if retention.size_bytes is not None and retention.size_bytes <= 0:
-        raise UsageError(f"retention.size is more than 0 bytes, not {retention.size_bytes}")
-    if retention.age_ns is not None and retention.age_ns < 0:
-        raise UsageError(f"retention.age is at least 0, not {retention.age_ns} ns")
+    size_bytes, age_ns = retention.size_bytes, retention.age_ns
+    if size_bytes is not None and not 0 < size_bytes <= _INT_MAX:
+        raise UsageError(f"retention.size is more than 0 and below 2^63 bytes, not {size_bytes}")
+    if age_ns is not None and not 0 <= age_ns <= _INT_MAX:
+        raise UsageError(f"retention.age is at least 0 and below 2^63 ns, not {age_ns} ns")
 
 
 class PubendSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,11 +78,17 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     acks_ns: Duration = 200 * MILLISECOND
     # HOLD and FILTER are repeated until they are answered.
     ask_again_ns: Duration = 1 * SECOND
+    # After a restart: how long reader 0 waits for those that were reading.
+    gather_ns: Duration = 1 * SECOND
+    # A gap that is open for so long is an alarm.
+    gap_alarm_ns: Duration = 30 * SECOND
     catch_up_readers_max: int = 16
     durables_max: int = 10_000
     subscriptions_max: int = 1_000
     credit_messages: int = 1_000
     credit_bytes: int = 4 * MB
+    # With so much on its way to a client, it gets no more, whatever credit it gives.
+    client_queue_bytes: int = 64 * MB
     # In stream time: how far ahead ticks are reserved on disk before messages are handed out.
     reserve_ns: Duration = 2 * SECOND
     # A message that failed comes again after that, doubled each time.
@@ -96,6 +105,9 @@ class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
     queue_bytes: int = 5 * MB
     ping_ns: Duration = 1 * SECOND
     silent_ns: Duration = 3 * SECOND
+    client_silent_ns: Duration = 30 * SECOND
+    clients_max: int = 4_096
+    children_max: int = 1_024
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,36 +1,54 @@
-"""The state of a broker as it tells people: streams, durable names, and itself."""
+"""The state of a broker as it tells people and programs: streams, durable names, and itself.
+
+These are the objects of the answers to `list`, `durables` and `status`, in JSON.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
+from penstock.content.covering import covers
 from penstock.content.syntax import format_predicate
+from penstock.guaranteed.lag import Lags, Place
 from penstock.guaranteed.settings import Retention
+from penstock.guaranteed.stream_item import EVERYTHING
 from penstock.guaranteed.tick import seconds_between
+from penstock.kernel.instant import SECOND
 
 if TYPE_CHECKING:
     from penstock.guaranteed.broker import Broker
     from penstock.guaranteed.host.durable import Durable
     from penstock.guaranteed.pubend.pubend import Pubend
-    from penstock.kernel.instant import Instant
 
-# Of a filter that is shown.
-_FILTER_CHARACTERS_MAX = 500
+# By pubend and host.
+HostPlaces: TypeAlias = Mapping[tuple[int, str], Place]
+
+# Of one stream, those that are furthest behind; and of one host.
+_HOSTS_MAX: Final = 100
+_NAMES_MAX: Final = 20
 
 
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who keeps a log from being trimmed, since when, and how much waits for it."""
+class HostStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How far one host has read a stream, and what is kept for it."""
 
     host: str
+    # Of this broker's own names those that are furthest behind, of other hosts some.
     durables: list[str]
+    # When it read on last, in Unix nanoseconds.
     since_ns: int
+    messages: int
     bytes: int
+    # The age of the oldest message that is kept for it.
+    seconds: float
+    # Of what the stream may keep.
+    retention_share: float
 
 
 class StreamStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A stream; sizes are known at the broker that stores it."""
+    """A stream; all but its name is known only at the broker that stores it."""
 
     name: str
     pubends: list[str]
@@ -38,7 +56,23 @@ class StreamStatus(msgspec.Struct, frozen=True, kw_only=True):
     messages: int = 0
     bytes: int = 0
     retention: Retention | None = None
-    held_by: Holder | None = None
+    slow_host: str | None = None
+    # Who keeps most from being trimmed; None if every host has read everything.
+    held_by: HostStatus | None = None
+    # All hosts with durable names, the furthest behind first.
+    hosts: list[HostStatus] = []
+    unsynced: int = 0
+    is_disk_full: bool = False
+
+
+class LagStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a durable name is behind; None where the log cannot be asked."""
+
+    messages: int | None
+    seconds: float | None
+    retention_share: float | None
+    # With a filter: some of the messages may not match.
+    is_upper_bound: bool
 
 
 class DurableStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,104 +80,179 @@ class DurableStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     streams: list[str]
+    # The broker that keeps its cursor.
+    host: str
     filter: str
     # The last tick that needs no reading any more, by pubend.
     positions: dict[str, int]
+    lag: LagStatus
     reader: str | None
     reader_since_ns: int | None
     unread_since_ns: int | None
-    # None where the log is at another broker; with a filter an upper bound.
-    lag_messages: int | None
-    is_upper_bound: bool
-    lag_seconds: float | None
-    # Of what the log may keep; None where it is elsewhere or unbounded.
-    lag_share: float | None
+    # Forgotten when it was not read for so long; None for never.
+    expire_seconds: int | None
+    attempts: int
+    poison: str
     parked: int
+    # Why its reading was ended; "" if it was not.
     stopped: str
 
 
+class AlarmStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that an operator must know."""
+
+    at_ns: int
+    kind: str
+    text: str
+
+
 class BrokerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What the host and the pubends of a broker are doing."""
+    """What the host, the relays and the pubends of a broker are doing."""
 
     broker: str
     life: int
     clients: int
-    streams: list[StreamStatus]
+    streams: int
     durables: int
+    # Streams whose newest messages are being repaired, and subscriptions that read by themselves.
+    recovering: int
     catch_up_readers: int
     waiting_readers: int
     # Seconds of stream time between the oldest gap and the newest that is decided.
     oldest_gap_seconds: float | None
-    # Messages that came although they were known, of all that came.
+    # Messages that came to the host of this broker, and those of them that were known.
+    received: int
+    repeated: int
     repeated_share: float
+    # Of the last syncs of its logs; None before the first.
+    sync_p50_seconds: float | None
+    sync_p99_seconds: float | None
+    queue_bytes: int
+    queue_dropped: int
     is_idle: bool
+    # The last ones, the oldest first.
+    alarms: list[AlarmStatus]
 
 
-def stream_statuses(broker: Broker) -> list[StreamStatus]:
-    """All streams that the broker knows, by name."""
-    return [stream_status(broker, name) for name in sorted(broker.streams())]
+# Streams
 
 
-def stream_status(broker: Broker, name: str) -> StreamStatus:
-    """One stream."""
+def stream_places(broker: Broker, name: str) -> HostPlaces:
+    """How far hosts are now: what has to be measured for the status of a stream."""
+    return {
+        (pubend.id, host): Place(pubend.id, row.tick)
+        for pubend in broker.pubends.values()
+        if pubend.stream == name
+        for host, row in pubend.rows.by_host.items()
+    }
+
+
+def stream_status(broker: Broker, name: str, places: HostPlaces, lags: Lags) -> StreamStatus:
+    """One stream; `places` are where its hosts were when the log was asked."""
     own = [pubend for pubend in broker.pubends.values() if pubend.stream == name]
-    holders = [holder for pubend in own if (holder := _holder(pubend)) is not None]
+    hosts = sorted(
+        (host for pubend in own for host in _hosts(broker, pubend, places, lags)),
+        key=lambda host: (-host.bytes, host.since_ns, host.host),
+    )
     return StreamStatus(
         name=name,
-        pubends=[f"{id_:016x}" for id_ in broker.pubends_of(name)],
+        pubends=[f"{id_:016x}" for id_ in broker.streams.everywhere(name)],
         is_here=bool(own),
         messages=sum(pubend.size.messages for pubend in own),
         bytes=sum(pubend.size.size_bytes for pubend in own),
         retention=own[0].size.retention if own else None,
-        held_by=max(holders, key=lambda holder: holder.bytes, default=None),
+        slow_host=own[0].slow_host if own else None,
+        held_by=hosts[0] if hosts and hosts[0].messages else None,
+        hosts=hosts[:_HOSTS_MAX],
+        unsynced=sum(pubend.unsynced for pubend in own),
+        is_disk_full=any(pubend.is_disk_full for pubend in own),
     )
 
 
-def _holder(pubend: Pubend) -> Holder | None:
-    lowest = pubend.rows.lowest()
-    if lowest is None:
-        return None
-    host, row = lowest
-    names = [name for name, owner in pubend.rows.host_of.items() if owner == host]
-    _, size_bytes = pubend.size.behind(row.tick)
-    return Holder(host=host, durables=sorted(names), since_ns=row.since_ns, bytes=size_bytes)
+def _hosts(broker: Broker, pubend: Pubend, places: HostPlaces, lags: Lags) -> Iterator[HostStatus]:
+    names: dict[str, list[str]] = {}
+    for name, owner in pubend.rows.host_of.items():
+        names.setdefault(owner, []).append(name)
+    for host, row in pubend.rows.by_host.items():
+        place = places.get((pubend.id, host))
+        if place is None or place not in lags:
+            # It has begun to read since the log was asked.
+            continue
+        behind = lags[place]
+        own_names = names.get(host, [])
+        if host == broker.name:
+            own_names = _furthest_behind(broker, pubend.id, own_names)
+        yield HostStatus(
+            host=host,
+            durables=sorted(own_names)[:_NAMES_MAX],
+            since_ns=row.since_ns,
+            messages=behind.messages,
+            bytes=behind.size_bytes,
+            seconds=behind.seconds,
+            retention_share=behind.retention_share,
+        )
 
 
-def durable_status(broker: Broker, durable: Durable, *, now: Instant) -> DurableStatus:
-    """One durable name."""
-    reader = broker.host.reader_of(durable.name)
-    text = format_predicate(durable.predicate)
-    messages, size_bytes, limit_bytes = 0, 0, 0
-    is_here = True
-    seconds: list[float] = []
-    for id_, tick in durable.cursors.items():
-        pubend = broker.pubends.get(id_)
-        live = broker.host.readings[id_].live if id_ in broker.host.readings else None
-        if pubend is not None:
-            behind, behind_bytes = pubend.size.behind(tick)
-            messages += behind
-            size_bytes += behind_bytes
-            limit_bytes += pubend.size.retention.size_bytes or 0
-            seconds.append(seconds_between(tick, pubend.horizon(now) - 1))
-        else:
-            is_here = False
-            if live is not None:
-                seconds.append(seconds_between(tick, live.evidence - 1))
+def _furthest_behind(broker: Broker, pubend: int, names: list[str]) -> list[str]:
+    """The cursors of this broker's own names are known: those that hold the others back."""
+    durables = broker.host.durables
+    cursors = {
+        name: durables[name].cursors[pubend]
+        for name in names
+        if name in durables and pubend in durables[name].cursors
+    }
+    lowest = min(cursors.values(), default=0)
+    return [name for name, tick in cursors.items() if tick == lowest] or names
+
+
+# Durable names
+
+
+def durable_places(durable: Durable) -> Iterator[Place]:
+    """What has to be measured for the lag of a durable name."""
+    return (Place(pubend, tick) for pubend, tick in durable.cursors.items())
+
+
+def durable_status(
+    broker: Broker, durable: Durable, places: list[Place], lags: Lags
+) -> DurableStatus:
+    """One durable name; `places` are where its cursors were when the logs were asked."""
+    reader = broker.host.names.reader_of(durable.name)
     return DurableStatus(
         name=durable.name,
         streams=list(durable.streams),
-        filter=text[:_FILTER_CHARACTERS_MAX],
+        host=broker.name,
+        filter=format_predicate(durable.predicate),
         positions={f"{id_:016x}": tick for id_, tick in durable.cursors.items()},
+        lag=_lag(durable, places, lags),
         reader=None if reader is None else reader[0],
         reader_since_ns=None if reader is None else reader[1],
         unread_since_ns=durable.unread_since_ns or None,
-        lag_messages=messages if is_here else None,
-        is_upper_bound=True,
-        lag_seconds=max(0.0, *seconds) if seconds else None,
-        lag_share=size_bytes / limit_bytes if is_here and limit_bytes else None,
+        expire_seconds=durable.expire_s or None,
+        attempts=durable.attempts_max,
+        poison="park" if durable.parks else "stop",
         parked=len(broker.host.parking.of(durable.name)),
         stopped=durable.stopped,
     )
+
+
+def _lag(durable: Durable, places: list[Place], lags: Lags) -> LagStatus:
+    is_upper_bound = not covers(durable.predicate, EVERYTHING)
+    found = [lags[place] for place in places if place in lags]
+    if len(found) < len(places):
+        return LagStatus(
+            messages=None, seconds=None, retention_share=None, is_upper_bound=is_upper_bound
+        )
+    return LagStatus(
+        messages=sum(behind.messages for behind in found),
+        seconds=max((behind.seconds for behind in found), default=0.0),
+        # Of several pubends the one that is filled most.
+        retention_share=max((behind.retention_share for behind in found), default=0.0),
+        is_upper_bound=is_upper_bound,
+    )
+
+
+# The broker
 
 
 def broker_status(broker: Broker) -> BrokerStatus:
@@ -152,15 +261,32 @@ def broker_status(broker: Broker) -> BrokerStatus:
     received = sum(reading.received for reading in readings)
     repeated = sum(reading.repeated for reading in readings)
     gaps = [gap for reading in readings if (gap := reading.oldest_gap()) is not None]
+    queues = broker.queues.values()
     return BrokerStatus(
         broker=broker.name,
         life=broker.life,
         clients=broker.clients,
-        streams=stream_statuses(broker),
+        streams=len(broker.streams.names()),
         durables=len(broker.host.durables),
+        recovering=len(gaps),
         catch_up_readers=sum(reading.catch_up_readers for reading in readings),
         waiting_readers=sum(reading.waiting_readers for reading in readings),
         oldest_gap_seconds=max((seconds_between(start, end) for start, end in gaps), default=None),
+        received=received,
+        repeated=repeated,
         repeated_share=repeated / received if received else 0.0,
+        sync_p50_seconds=_sync_seconds(broker, 0.5),
+        sync_p99_seconds=_sync_seconds(broker, 0.99),
+        queue_bytes=sum(queue.queue_bytes for queue in queues),
+        queue_dropped=sum(queue.dropped for queue in queues),
         is_idle=broker.is_idle,
+        alarms=[
+            AlarmStatus(at_ns=at_ns, kind=alarm.kind, text=alarm.text)
+            for at_ns, alarm in broker.alarms
+        ],
     )
+
+
+def _sync_seconds(broker: Broker, share: float) -> float | None:
+    duration_ns = None if broker.sync_times is None else broker.sync_times.quantile(share)
+    return None if duration_ns is None else duration_ns / SECOND

@@ -21,6 +21,7 @@ LEASE_NS: Final[Duration] = 2 * SECOND
 RENEWAL_NS: Final[Duration] = SECOND
 SET_BACK_NS: Final[Duration] = 60 * SECOND
 
+_LEASE_TICKS: Final = duration_ticks(LEASE_NS)
 _RENEWAL_TICKS: Final = duration_ticks(RENEWAL_NS)
 
 
@@ -29,6 +30,7 @@ class StreamClock:
 
     __slots__ = (
         "_latest",
+        "_latest_tick",
         "_lease",
         "_wall_offset_ns",
         "_zero",
@@ -43,6 +45,8 @@ class StreamClock:
         # The instant at which stream time was 0.
         self._zero = started - max(wall_ms, lease_ms + 1) * MILLISECOND
         self._latest = started
+        # The tick of that instant, since many messages come at one.
+        self._latest_tick = tick_of((started - self._zero) // MILLISECOND)
         self._lease = lease
         self._wall_offset_ns: Duration = wall_ms * MILLISECOND - started
         # The last tick that a message got; before the first one, none up to the lease is free.
@@ -58,16 +62,19 @@ class StreamClock:
         No message gets a tick before it any more, unless it has it already; one at this very tick
         may still come, so silence may be said up to, but not including it.
         """
-        return tick_of(self._stream_ns(now) // MILLISECOND)
+        if now != self._latest:
+            self._move_to(now)
+        return self._latest_tick
 
     def next_tick(self, now: Instant) -> int:
         """The tick of a new message: that of the clock, or the one after the last message."""
-        self.last = max(self.now_tick(now), self.last + 1)
+        tick = self.now_tick(now)
+        self.last = tick if tick > self.last else self.last + 1
         return self.last
 
     def lease(self, now: Instant) -> int:
         """A tick 2 s ahead, for the log to keep; it never moves back."""
-        ahead = tick_of((self._stream_ns(now) + LEASE_NS) // MILLISECOND)
+        ahead = self.now_tick(now) + _LEASE_TICKS
         self._lease = max(self._lease, ahead)
         return self._lease
 
@@ -88,10 +95,10 @@ class StreamClock:
         """What the wall clock shows at `now`, in Unix nanoseconds."""
         return self._wall_offset_ns + now
 
-    def _stream_ns(self, now: Instant) -> Duration:
+    def _move_to(self, now: Instant) -> None:
         if now < self._latest:
             # Monotonic clocks do not go back, but simulated ones do: stream time goes on from where
             # it was.
             self._zero -= self._latest - now
         self._latest = now
-        return now - self._zero
+        self._latest_tick = tick_of((now - self._zero) // MILLISECOND)

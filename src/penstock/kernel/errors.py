@@ -15,6 +15,10 @@ class PeerError(PenstockError):
     """A peer sent something malformed, too large or out of place."""
 
 
+class VersionError(PeerError):
+    """A peer speaks another version of the wire format."""
+
+
 class UsageError(PenstockError, ValueError):
     """The caller requested something impossible; the text says what to write instead."""
 
@@ -30,8 +34,8 @@ class TooLargeError(UsageError):
 
     def __str__(self) -> str:
         return (
-            f"the message is {self.size - self.limit} bytes too large:"
-            f" attributes and payload may have {self.limit} bytes together"
+            f"the message is too large, {self.size:,} bytes:"
+            f" attributes and payload may have {self.limit:,} bytes together"
         )
 
 

@@ -31,16 +31,17 @@ class Deliver(msgspec.Struct, frozen=True, gc=False):
     item: object
 
 
-class Append(msgspec.Struct, frozen=True, gc=False):
-    """Write `record` durably, as the one with this number in `log`, together with `lease`.
+class Append(msgspec.Struct):
+    """Write `records` durably, of which the last has the number `upto` in `log`, with `lease`.
 
-    Numbers rise by one; records are synced in their order. None writes the lease alone.
-    Acknowledged by `appended(log, upto=number, lease=lease)`, which covers all appends before it.
+    Numbers rise by one; records are synced in their order. None of them: the lease alone.
+    Acknowledged by `appended(log, upto, lease)`, which covers all appends before it. What a machine
+    appends before it is drained may be in one of these.
     """
 
     log: str
-    number: int
-    record: object | None
+    upto: int
+    records: list[object]
     lease: int
 
 
@@ -55,6 +56,18 @@ class Fetch(msgspec.Struct, frozen=True, gc=False):
     start: int
     stop: int
     bytes_max: int
+
+
+class Count(msgspec.Struct, frozen=True, gc=False):
+    """Count the messages of `log` with ticks above `after`, up to and including `upto`.
+
+    Acknowledged by `counted(request, ...)`.
+    """
+
+    log: str
+    request: int
+    after: int
+    upto: int
 
 
 class Trim(msgspec.Struct, frozen=True, gc=False):
@@ -78,7 +91,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     row: object
 
 
-Output: TypeAlias = Send[Frame] | Deliver | Append | Fetch | Trim | Save | Record
+Output: TypeAlias = Send[Frame] | Deliver | Append | Fetch | Count | Trim | Save | Record
 
 
 class Machine(Protocol[FrameIn]):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from penstock.content.filter import Predicate
 from penstock.content.syntax import parse
 from penstock.guaranteed.relay.relay import Relay
+from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import RelaySettings
 from penstock.guaranteed.stream_item import EVERYTHING, NOTHING
-from penstock.wire.frames.guaranteed.base import BrokerFrame
+from penstock.wire.frames.guaranteed.base import BrokerFrame, Serial
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest
+from penstock.wire.frames.guaranteed.rows import Held
 
 SOME = parse("k = 1")
 
@@ -19,7 +21,7 @@ def request(epoch: int, predicate: Predicate) -> FilterRequest:
 
 def test_a_filter_waits_while_a_narrower_one_is_on_its_way_to_the_parent() -> None:
     """Between the two answers of the parent, what the child wants is silence."""
-    sent: list[tuple[str, BrokerFrame]] = []
+    sent: list[tuple[str, BrokerFrame | Run]] = []
     relay = Relay(1, settings=RelaySettings(), send=lambda port, frame: sent.append((port, frame)))
 
     def granted(port: str) -> list[int]:
@@ -43,3 +45,33 @@ def test_a_filter_waits_while_a_narrower_one_is_on_its_way_to_the_parent() -> No
     relay.receive_from_parent(FilterAck(pubend=1, epoch=3, tick=300), now=0)
     assert granted("wide") == [1, 2, 3]
     assert [f.tick for to, f in sent if to == "wide" and isinstance(f, FilterAck)][-1] == 300
+
+
+def test_where_a_host_was_told_to_begin_has_been_said_whatever_was_lost_on_the_way() -> None:
+    """Else a host that comes back would take its own cursor for one of a restored log."""
+    relay = Relay(1, settings=RelaySettings(), send=lambda _port, _frame: None)
+    relay.parent_up("parent")
+    held = Held(pubend=1, host="s", serial=Serial(1, 1), tick=500, other_host="")
+    relay.receive_from_parent(held, now=0)
+    assert relay.passed == 501
+
+
+def test_filters_on_their_way_to_the_parent_are_few_and_the_last_one_is_granted() -> None:
+    """Found by the swarm: a host that came and went had one asked for each time."""
+    sent: list[tuple[str, BrokerFrame | Run]] = []
+    relay = Relay(1, settings=RelaySettings(), send=lambda port, frame: sent.append((port, frame)))
+
+    def asked() -> list[FilterRequest]:
+        return [f for to, f in sent if to == "parent" and isinstance(f, FilterRequest)]
+
+    relay.child_up("child")
+    relay.parent_up("parent")
+    for epoch in range(1, 20):
+        relay.receive_from_child("child", request(epoch, parse(f"k = {epoch}")), now=0)
+    assert len(asked()) == 4
+    answered = 0
+    while answered < asked()[-1].epoch:
+        answered = asked()[-1].epoch
+        relay.receive_from_parent(FilterAck(pubend=1, epoch=answered, tick=100), now=0)
+    assert asked()[-1].predicate == parse("k = 19")
+    assert [f.epoch for to, f in sent if to == "child" and isinstance(f, FilterAck)][-1] == 19

@@ -1,108 +1,82 @@
-"""Real processes and real `kill -9`: what was confirmed is delivered, once and in order."""
+"""Real processes and `kill -9`: what was confirmed is delivered, once and in order."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
-import penstock.streams
-from tests.live.guaranteed.broker_process import BrokerProcess
-
-KILLS = 5
+from tests.live.guaranteed.processes.network import Network, network
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    process = BrokerProcess(tmp_path / "broker")
-    yield process
-    process.kill()
+def every_tenth(number: int) -> bool:
+    return number % 10 == 3
 
 
-async def publish_while_killing(brokers: list[BrokerProcess], kills: int) -> list[int]:
-    """Publishes numbers until all kills are done; returns those that were confirmed, in order."""
-    rng = Random(kills)
-    confirmed: list[int] = []
-    is_done = asyncio.Event()
-
-    async def publish() -> None:
-        async with penstock.streams.connect(brokers[0].address, name="writer") as node:
-            orders = node.stream("orders", create=True)
-            number = 0
-            while not is_done.is_set():
-                pending = []
-                for _ in range(20):
-                    pending.append((number, await orders.submit({"n": number})))
-                    number += 1
-                for sent, each in pending:
-                    await each
-                    confirmed.append(sent)
-
-    writer = asyncio.create_task(publish())
-    for _ in range(kills):
-        await asyncio.sleep(rng.uniform(0.05, 0.4))
-        victim = rng.choice(brokers)
-        victim.kill()
-        victim.start()
-    await asyncio.sleep(0.2)
-    is_done.set()
-    await asyncio.wait_for(writer, 60)
-    return confirmed
+def row(net: Network) -> None:
+    """Three brokers in a row: one has the stream, one passes it on, one has the readers."""
+    net.broker("top")
+    net.broker("relay", "top")
+    net.broker("edge", "relay")
+    net.reader("cursor", "edge")
+    net.reader("checkpoint", "edge", keeps_checkpoints=True)
 
 
-async def read_all(address: str, expected: int) -> list[int]:
-    """All numbers of the stream, as a durable subscription gets them."""
-    got: list[int] = []
-    async with (
-        penstock.streams.connect(address) as node,
-        node.stream("orders").subscribe(durable="billing", start="first") as inbox,
-    ):
-        while len(got) < expected:
-            messages = await inbox.receive(1_000, wait="10s")
-            assert messages, f"{len(got)} of {expected}"
-            got += [message["n"] for message in messages]
-        got += [message["n"] for message in await inbox.receive(100, wait="300ms")]
-    return got
+def fork(net: Network) -> None:
+    """Two edges below one relay, and readers at every broker."""
+    net.broker("top")
+    net.broker("relay", "top")
+    net.broker("left", "relay")
+    net.broker("right", "relay")
+    net.reader("left-all", "left")
+    net.reader("left-some", "left", filter_="k = 3", wanted=every_tenth)
+    net.reader("right-all", "right", keeps_checkpoints=True)
+    net.reader("top-some", "top", filter_="k = 3", wanted=every_tenth, keeps_checkpoints=True)
 
 
-def test_a_broker_that_is_killed_loses_nothing_and_doubles_nothing(broker: BrokerProcess) -> None:
-    async def main() -> None:
-        confirmed = await publish_while_killing([broker], KILLS)
-        assert confirmed == [*range(len(confirmed))]
-        assert await read_all(broker.address, len(confirmed)) == confirmed
+def kill_some(net: Network, kills: int, seed: int, *, every_s: float, late_s: float) -> None:
+    """Kills any process, or two at once, and starts them again soon or late."""
+    rng = Random(seed)
+    killed = 0
+    while killed < kills:
+        time.sleep(rng.uniform(0.05, every_s))
+        victims = rng.sample(net.processes(), rng.choice((1, 1, 1, 2)))
+        for victim in victims:
+            assert victim.is_running, f"{victim.name} has ended: {victim.said()}"
+        for victim in victims:
+            # Some brokers that listen are asked to end, which must be as safe.
+            if rng.random() < 0.15 and "listens at" in victim.said():
+                assert victim.stop() == 0, victim.said()
+            else:
+                victim.kill()
+        # Most are back at once, some only when others have long missed them.
+        time.sleep(rng.choice((0.0, 0.0, 0.1, 0.3, rng.uniform(0.0, late_s))))
+        for victim in rng.sample(victims, len(victims)):
+            victim.start()
+        killed += len(victims)
 
-    asyncio.run(main())
+
+def test_ten_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+    with network(tmp_path) as net:
+        row(net)
+        net.publisher("top", per_s=400)
+        net.wait_busy()
+        kill_some(net, 10, seed=1, every_s=0.5, late_s=0.5)
+        assert net.finish() > 0
 
 
-def test_a_reader_behind_a_broker_that_is_killed_gets_everything_once(tmp_path: Path) -> None:
-    brokers = [BrokerProcess(tmp_path / "top")]
-    brokers.append(BrokerProcess(tmp_path / "edge", parent=brokers[0].address))
-
-    async def main() -> None:
-        async with penstock.streams.connect(brokers[0].address) as node:
-            await node.create_stream("orders")
-        got: list[int] = []
-
-        async def read() -> None:
-            async with penstock.streams.connect(brokers[1].address) as node:
-                inbox = await node.stream("orders").subscribe(durable="billing", start="first")
-                async for message in inbox:
-                    got.append(message["n"])
-
-        reader = asyncio.create_task(read())
-        confirmed = await publish_while_killing(brokers, KILLS)
-        for _ in range(600):
-            if len(got) >= len(confirmed):
-                break
-            await asyncio.sleep(0.05)
-        reader.cancel()
-        assert got == confirmed == [*range(len(confirmed))]
-
-    try:
-        asyncio.run(main())
-    finally:
-        for process in brokers:
-            process.kill()
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("shape", [row, fork])
+def test_many_kills_lose_nothing_and_double_nothing(
+    tmp_path: Path, shape: Callable[[Network], None], seed: int
+) -> None:
+    with network(tmp_path) as net:
+        shape(net)
+        net.publisher("top", per_s=400)
+        net.wait_busy()
+        kill_some(net, 50, seed, every_s=2.0, late_s=5.0)
+        assert net.finish() > 0

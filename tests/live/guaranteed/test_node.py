@@ -3,46 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from penstock import streams
 from penstock.kernel.errors import UsageError
+from penstock.live.guaranteed.addresses import parse_address
 from penstock.live.guaranteed.broker import StreamBroker
-from penstock.live.guaranteed.node import parse_address
 from penstock.live.net.address import HostPort
-
-Program = Callable[[streams.StreamNode], Awaitable[None]]
-
-
-@asynccontextmanager
-async def broker_at(directory: Path) -> AsyncIterator[StreamBroker]:
-    broker = StreamBroker(directory)
-    await broker.start(HostPort("127.0.0.1", 0))
-    try:
-        yield broker
-    finally:
-        await broker.close()
-
-
-def run(directory: Path, program: Program) -> None:
-    """Runs a program that is connected to a broker of its own."""
-
-    async def main() -> None:
-        async with broker_at(directory) as broker, streams.connect(broker.address) as node:
-            await asyncio.wait_for(program(node), 20)
-
-    asyncio.run(main())
-
-
-async def published(node: streams.StreamNode, *numbers: int) -> streams.Stream:
-    orders = node.stream("orders", create=True)
-    for number in numbers:
-        await orders.publish({"n": number})
-    return orders
+from tests.live.guaranteed.programs import published, run
 
 
 def test_what_is_confirmed_is_read_in_order_by_a_filter(tmp_path: Path) -> None:
@@ -122,7 +92,7 @@ def test_names_are_guarded(tmp_path: Path) -> None:
                 await orders.subscribe("n > 0", durable="d")
             async with orders.subscribe("n > 0", durable="d", takeover=True) as other:
                 assert (await anext(other))["n"] == 1
-                with pytest.raises(streams.RefusedError, match="taken"):
+                with pytest.raises(streams.DurableError, match="taken"):
                     await anext(inbox)
         with pytest.raises(streams.DurableError, match="change_filter=True"):
             await orders.subscribe("n > 1", durable="d")
@@ -138,12 +108,18 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
         assert caught.value.reason == "unknown_stream"
         with pytest.raises(streams.RefusedError, match="penstock stream create nowhere"):
             await nowhere.subscribe()
+        for number in (float("nan"), float("inf")):
+            with pytest.raises(UsageError, match="a finite number"):
+                await nowhere.publish({"n": number})
         with pytest.raises(streams.TooLargeError):
             await nowhere.publish({"n": 1}, bytes(2_000_000))
         with pytest.raises(streams.FilterSyntaxError):
             nowhere.subscribe("n >")
-        with pytest.raises(streams.RefusedError, match="is no name of a stream"):
+        with pytest.raises(UsageError, match="is no name of a stream"):
             await node.create_stream("../etc")
+        # A broker does not rely on its clients.
+        with pytest.raises(streams.RefusedError, match="is no name of a stream"):
+            await node.request("create", {"stream": "../etc"})
 
     run(tmp_path, program)
 

@@ -8,12 +8,12 @@ import pytest
 
 from penstock.guaranteed.log_record import LogGap
 from penstock.kernel.errors import UsageError
-from penstock.live.log.block import Block, block_at, encode_entries, encoded_block
+from penstock.live.log.block import Block, block_at, block_bytes, block_parts, encode_entries
 from penstock.live.log.check import check_log
 from penstock.live.log.segment import SegmentSizes, decoded_header
 from penstock.wire.frames.guaranteed.base import GapReason
 from tests.live.log.fake_disk import FakeDisk
-from tests.live.log.logs import DIRECTORY, LogOnDisk, message, segment_paths
+from tests.live.log.logs import DIRECTORY, LEASE_AHEAD, LogOnDisk, message, segment_paths
 
 
 def flip(disk: FakeDisk, path: str, offset: int) -> None:
@@ -98,6 +98,49 @@ def test_a_bad_last_block_is_betrayed_by_the_lease_of_an_idle_log() -> None:
     assert log.everything().gaps == (LogGap(21, 510, GapReason.DAMAGED, 1),)
 
 
+@pytest.mark.parametrize("is_only_one", [False, True])
+def test_a_missing_last_segment_is_a_gap(is_only_one: bool) -> None:
+    disk = FakeDisk()
+    log = LogOnDisk(disk)
+    while not is_only_one and log.told.rolled < 2:
+        log.append_synced(1, size_bytes=900)
+    log.append_synced(3)
+    log.log.close()
+    *kept, last = segment_paths(disk)
+    first_lost, lease = int(last[-24:-4]), log.told.lease
+    disk.unlink(last)
+    assert len(check_log(DIRECTORY, fs=disk).damage) == 1
+    lost = LogGap(10 * first_lost - 9, lease + 1, GapReason.DAMAGED, log.next_number - first_lost)
+    # It stays one, whatever happens then.
+    for _ in range(2):
+        found = LogOnDisk(disk)
+        assert found.recovered.damaged == (lost,)
+        assert (found.recovered.next_number, found.recovered.lease) == (log.next_number, lease)
+        assert numbers(found) == [*range(1, first_lost)]
+        assert found.everything().gaps == (lost,)
+        found.log.close()
+    found = LogOnDisk(disk)
+    found.log.append(log.next_number, message(lease), 20 * lease)
+    found.run()
+    found.append_snapshot(b"")
+    for _ in range(2):
+        assert numbers(found) == [*range(1, first_lost), lease]
+        (gap,) = found.everything().gaps
+        assert (gap.start, gap.messages, gap.reason) == (lost.start, lost.messages, lost.reason)
+        assert gap.start <= lease < gap.stop <= message(lease).tick
+        found = LogOnDisk(disk)
+    # And goes with the oldest segments.
+    found.next_number = found.recovered.next_number
+    for _ in range(40):
+        found.append_snapshot(bytes(900))
+        found.run()
+    found.log.trim(message(lease).tick)
+    found.run()
+    assert not found.told.failed
+    assert found.log.trimmed_upto >= lease
+    assert not set(kept) & {*segment_paths(disk)}
+
+
 def test_a_bad_last_block_that_nothing_betrays_is_a_torn_tail() -> None:
     disk = FakeDisk()
     LogOnDisk(disk).append_synced(3)
@@ -107,6 +150,57 @@ def test_a_bad_last_block_that_nothing_betrays_is_a_torn_tail() -> None:
     assert log.recovered.damaged == ()
     assert log.recovered.next_number == 3
     assert not any(disk.contents(path)[512 * 3 :])
+
+
+def test_a_torn_batch_behind_damage_is_cut_and_the_damage_is_not() -> None:
+    disk = FakeDisk()
+    log = LogOnDisk(disk, sizes=SegmentSizes(256 << 10, 256 << 10))
+    log.append_synced(3)
+    for _ in range(2):
+        log.append(size_bytes=40_000)
+    log.write_without_sync()
+    # The first of its two blocks is lost; the second one betrays that the one before was synced.
+    disk.crash_keeping(lambda sectors: sectors[len(sectors) // 2 :])
+    (path,) = segment_paths(disk)
+    flip(disk, path, 512 * 3 + 90)
+    gap_stop = 5 * 10 + LEASE_AHEAD + 1
+    for _ in range(2):
+        log = LogOnDisk(disk)
+        assert log.recovered.next_number == 4
+        # Of the block that was cut: that of the damaged one, which was told, is not above it.
+        assert log.recovered.lease == gap_stop - 1
+        assert numbers(log) == [1, 2]
+        assert log.everything().gaps == (LogGap(21, gap_stop, GapReason.DAMAGED, 1),)
+
+
+def test_a_bad_last_block_before_an_empty_segment_does_not_take_the_lease_with_it() -> None:
+    disk = FakeDisk()
+    log = LogOnDisk(disk)
+    while log.told.rolled < 1:
+        lease = log.told.lease
+        log.append(size_bytes=900)
+        log.run()
+    first, second = segment_paths(disk)
+    synced = int(second[-24:-4]) - 1
+    flip(disk, first, 512 + 1024 * (synced - 1) + 500)
+    flip(disk, first, (8 << 10) - 20)
+    disk.overwrite(second, 512, bytes(1024))
+    log = LogOnDisk(disk)
+    assert log.recovered.next_number == synced + 1
+    assert log.recovered.lease == lease
+    assert log.everything().gaps == (LogGap(synced * 10 - 9, lease + 1, GapReason.DAMAGED, 1),)
+
+
+def test_damage_while_nobody_has_the_log_open_is_no_torn_tail() -> None:
+    disk = FakeDisk()
+    log = LogOnDisk(disk)
+    log.append_synced(3)
+    log.log.close()
+    (path,) = segment_paths(disk)
+    flip(disk, path, 512 * 3 + 90)
+    log = LogOnDisk(disk)
+    assert log.recovered.next_number == 4
+    assert [gap.messages for gap in log.everything().gaps] == [1]
 
 
 def test_a_missing_segment_is_a_gap() -> None:
@@ -143,8 +237,9 @@ def test_a_block_of_an_older_file_is_not_taken() -> None:
     disk = FakeDisk()
     LogOnDisk(disk).append_synced(2)
     (path,) = segment_paths(disk)
-    old = Block(0, 0x1234_5678, 3, 2, 1_000, 2, 30, 30, 0, 1, 0)
-    disk.overwrite(path, 512 * 3, encoded_block(old, encode_entries([message(3, life=9)])))
+    records = encode_entries([message(3, life=9)])
+    old = Block(block_bytes(len(records[0])), 0x1234_5678, 3, 2, 1_000, 2, 30, 30, 0, 1, 0)
+    disk.overwrite(path, 512 * 3, b"".join(block_parts(old, records)))
     log = LogOnDisk(disk)
     assert log.recovered.next_number == 3
     assert not any(disk.contents(path)[512 * 3 :])
@@ -216,8 +311,25 @@ def test_a_check_names_what_is_damaged_and_what_is_torn() -> None:
     assert report.torn_bytes > 0
     (found,) = report.damage
     assert (found.tick_before, found.tick_behind, found.messages) == (10, 30, 1)
-    assert "at most 1 messages between tick 10 and tick 30" in str(found)
-    assert report.lines()[-1].startswith("damaged")
+    assert "at most 1 message between 10 and 30" in found.in_words(str)
+    assert report.lines(str)[-1].startswith("damaged")
+
+
+def test_a_check_goes_on_behind_what_the_disk_cannot_read() -> None:
+    disk = FakeDisk()
+    log = LogOnDisk(disk, sizes=SegmentSizes(256 << 10, 256 << 10))
+    log.append_synced(30, size_bytes=900)
+    (path,) = segment_paths(disk)
+    disk.files[path].unreadable.add(9_000)
+    seen: list[tuple[int, int]] = []
+    report = check_log(
+        DIRECTORY, fs=disk, on_progress=lambda read, there: seen.append((read, there))
+    )
+    (found,) = report.damage
+    assert found.messages is not None
+    assert report.messages + found.messages == 30
+    assert found.messages <= 5
+    assert seen == [(256 << 10, 256 << 10)]
 
 
 def damaged_log(seed: int) -> None:

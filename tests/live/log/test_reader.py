@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.guaranteed.log_record import LogRecord
+from penstock.live.log import tail
 from penstock.live.log.index import LogIndex, View
 from penstock.live.log.segment import SegmentSizes
 from tests.live.log.fake_disk import FakeDisk
-from tests.live.log.logs import SIZES, LogOnDisk
+from tests.live.log.logs import SIZES, TICK_STEP, LogOnDisk
 
 LAST = 400
 
@@ -128,6 +130,56 @@ def test_opening_reads_full_segments_by_their_footers() -> None:
     last_bytes = SIZES.max_bytes
     assert disk.read_bytes < 2 * last_bytes + 12 * 2_048 < log.log.size_bytes
     assert log.log.count(0, 10**9) == log.next_number - 2
+
+
+def test_a_snapshot_is_wanted_when_much_lies_behind_the_last_one() -> None:
+    disk = FakeDisk()
+    with patch.object(tail, "SNAPSHOT_RECORDS_MAX", 10):
+        log = LogOnDisk(disk)
+        log.append_synced(9)
+        assert log.told.rolled == 0
+        log.append_synced(1)
+        assert log.told.rolled == 1
+        log.append_snapshot(b"state")
+        log.append_synced(9)
+        log.log.close()
+        # What an earlier process left counts too.
+        log = LogOnDisk(disk)
+        log.append_synced(1)
+        assert log.told.rolled == 1
+
+
+def answer_rolls(log: LogOnDisk, state: bytes, answered: int) -> int:
+    """Appends a snapshot whenever one is wanted, as a pubend does; returns how many so far."""
+    while answered < log.told.rolled:
+        answered += 1
+        log.append_snapshot(state)
+        log.run()
+        assert answered < 100, "each snapshot wants another one"
+    return answered
+
+
+def test_a_snapshot_that_needs_a_segment_wants_no_other_one() -> None:
+    log = LogOnDisk(FakeDisk())
+    while log.told.rolled < 1:
+        log.append_synced(1, size_bytes=900)
+    # Two of them do not fit into the largest segment.
+    assert answer_rolls(log, bytes(20_000), 0) == 1
+
+
+def test_large_snapshots_come_no_faster_than_what_lies_behind_them_and_let_a_log_be_trimmed() -> (
+    None
+):
+    log = LogOnDisk(FakeDisk())
+    answered = 0
+    for _ in range(300):
+        log.append_synced(1, size_bytes=900)
+        answered = answer_rolls(log, bytes(20_000), answered)
+        log.log.trim(TICK_STEP * (log.next_number - 20))
+        log.run()
+    assert 2 < answered <= 300 * 1_024 // 20_000 + 1
+    assert log.log.trimmed_upto > TICK_STEP * (log.next_number - 150)
+    assert log.log.size_bytes < 6 * SIZES.max_bytes
 
 
 def test_what_is_trimmed_during_a_fetch_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.live.log.housekeeper import RESERVE_BYTES
 from tests.live.log.fake_disk import FakeDisk
-from tests.live.log.logs import LogOnDisk
+from tests.live.log.logs import DIRECTORY, LogOnDisk
 
 
 def filled(disk: FakeDisk) -> LogOnDisk:
@@ -101,6 +101,28 @@ def test_short_writes_are_completed() -> None:
     records = log.append_synced(20, size_bytes=1_000)
     disk.crash_keeping(lambda _sectors: [])
     assert list(LogOnDisk(disk).everything().records) == records
+
+
+def test_a_segment_that_is_being_taken_into_use_is_left_alone() -> None:
+    """The housekeeper may run between any two calls of the writer."""
+
+    class Meddling(FakeDisk):
+        def rename(self, source: str, target: str) -> None:
+            if target.endswith(".log"):
+                log.writer.housekeeper.prepare(log.log._tail, DIRECTORY)
+                assert len([n for n in self.names(DIRECTORY) if n.endswith(".new")]) == 1
+            super().rename(source, target)
+
+    disk = FakeDisk()
+    log = LogOnDisk(disk)
+    log.append_synced(1)
+    disk.__class__ = Meddling
+    while log.told.rolled < 3:
+        log.append_synced(1, size_bytes=900)
+    assert not log.told.failed
+    assert len(log.everything().records) == log.told.upto
+    log.log.close()
+    assert not [n for n in disk.names(DIRECTORY) if n.endswith(".new")]
 
 
 def test_a_snapshot_larger_than_any_segment_gets_one_of_its_own() -> None:

@@ -1,14 +1,22 @@
-"""Each sync is needed: the scenario that it saves fails without it."""
+"""Each sync is needed: the scenario that it saves fails without it.
+
+Syncs are named by the function that makes them, so that a new one is noticed here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 
 import pytest
 
+from penstock.kernel.errors import UsageError
+from penstock.live.log.lease_file import LeaseFile
 from penstock.live.log.segment import SegmentSizes
-from tests.live.log.fake_disk import FakeDisk
-from tests.live.log.logs import LogOnDisk, message
+from tests.live.log.fake_disk import CrashError, FakeDisk
+from tests.live.log.logs import DIRECTORY, LogOnDisk, message
 
 LARGE = SegmentSizes(256 << 10, 256 << 10)
 
@@ -40,6 +48,21 @@ def lease_of_an_idle_log(disk: FakeDisk, *, forgets: bool) -> None:
     assert log.told.lease == 12_345
     disk.crash_keeping(nothing)
     assert LogOnDisk(disk).recovered.lease == 12_345
+
+
+def lease_that_a_killed_process_left(disk: FakeDisk, *, forgets: bool) -> None:
+    """It is told to be there, so that it must be on disk."""
+    LogOnDisk(disk).log.close()
+    lease_file = LeaseFile(disk, DIRECTORY)
+    lease_file.write(1_000, 0)
+    disk.crash_after_syncs = 0
+    with suppress(CrashError):
+        lease_file.write(2_000, 0)
+    disk.crash_after_syncs = None
+    with disk.forgetting("fdatasync", really=forgets):
+        assert LogOnDisk(disk).recovered.lease == 2_000
+    disk.crash_keeping(nothing)
+    assert LogOnDisk(disk).recovered.lease == 2_000
 
 
 def name_of_a_new_segment(disk: FakeDisk, *, forgets: bool) -> None:
@@ -105,6 +128,7 @@ def name_of_the_metadata(disk: FakeDisk, *, forgets: bool) -> None:
 SCENARIOS = [
     data_of_a_block,
     lease_of_an_idle_log,
+    lease_that_a_killed_process_left,
     name_of_a_new_segment,
     name_of_the_metadata,
     records_that_a_killed_process_left,
@@ -121,6 +145,91 @@ def test_a_sync_saves(scenario: Callable[..., None]) -> None:
 def test_without_its_sync_it_is_lost(scenario: Callable[..., None]) -> None:
     with pytest.raises(AssertionError):
         scenario(FakeDisk(), forgets=True)
+
+
+# Each function that syncs, with what it calls.
+SYNCS = {
+    ("PubendLog.open", "sync_directory"),
+    ("open_log", "sync_directory"),
+    ("replace_file", "fdatasync"),
+    ("replace_file", "sync_directory"),
+    ("LeaseFile.__init__", "fdatasync"),
+    ("LeaseFile.write", "write"),
+    ("PreparedSegment.fill_piece", "write"),
+    ("LogTail._flush", "write"),
+    ("LogTail._roll", "sync_directory"),
+    ("_Opening._built", "fdatasync"),
+}
+# These could be lost: they are synced because their files are opened so.
+AIDS = {
+    # Without a footer the next start reads the segment.
+    ("LogTail._seal", "write"),
+    # Zeros, which is also what is read when nothing is there.
+    ("_opened", "write"),
+}
+
+
+@dataclass
+class ForgetfulDisk(FakeDisk):
+    """Leaves out the syncs of one function, and notes all that there are."""
+
+    forgotten: tuple[str, str] | None = None
+    seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def fdatasync(self, fd: int) -> None:
+        with self._noted("fdatasync"):
+            super().fdatasync(fd)
+
+    def sync_directory(self, path: str) -> None:
+        with self._noted("sync_directory"):
+            super().sync_directory(path)
+
+    def pwrite(self, fd: int, data: bytes, offset: int) -> int:
+        if fd not in self._synced:
+            return super().pwrite(fd, data, offset)
+        with self._noted("write"):
+            return super().pwrite(fd, data, offset)
+
+    @contextmanager
+    def _noted(self, call: str) -> Iterator[None]:
+        frame = sys._getframe()
+        while "penstock/live/log/" not in frame.f_code.co_filename or frame.f_code.co_name in (
+            "write_all",
+            "write_parts",
+        ):
+            assert frame.f_back is not None
+            frame = frame.f_back
+        sync = (frame.f_code.co_qualname, call)
+        self.seen.add(sync)
+        kind = "fdatasync" if call == "write" else call
+        with self.forgetting(kind, really=sync == self.forgotten):
+            yield
+
+
+def test_every_sync_is_known() -> None:
+    seen: set[tuple[str, str]] = set()
+    for scenario in SCENARIOS:
+        disk = ForgetfulDisk()
+        scenario(disk, forgets=False)
+        seen |= disk.seen
+    assert seen == SYNCS | AIDS
+
+
+@pytest.mark.parametrize("sync", sorted(SYNCS), ids=" ".join)
+def test_each_sync_is_needed_by_a_scenario(sync: tuple[str, str]) -> None:
+    failed = []
+    for scenario in SCENARIOS:
+        try:
+            scenario(ForgetfulDisk(forgotten=sync), forgets=False)
+        except (AssertionError, UsageError):
+            failed.append(scenario)
+    assert failed
+
+
+@pytest.mark.parametrize("sync", sorted(AIDS), ids=" ".join)
+def test_an_aid_that_is_not_synced_loses_nothing(sync: tuple[str, str]) -> None:
+    for scenario in SCENARIOS:
+        scenario(ForgetfulDisk(forgotten=sync), forgets=False)
 
 
 def test_a_kept_tail_is_taken_whole() -> None:

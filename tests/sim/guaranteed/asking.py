@@ -8,7 +8,8 @@ import msgspec
 
 from penstock.guaranteed.client import Answered, ClientFact, Fenced
 from penstock.kernel.instant import MILLISECOND
-from penstock.sim.guaranteed.network import SimClient, StreamNetwork
+from penstock.sim.guaranteed.network import StreamNetwork
+from penstock.sim.guaranteed.sim_client import SimClient
 from penstock.wire.frames.guaranteed.client import Answer, Refused
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.guaranteed.client import Fenced
+from penstock.guaranteed.facts import Alarm
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.sim.guaranteed.application import ReadingProgram, Writer
 from penstock.sim.guaranteed.network import StreamNetwork
@@ -64,6 +65,15 @@ def test_list_and_status_name_who_holds_the_log(network: StreamNetwork) -> None:
     assert status["repeated_share"] == 0
 
 
+def test_status_has_the_last_alarms(network: StreamNetwork) -> None:
+    for number in range(25):
+        network.brokers["b"].machine.tell(Alarm("gap_open", f"gap {number}"))
+    alarms = Operator(network, "b").ask("status")["alarms"]
+    assert [alarm["text"] for alarm in alarms] == [f"gap {number}" for number in range(5, 25)]
+    assert alarms[0]["kind"] == "gap_open"
+    assert alarms[0]["at_ns"] > 0
+
+
 def test_durables_tell_filter_reader_and_lag(network: StreamNetwork) -> None:
     writer = Writer(network, "writer", "b")
     reader = open_reader(network)
@@ -73,28 +83,62 @@ def test_durables_tell_filter_reader_and_lag(network: StreamNetwork) -> None:
     operator = Operator(network, "b")
     [durable] = operator.ask("durables")["durables"]
     assert (durable["name"], durable["reader"]) == ("billing", "reader")
-    assert durable["lag_messages"] == 4
-    assert 1 < durable["lag_seconds"] < 5
+    assert durable["lag"]["messages"] == 4
+    assert not durable["lag"]["is_upper_bound"]
+    assert 1 < durable["lag"]["seconds"] < 5
     assert list(durable["positions"]) == ["000000000000000a"]
     reader.close()
     network.run(100 * MILLISECOND)
     [durable] = operator.ask("durables")["durables"]
     assert durable["reader"] is None
-    assert durable["lag_messages"] == 4
+    assert durable["lag"]["messages"] == 4
     assert operator.ask("durables", after="billing") == {"durables": [], "more": False}
+
+
+def test_the_lag_of_a_name_is_known_at_another_broker_while_the_log_can_be_asked(
+    network: StreamNetwork,
+) -> None:
+    network.add_broker("s", parents=1)
+    network.connect("s", "b")
+    writer = Writer(network, "writer", "b")
+    network.run(100 * MILLISECOND)
+    reader = ReadingProgram(network, "reader", "s", stream="orders", durable="afar")
+    network.run(50 * MILLISECOND)
+    reader.open()
+    network.run(SECOND)
+    reader.close()
+    publish(network, writer, 3)
+    operator = Operator(network, "s")
+    [durable] = operator.ask("durables")["durables"]
+    assert durable["host"] == "s"
+    assert durable["lag"]["messages"] == 3
+    assert 0 < durable["lag"]["seconds"] < 5
+    assert durable["lag"]["retention_share"] > 0
+    network.crash("b")
+    network.run(SECOND)
+    [durable] = operator.ask("durables")["durables"]
+    assert durable["lag"] == {
+        "messages": None,
+        "seconds": None,
+        "retention_share": None,
+        "is_upper_bound": False,
+    }
 
 
 def test_parked_messages_are_listed_handed_out_again_and_discarded(network: StreamNetwork) -> None:
     writer = Writer(network, "writer", "b")
     reader = open_reader(network, attempts_max=1)
+    reader.close()
+    network.run(50 * MILLISECOND)
+    reader.open(flags=AttachFlags.PARK)
     reader.is_paused = True
     publish(network, writer, 3)
-    reader.client.crash()
-    reader.client.connect()
+    for _ in range(3):
+        reader.fail("no")
+        network.run(2 * SECOND)
+    # Each is given up for its own failure, and for no other's.
+    assert reader.values() == [0, 1, 2, 1, 2, 2]
     reader.is_paused = False
-    reader.open(flags=AttachFlags.PARK)
-    network.run(2 * SECOND)
-    assert reader.values() == []
     operator = Operator(network, "b")
     page = operator.ask("parked", durable="billing")
     assert len(page["messages"]) == 3
@@ -103,10 +147,10 @@ def test_parked_messages_are_listed_handed_out_again_and_discarded(network: Stre
         {"durable": "billing", "pubend": each["pubend"], "tick": each["tick"]}
         for each in page["messages"]
     )
-    assert operator.ask("parked", action="retry", **second) == {}
-    assert reader.values() == [1]
-    assert reader.attempts() == [2]
-    assert operator.ask("parked", action="discard", **third) == {}
+    assert operator.ask("parked", action="retry", **second) == {"messages": 1}
+    assert reader.values()[6:] == [1]
+    assert reader.attempts()[6:] == [2]
+    assert operator.ask("parked", action="discard", **third) == {"messages": 1}
     left = operator.ask("parked", durable="billing")["messages"]
     assert [each["tick"] for each in left] == [first["tick"]]
     assert operator.ask("parked", action="discard", **third).reason == "unknown"
@@ -149,6 +193,22 @@ def test_a_stream_is_created_used_and_deleted(network: StreamNetwork) -> None:
     assert [each.refused.reason for each in writer.refused] == ["unknown_stream"]
 
 
+def test_limits_that_were_changed_outlive_a_crash(network: StreamNetwork) -> None:
+    operator = Operator(network, "b")
+    pubend = int(operator.ask("create", stream="bids")["pubends"][0], 16)
+    changed = operator.ask("change", stream="bids", size_bytes=5_000_000)
+    assert changed["retention"]["size_bytes"] == 5_000_000
+    assert operator.ask("change", stream="bids", drops=True)["retention"]["drops"]
+    assert operator.ask("change", stream="bids", size_bytes=-1).reason == "bad_request"
+    assert operator.ask("change", stream="none").reason == "unknown_stream"
+    network.crash("b")
+    network.restart("b")
+    network.run(100 * MILLISECOND)
+    retention = network.brokers["b"].machine.pubends[pubend].size.retention
+    assert (retention.size_bytes, retention.drops) == (5_000_000, True)
+    assert retention.age_ns == 7 * 86_400 * SECOND
+
+
 def test_a_stream_created_at_a_parent_is_announced(network: StreamNetwork) -> None:
     network.add_broker("s", parents=1)
     network.connect("s", "b")
@@ -184,6 +244,8 @@ def test_a_host_that_will_not_come_back_is_forgotten(network: StreamNetwork) -> 
         ("parked", b'{"durable":"billing","action":"retry","pubend":"a"}', "unknown"),
         ("forget", b"{}", "bad_request"),
         ("forget", b'{"durable":"x"}', "unknown"),
+        ("forget", b'{"host":"b"}', "bad_request"),
+        ("seek", b'{"durable":"billing","start":"tick","value":1,"pubend":"3f"}', "unknown"),
         ("create", b'{"stream":""}', "bad_request"),
         ("create", b'{"stream":"x","retention":{"size_bytes":-5}}', "bad_request"),
         ("delete", b'{"stream":"x"}', "unknown_stream"),
@@ -217,7 +279,7 @@ def test_a_client_that_exceeds_its_credit_is_refused_and_disconnected(
     port = operator.client.port
     for n in range(1_002):
         frame = Publish(stream="orders", id=n + 1, body=body)
-        network.brokers["b"].arrive(port, frame)
+        network.brokers["b"].arrive(port, [frame])
     network.run(SECOND)
     assert not operator.client.is_connected
     assert [each.refused.reason for each in operator.fenced] == ["credit"]
@@ -232,8 +294,8 @@ def test_a_client_that_exceeds_its_credit_is_refused_and_disconnected(
 )
 def test_frames_out_of_place_do_no_harm(network: StreamNetwork, frame: Welcome | Credit) -> None:
     operator = Operator(network, "b")
-    network.brokers["b"].arrive(operator.client.port, frame)
-    network.brokers["b"].arrive("stranger", frame)
+    network.brokers["b"].arrive(operator.client.port, [frame])
+    network.brokers["b"].arrive("stranger", [frame])
     network.run(SECOND)
     assert operator.client.is_connected == isinstance(frame, Credit)
     assert all(isinstance(each, Fenced) for each in operator.fenced)

@@ -8,6 +8,7 @@ disk a little ahead; no message at or above the reserved tick leaves.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from typing import Final
@@ -18,6 +19,10 @@ from penstock.guaranteed.settings import HostSettings
 from penstock.guaranteed.tick import duration_ticks
 from penstock.kernel.instant import Instant
 from penstock.kernel.retry import Backoff
+from penstock.wire.frames.guaranteed.base import STOP_MAX
+from penstock.wire.frames.guaranteed.poison import REASONS_MAX
+
+_NO_END: Final = 1 << 64
 
 
 class Verdict(Enum):
@@ -48,7 +53,8 @@ class Attempts:
         self.handed_stop = handed_stop
         # After a failure nothing is handed out before that time.
         self.again_at: Instant | None = None
-        self.last_reason = ""
+        # What the client said of the message that fails now, the oldest first.
+        self.reasons: Final[deque[str]] = deque(maxlen=REASONS_MAX)
         self._durable: Final = durable
         self._pubend: Final = pubend
         self._disk: Final = disk
@@ -75,9 +81,27 @@ class Attempts:
             return count
         return 1 if tick < self.again_stop else 0
 
+    def _is_counted(self, tick: int) -> bool:
+        """Whether the count is of this very message.
+
+        Others before `again_stop` may have waited in the client, unseen: they count as handed out,
+        but none of them is given up for that alone.
+        """
+        return self._counts.get(self._pubend, (-1, 0))[0] == tick
+
     def is_backing_off(self, now: Instant) -> bool:
         """Whether a failure was not long ago."""
         return self.again_at is not None and now < self.again_at
+
+    def untried(self) -> tuple[int, int]:
+        """Messages from the first tick up to the second may be handed out without `admit`.
+
+        None was handed out before, and the disk knows that they may be.
+        """
+        counted_tick, _ = self._counts.get(self._pubend, (-1, 0))
+        durable = self._durable
+        stop = _NO_END if durable is None else durable.saved_reserved.get(self._pubend, 0)
+        return max(self.again_stop, counted_tick + 1), stop
 
     def admit(self, tick: int, *, now: Instant) -> Verdict:
         """Whether a message may be handed out; begins what is needed for it."""
@@ -93,7 +117,7 @@ class Attempts:
             self._counts[self._pubend] = (tick, count + 1)
             self._counted = tick
             return Verdict.GO
-        if durable.attempts_max and count >= durable.attempts_max:
+        if durable.attempts_max and self._is_counted(tick) and count >= durable.attempts_max:
             return Verdict.POISON
         self._counts[self._pubend] = (tick, count + 1)
         self._saving = tick
@@ -117,12 +141,16 @@ class Attempts:
             del self._counts[self._pubend]
 
     def fail(self, tick: int, reason: str, *, now: Instant) -> None:
-        """The client could not deal with a message: it and all behind it come again, later."""
+        """The client could not deal with a message: it and all behind it come again, later.
+
+        Only this one has been tried.
+        """
         count = max(1, self.count(tick))
-        self._set_again_stop(max(self.again_stop, self.handed_stop))
+        if not self._is_counted(tick):
+            self.reasons.clear()
+        self.reasons.append(reason)
         self._counts[self._pubend] = (tick, count)
         self._saving = self._counted = self._unanswered = None
-        self.last_reason = reason
         self.again_at = now + self._backoff.wait_ns(count - 1)
 
     def skip(self, tick: int) -> None:
@@ -163,7 +191,7 @@ class Attempts:
             return
         self._is_reserving = True
         durable.reserved[self._pubend] = max(
-            tick + 1 + self._ahead, durable.reserved.get(self._pubend, 0)
+            min(tick + 1 + self._ahead, STOP_MAX), durable.reserved.get(self._pubend, 0)
         )
         durable.save(self._disk, self._on_reserved)
 

@@ -33,6 +33,7 @@ class _Stored(msgspec.Struct, array_like=True):
     reserved: dict[int, int] = {}
     unread_since_ns: int = 0
     again: dict[int, int] = {}
+    was_moved: bool = False
 
 
 class Durable:
@@ -69,6 +70,12 @@ class Durable:
         self.unread_since_ns = 0
         # Why its reading was ended, for people; "" if it was not.
         self.stopped = ""
+        # Its cursor was moved, and no client has come without positions of its own since.
+        self.was_moved = False
+        # While it is moved, cursors do not follow what is read.
+        self.is_moving = False
+        # Whether all its pubends have been held: then `start` counts no more.
+        self.is_placed = bool(self.cursors)
         self._is_deleted = False
         self._is_saving = False
         self._waiting: list[OnSaved] = []
@@ -92,8 +99,20 @@ class Durable:
         durable.reserved = stored.reserved
         durable.saved_reserved = dict(stored.reserved)
         durable.again = stored.again
+        durable.was_moved = stored.was_moved
         durable.unread_since_ns = stored.unread_since_ns
         return durable
+
+    def move(self, pubend: int, tick: int) -> None:
+        """Somebody has moved its cursor: nothing that was handed out counts any more."""
+        self.forget_pubend(pubend)
+        self.cursors[pubend] = tick
+        self.stopped = ""
+
+    def forget_pubend(self, pubend: int) -> None:
+        """What was read of a pubend counts no more."""
+        for table in (self.cursors, self.reserved, self.again, self.attempts):
+            table.pop(pubend, None)
 
     def delete(self, disk: Disk) -> None:
         """Takes it off the disk; it is never saved again, and who waits for that waits in vain."""
@@ -138,5 +157,6 @@ class Durable:
             reserved=reserved,
             unread_since_ns=self.unread_since_ns,
             again=self.again,
+            was_moved=self.was_moved,
         )
         disk.save(KEY + self.name, msgspec.msgpack.encode(stored), saved)

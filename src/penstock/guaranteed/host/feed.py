@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from penstock.guaranteed.host.attempts import Attempts
 from penstock.guaranteed.host.reader import Decided, Reader
-from penstock.guaranteed.stream_item import StreamItem
+from penstock.guaranteed.settings import MB
+from penstock.guaranteed.stream_item import StreamItem, size_of_item
 from penstock.kernel.instant import Instant
+from penstock.wire.frames.guaranteed.knowledge import Gap
 
 if TYPE_CHECKING:
     from penstock.guaranteed.host.subscription import Subscription
+
+# Of what is held while the hand-over to reader 0 is under way.
+_HELD_MAX: Final = 1_000
+HELD_BYTES_MAX: Final = 4 * MB
 
 
 class Feed:
@@ -44,6 +51,7 @@ class Feed:
         # While the hand-over to reader 0 is under way: what that one passes behind the target.
         self.target: int | None = None
         self.held: Final[deque[Decided]] = deque()
+        self._held_bytes = 0
         # Handed out and not acknowledged, oldest first.
         self.unacknowledged: Final[deque[int]] = deque()
         self.attempts: Final = attempts
@@ -66,6 +74,10 @@ class Feed:
         while unacknowledged and unacknowledged[0] <= tick:
             unacknowledged.popleft()
 
+    def began_before(self, tick: int) -> bool:
+        """Whether this feed has handed the message out, and not one for an earlier connection."""
+        return tick > self._resumed_at
+
     def is_unacknowledged(self, tick: int) -> bool:
         """Whether the client has it, and has not said that it was dealt with."""
         return tick in self.unacknowledged or self._acknowledged < tick <= self._resumed_at
@@ -82,6 +94,26 @@ class Feed:
         self.unacknowledged.clear()
         self.position = position
         self._resumed_at = self._acknowledged = position - 1
+
+    def hold(self, decided: Iterable[Decided]) -> None:
+        """Keeps what reader 0 passes behind the target; if it is too much, a new one is fixed."""
+        assert self.target is not None
+        for each in decided:
+            if isinstance(each, Gap):
+                # It may begin before the target and end behind it.
+                if each.stop > self.target:
+                    self.held.append(each)
+            elif each.tick >= self.target and each.matches(self.subscription.predicate):
+                self.held.append(each)
+                self._held_bytes += size_of_item(each)
+        if len(self.held) > _HELD_MAX or self._held_bytes > HELD_BYTES_MAX:
+            self.drop_held()
+            self.target = None
+
+    def drop_held(self) -> None:
+        """What reader 0 has passed is not needed, or too much."""
+        self.held.clear()
+        self._held_bytes = 0
 
     def may_read(self, now: Instant) -> bool:
         """Whether what is read now could be handed out."""

@@ -6,7 +6,7 @@ would hold its messages for ever.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -24,7 +24,16 @@ KEY: Final = "forgetting/"
 class Forgetting:
     """What is still to be released."""
 
-    def __init__(self, disk: Disk, holds: Holds) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        holds: Holds,
+        *,
+        has_pubend: Callable[[int], bool],
+        knows_all_pubends: Callable[[], bool],
+    ) -> None:
+        self._has_pubend: Final = has_pubend
+        self._knows_all_pubends: Final = knows_all_pubends
         self._disk: Final = disk
         self._holds: Final = holds
         self._left: Final[dict[str, set[int]]] = {}
@@ -52,10 +61,10 @@ class Forgetting:
             self._release(name, pubend, now)
 
     def wake(self, *, now: Instant) -> None:
-        """Asks for what an earlier life has left."""
-        while self._found:
+        """Asks for what an earlier life has left, once it is known which pubends there are."""
+        while self._found and self._is_ready():
             name, pubends = self._found.popitem()
-            self.forget(name, pubends, now=now)
+            self.forget(name, [p for p in pubends if self._has_pubend(p)], now=now)
 
     def forget_pubend(self, pubend: int) -> None:
         """The pubend is gone, with all that it held."""
@@ -64,7 +73,13 @@ class Forgetting:
 
     def next_wakeup(self) -> Instant | None:
         """At once, if there is anything from an earlier life."""
-        return 0 if self._found else None
+        return 0 if self._found and self._is_ready() else None
+
+    def _is_ready(self) -> bool:
+        """Whether all pubends are there, or are known to be gone."""
+        return self._knows_all_pubends() or all(
+            self._has_pubend(pubend) for pubends in self._found.values() for pubend in pubends
+        )
 
     def _release(self, name: str, pubend: int, now: Instant) -> None:
         def held(_frame: Held, _now: Instant) -> None:

@@ -72,6 +72,18 @@ class Holds:
         if hold is not None:
             hold.then(frame, now)
 
+    def is_asked(self, pubend: int, durable: str) -> bool:
+        """Whether a HOLD for this name is under way there."""
+        frames = (hold.frame for hold in self._open.values())
+        return any(each.pubend == pubend and each.durable == durable for each in frames)
+
+    def cancel(self, durable: str) -> list[int]:
+        """The name is forgotten; returns the pubends that may hold it, or will."""
+        keys = [key for key, hold in self._open.items() if hold.frame.durable == durable]
+        for key in keys:
+            del self._open[key]
+        return [pubend for pubend, _ in keys]
+
     def forget_pubend(self, pubend: int) -> None:
         """The pubend is gone: nobody will answer."""
         for key in [key for key in self._open if key[0] == pubend]:

@@ -7,16 +7,18 @@ from typing import Final
 
 from penstock.content.covering import covers
 from penstock.content.filter import Predicate
+from penstock.guaranteed.host.catch_up_turns import CatchUpTurns
 from penstock.guaranteed.host.feed import Feed
 from penstock.guaranteed.host.reader import Decided, Reader
 from penstock.guaranteed.relay.relay import union
+from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import HostSettings
+from penstock.guaranteed.tick import duration_ticks
 from penstock.kernel.instant import Instant, earliest
 from penstock.wire.frames.guaranteed.base import BrokerFrame, ReaderId
-from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
+from penstock.wire.frames.guaranteed.knowledge import Gap, Horizon
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
 
-_HELD_MAX: Final = 1_000
 # Of readers in a life of the host, and of lives before they come again: 32 bits.
 _NUMBERS: Final = 1 << 20
 _LIVES: Final = 1 << 12
@@ -33,8 +35,15 @@ class PubendReading:
         *,
         settings: HostSettings,
         ask: Callable[[BrokerFrame], None],
+        gaps: Callable[[int], Sequence[Gap]] = lambda _pubend: (),
+        tell_open_gap: Callable[[int, int], None] = lambda _pubend, _tick: None,
     ) -> None:
         self.pubend: Final = pubend
+        # What a reader has to be told of whatever the pubend says: lost with a restored log.
+        self._gaps: Final = gaps
+        self._tell_open_gap: Final = tell_open_gap
+        # After a restart reader 0 waits for those that have read before.
+        self._gathers_until: Instant | None = None
         self._host: Final = host
         self._settings: Final = settings
         self._ask: Final = ask
@@ -42,6 +51,7 @@ class PubendReading:
         self.live: Reader | None = None
         self.feeds: Final[list[Feed]] = []
         self._catching_up: Final[dict[int, Feed]] = {}
+        self._turns: Final = CatchUpTurns(settings.catch_up_readers_max)
         # A pubend may still have readers of an earlier life: theirs are other numbers.
         self._numbers_start: Final = life % _LIVES * _NUMBERS
         self._last_number = 0
@@ -67,6 +77,11 @@ class PubendReading:
         live = {} if self.live is None else {0: self.live.doubt}
         feeds = self._catching_up.items()
         return live | {number: feed.reader.doubt for number, feed in feeds if feed.reader}
+
+    @property
+    def evidence(self) -> int:
+        """All ticks before it have been decided, as far as reader 0 has heard."""
+        return 0 if self.live is None else self.live.evidence
 
     # What status tells
 
@@ -115,6 +130,7 @@ class PubendReading:
             self._hand_on(feed, now)
         elif feed.valid_from is not None and feed.position >= max(feed.valid_from, live.doubt):
             feed.is_live = True
+            self._turns.leave(feed)
         elif feed.may_read(now):
             self._catch_up(feed, now)
 
@@ -123,12 +139,42 @@ class PubendReading:
         self._close(feed)
         self.proceed(feed, now=now)
 
+    def give_up(self, gap: Gap, *, now: Instant) -> None:
+        """Messages are lost, whatever the pubend says of their ticks."""
+        self._on_live(gap, now)
+        for feed in list(self._catching_up.values()):
+            if feed.reader is not None:
+                feed.pending.extend(feed.reader.learn(gap))
+                self._hand_on(feed, now)
+
+    def reset(self) -> None:
+        """Forgets everything; nobody reads."""
+        assert not self.feeds, "somebody reads what is to be forgotten"
+        self.live = self._asked = self._granted = None
+
+    # After a restart
+
+    def gather(self, until: Instant) -> None:
+        """Waits with the first filter for those that have read before: they go on together."""
+        self._gathers_until = until
+
+    def stop_gathering(self) -> None:
+        """All are there, or it took too long."""
+        if self._gathers_until is not None:
+            self._gathers_until = None
+            self._ask_filter()
+
     def _catch_up(self, feed: Feed, now: Instant) -> None:
         reader = feed.reader
         assert self.live is not None
         if reader is None:
-            if len(self._catching_up) >= self._settings.catch_up_readers_max:
-                return
+            others = self._catching_up.values()
+            if not self._turns.is_due(feed, others, now=now):
+                idle = self._turns.find_idle(feed, others, now=now)
+                if idle is None:
+                    return
+                self._close(idle)
+            self._turns.leave(feed)
             reader = feed.reader = Reader(
                 self._next_number(),
                 feed.position,
@@ -137,10 +183,14 @@ class PubendReading:
             )
             self._catching_up[reader.number] = feed
             self._register(reader)
+            for gap in self._gaps(self.pubend):
+                feed.pending.extend(reader.learn(gap))
         if feed.target is None and feed.valid_from is not None:
             feed.target = max(self.live.doubt, feed.valid_from)
         reader.evidence = max(reader.evidence, feed.target or self.live.doubt)
         self._request(reader, now)
+        if feed.pending:
+            self._hand_on(feed, now)
 
     def _next_number(self) -> int:
         self._last_number = self._last_number % (_NUMBERS - 1) + 1
@@ -152,9 +202,10 @@ class PubendReading:
 
     def _close(self, feed: Feed) -> None:
         reader = feed.reader
+        self._turns.leave(feed)
         feed.is_live = False
         feed.reader = feed.target = None
-        feed.held.clear()
+        feed.drop_held()
         feed.pending.clear()
         if reader is not None:
             del self._catching_up[reader.number]
@@ -163,13 +214,13 @@ class PubendReading:
 
     # What the relay says
 
-    def receive(self, frame: BrokerFrame, *, now: Instant) -> None:
+    def receive(self, frame: BrokerFrame | Run, *, now: Instant) -> None:
         """A frame about this pubend."""
         if isinstance(frame, FilterAck):
             self._on_filter_ack(frame, now)
         elif isinstance(frame, ReaderRequest):
             self._on_reader_unknown(frame, now)
-        elif isinstance(frame, Data | Silence | Gap | Horizon):
+        elif isinstance(frame, Run | Gap | Horizon):
             reader = None if isinstance(frame, Horizon) else frame.reader
             if reader is None:
                 self._on_live(frame, now)
@@ -184,7 +235,7 @@ class PubendReading:
             assert feed.reader is not None
             feed.reader.requests.clear()
 
-    def _on_live(self, frame: Data | Silence | Gap | Horizon, now: Instant) -> None:
+    def _on_live(self, frame: Run | Gap | Horizon, now: Instant) -> None:
         live = self.live
         if live is None:
             return
@@ -194,7 +245,7 @@ class PubendReading:
             if feed.is_live:
                 self._pass_on(feed, decided, live.doubt, now)
             elif feed.target is not None:
-                self._hold(feed, decided)
+                feed.hold(decided)
         self._request(live, now)
         for feed in self.feeds:
             if not feed.is_live:
@@ -203,7 +254,8 @@ class PubendReading:
     def _pass_on(self, feed: Feed, decided: Sequence[Decided], doubt: int, now: Instant) -> None:
         """Hands out what a feed of reader 0 wants; what has to wait falls behind."""
         subscription = feed.subscription
-        for each in decided:
+        done = subscription.hand_out_untried(feed, decided)
+        for each in decided[done:]:
             if isinstance(each, Gap):
                 subscription.tell_gap(feed, each)
             elif feed.wants(each) and not subscription.offer(feed, each, now=now):
@@ -212,22 +264,7 @@ class PubendReading:
                 return
         feed.position = max(feed.position, doubt)
 
-    def _hold(self, feed: Feed, decided: list[Decided]) -> None:
-        """Keeps what reader 0 passes behind the target; if it is too much, a new one is fixed."""
-        assert feed.target is not None
-        for each in decided:
-            # A gap may begin before the target and end behind it.
-            last = each.stop - 1 if isinstance(each, Gap) else each.tick
-            is_wanted = isinstance(each, Gap) or each.matches(feed.subscription.predicate)
-            if last >= feed.target and is_wanted:
-                feed.held.append(each)
-        if len(feed.held) > _HELD_MAX:
-            feed.held.clear()
-            feed.target = None
-
-    def _on_catch_up(
-        self, number: int, frame: Data | Silence | Gap | Horizon, now: Instant
-    ) -> None:
+    def _on_catch_up(self, number: int, frame: Run | Gap | Horizon, now: Instant) -> None:
         feed = self._catching_up.get(number)
         if feed is None:
             return
@@ -237,15 +274,20 @@ class PubendReading:
         feed.pending.extend(reader.learn(frame))
         self._hand_on(feed, now)
 
-    def _count(self, reader: Reader, frame: Data | Silence | Gap | Horizon) -> None:
-        if isinstance(frame, Data):
-            self.received += 1
-            self.repeated += reader.knows(frame.tick)
+    def _count(self, reader: Reader, frame: Run | Gap | Horizon) -> None:
+        if isinstance(frame, Run):
+            self.received += len(frame.items)
+            if frame.start < reader.doubt or reader.is_ahead:
+                self.repeated += sum(reader.knows(item.tick) for item in frame.items)
 
     def _hand_on(self, feed: Feed, now: Instant) -> None:
         """Hands out what the feed's own reader has passed, as far as there is credit."""
         reader, subscription, pending = feed.reader, feed.subscription, feed.pending
         assert reader is not None
+        if subscription.has_credit:
+            self._turns.took(feed)
+        for _ in range(subscription.hand_out_untried(feed, pending)):
+            pending.popleft()
         while pending:
             each = pending[0]
             if isinstance(each, Gap):
@@ -280,12 +322,19 @@ class PubendReading:
         if frame.epoch != self._epoch:
             return
         self._granted, self._granted_from = self._asked, frame.tick
+        begins_at = frame.tick
         if self.live is None:
-            self.live = Reader(0, frame.tick, settings=self._settings)
+            # Those that are not far behind go on together; what they have missed is asked for once.
+            window = duration_ticks(self._settings.receive_window_ns)
+            near = [f.position for f in self.feeds if f.position >= frame.tick - window]
+            begins_at = min([frame.tick, *near])
+            self.live = Reader(0, begins_at, settings=self._settings)
         for feed in list(self.feeds):
             if feed.valid_from is None:
-                feed.valid_from = frame.tick
+                feed.valid_from = begins_at
             self.proceed(feed, now=now)
+        for gap in self._gaps(self.pubend):
+            self._on_live(gap, now)
 
     def _on_reader_unknown(self, frame: ReaderRequest, now: Instant) -> None:
         """The pubend has forgotten a reader, as after its restart: registers it again."""
@@ -299,7 +348,7 @@ class PubendReading:
 
     def _ask_filter(self) -> None:
         wanted = union([feed.subscription.predicate for feed in self.feeds])
-        if wanted == self._asked:
+        if wanted == self._asked or self._gathers_until is not None:
             return
         self._asked = wanted
         self._epoch += 1
@@ -313,14 +362,25 @@ class PubendReading:
 
     def wake(self, *, now: Instant) -> None:
         """Asks again for what has not come."""
+        if self._gathers_until is not None and now >= self._gathers_until:
+            self.stop_gathering()
         for reader in self._readers():
+            at = reader.alarm_at
+            if at is not None and at <= now:
+                reader.is_alarmed_at = reader.doubt
+                self._tell_open_gap(self.pubend, reader.doubt)
             at = reader.requests.next_wakeup()
             if at is not None and at <= now:
                 self._request(reader, now)
 
     def next_wakeup(self) -> Instant | None:
         """The next request to repeat."""
-        return earliest(*(reader.requests.next_wakeup() for reader in self._readers()))
+        readers = self._readers()
+        return earliest(
+            self._gathers_until,
+            *(reader.requests.next_wakeup() for reader in readers),
+            *(reader.alarm_at for reader in readers),
+        )
 
     def _readers(self) -> list[Reader]:
         # One whose messages wait asks for no more of them.

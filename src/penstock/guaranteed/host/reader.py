@@ -6,17 +6,19 @@ Everything below `doubt` has been handed on, in order; a tick at or above it may
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from penstock.content.filter import Predicate
 from penstock.guaranteed.host.gap_requests import GapRequests
 from penstock.guaranteed.knowledge_stream import KnowledgeStream
+from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import HostSettings
 from penstock.guaranteed.stream_item import StreamItem, size_of_item
 from penstock.guaranteed.tick import duration_ticks
 from penstock.kernel.instant import Instant
 from penstock.wire.frames.guaranteed.base import TickRange
-from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
+from penstock.wire.frames.guaranteed.knowledge import Gap, Horizon
 
 Decided: TypeAlias = StreamItem | Gap
 
@@ -44,31 +46,61 @@ class Reader:
         self._known: Final[KnowledgeStream[StreamItem]] = KnowledgeStream(size_of=size_of_item)
         self._gaps: list[Gap] = []
         self.requests: Final = GapRequests(settings)
+        self._alarm_ns: Final = settings.gap_alarm_ns
+        # The doubt that an alarm was told of.
+        self.is_alarmed_at = -1
 
-    def learn(self, frame: Data | Silence | Gap | Horizon) -> list[Decided]:
+    def learn(self, said: Run | Gap | Horizon) -> Sequence[Decided]:
         """Takes what the link says; returns what has thereby come out of doubt, in order."""
-        if isinstance(frame, Horizon):
-            self.evidence = max(self.evidence, frame.stop)
-            return []
-        stop = frame.tick + 1 if isinstance(frame, Data) else frame.stop
+        stop, doubt = said.stop, self.doubt
         self.evidence = max(self.evidence, stop)
-        if stop <= self.doubt:
-            return []
-        start = max(frame.start, self.doubt)
-        if isinstance(frame, Data):
-            if start < frame.tick:
-                self._known.add_silence(start, frame.tick)
-            if frame.tick > self.doubt + self._window:
-                self.ignored += 1
-            else:
-                item = StreamItem(frame.tick, frame.published_ns, frame.body)
-                self._known.add_data(frame.tick, item)
-        elif isinstance(frame, Silence):
-            self._known.add_silence(start, stop)
+        if isinstance(said, Horizon) or stop <= doubt:
+            return ()
+        start = max(said.start, doubt)
+        if isinstance(said, Gap):
+            if self._known.final(start, stop) != [(start, stop)]:
+                self._known.add_final(start, stop)
+                self._gaps.append(said)
+        elif start == doubt and self._known.is_empty:
+            # In order, as nearly always: nothing needs to be kept.
+            self.doubt = stop
+            return said.items_between(start, stop)
         else:
-            self._known.add_final(start, stop)
-            self._gaps.append(frame)
+            self._keep(said, start)
         return self._advance()
+
+    def _keep(self, run: Run, start: int) -> None:
+        """Keeps what is ahead of the doubt, except what is far ahead.
+
+        Of that only silence that follows on what is known: it takes no memory, and may be long.
+        """
+        limit = self.doubt + self._window
+        known = self._known
+        items = run.items_between(start, run.stop)
+        if start > limit and not known.is_known(start - 1, start):
+            self.ignored += len(items)
+            return
+        for at, item in enumerate(items):
+            known.add_silence(start, item.tick)
+            if item.tick > limit:
+                self.ignored += len(items) - at
+                return
+            known.add_data(item.tick, item)
+            start = item.tick + 1
+        known.add_silence(start, run.stop)
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether anything is known behind the first tick in doubt."""
+        return not self._known.is_empty
+
+    @property
+    def alarm_at(self) -> Instant | None:
+        """When a gap has been open for too long; told once."""
+        since = self.requests.open_since
+        if since is None or self.is_alarmed_at == self.doubt:
+            return None
+        return since + self._alarm_ns
 
     def knows(self, tick: int) -> bool:
         """Whether the tick is not in doubt."""

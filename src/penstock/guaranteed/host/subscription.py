@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from penstock.content.filter import Predicate
+from penstock.guaranteed.connections import SendToClient
 from penstock.guaranteed.host.attempts import Verdict
 from penstock.guaranteed.host.durable import Durable
 from penstock.guaranteed.host.feed import Feed
 from penstock.guaranteed.host.parking import ParkedMessage
-from penstock.guaranteed.stream_item import StreamItem
+from penstock.guaranteed.host.reader import Decided
+from penstock.guaranteed.stream_item import StreamItem, is_everything
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
-from penstock.wire.frames.guaranteed.base import ClientFrame
-from penstock.wire.frames.guaranteed.client import Refused, RefusedKind
+from penstock.wire.frames.guaranteed.base import STOP_MAX, TICK_MAX, GapReason
+from penstock.wire.frames.guaranteed.client import RefusedKind, refusal
 from penstock.wire.frames.guaranteed.knowledge import Gap
-from penstock.wire.frames.guaranteed.subscription import Attached, GapNotice, HandOut, Position
+from penstock.wire.frames.guaranteed.subscription import (
+    Attach,
+    Attached,
+    GapNotice,
+    HandOut,
+    Position,
+)
 
 
 class Subscription:
@@ -26,22 +33,28 @@ class Subscription:
     def __init__(
         self,
         port: Port,
-        number: int,
+        frame: Attach,
         *,
-        predicate: Predicate,
         durable: Durable | None,
         resumed: bool,
         since_ns: int,
-        send: Callable[[Port, ClientFrame], None],
+        send: SendToClient,
+        has_room: Callable[[], bool],
         on_poison: Callable[[Feed, StreamItem], bool],
     ) -> None:
         self.port: Final = port
-        self.number: Final = number
-        self.predicate: Final = predicate
+        self.number: Final = frame.subscription
+        self.predicate: Final = frame.predicate
+        # As it was asked for.
+        self.frame: Final = frame
         self.durable: Final = durable
         self.resumed: Final = resumed
         self.feeds: Final[dict[int, Feed]] = {}
         self.pubends: Sequence[int] = ()
+        # Cursors of pubends that were deleted, until the client has heard of it.
+        self.recreated: Final[dict[int, int]] = {}
+        # What the client, as it comes, has yet to hear of: lost with a restored log.
+        self.lost: Final[list[Gap]] = []
         # HOLDs that are under way.
         self.unplaced = 0
         self.is_attached = False
@@ -56,12 +69,59 @@ class Subscription:
         self.credit_bytes = 0
         self.handed_out = 0
         self._send: Final = send
+        # Whether the connection takes more: credit says what the client wants, not what it reads.
+        self._has_room: Final = has_room
         self._on_poison: Final = on_poison
 
     @property
     def has_credit(self) -> bool:
         """Whether one more message may be handed out."""
-        return self.credit_messages > 0 and self.credit_bytes > 0
+        return self.credit_messages > 0 and self.credit_bytes > 0 and self._has_room()
+
+    def hand_out_untried(self, feed: Feed, decided: Iterable[Decided]) -> int:
+        """Hands out messages that nobody has had before, as far as nothing speaks against it.
+
+        Returns how many of `decided` were dealt with; what follows goes one by one, by `offer`.
+        """
+        if self.is_stopped or not self._has_room():
+            return 0
+        start, stop = feed.attempts.untried()
+        messages, size_bytes = self.credit_messages, self.credit_bytes
+        number, pubend, predicate = self.number, feed.pubend, self.predicate
+        takes_all = is_everything(predicate)
+        unacknowledged, position = feed.unacknowledged, feed.position
+        frames: list[HandOut] = []
+        done = 0
+        for item in decided:
+            if type(item) is not StreamItem:
+                break
+            tick = item.tick
+            if tick >= position and (takes_all or predicate.matches(item.message)):
+                if not start <= tick < stop or messages <= 0 or size_bytes <= 0:
+                    break
+                body = item.body
+                frames.append(
+                    HandOut(
+                        subscription=number,
+                        pubend=pubend,
+                        tick=tick,
+                        published_ns=item.published_ns,
+                        attempt=1,
+                        body=body,
+                    )
+                )
+                unacknowledged.append(tick)
+                messages -= 1
+                size_bytes -= len(body)
+            done += 1
+        if frames:
+            last = frames[-1].tick
+            feed.position = last + 1
+            feed.attempts.hand_out(last)
+            self.handed_out += len(frames)
+            self.credit_messages, self.credit_bytes = messages, size_bytes
+            self._send(self.port, *frames)
+        return done
 
     def offer(self, feed: Feed, item: StreamItem, *, now: Instant) -> bool:
         """Hands out a message, or has it put aside; False if it must wait."""
@@ -102,6 +162,22 @@ class Subscription:
             # The cursor stays before it until the client has dealt with what lies behind.
             feed.unacknowledged.append(start)
 
+    def tell_recreated(self) -> None:
+        """Tells the client that its streams are others than those it has read."""
+        for pubend, tick in self.recreated.items():
+            if tick < TICK_MAX:
+                self._send(
+                    self.port,
+                    GapNotice(
+                        subscription=self.number,
+                        pubend=pubend,
+                        start=tick + 1,
+                        stop=STOP_MAX,
+                        reason=GapReason.RECREATED,
+                        messages=0,
+                    ),
+                )
+
     def retry_parked(self) -> None:
         """Hands out parked messages once more, as far as there is credit; they move no cursor."""
         while self.retries and self.is_attached and self.has_credit:
@@ -137,10 +213,7 @@ class Subscription:
 
     def refuse(self, reason: str, text: str) -> None:
         """Tells the client why the subscription ends."""
-        self._send(
-            self.port,
-            Refused(kind=RefusedKind.SUBSCRIPTION, number=self.number, reason=reason, text=text),
-        )
+        self._send(self.port, refusal(RefusedKind.SUBSCRIPTION, self.number, reason, text))
 
     def positions(self) -> tuple[Position, ...]:
         """Where each pubend goes on."""

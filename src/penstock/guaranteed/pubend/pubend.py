@@ -6,21 +6,23 @@ at the horizon, the tick before the oldest message that is not yet on disk.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 
 from penstock.guaranteed.disk import Disk
-from penstock.guaranteed.log_record import LogRecord, LogSnapshot, RecoveredLog
+from penstock.guaranteed.log_record import Counted, LogRecord, LogSnapshot, RecoveredLog
+from penstock.guaranteed.pubend.holding import Holding
 from penstock.guaranteed.pubend.publishers import Publishers
 from penstock.guaranteed.pubend.repair import Repairs
-from penstock.guaranteed.pubend.retention import LogSize
+from penstock.guaranteed.pubend.retention import LogSize, record_bytes
 from penstock.guaranteed.pubend.rows import Rows
+from penstock.guaranteed.pubend.unsynced import Unsynced
+from penstock.guaranteed.run import NO_ITEMS, Run
 from penstock.guaranteed.settings import PubendSettings, Retention
 from penstock.guaranteed.stream_clock import StreamClock
-from penstock.guaranteed.tick import tick_of
+from penstock.guaranteed.stream_item import StreamItem
 from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import MILLISECOND, Instant, earliest
 from penstock.kernel.machine import Port
@@ -28,26 +30,18 @@ from penstock.wire.codec.guaranteed.body import read_attributes_of
 from penstock.wire.frames.guaranteed.base import (
     BrokerFrame,
     ReaderId,
-    Start,
-    StartKind,
     TickRange,
 )
 from penstock.wire.frames.guaranteed.hello import Announcement
-from penstock.wire.frames.guaranteed.knowledge import Data, Horizon, Silence
-from penstock.wire.frames.guaranteed.publication import Stored
+from penstock.wire.frames.guaranteed.knowledge import Horizon
+from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
+from penstock.wire.frames.guaranteed.publication import Publish, Stored
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
-from penstock.wire.frames.guaranteed.rows import Ack, Held, Hold
+from penstock.wire.frames.guaranteed.rows import Ack, Hold
 
+# Where limits are saved that are not those of its creation.
+_RETENTION: Final = "retention"
 DEAD_RANGES_MAX: Final = 16
-
-
-class _Pending(msgspec.Struct, frozen=True, gc=False):
-    """An append that is not synced yet."""
-
-    number: int
-    record: LogRecord
-    # Who waits for the confirmation.
-    port: Port
 
 
 class PubendState(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +54,8 @@ class PubendState(msgspec.Struct, frozen=True, kw_only=True):
     saved: dict[str, bytes]
     # None for the default.
     retention: Retention | None = None
+    # Whether a slow host slows publishers: "throttle" or "lag".
+    slow_host: str = "throttle"
 
 
 class Pubend:
@@ -71,14 +67,15 @@ class Pubend:
         *,
         disk: Disk,
         settings: PubendSettings,
-        send: Callable[[BrokerFrame], None],
-        confirm: Callable[[Port, str, int, Stored], None],
+        send: Callable[[BrokerFrame | Run], None],
+        confirm: Callable[[Port, str, list[tuple[int, Stored]]], None],
         may_repair: Callable[[ReaderId | None], bool],
         wall_ns: int,
         now: Instant,
     ) -> None:
         self.id: Final = state.id
         self.stream: Final = state.stream
+        self.slow_host: Final = state.slow_host
         self.log: Final = f"{state.id:016x}"
         self.settings: Final = settings
         self._disk: Final = disk
@@ -90,10 +87,10 @@ class Pubend:
         self.clock.set_wall(wall_ns, now)
         self._synced_lease = recovered.lease
         self._next_number = recovered.next_number
+        # Of the newest message.
+        self._last_tick = recovered.last_tick
         self.trimmed_upto = recovered.trimmed_upto
-        self._pending: Final[deque[_Pending]] = deque()
-        # Repetitions of what is not synced yet, by its tick.
-        self._repeated: Final[dict[int, list[Port]]] = {}
+        self._unsynced: Final = Unsynced()
         # The first tick that nothing has been said about.
         self._said = self.clock.now_tick(now)
         self._said_at: Instant = now
@@ -107,8 +104,25 @@ class Pubend:
         self.publishers.restore(recovered.snapshot, recovered.since_snapshot)
         self.rows: Final = Rows(key, disk)
         self.rows.restore(state.saved)
-        self.size: Final = LogSize(state.retention or settings.retention)
+        changed = state.saved.get(_RETENTION)
+        self.size: Final = LogSize(
+            state.retention or settings.retention
+            if changed is None
+            else msgspec.msgpack.decode(changed, type=Retention)
+        )
         self.size.restore(recovered.segments)
+        self.holding: Final = Holding(
+            self.id,
+            self.log,
+            disk=disk,
+            rows=self.rows,
+            size=self.size,
+            settings=settings,
+            send=send,
+            newest=lambda then: self.horizon(then) - 1,
+            oldest=lambda: self.trimmed_upto,
+            wall_ns=self.clock.published_ns,
+        )
         self.repairs: Final = Repairs(
             self.id,
             self.log,
@@ -117,6 +131,7 @@ class Pubend:
             answer=send,
             may_answer=may_repair,
             horizon=self.horizon,
+            last_tick=lambda: self._last_tick,
         )
         # Before anything is said, a lease must be on disk.
         self._append_lease(now)
@@ -141,24 +156,24 @@ class Pubend:
     @property
     def unsynced(self) -> int:
         """How many messages are not on disk yet."""
-        return len(self._pending)
+        return len(self._unsynced)
 
     def horizon(self, now: Instant) -> int:
         """The first tick that is not decided: all before it is on disk or will never be."""
-        if self._pending:
-            decided = self._pending[0].record.tick
-        else:
+        decided = self._unsynced.first_tick
+        if decided is None:
             decided = max(self.clock.now_tick(now), self.clock.last + 1)
         return min(decided, self._synced_lease + 1)
 
-    def announcement(self) -> Announcement:
-        """What HELLO says of it."""
+    def announcement(self, address: str = "") -> Announcement:
+        """What HELLO says of it; clients reach its broker at `address`."""
         return Announcement(
             pubend=self.id,
             stream=self.stream,
             distance=0,
             lease=self._synced_lease,
             dead_ranges=self.dead_ranges,
+            address=address,
         )
 
     def publish(
@@ -176,19 +191,58 @@ class Pubend:
         if known is not None:
             self._confirm_again(port, publication, known)
             return None
+        refusal = self._find_no_room(body, now)
+        if refusal is not None:
+            self.publishers.refuse(publisher, publication)
+            return refusal
+        tick = self.clock.next_tick(now)
+        record = LogRecord(tick, self.clock.published_ns(now), publisher, publication, body)
+        self._take(port, publisher, [record], now)
+        return None
+
+    def _find_no_room(self, body: bytes, now: Instant) -> str | None:
         if self.is_disk_full:
             return "disk_full"
         if self.size.is_full(len(body)):
             self._trim(now, needed_bytes=len(body))
             if self.size.is_full(len(body)):
                 return "stream_full"
-        tick = self.clock.next_tick(now)
-        record = LogRecord(tick, self.clock.published_ns(now), publisher, publication, body)
-        self.publishers.add(publisher, publication, tick)
-        self.size.add(tick, record.published_ns, len(body))
-        self._pending.append(_Pending(self._next_number, record, port))
-        self._append(record, now)
         return None
+
+    def publish_new(
+        self, port: Port, publisher: str, frames: Sequence[Publish], *, now: Instant
+    ) -> int:
+        """Takes publications that are plainly new and within all limits, many at once.
+
+        Returns how many, from the first on; what follows has to go through `publish`.
+        """
+        if self.is_disk_full:
+            return 0
+        last_id = self.publishers.last_id(publisher)
+        room_bytes, bytes_max = self.size.room_bytes, self.settings.message_bytes_max
+        next_tick, published_ns = self.clock.next_tick, self.clock.published_ns(now)
+        records: list[LogRecord] = []
+        for frame in frames:
+            id_, body = frame.id, frame.body
+            room_bytes -= record_bytes(body)
+            if id_ <= last_id or len(body) > bytes_max or room_bytes < 0:
+                break
+            try:
+                read_attributes_of(body)
+            except PeerError:
+                break
+            records.append(LogRecord(next_tick(now), published_ns, publisher, id_, body))
+            last_id = id_
+        if records:
+            self._take(port, publisher, records, now)
+        return len(records)
+
+    def _take(self, port: Port, publisher: str, records: list[LogRecord], now: Instant) -> None:
+        self._last_tick = records[-1].tick
+        self.publishers.add(publisher, records)
+        self.size.add(records)
+        self._unsynced.add(self._next_number, records, port)
+        self._append(records, now)
 
     def appended(self, upto: int, lease: int, *, now: Instant) -> None:
         """All records up to this number, and the lease, are on disk."""
@@ -196,30 +250,31 @@ class Pubend:
         if self._waiting_filter is not None and self._said <= self._synced_lease + 1:
             waiting, self._waiting_filter = self._waiting_filter, None
             self._on_filter(waiting, now)
-        pending = self._pending
-        while pending and pending[0].number <= upto:
-            done = pending.popleft()
-            record = done.record
-            assert record.tick <= self._synced_lease, "a message above its own lease"
-            stored = Stored(self.id, record.tick, False)
-            self._confirm(done.port, self.stream, record.publication, stored)
-            for port in self._repeated.pop(record.tick, ()):
-                stored = Stored(self.id, record.tick, True)
-                self._confirm(port, self.stream, record.publication, stored)
-            self._send(
-                Data(
-                    pubend=self.id,
-                    start=self._said,
-                    tick=record.tick,
-                    published_ns=record.published_ns,
-                    body=record.body,
-                )
+        unsynced, id_ = self._unsynced, self.id
+        items: list[StreamItem] = []
+        confirmed: dict[Port, list[tuple[int, Stored]]] = {}
+        for batch in unsynced.take(upto):
+            confirmed.setdefault(batch.port, []).extend(
+                (record.publication, Stored(id_, record.tick, False)) for record in batch.records
             )
-            self._said, self._said_at = record.tick + 1, now
+            for record, port in unsynced.take_repeated(batch):
+                again = (record.publication, Stored(id_, record.tick, True))
+                confirmed.setdefault(port, []).append(again)
+            items.extend(
+                StreamItem(record.tick, record.published_ns, record.body)
+                for record in batch.records
+            )
+        for port, entries in confirmed.items():
+            self._confirm(port, self.stream, entries)
+        if items:
+            last = items[-1].tick
+            assert last <= self._synced_lease, "a message above its own lease"
+            self._send(Run(self.id, self._said, last + 1, items))
+            self._said, self._said_at = last + 1, now
 
     def rolled(self, *, now: Instant) -> None:
         """A segment of the log has begun: it gets a snapshot of what is known of publishers."""
-        self._append(LogSnapshot(self.publishers.snapshot()), now)
+        self._append([LogSnapshot(self.publishers.snapshot())], now)
 
     def receive(self, frame: BrokerFrame, *, now: Instant) -> None:
         """Takes a frame of the relay beside it."""
@@ -229,21 +284,36 @@ class Pubend:
             for entry in frame.entries:
                 self.rows.acknowledge(entry, wall_ns=self.clock.published_ns(now))
         elif isinstance(frame, Hold):
-            self._on_hold(frame, now)
+            self.holding.on_hold(frame, now=now)
         elif isinstance(frame, FilterRequest):
             self._on_filter(frame, now)
+        elif isinstance(frame, LagRequest):
+            self._on_lag(frame, now)
         else:
             assert isinstance(frame, ReaderRequest), f"a pubend takes no {frame!r}"
             self.repairs.on_reader(frame)
 
+    def change_retention(self, retention: Retention) -> None:
+        """Other limits hold as soon as they are stored."""
+        self._disk.save(
+            f"pubend/{self.log}/{_RETENTION}",
+            msgspec.msgpack.encode(retention),
+            lambda _now: self.size.change(retention),
+        )
+
+    def unconfirmed(self) -> Iterator[tuple[Port, int]]:
+        """Who waits for which publication."""
+        return self._unsynced.waiting()
+
     def delete_saved(self) -> None:
         """The stream is deleted: nothing of it stays in the store."""
         self.rows.delete_all()
+        self._disk.save(f"pubend/{self.log}/{_RETENTION}", None)
         self._disk.save(f"pubend/{self.log}/dead_ranges", None)
 
-    def proceed(self) -> None:
+    def proceed(self, *, now: Instant) -> None:
         """Goes on with repairs: there may be room again."""
-        self.repairs.proceed()
+        self.repairs.proceed(now=now)
 
     def wake(self, *, now: Instant) -> None:
         """Says silence, renews the lease, saves rows and trims."""
@@ -263,25 +333,23 @@ class Pubend:
 
     # How it does it
 
-    def _append(self, record: LogRecord | LogSnapshot, now: Instant) -> None:
-        self._disk.append(self.log, self._next_number, record, self.clock.lease(now))
-        self._next_number += 1
+    def _append(self, records: Sequence[LogRecord | LogSnapshot], now: Instant) -> None:
+        self._next_number += len(records)
+        self._disk.append(self.log, self._next_number - 1, records, self.clock.lease(now))
 
     def _append_lease(self, now: Instant) -> None:
         self._lease_asked_at = now
-        self._disk.append(self.log, self._next_number - 1, None, self.clock.lease(now))
+        self._disk.append(self.log, self._next_number - 1, (), self.clock.lease(now))
 
     def _confirm_again(self, port: Port, publication: int, tick: int) -> None:
-        if self._pending and tick >= self._pending[0].record.tick:
-            self._repeated.setdefault(tick, []).append(port)
-        else:
-            self._confirm(port, self.stream, publication, Stored(self.id, tick, True))
+        if not self._unsynced.repeat(tick, port):
+            self._confirm(port, self.stream, [(publication, Stored(self.id, tick, True))])
 
     def _say_silence(self, now: Instant) -> None:
         self._said_at = now
         horizon = self.horizon(now)
         if self._said < horizon:
-            self._send(Silence(pubend=self.id, start=self._said, stop=horizon))
+            self._send(Run(self.id, self._said, horizon, NO_ITEMS))
             self._said = horizon
 
     def _on_filter(self, frame: FilterRequest, now: Instant) -> None:
@@ -296,48 +364,27 @@ class Pubend:
         self._send(FilterAck(pubend=self.id, epoch=frame.epoch, tick=self._said))
         self._send(Horizon(pubend=self.id, stop=self._said))
 
-    def _on_hold(self, frame: Hold, now: Instant) -> None:
-        owner = self.rows.host_of.get(frame.durable, frame.host) if frame.durable else frame.host
-        tick = self._resolve(frame.start, now)
+    def _on_lag(self, frame: LagRequest, now: Instant) -> None:
+        """Has the log count what lies behind a tick, then answers."""
 
-        def held(other_host: str = "") -> None:
+        def answer(counted: Counted, then: Instant) -> None:
+            # The log keeps whole segments, and so more than is still counted on; behind a tick
+            # that is yet to come there is nothing.
+            messages = max(0, min(counted.messages, self.size.messages))
+            age_ns = self.clock.published_ns(then) - counted.oldest_ns
             self._send(
-                Held(
+                LagAnswer(
                     pubend=self.id,
                     host=frame.host,
                     serial=frame.serial,
-                    tick=tick,
-                    other_host=other_host,
+                    messages=messages,
+                    size_bytes=self.size.newest_bytes(messages),
+                    limit_bytes=self.size.retention.size_bytes or 0,
+                    age_us=max(0, age_ns) // 1_000 if messages and counted.oldest_ns else 0,
                 )
             )
 
-        if owner != frame.host:
-            held(owner)
-        elif frame.keep:
-            self.rows.hold(
-                frame.host,
-                frame.serial,
-                frame.durable,
-                tick,
-                wall_ns=self.clock.published_ns(now),
-                then=lambda _now: held(),
-            )
-        elif frame.durable:
-            self.rows.release(frame.durable, frame.host, frame.serial, then=lambda _now: held())
-        else:
-            held()
-
-    def _resolve(self, start: Start, now: Instant) -> int:
-        """The tick behind which a subscription begins, not below the trim point."""
-        newest = self.horizon(now) - 1
-        if start.kind is StartKind.NOW:
-            return newest
-        if start.kind is StartKind.FIRST:
-            return self.trimmed_upto
-        tick = start.value
-        if start.kind is StartKind.TIME:
-            tick = max(0, tick_of(start.value // MILLISECOND) - 1)
-        return min(max(tick, self.trimmed_upto), newest)
+        self._disk.count(self.log, frame.tick, self.horizon(now) - 1, answer)
 
     def _trim(self, now: Instant, *, needed_bytes: int = 0) -> None:
         upto = self.size.trim(

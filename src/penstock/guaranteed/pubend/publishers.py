@@ -1,9 +1,14 @@
-"""Which publications of which publishers are stored: each counts once, however often it comes."""
+"""Which publications of which publishers are stored: each counts once, however often it comes.
+
+Ids rise, but need not be dense. One that was refused may be repeated behind later ones: it is new
+then, so those that were refused are remembered. Of all others that are older than the last few, it
+is certain that they were stored.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -13,11 +18,25 @@ from penstock.kernel.bounded import BoundedDict
 
 
 class _Publisher(msgspec.Struct):
-    """Publications so far; ids rise, but need not be dense."""
+    """Publications so far."""
 
-    last: int
     # Id and tick of the youngest.
     recent: deque[tuple[int, int]]
+    last: int = -1
+    # The highest id that is no longer among the youngest.
+    forgotten: int = -1
+    # Ids that were refused and not repeated yet, the oldest first.
+    refused: dict[int, None] = {}
+
+
+class _Stored(msgspec.Struct, array_like=True):
+    """A publisher in a snapshot; add fields at the end."""
+
+    name: str
+    last: int
+    recent: list[tuple[int, int]]
+    forgotten: int = -1
+    refused: list[int] = []
 
 
 class Publishers:
@@ -31,43 +50,66 @@ class Publishers:
         return len(self._known)
 
     def find(self, publisher: str, publication: int) -> int | None:
-        """The tick of a stored publication, 0 if it is long past; None if it is new.
-
-        Below the last one there may be ids that were refused: they are new when they are repeated.
-        """
+        """The tick of a stored publication, 0 if it is long past; None if it is new."""
         known = self._known.get(publisher)
-        if known is None or publication > known.last:
+        if known is None or publication > known.last or publication in known.refused:
             return None
-        recent = known.recent
         # From the youngest: what is repeated was lost a moment ago.
-        for id_, tick in reversed(recent):
+        for id_, tick in reversed(known.recent):
             if id_ == publication:
                 return tick
-        is_forgotten = len(recent) == self._recent_max and publication < min(recent)[0]
-        return 0 if is_forgotten else None
+        return 0 if publication <= known.forgotten else None
 
-    def add(self, publisher: str, publication: int, tick: int) -> None:
-        """Notes a publication that is new."""
+    def last_id(self, publisher: str) -> int:
+        """The highest id of a publisher: those above it are new. -1 if there is none."""
+        known = self._known.get(publisher)
+        return -1 if known is None else known.last
+
+    def add(self, publisher: str, records: Sequence[LogRecord]) -> None:
+        """Notes publications that are new."""
+        known = self._use(publisher)
+        recent = known.recent
+        for record in records:
+            id_ = record.publication
+            if len(recent) == self._recent_max:
+                known.forgotten = max(known.forgotten, recent[0][0])
+            recent.append((id_, record.tick))
+            known.last = max(id_, known.last)
+            if known.refused:
+                known.refused.pop(id_, None)
+
+    def refuse(self, publisher: str, publication: int) -> None:
+        """A publication was refused: it is new when it is repeated."""
+        refused = self._use(publisher).refused
+        refused[publication] = None
+        if len(refused) > self._recent_max:
+            del refused[next(iter(refused))]
+
+    def _use(self, publisher: str) -> _Publisher:
         known = self._known.use(publisher)
         if known is None:
-            known = self._known[publisher] = _Publisher(0, deque(maxlen=self._recent_max))
-        known.last = max(known.last, publication)
-        known.recent.append((publication, tick))
+            known = self._known[publisher] = _Publisher(deque(maxlen=self._recent_max))
+        return known
 
     def snapshot(self) -> bytes:
         """All of it, for the log; the oldest first."""
         return msgspec.msgpack.encode(
-            [(name, known.last, list(known.recent)) for name, known in self._known.items()]
+            [
+                _Stored(name, known.last, list(known.recent), known.forgotten, list(known.refused))
+                for name, known in self._known.items()
+            ]
         )
 
     def restore(self, snapshot: bytes | None, since: Iterable[LogRecord]) -> None:
         """Takes up what the log says."""
         if snapshot is not None:
-            rows = msgspec.msgpack.decode(
-                snapshot, type=list[tuple[str, int, list[tuple[int, int]]]]
-            )
-            for name, last, recent in rows:
-                self._known[name] = _Publisher(last, deque(recent, maxlen=self._recent_max))
+            for stored in msgspec.msgpack.decode(snapshot, type=list[_Stored]):
+                self._known[stored.name] = _Publisher(
+                    deque(stored.recent, maxlen=self._recent_max),
+                    stored.last,
+                    stored.forgotten,
+                    dict.fromkeys(stored.refused),
+                )
         for record in since:
             if self.find(record.publisher, record.publication) is None:
-                self.add(record.publisher, record.publication, record.tick)
+                self.add(record.publisher, [record])

@@ -12,13 +12,14 @@ from typing import Final
 from penstock.content.filter import Predicate
 from penstock.guaranteed.disk import Disk
 from penstock.guaranteed.log_record import Fetched, LogGap, LogRecord
+from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import PubendSettings
 from penstock.guaranteed.stream_item import EVERYTHING, StreamItem
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Instant
 from penstock.kernel.interval_set import IntervalSet
-from penstock.wire.frames.guaranteed.base import BrokerFrame, ReaderId
-from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Silence
+from penstock.wire.frames.guaranteed.base import TICK_MAX, BrokerFrame, ReaderId
+from penstock.wire.frames.guaranteed.knowledge import Gap
 from penstock.wire.frames.guaranteed.requests import Nack, ReaderRequest
 
 
@@ -43,9 +44,10 @@ class Repairs:
         *,
         disk: Disk,
         settings: PubendSettings,
-        answer: Callable[[BrokerFrame], None],
+        answer: Callable[[BrokerFrame | Run], None],
         may_answer: Callable[[ReaderId | None], bool],
         horizon: Callable[[Instant], int],
+        last_tick: Callable[[], int],
     ) -> None:
         self._pubend: Final = pubend
         self._log: Final = log
@@ -54,8 +56,12 @@ class Repairs:
         self._answer: Final = answer
         self._may_answer: Final = may_answer
         self._horizon: Final = horizon
+        # Of the newest message, on disk or not.
+        self._last_tick: Final = last_tick
         self._readers: Final[BoundedDict[ReaderId, _Request]] = BoundedDict(settings.readers_max)
         self._shared: Final = _Request(EVERYTHING)
+        # Whether any request waits for room.
+        self._is_held_up = False
 
     @property
     def is_idle(self) -> bool:
@@ -94,28 +100,41 @@ class Repairs:
             # Only the oldest gap counts: what lies far ahead is asked for again.
             *_, (last_start, last_stop) = request.ranges
             request.ranges.remove(last_start, last_stop)
-        self._fetch(frame.reader, request)
+        self._fetch(frame.reader, request, now)
 
-    def proceed(self) -> None:
+    def proceed(self, *, now: Instant) -> None:
         """Goes on where answers have left."""
-        self._fetch(None, self._shared)
+        if not self._is_held_up:
+            return
+        self._is_held_up = False
+        self._fetch(None, self._shared, now)
         for reader, request in list(self._readers.items()):
-            self._fetch(reader, request)
+            self._fetch(reader, request, now)
 
     def _request_of(self, reader: ReaderId | None) -> _Request | None:
         return self._shared if reader is None else self._readers.get(reader)
 
-    def _fetch(self, reader: ReaderId | None, request: _Request) -> None:
-        if request.is_fetching or not request.ranges or not self._may_answer(reader):
+    def _fetch(self, reader: ReaderId | None, request: _Request, now: Instant) -> None:
+        if request.is_fetching or not request.ranges:
+            return
+        if not self._may_answer(reader):
+            self._is_held_up = True
             return
         start, stop = next(iter(request.ranges))
+        while start > self._last_tick():
+            # Behind the newest message nothing needs to be read: else a reader that begins long
+            # before the first one would go there step by step.
+            self._tell(reader, request, start, stop, Fetched((), (), TICK_MAX), now)
+            if not request.ranges:
+                return
+            start, stop = next(iter(request.ranges))
         request.is_fetching = True
 
         def fetched(result: Fetched, now: Instant) -> None:
             request.is_fetching = False
             if self._request_of(reader) is request:
                 self._tell(reader, request, start, stop, result, now)
-                self._fetch(reader, request)
+                self._fetch(reader, request, now)
 
         self._disk.fetch(
             self._log, start, stop, bytes_max=self._settings.repair_slice_bytes, then=fetched
@@ -135,37 +154,29 @@ class Repairs:
         limit = self._horizon(now) if reader is not None else asked_stop
         stop = min(result.stop, limit)
         assert start < stop, f"a fetch from {start} got nowhere: {result.stop}, {limit}"
+        wanted = [
+            item
+            for record in result.records
+            if start <= record.tick < stop and (item := _item(record)).matches(request.predicate)
+        ]
+        run = Run(self._pubend, start, stop, wanted, reader)
         said = start
-        for entry in _in_order(result):
-            if isinstance(entry, LogGap):
-                said = self._tell_gap(reader, entry, said, stop)
-                continue
-            if not said <= entry.tick < stop:
-                continue
-            item = StreamItem(entry.tick, entry.published_ns, entry.body)
-            if item.matches(request.predicate):
-                self._answer(
-                    Data(
-                        pubend=self._pubend,
-                        start=said,
-                        tick=entry.tick,
-                        published_ns=entry.published_ns,
-                        body=entry.body,
-                        reader=reader,
-                    )
-                )
-                said = entry.tick + 1
-        if said < stop:
-            self._answer(Silence(pubend=self._pubend, start=said, stop=stop, reader=reader))
+        for gap in result.gaps:
+            said = self._tell_gap(run, gap, said)
+        self._tell_run(run, said, stop)
         request.ranges.remove(start, stop)
 
-    def _tell_gap(self, reader: ReaderId | None, gap: LogGap, said: int, stop: int) -> int:
+    def _tell_run(self, run: Run, start: int, stop: int) -> None:
+        if start < stop:
+            items = run.items_between(start, stop)
+            self._answer(Run(self._pubend, start, stop, items, run.reader))
+
+    def _tell_gap(self, run: Run, gap: LogGap, said: int) -> int:
         """Below the trim point and for damage it is a gap, never silence."""
-        gap_start, gap_stop = max(gap.start, said), min(gap.stop, stop)
+        gap_start, gap_stop = max(gap.start, said), min(gap.stop, run.stop)
         if gap_start >= gap_stop:
             return said
-        if said < gap_start:
-            self._answer(Silence(pubend=self._pubend, start=said, stop=gap_start, reader=reader))
+        self._tell_run(run, said, gap_start)
         self._answer(
             Gap(
                 pubend=self._pubend,
@@ -173,16 +184,11 @@ class Repairs:
                 stop=gap_stop,
                 reason=gap.reason,
                 messages=gap.messages,
-                reader=reader,
+                reader=run.reader,
             )
         )
         return gap_stop
 
 
-def _in_order(result: Fetched) -> list[LogRecord | LogGap]:
-    if not result.gaps:
-        return list(result.records)
-    return sorted(
-        [*result.records, *result.gaps],
-        key=lambda entry: entry.start if isinstance(entry, LogGap) else entry.tick,
-    )
+def _item(record: LogRecord) -> StreamItem:
+    return StreamItem(record.tick, record.published_ns, record.body)

@@ -7,11 +7,13 @@ reached. Others are never given up, unless the stream was told to drop.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+from math import inf
 from typing import Final
 
 import msgspec
 
-from penstock.guaranteed.log_record import LogSegment
+from penstock.guaranteed.log_record import LogRecord, LogSegment
 from penstock.guaranteed.settings import Retention
 
 # How finely ages and sizes are known in memory: a stretch of the log is kept or trimmed whole. A
@@ -20,6 +22,11 @@ STRETCH_BYTES: Final = 1_000_000
 STRETCHES_MIN: Final = 16
 # What a record takes on disk besides its body, by and large.
 RECORD_BYTES: Final = 40
+
+
+def record_bytes(body: bytes) -> int:
+    """What a message takes on disk, by and large."""
+    return len(body) + RECORD_BYTES
 
 
 class _Stretch(msgspec.Struct):
@@ -33,16 +40,20 @@ class LogSize:
     """The sizes of a log by stretches of it, oldest first."""
 
     def __init__(self, retention: Retention) -> None:
-        self.retention = retention
         self.size_bytes = 0
         self.messages = 0
+        self._stretches: Final[deque[_Stretch]] = deque()
+        self.change(retention)
+
+    def change(self, retention: Retention) -> None:
+        """Other bounds hold from now on."""
+        self.retention = retention
         size_bytes_max = retention.size_bytes
-        self._stretch_bytes: Final = (
+        self._stretch_bytes = (
             STRETCH_BYTES
             if size_bytes_max is None
             else min(STRETCH_BYTES, size_bytes_max // STRETCHES_MIN)
         )
-        self._stretches: Final[deque[_Stretch]] = deque()
 
     def restore(self, segments: tuple[LogSegment, ...]) -> None:
         """Takes up what the log found on disk."""
@@ -58,18 +69,28 @@ class LogSize:
             self.size_bytes += segment.size_bytes
             self.messages += segment.messages
 
-    def add(self, tick: int, published_ns: int, body_bytes: int) -> None:
-        """A message has been appended."""
-        size_bytes = body_bytes + RECORD_BYTES
-        last = self._stretches[-1] if self._stretches else None
-        if last is None or last.size_bytes + size_bytes > self._stretch_bytes:
-            last = _Stretch(tick, published_ns, 0, 0)
-            self._stretches.append(last)
-        last.last_tick, last.last_published_ns = tick, published_ns
-        last.size_bytes += size_bytes
-        last.messages += 1
-        self.size_bytes += size_bytes
-        self.messages += 1
+    def add(self, records: Sequence[LogRecord]) -> None:
+        """Messages have been appended."""
+        stretches, stretch_bytes = self._stretches, self._stretch_bytes
+        last = stretches[-1] if stretches else None
+        for record in records:
+            size_bytes = record_bytes(record.body)
+            if last is None or last.size_bytes + size_bytes > stretch_bytes:
+                last = _Stretch(record.tick, record.published_ns, 0, 0)
+                stretches.append(last)
+            last.last_tick = record.tick
+            # A clock may be set back.
+            last.last_published_ns = max(last.last_published_ns, record.published_ns)
+            last.size_bytes += size_bytes
+            last.messages += 1
+            self.size_bytes += size_bytes
+        self.messages += len(records)
+
+    @property
+    def room_bytes(self) -> float:
+        """What it takes without a trim; without end where nothing bounds it."""
+        limit_bytes = self.retention.size_bytes
+        return inf if limit_bytes is None else limit_bytes - self.size_bytes
 
     def is_full(self, body_bytes: int) -> bool:
         """Whether one more message would exceed the size; `trim` may make room."""
@@ -80,6 +101,15 @@ class LogSize:
             and self.size_bytes + body_bytes + RECORD_BYTES > limit_bytes
         )
 
+    def last_before(self, published_ns: int) -> int:
+        """A tick up to which all was published before that time, or a little less than all."""
+        tick = 0
+        for stretch in self._stretches:
+            if stretch.last_published_ns >= published_ns:
+                break
+            tick = stretch.last_tick
+        return tick
+
     def behind(self, tick: int) -> tuple[int, int]:
         """Messages and bytes above a tick, at most: a stretch counts whole."""
         messages = size_bytes = 0
@@ -89,6 +119,16 @@ class LogSize:
             messages += stretch.messages
             size_bytes += stretch.size_bytes
         return messages, size_bytes
+
+    def newest_bytes(self, messages: int) -> int:
+        """What the newest messages take, by and large: those of one stretch count alike."""
+        size_bytes = 0
+        for stretch in reversed(self._stretches):
+            if messages <= stretch.messages:
+                return size_bytes + stretch.size_bytes * messages // max(1, stretch.messages)
+            size_bytes += stretch.size_bytes
+            messages -= stretch.messages
+        return size_bytes
 
     def trim(
         self, limit: int | None, *, synced: int, wall_ns: int, needed_bytes: int = 0

@@ -15,6 +15,8 @@ from penstock.kernel.instant import Instant
 from penstock.wire.frames.guaranteed.base import WITHDRAWN, Serial
 from penstock.wire.frames.guaranteed.rows import HostAck
 
+_NEVER: Final = Serial(0, 0)
+
 
 class Row(msgspec.Struct):
     """One host has read everything up to and including `tick`."""
@@ -34,6 +36,10 @@ class Rows:
     def __init__(self, key: str, disk: Disk) -> None:
         self.by_host: Final[dict[str, Row]] = {}
         self.host_of: Final[dict[str, str]] = {}
+        # The last HOLD of each name.
+        self._held_by: Final[dict[str, Serial]] = {}
+        # What hosts without a row have said last: acknowledgements of before mean nothing.
+        self._withdrawn: Final[dict[str, Serial]] = {}
         self._key: Final = key
         self._disk: Final = disk
         self._unsaved: Final[dict[str, None]] = {}
@@ -48,7 +54,8 @@ class Rows:
                 )
                 self.by_host[name] = Row(tick, Serial(*serial), since_ns, saved_tick=tick)
             elif kind == "owner":
-                self.host_of[name] = value.decode()
+                host, serial = msgspec.msgpack.decode(value, type=tuple[str, tuple[int, int]])
+                self.host_of[name], self._held_by[name] = host, Serial(*serial)
 
     def lowest(self) -> tuple[str, Row] | None:
         """The host that is furthest behind."""
@@ -69,17 +76,27 @@ class Rows:
             row.tick, row.since_ns = tick, wall_ns
         row.saved_tick = min(row.saved_tick, row.tick)
         row.serial = max(row.serial, serial)
-        if durable and self.host_of.get(durable) != host:
-            self.host_of[durable] = host
-            self._disk.save(f"{self._key}/owner/{durable}", host.encode())
+        if durable and serial > self._held_by.get(durable, _NEVER):
+            self.host_of[durable], self._held_by[durable] = host, serial
+            self._save_owner(durable, None)
         self._save(host, row, then)
 
     def acknowledge(self, entry: HostAck, *, wall_ns: int) -> None:
-        """Raises or takes away a row; what is overtaken or unknown is ignored."""
+        """Raises or takes away a row; what is overtaken is ignored.
+
+        A host that was forgotten by mistake is heard of again: from there on it is kept for.
+        """
         row = self.by_host.get(entry.host)
-        if row is None or entry.serial < row.serial:
+        if row is None:
+            is_overtaken = entry.serial < self._withdrawn.get(entry.host, _NEVER)
+            if entry.tick != WITHDRAWN and not is_overtaken:
+                self.by_host[entry.host] = Row(entry.tick, entry.serial, wall_ns, entry.tick)
+                self._unsaved[entry.host] = None
+            return
+        if entry.serial < row.serial:
             return
         if entry.tick == WITHDRAWN:
+            self._withdrawn[entry.host] = entry.serial
             self.forget(entry.host)
         elif entry.tick > row.tick:
             row.tick, row.since_ns = entry.tick, wall_ns
@@ -89,22 +106,26 @@ class Rows:
         """The host has forgotten a durable name: another may have it.
 
         With its last name the row goes. `then` is called when that is on disk. If the host has held
-        anything since, it is a repetition, and changes nothing.
+        that name since, it is a repetition, and changes nothing.
         """
-        row = self.by_host.get(host)
-        if self.host_of.get(durable) == host and (row is None or serial > row.serial):
+        if self.host_of.get(durable) == host and serial > self._held_by[durable]:
             self._disown(durable)
             if host not in self.host_of.values():
+                self._withdrawn[host] = serial
                 self.forget(host)
         # Deletes nothing, or once more: who waits hears of it behind all that was saved before.
-        if durable not in self.host_of:
-            self._disk.save(f"{self._key}/owner/{durable}", None, then)
-        else:
-            self._disk.save(f"{self._key}/owner/{durable}", self.host_of[durable].encode(), then)
+        self._save_owner(durable, then)
 
     def _disown(self, durable: str) -> None:
-        del self.host_of[durable]
-        self._disk.save(f"{self._key}/owner/{durable}", None)
+        del self.host_of[durable], self._held_by[durable]
+        self._save_owner(durable, None)
+
+    def _save_owner(self, durable: str, then: OnSaved | None) -> None:
+        host = self.host_of.get(durable)
+        stored = None
+        if host is not None:
+            stored = msgspec.msgpack.encode((host, tuple(self._held_by[durable])))
+        self._disk.save(f"{self._key}/owner/{durable}", stored, then)
 
     def forget(self, host: str) -> None:
         """Takes the row of a host away, with its durable names."""

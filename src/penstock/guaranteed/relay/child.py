@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from penstock.content.filter import Predicate
-from penstock.guaranteed.stream_item import StreamItem
+from penstock.guaranteed.run import NO_ITEMS, Run
+from penstock.guaranteed.stream_item import StreamItem, matching
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import BrokerFrame
-from penstock.wire.frames.guaranteed.knowledge import Data, Horizon, Silence
+from penstock.wire.frames.guaranteed.knowledge import Horizon
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest
 
 
@@ -22,7 +23,7 @@ class Child:
     """
 
     def __init__(
-        self, pubend: int, port: Port, *, send: Callable[[Port, BrokerFrame], None]
+        self, pubend: int, port: Port, *, send: Callable[[Port, BrokerFrame | Run], None]
     ) -> None:
         self.port: Final = port
         # What it wants now; None before its first FILTER, and then it gets nothing.
@@ -50,18 +51,21 @@ class Child:
         self._send(self.port, FilterAck(pubend=self._pubend, epoch=request.epoch, tick=horizon))
         self._send(self.port, Horizon(pubend=self._pubend, stop=horizon))
 
-    def say_data(self, item: StreamItem, *, now: Instant) -> None:
-        """Passes on the next message, if the child wants it."""
+    def say_items(self, items: list[StreamItem], *, now: Instant) -> None:
+        """Passes on the next messages, those that the child wants."""
         predicate = self.predicate
-        if predicate is None or not item.matches(predicate):
+        if predicate is None:
             return
-        self._send(self.port, _data(self._pubend, self.position, item))
-        self.position, self.said_at = item.tick + 1, now
+        wanted = matching(items, predicate)
+        if wanted:
+            stop = wanted[-1].tick + 1
+            self._send(self.port, Run(self._pubend, self.position, stop, wanted))
+            self.position, self.said_at = stop, now
 
     def say_silence(self, horizon: int, *, now: Instant) -> None:
         """Says what has not been said up to the horizon."""
         if self.predicate is not None and self.position < horizon:
-            self._send(self.port, Silence(pubend=self._pubend, start=self.position, stop=horizon))
+            self._send(self.port, Run(self._pubend, self.position, horizon, NO_ITEMS))
             self.position, self.said_at = horizon, now
 
     def skip(self, position: int) -> None:
@@ -74,24 +78,8 @@ class Child:
             self.position, self.said_at = horizon, now
             self._send(self.port, Horizon(pubend=self._pubend, stop=horizon))
 
-    def repair(self, start: int, stop: int, items: Iterable[StreamItem]) -> None:
+    def repair(self, start: int, stop: int, items: list[StreamItem]) -> None:
         """Answers a request: these messages, as far as it wants them, and silence between."""
         predicate = self.predicate
-        if predicate is None:
-            return
-        for item in items:
-            if item.matches(predicate):
-                self._send(self.port, _data(self._pubend, start, item))
-                start = item.tick + 1
-        if start < stop:
-            self._send(self.port, Silence(pubend=self._pubend, start=start, stop=stop))
-
-
-def _data(pubend: int, start: int, item: StreamItem) -> Data:
-    return Data(
-        pubend=pubend,
-        start=start,
-        tick=item.tick,
-        published_ns=item.published_ns,
-        body=item.body,
-    )
+        if predicate is not None:
+            self._send(self.port, Run(self._pubend, start, stop, matching(items, predicate)))

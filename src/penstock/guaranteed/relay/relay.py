@@ -16,21 +16,28 @@ from penstock.content.limits import FILTERS_MAX
 from penstock.guaranteed.relay.child import Child
 from penstock.guaranteed.relay.nack_table import NackTable
 from penstock.guaranteed.relay.tick_cache import TickCache
+from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import RelaySettings
-from penstock.guaranteed.stream_item import EVERYTHING, StreamItem
+from penstock.guaranteed.stream_item import EVERYTHING
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import (
     ACK_ENTRIES_MAX,
     NACK_RANGES_MAX,
     BrokerFrame,
+    ReaderId,
     TickRange,
 )
-from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
+from penstock.wire.frames.guaranteed.hello import Announcement
+from penstock.wire.frames.guaranteed.knowledge import Gap, Horizon
+from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
 from penstock.wire.frames.guaranteed.rows import Ack, Held, Hold, HostAck
 
-Answer = Data | Silence | Gap
+Answer = Run | Gap
+
+# Filters that the parent has not answered: what changes meanwhile is asked for after that.
+_REQUESTS_MAX: Final = 4
 
 
 class Relay:
@@ -41,13 +48,16 @@ class Relay:
         pubend: int,
         *,
         settings: RelaySettings,
-        send: Callable[[Port, BrokerFrame], None],
+        send: Callable[[Port, BrokerFrame | Run], None],
     ) -> None:
         self.pubend: Final = pubend
         self.parent: Port | None = None
         # The first tick that is not decided, as far as the parent has said.
         self.horizon = 0
-        self.cache: Final = TickCache(settings.cache_bytes)
+        # The first tick that no reader has been told about.
+        self._told_readers = 0
+        self._dead_ranges: tuple[TickRange, ...] = ()
+        self.cache = TickCache(settings.cache_bytes)
         self._settings: Final = settings
         self._send: Final = send
         self._children: Final[dict[Port, Child]] = {}
@@ -70,6 +80,11 @@ class Relay:
     def is_idle(self) -> bool:
         """Whether nothing that was asked for is outstanding."""
         return self._nacks.is_idle and not self._requests
+
+    @property
+    def passed(self) -> int:
+        """The first tick that nothing has been passed on about."""
+        return max(self.horizon, self._told_readers)
 
     def table_sizes(self) -> list[tuple[str, int]]:
         """Names and sizes of what grows with brokers and requests, for checkers."""
@@ -100,6 +115,23 @@ class Relay:
         self._requests.clear()
         self._nacks.forget_parent()
 
+    def heard(self, announcement: Announcement) -> None:
+        """What HELLO says: a relay that knows more than the pubend has ever said forgets it.
+
+        Its log was restored from a backup. Ticks between two of its lives are as telling as the
+        lease: whoever knows anything there has it from a life that the log knows nothing of.
+        """
+        new = [each for each in announcement.dead_ranges if each not in self._dead_ranges]
+        self._dead_ranges = announcement.dead_ranges
+        if self.passed > announcement.lease + 1 or any(start < self.passed for start, _ in new):
+            self.cache = TickCache(self._settings.cache_bytes)
+            self.horizon = self._told_readers = 0
+            self._silence_filter = None
+
+    def port_of(self, reader: ReaderId) -> Port | None:
+        """By which port answers to a reader leave."""
+        return self._port_of.get(reader.host)
+
     def child_up(self, port: Port) -> None:
         """A child may ask from now on."""
         self._children[port] = Child(self.pubend, port, send=self._send)
@@ -112,9 +144,9 @@ class Relay:
 
     # From the parent
 
-    def receive_from_parent(self, frame: BrokerFrame, *, now: Instant) -> None:
+    def receive_from_parent(self, frame: BrokerFrame | Run, *, now: Instant) -> None:
         """What the parent says, in the order of the link."""
-        if isinstance(frame, Data | Silence | Gap):
+        if isinstance(frame, Run | Gap):
             if frame.reader is not None:
                 self._pass_to_reader(frame)
             elif isinstance(frame, Gap):
@@ -126,41 +158,39 @@ class Relay:
         elif isinstance(frame, FilterAck):
             self._on_filter_ack(frame, now)
         elif isinstance(frame, Held):
+            # From now on a cursor may be there.
+            self._told_readers = max(self._told_readers, frame.tick + 1)
+            self._send_to_host(frame.host, frame)
+        elif isinstance(frame, LagAnswer):
             self._send_to_host(frame.host, frame)
         elif isinstance(frame, ReaderRequest):
             self._send_to_host(frame.reader.host, frame)
 
-    def _learn(self, frame: Data | Silence, now: Instant) -> None:
-        if isinstance(frame, Data):
-            stop = frame.tick + 1
-            item = StreamItem(frame.tick, frame.published_ns, frame.body)
-            self.cache.add_silence(frame.start, frame.tick)
-            self.cache.add_data(item)
-        else:
-            stop, item = frame.stop, None
-            self.cache.add_silence(frame.start, frame.stop)
-        if stop > self.horizon:
-            self._extend(frame.start, stop, item, now)
-        self._answer_askers(frame.start, stop, item)
+    def _learn(self, run: Run, now: Instant) -> None:
+        self.cache.add(run)
+        if run.stop > self.horizon:
+            self._extend(run, now)
+        self._answer_askers(run)
 
-    def _extend(self, start: int, stop: int, item: StreamItem | None, now: Instant) -> None:
+    def _extend(self, run: Run, now: Instant) -> None:
         """The next of the chain; a hole before it stays a hole to the children."""
+        start, stop = run.start, run.stop
         if start > self.horizon:
             for child in self._children.values():
                 child.say_silence(self.horizon, now=now)
                 child.skip(start)
+        items = run.items_between(self.horizon, stop)
         self.horizon = stop
         for child in self._children.values():
-            if item is not None:
-                child.say_data(item, now=now)
+            if items:
+                child.say_items(items, now=now)
             if now - child.said_at >= self._settings.silence_ns:
                 child.say_silence(stop, now=now)
 
-    def _answer_askers(self, start: int, stop: int, item: StreamItem | None) -> None:
-        for port, ranges in self._nacks.answer(start, stop):
-            for begin, end in ranges:
-                own = [item] if item is not None and begin <= item.tick < end else []
-                self._children[port].repair(begin, end, own)
+    def _answer_askers(self, run: Run) -> None:
+        for port, ranges in self._nacks.answer(run.start, run.stop):
+            for start, stop in ranges:
+                self._children[port].repair(start, stop, run.items_between(start, stop))
 
     def _answer_gap(self, frame: Gap) -> None:
         """Goes to those that have asked, and is not kept."""
@@ -180,6 +210,7 @@ class Relay:
     def _pass_to_reader(self, frame: Answer) -> None:
         """An answer under a reader's own predicate is for its host alone."""
         assert frame.reader is not None
+        self._told_readers = max(self._told_readers, frame.stop)
         self._send_to_host(frame.reader.host, frame)
 
     def _on_horizon(self, stop: int, now: Instant) -> None:
@@ -200,6 +231,7 @@ class Relay:
             self.cache.widen(frame.tick)
         self._granted = self._silence_filter = granted
         self._on_horizon(frame.tick, now)
+        self._ask_for_all()
         for child in self._children.values():
             self._grant(child, now)
 
@@ -218,7 +250,7 @@ class Relay:
                 self._send_up(frame)
             else:
                 self._on_nack(child, frame, now)
-        elif isinstance(frame, Hold):
+        elif isinstance(frame, Hold | LagRequest):
             self._port_of[frame.host] = port
             self._send_up(frame)
         elif isinstance(frame, ReaderRequest):
@@ -245,7 +277,7 @@ class Relay:
 
     def _repair_from_cache(self, child: Child, start: int, stop: int) -> None:
         if start < stop:
-            items = (item for _, item in self.cache.known.data_between(start, stop))
+            items = [item for _, item in self.cache.known.data_between(start, stop)]
             child.repair(start, stop, items)
 
     def _grant(self, child: Child, now: Instant) -> None:
@@ -264,7 +296,7 @@ class Relay:
         wanted = union(predicates)
         if not predicates and self._asked is None:
             return
-        if wanted != self._asked:
+        if wanted != self._asked and len(self._requests) < _REQUESTS_MAX:
             self._ask_filter(wanted)
 
     def _ask_filter(self, wanted: Predicate) -> None:
@@ -304,7 +336,7 @@ class Relay:
         if self.parent is not None:
             self._send(self.parent, frame)
 
-    def _send_to_host(self, host: str, frame: BrokerFrame) -> None:
+    def _send_to_host(self, host: str, frame: BrokerFrame | Run) -> None:
         port = self._port_of.get(host)
         if port in self._children:
             self._send(port, frame)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.guaranteed.knowledge_stream import KnowledgeStream
+from penstock.guaranteed.run import Run
 from penstock.guaranteed.stream_item import StreamItem, size_of_item
 
 
@@ -15,14 +16,13 @@ class TickCache:
         self.known: Final[KnowledgeStream[StreamItem]] = KnowledgeStream(size_of=size_of_item)
         self._bytes_max: Final = bytes_max
 
-    def add_silence(self, start: int, stop: int) -> None:
-        """Nothing that this relay wants lies there."""
-        self.known.add_silence(start, stop)
-
-    def add_data(self, item: StreamItem) -> None:
-        """Keeps a message; the oldest make room."""
-        self.known.add_data(item.tick, item)
-        self.known.evict(self._bytes_max)
+    def add(self, run: Run) -> None:
+        """Keeps messages, and that there is nothing between them; the oldest make room."""
+        known = self.known
+        known.add_silence(run.start, run.stop)
+        for item in run.items:
+            known.add_data(item.tick, item)
+        known.evict(self._bytes_max)
 
     def widen(self, tick: int) -> None:
         """Silence before `tick` was under a narrower filter, and is not known any more."""

@@ -1,37 +1,41 @@
-"""A broker of guaranteed streams in one process: its machine, sockets and directory.
+"""A broker of guaranteed streams in one process: its machine, connections and directory.
 
-Whoever connects says by the first frame whether it is a broker or a client. Links to parents are
-opened from here, again and again; a connection that is silent for three seconds is closed.
+What comes from connections, disk and clock becomes a step of the machine; what the machine wants
+is carried out before the next one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic_ns, time_ns
 from typing import Final
 
-from penstock.guaranteed.broker import Broker, BrokerState
-from penstock.guaranteed.facts import BrokerFact, Disconnect, StreamUnwanted, StreamWanted
+from penstock.guaranteed.broker import Broker
+from penstock.guaranteed.facts import Alarm, BrokerFact, Disconnect, StreamUnwanted, StreamWanted
 from penstock.guaranteed.settings import BrokerSettings
-from penstock.kernel.errors import UnreachableError, UsageError
+from penstock.kernel.errors import PeerError, PenstockError, UsageError, VersionError
 from penstock.kernel.instant import SECOND, Instant
-from penstock.kernel.machine import Append, Deliver, Fetch, Save, Send, Trim
+from penstock.kernel.machine import Append, Count, Deliver, Fetch, Port, Save, Send, Trim
+from penstock.live.guaranteed.addresses import why_not_listening
 from penstock.live.guaranteed.directory import BrokerDirectory
+from penstock.live.guaranteed.links import Links, PortKind
+from penstock.live.guaranteed.parents import ParentLink
 from penstock.live.net.address import HostPort
 from penstock.live.net.frame_connection import WINDOW_BYTES, AnyFrame, FrameConnection
+from penstock.live.net.link import Link
 from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
 from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
-from penstock.wire.frames.guaranteed.base import BrokerFrame
-from penstock.wire.frames.guaranteed.client import ClientPing, Connect
-from penstock.wire.frames.guaranteed.hello import Hello, Ping
+from penstock.wire.frames.guaranteed.base import BrokerFrame, check_stream_name
 
 _log: Final = logging.getLogger("penstock.streams")
-_RETRY_S: Final = 0.5
-_STREAM_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+# How long closing waits for the disk, and for those that are told.
+_SYNC_S: Final = 10.0
+_SAY_S: Final = 1.0
+# Logs without a stream, in one line.
+_STRAY_MAX: Final = 5
 
 
 def size_of(frame: AnyFrame) -> int:
@@ -55,31 +59,39 @@ class StreamBroker:
         self._loop: Final = asyncio.get_running_loop()
         self._parents: Final = tuple(parents)
         self._ended: Final[asyncio.Future[None]] = self._loop.create_future()
-        self._connections: Final[dict[str, FrameConnection]] = {}
-        self._ports: Final[dict[FrameConnection, str]] = {}
-        self._opened = 0
         self._server: asyncio.Server | None = None
         self._tasks: Final[list[asyncio.Task[None]]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for: Instant = 0
-        self._is_closed = False
+        self._is_ended = False
+        self._closing: asyncio.Task[None] | None = None
+        # Ports of clients that are told to go.
+        self._leaving: Final[list[Port]] = []
         self.address = ""
         self.directory: Final = BrokerDirectory(
             directory, on_event=self._on_disk, on_failed=self._on_disk_failed
         )
-        # The port is part of the default, so that two brokers of one machine differ.
-        self.name: Final = self.directory.name(name, f"broker-{self.directory.life}-{time_ns():x}")
-        state = BrokerState(
-            name=self.name,
-            life=self.directory.life,
-            wall_ns=time_ns(),
-            pubends=[self.directory.open_stream(entry) for entry in self.directory.streams()],
-            parents=len(parents),
-            saved=self.directory.saved,
-        )
+        try:
+            state = self.directory.state(name, parents=len(parents), wall_ns=time_ns())
+        except BaseException:
+            self.directory.close()
+            raise
+        self.name: Final = state.name
         self.machine: Final = Broker(
             state, settings=settings or BrokerSettings(), size_of=size_of, now=monotonic_ns()
         )
+        self.machine.sync_times = self.directory.sync_times
+        self._links: Final = Links(
+            self.name, self.directory.life, settings=self.machine.settings.link, events=self
+        )
+        stray = self.directory.stray_logs()
+        if stray:
+            _log.warning(
+                "%s has logs that belong to no stream: %s: if the store was lost, bring it back;"
+                " else remove them",
+                self.directory.path / "logs",
+                ", ".join(stray[:_STRAY_MAX]) + (" …" if len(stray) > _STRAY_MAX else ""),
+            )
         for pubend in self.machine.pubends.values():
             if pubend.clock.was_wall_set_back:
                 _log.warning(
@@ -92,16 +104,19 @@ class StreamBroker:
         """Listens, and connects to parents."""
         try:
             self._server = await self._loop.create_server(
-                lambda: self._new_connection(self._on_accepted), listen.host, listen.port
+                self._links.accepted, listen.host, listen.port
             )
         except OSError as error:
-            raise UsageError(
-                f"cannot listen on {listen}: {error.strerror or error}: is a broker running there?"
-            ) from None
+            self._end()
+            raise UsageError(f"cannot listen on {listen}: {why_not_listening(error)}") from None
         host, port, *_ = self._server.sockets[0].getsockname()
-        self.address = f"{host}:{port}"
-        self._tasks.append(self._loop.create_task(self._watch()))
-        self._tasks.extend(self._loop.create_task(self._keep_parent(p)) for p in self._parents)
+        self.address = str(HostPort(host, port))
+        self.machine.address = self.address
+        self._tasks.append(self._loop.create_task(self._links.watch()))
+        timeout_s = self.machine.settings.link.silent_ns / SECOND
+        for parent in self._parents:
+            link = ParentLink(parent, self._links, timeout_s=timeout_s)
+            self._tasks.append(self._loop.create_task(link.keep()))
         self._step(lambda _broker, _now: None)
 
     async def wait(self) -> None:
@@ -109,193 +124,135 @@ class StreamBroker:
         await asyncio.shield(self._ended)
 
     async def close(self) -> None:
-        """Confirms what was taken, then ends."""
-        if self._is_closed:
-            return
+        """Confirms what was taken, then ends; to close twice is no error."""
+        if self._closing is None:
+            self._closing = self._loop.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         if self._server is not None:
             self._server.close()
-        for _ in range(50):
-            if not any(pubend.unsynced for pubend in self.machine.pubends.values()):
-                break
-            await asyncio.sleep(0.02)
-        self._close()
+        # Nothing more is taken from clients, so this has an end, if the disk has.
+        self._links.pause_clients()
+        await self._until(self._is_all_synced, _SYNC_S)
+        await self._until(self._is_all_said, _SAY_S)
+        self._end()
+        await self._until(lambda: self._links.is_empty, _SAY_S)
 
-    def _close(self, error: BaseException | None = None) -> None:
-        if self._is_closed:
+    async def _until(self, is_done: Callable[[], bool], timeout_s: float) -> None:
+        until_ns = monotonic_ns() + int(timeout_s * SECOND)
+        while not (is_done() or self._links.is_empty or monotonic_ns() >= until_ns):
+            await asyncio.sleep(0.005)
+
+    def _is_all_synced(self) -> bool:
+        return not any(pubend.unsynced for pubend in self.machine.pubends.values())
+
+    def _is_all_said(self) -> bool:
+        return not any(len(queue) for queue in self.machine.queues.values())
+
+    def _end(self, error: BaseException | None = None) -> None:
+        if self._is_ended:
             return
-        self._is_closed = True
+        self._is_ended = True
         for task in self._tasks:
             task.cancel()
         if self._server is not None:
             self._server.close()
         if self._timer is not None:
             self._timer.cancel()
-        for connection in list(self._ports):
-            connection.close()
+        self._links.close()
         if error is None:
             self.directory.close()
-        if not self._ended.done():
-            if error is None:
-                self._ended.set_result(None)
-            else:
-                self._ended.set_exception(error)
+        if error is None:
+            self._ended.set_result(None)
+        else:
+            self._ended.set_exception(error)
+            # Whoever does not wait for the end has no use for it.
+            self._ended.exception()
 
     # Connections
 
-    def _new_connection(self, on_made: Callable[[FrameConnection], None]) -> FrameConnection:
-        return FrameConnection(
-            on_made=on_made,
-            on_frames=self._on_frames,
-            on_room=self._on_room,
-            on_lost=self._on_lost,
-        )
-
-    def _on_accepted(self, connection: FrameConnection) -> None:
-        """Its first frame says what it is."""
-
-    def _add(self, connection: FrameConnection, kind: str) -> str:
-        self._opened += 1
-        port = f"{kind}/{connection.peer}/{self._opened}"
-        self._ports[connection], self._connections[port] = port, connection
-        return port
-
-    def _on_frames(self, connection: FrameConnection, frames: list[AnyFrame]) -> None:
-        port = self._ports.get(connection)
-        if port is None:
-            port = self._introduce(connection, frames[0])
-            if port is None:
-                return
-
-        def receive(broker: Broker, now: Instant) -> None:
-            for frame in frames:
-                if not isinstance(frame, Ping | ClientPing):
-                    broker.receive(frame, via=port, now=now)
-
-        self._step(receive)
-
-    def _introduce(self, connection: FrameConnection, first: AnyFrame) -> str | None:
-        if isinstance(first, Connect):
-            port = self._add(connection, "client")
+    def on_up(self, port: Port, kind: PortKind) -> None:
+        """A client or another broker is there."""
+        if kind is PortKind.CLIENT:
             self._step(lambda b, now: b.client_up(port, room_bytes=WINDOW_BYTES, now=now))
-            return port
-        if isinstance(first, Hello):
-            port = self._add(connection, "child")
+        else:
+            to_parent = kind is PortKind.PARENT
             self._step(
-                lambda b, now: b.link_up(port, to_parent=False, room_bytes=WINDOW_BYTES, now=now)
+                lambda b, now: b.link_up(
+                    port, to_parent=to_parent, room_bytes=WINDOW_BYTES, now=now
+                )
             )
-            return port
-        connection.close(UsageError("neither a broker nor a client"))
-        return None
 
-    def _on_room(self, connection: FrameConnection, size_bytes: int) -> None:
-        port = self._ports.get(connection)
-        if port is not None:
-            self._step(lambda b, now: b.room(port, size_bytes, now=now))
+    def on_frames(self, port: Port, frames: list[AnyFrame]) -> None:
+        """What came in one read."""
+        self._step(lambda b, now: b.receive_all(frames, via=port, now=now))
 
-    def _on_lost(self, connection: FrameConnection, error: Exception | None) -> None:
-        port = self._ports.pop(connection, None)
-        if port is None or self._is_closed:
-            return
-        if error is not None:
-            _log.info("%s: %s", connection.peer, error)
-        del self._connections[port]
-        if port.startswith("client/"):
+    def on_room(self, port: Port, size_bytes: int) -> None:
+        """So many more bytes may be sent."""
+        self._step(lambda b, now: b.room(port, size_bytes, now=now))
+
+    def on_malformed(self, port: Port, error: PeerError) -> None:
+        """A client has sent what cannot be decoded."""
+        reason = "version" if isinstance(error, VersionError) else "protocol"
+        self._step(lambda b, now: b.close_client(port, reason, str(error), now=now))
+
+    def on_down(self, port: Port, kind: PortKind) -> None:
+        """A client or another broker is gone."""
+        if kind is PortKind.CLIENT:
             self._step(lambda b, now: b.client_down(port, now=now))
         else:
             self._step(lambda b, now: b.link_down(port, now=now))
-
-    async def _keep_parent(self, parent: HostPort) -> None:
-        """Opens a link to a parent, whenever there is none."""
-        is_told = False
-        while True:
-            lost = self._loop.create_future()
-
-            def on_made(connection: FrameConnection) -> None:
-                port = self._add(connection, "parent")
-                self._step(
-                    lambda b, now: b.link_up(port, to_parent=True, room_bytes=WINDOW_BYTES, now=now)
-                )
-
-            def on_lost(
-                connection: FrameConnection,
-                error: Exception | None,
-                lost: asyncio.Future[None] = lost,
-            ) -> None:
-                self._on_lost(connection, error)
-                if not lost.done():
-                    lost.set_result(None)
-
-            try:
-                await self._loop.create_connection(
-                    lambda: FrameConnection(
-                        on_made=on_made,
-                        on_frames=self._on_frames,
-                        on_room=self._on_room,
-                        on_lost=on_lost,
-                    ),
-                    parent.host,
-                    parent.port,
-                )
-            except OSError:
-                if not is_told:
-                    _log.warning("no broker answers at %s: trying again", parent)
-                    is_told = True
-            else:
-                is_told = False
-                await lost
-            await asyncio.sleep(_RETRY_S)
-
-    async def _watch(self) -> None:
-        """Shows others that this broker is there, and closes what is silent."""
-        silent_ns = self.machine.settings.link.silent_ns
-        while True:
-            await asyncio.sleep(1.0)
-            for connection, port in list(self._ports.items()):
-                limit_ns = 10 * silent_ns if port.startswith("client/") else silent_ns
-                if monotonic_ns() - connection.last_received_ns > limit_ns:
-                    connection.close(UnreachableError(f"silent for {limit_ns / SECOND:g} s"))
-                    continue
-                connection.put(ClientPing() if port.startswith("client/") else Ping())
-                connection.flush()
 
     # The machine
 
     def _step(self, verb: Callable[[Broker, Instant], None]) -> None:
         """Runs a verb, carries out all outputs, re-arms the timer; an exception is a bug."""
-        if self._is_closed:
+        if self._is_ended:
             return
         try:
             verb(self.machine, monotonic_ns())
             self._drain()
             self._arm()
         except Exception as error:
-            self._close(error)
+            self._end(error)
             raise
 
     def _drain(self) -> None:
-        poll, connections = self.machine.poll, self._connections
-        written: dict[str, FrameConnection] = {}
+        poll, outlets = self.machine.poll, self._links.outlets
+        written: dict[str, FrameConnection | Link] = {}
         while True:
             while (output := poll()) is not None:
                 if type(output) is Send:
-                    connection = connections.get(output.port)
-                    if connection is not None:
-                        connection.put(output.frame)
-                        written[output.port] = connection
+                    outlet = outlets.get(output.port)
+                    if outlet is not None:
+                        outlet.put(output.frame)
+                        written[output.port] = outlet
                 elif type(output) is Deliver:
                     fact = output.item
-                    assert isinstance(fact, StreamWanted | StreamUnwanted | Disconnect)
+                    assert isinstance(fact, StreamWanted | StreamUnwanted | Disconnect | Alarm)
                     self._carry_out(fact)
                 else:
-                    assert isinstance(output, Append | Fetch | Trim | Save)
+                    assert isinstance(output, Append | Fetch | Count | Trim | Save)
                     self.directory.carry_out(output)
-            room = [(port, connection.flush()) for port, connection in written.items()]
+            room = [(port, outlet.flush()) for port, outlet in written.items()]
             written.clear()
             if not any(size_bytes for _, size_bytes in room):
-                return
+                break
             for port, size_bytes in room:
                 if size_bytes:
                     self.machine.room(port, size_bytes, now=monotonic_ns())
+        if self._leaving:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Closes the connections to which all has been said."""
+        for port in self._leaving.copy():
+            queue, outlet = self.machine.queues.get(port), self._links.outlets.get(port)
+            if queue is None or not len(queue):
+                self._leaving.remove(port)
+                if outlet is not None:
+                    outlet.close()
 
     def _arm(self) -> None:
         wakeup = self.machine.next_wakeup()
@@ -328,16 +285,14 @@ class StreamBroker:
             events = self.directory.events
             while events:
                 verb, *arguments = events.popleft()
-                if verb == "saved" and arguments[0] < 0:  # type: ignore[operator]
-                    continue
                 getattr(broker, str(verb))(*arguments, now=now)
 
         self._step(report)
 
     def _on_disk_failed(self, error: BaseException) -> None:
         """Nothing is confirmed any more: what is not on disk now may never be."""
-        _log.error("the disk of %s failed: %s", self.directory.path, error)
-        self._close(error)
+        text = f"the disk of {self.directory.path} failed: {error}: check it before starting again"
+        self._end(PenstockError(text))
 
     # What concerns the directory and connections
 
@@ -347,26 +302,30 @@ class StreamBroker:
             self._loop.call_soon(self._create, fact)
         elif isinstance(fact, StreamUnwanted):
             self._loop.call_soon(self._delete, fact)
+        elif isinstance(fact, Alarm):
+            _log.warning("%s", fact.text)
         else:
-            connection = self._connections.get(fact.port)
             _log.info("%s: %s", fact.port, fact.text)
-            if connection is not None:
-                connection.flush()
-                connection.close()
+            self._leaving.append(fact.port)
+            self._links.pause(fact.port)
 
     def _create(self, fact: StreamWanted) -> None:
-        if not _STREAM_NAME.fullmatch(fact.stream):
-            text = f"{fact.stream!r} is no name of a stream: use 1 to 64 letters, digits, '._-'"
+        try:
+            check_stream_name(fact.stream)
+        except UsageError as error:
+            text = str(error)
             self._step(lambda b, now: b.stream_refused(fact.stream, "bad_request", text, now=now))
             return
         try:
-            state = self.directory.create_stream(fact.stream, fact.retention)
+            self.directory.create_stream(
+                fact, lambda state: self._step(lambda b, now: b.add_stream(state, now=now))
+            )
         except OSError as error:
             text = f"stream {fact.stream!r} cannot be created: {error.strerror}: make room"
             self._step(lambda b, now: b.stream_refused(fact.stream, "disk_full", text, now=now))
-            return
-        self._step(lambda b, now: b.add_stream(state, now=now))
 
     def _delete(self, fact: StreamUnwanted) -> None:
-        self.directory.delete_stream(fact.stream, fact.log)
-        self._step(lambda b, now: b.stream_deleted(fact.stream, now=now))
+        def deleted() -> None:
+            self._step(lambda b, now: b.stream_deleted(fact.stream, now=now))
+
+        self.directory.delete_stream(fact.stream, fact.log, deleted)

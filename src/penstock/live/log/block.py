@@ -41,12 +41,14 @@ _CRC: Final = Struct("<I")
 _HEAD: Final = Struct("<IQQQQQQQqII")
 _HEAD_BYTES: Final = _CRC.size + _HEAD.size
 _RECORD: Final = Struct("<IBBQqQ")
+_CRC_BYTES_MAX: Final = 5 << 10
 _MESSAGE_KIND: Final = 1
 _SNAPSHOT_KIND: Final = 2
 # Where the id stands, to be searched for.
 ID_OFFSET: Final = 8
 
 Entry: TypeAlias = LogRecord | LogSnapshot
+Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
 class Block(NamedTuple):
@@ -63,6 +65,11 @@ class Block(NamedTuple):
     last_published_ns: int
     records: int
     snapshots: int
+
+    @property
+    def entries_bytes(self) -> int:
+        """How long it is without its head."""
+        return self.length_bytes - _HEAD_BYTES
 
     @property
     def stop_number(self) -> int:
@@ -104,12 +111,28 @@ def encode_entries(entries: Iterable[Entry]) -> list[bytes]:
     return found
 
 
-def encoded_block(block: Block, entries: Sequence[bytes]) -> bytes:
-    """A block as bytes, without padding; its length is computed here."""
-    body = b"".join(entries)
-    length = _HEAD_BYTES + len(body)
-    rest = _HEAD.pack(length, *block[1:]) + body
-    return _CRC.pack(crc32(rest)) + rest
+def checksum(data: Buffer) -> int:
+    """The crc32 of all of it, without letting other threads in.
+
+    For more bytes than these, `zlib` lets them: then a thread that has to write or read now would
+    wait, for each block, until a busy event loop makes room for it.
+    """
+    if len(data) <= _CRC_BYTES_MAX:
+        return crc32(data)
+    view, crc = memoryview(data), 0
+    for start in range(0, len(view), _CRC_BYTES_MAX):
+        crc = crc32(view[start : start + _CRC_BYTES_MAX], crc)
+    return crc
+
+
+def block_parts(block: Block, entries: Sequence[bytes]) -> tuple[bytes, bytes, bytes]:
+    """A block as bytes, the last of which fill the sector: parts, so that nothing is copied twice.
+
+    Its length must be right, see `block_bytes`.
+    """
+    rest = b"".join((_HEAD.pack(*block), *entries))
+    padding = bytes(-block.length_bytes % SECTOR_BYTES)
+    return _CRC.pack(checksum(rest)), rest, padding
 
 
 def block_bytes(entries_bytes: int) -> int:
@@ -117,7 +140,7 @@ def block_bytes(entries_bytes: int) -> int:
     return _HEAD_BYTES + entries_bytes
 
 
-def block_at(data: bytes | memoryview, offset: int, segment_id: int) -> Block | None:
+def block_at(data: Buffer, offset: int, segment_id: int) -> Block | None:
     """The block of this segment that begins here and is whole; None if there is none."""
     if offset + _HEAD_BYTES > len(data):
         return None
@@ -126,12 +149,12 @@ def block_at(data: bytes | memoryview, offset: int, segment_id: int) -> Block | 
     if head[1] != segment_id or not _HEAD_BYTES <= length <= len(data) - offset:
         return None
     (crc,) = _CRC.unpack_from(data, offset)
-    if crc32(memoryview(data)[offset + _CRC.size : offset + length]) != crc:
+    if checksum(memoryview(data)[offset + _CRC.size : offset + length]) != crc:
         return None
     return Block._make(head)
 
 
-def block_length(data: bytes | memoryview, offset: int, segment_id: int) -> int | None:
+def block_length(data: Buffer, offset: int, segment_id: int) -> int | None:
     """How long the block that begins here says it is; None if it is none of this segment."""
     if offset + _HEAD_BYTES > len(data):
         return None
@@ -139,7 +162,7 @@ def block_length(data: bytes | memoryview, offset: int, segment_id: int) -> int 
     return int(head[0]) if head[1] == segment_id and head[0] >= _HEAD_BYTES else None
 
 
-def any_block_at(data: bytes | memoryview, offset: int) -> Block | None:
+def any_block_at(data: Buffer, offset: int) -> Block | None:
     """The block that begins here, of whichever segment."""
     if offset + _HEAD_BYTES > len(data):
         return None
@@ -147,7 +170,7 @@ def any_block_at(data: bytes | memoryview, offset: int) -> Block | None:
     return block_at(data, offset, head[1])
 
 
-def find_block(data: bytes, start: int, segment_id: int) -> tuple[int, Block] | None:
+def find_block(data: bytes | bytearray, start: int, segment_id: int) -> tuple[int, Block] | None:
     """The first whole block of this segment at or behind `start`; quick over zeros."""
     if not segment_id:
         # No segment has it; all zeros would look like it.
@@ -164,7 +187,9 @@ def find_block(data: bytes, start: int, segment_id: int) -> tuple[int, Block] | 
     return None
 
 
-def messages_of(data: bytes, offset: int, block: Block) -> list[LogRecord]:
+def messages_of(
+    data: bytes, offset: int, block: Block, *, has_bodies: bool = True
+) -> list[LogRecord]:
     """The messages of a block that is known to be whole."""
     found = []
     unpack = _RECORD.unpack_from
@@ -175,11 +200,10 @@ def messages_of(data: bytes, offset: int, block: Block) -> list[LogRecord]:
         stop = place + length
         if kind == _MESSAGE_KIND:
             name = place + head_bytes
-            body = name + name_bytes
+            behind = name + name_bytes
+            body = data[behind:stop] if has_bodies else b""
             found.append(
-                LogRecord(
-                    tick, published_ns, data[name:body].decode(), publication, data[body:stop]
-                )
+                LogRecord(tick, published_ns, data[name:behind].decode(), publication, body)
             )
         place = stop
     return found

@@ -1,16 +1,18 @@
 """Reads every block of a log and says what is wrong, for `penstock stream check DIR`.
 
-Changes nothing and takes no lock. Of a log that is being written to, the last blocks may look torn.
+Changes nothing and takes no lock. What the disk cannot read counts as damaged. Of a log that is
+being written to, the last blocks may look torn.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from penstock.kernel.errors import UsageError
 from penstock.live.log.block import SECTOR_BYTES, Block
-from penstock.live.log.file_system import FileSystem, OsFileSystem, read_file
+from penstock.live.log.file_system import FileSystem, OsFileSystem, read_into
 from penstock.live.log.lease_file import read_synced_upto
 from penstock.live.log.metadata import METADATA_NAME, load_metadata
 from penstock.live.log.scan import DamagedPlace, scan_segment
@@ -35,12 +37,13 @@ class DamageFound:
     # At most; None where nothing behind it tells.
     messages: int | None
 
-    def __str__(self) -> str:
-        messages = "messages" if self.messages is None else f"at most {self.messages:,} messages"
-        behind = "the end" if self.tick_behind is None else f"tick {self.tick_behind}"
+    def in_words(self, show: Callable[[int], str]) -> str:
+        """For people; `show` writes a tick."""
+        messages = "messages" if self.messages is None else f"at most {_some(self.messages)}"
+        behind = "the end" if self.tick_behind is None else show(self.tick_behind)
         return (
             f"damaged: {self.segment} at byte {self.offset:,}, {self.size_bytes:,} bytes, "
-            f"{messages} between tick {self.tick_before} and {behind}"
+            f"{messages} between {show(self.tick_before)} and {behind}"
         )
 
 
@@ -66,23 +69,34 @@ class LogReport:
         """Whether all that was ever confirmed can be read, or was trimmed on purpose."""
         return not self.damage
 
-    def lines(self) -> list[str]:
-        """For people."""
+    def lines(self, show: Callable[[int], str]) -> list[str]:
+        """For people; `show` writes a tick."""
         lines = [
-            f"{self.segments:,} segments, {self.size_bytes:,} bytes, {self.blocks:,} blocks",
-            f"{self.messages:,} messages from tick {self.first_tick} to {self.last_tick}",
+            f"{_some(self.segments, 'segment')}, {self.size_bytes:,} bytes,"
+            f" {_some(self.blocks, 'block')}",
         ]
+        if self.messages:
+            first, last = show(self.first_tick), show(self.last_tick)
+            between = f" at {first}" if self.messages == 1 else f" from {first} to {last}"
+            lines.append(f"{_some(self.messages)}{between}")
+        else:
+            lines.append("no messages")
         if self.trimmed_upto:
-            lines.append(f"trimmed up to tick {self.trimmed_upto}")
+            lines.append(f"trimmed up to {show(self.trimmed_upto)}")
         if self.torn_bytes:
             lines.append(f"torn tail: {self.torn_bytes:,} bytes, which nobody was promised")
-        lines += [str(damage) for damage in self.damage]
+        lines += [damage.in_words(show) for damage in self.damage]
         lines.append("sound" if self.is_sound else "damaged: restore a backup, or accept the gaps")
         return lines
 
 
-def check_log(directory: str, *, fs: FileSystem | None = None) -> LogReport:
-    """Reads all segments of a log."""
+def check_log(
+    directory: str,
+    *,
+    fs: FileSystem | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> LogReport:
+    """Reads all segments of a log; `on_progress` gets the bytes read and those there are."""
     fs = OsFileSystem() if fs is None else fs
     numbers = [n for n in map(number_of_name, fs.names(directory)) if n is not None]
     metadata = load_metadata(fs, directory)
@@ -90,9 +104,20 @@ def check_log(directory: str, *, fs: FileSystem | None = None) -> LogReport:
         raise UsageError(f"{directory} is no log: name a directory with a {METADATA_NAME}")
     report = LogReport(trimmed_upto=metadata.trimmed_upto if metadata is not None else 0)
     checking = _Checking(report)
+    size_bytes = _size_bytes(fs, directory, numbers)
+    data = bytearray()
+    synced_upto = read_synced_upto(fs, directory)
+    first_number = metadata.first_number if metadata is not None else 1
+    if not numbers and first_number <= synced_upto:
+        # All files are missing.
+        checking.damage(segment_name(first_number), 0, 0)
     for number, next_number in zip_longest(numbers, numbers[1:]):
         path = f"{directory}/{segment_name(number)}"
-        data = read_file(fs, path)
+        fd = fs.open(path)
+        try:
+            data = read_into(fs, fd, data, skips_bad=True)
+        finally:
+            fs.close(fd)
         segment_id = decoded_header(data[:SECTOR_BYTES], path)
         if segment_id is None:
             segment_id = id_of_first_block(data, number)
@@ -101,7 +126,7 @@ def check_log(directory: str, *, fs: FileSystem | None = None) -> LogReport:
             segment_id,
             start=SECTOR_BYTES,
             first_number=number,
-            synced_upto=next_number - 1 if next_number else read_synced_upto(fs, directory),
+            synced_upto=next_number - 1 if next_number else synced_upto,
         )
         report.segments += 1
         report.size_bytes += len(data)
@@ -114,8 +139,23 @@ def check_log(directory: str, *, fs: FileSystem | None = None) -> LogReport:
                 checking.block(place[1])
         if next_number is not None and scan.stop_number < next_number:
             checking.damage(segment_name(scan.stop_number), 0, 0)
+        if on_progress is not None:
+            on_progress(report.size_bytes, size_bytes)
     checking.end()
     return report
+
+
+def _some(count: int, thing: str = "message") -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _size_bytes(fs: FileSystem, directory: str, numbers: list[int]) -> int:
+    size_bytes = 0
+    for number in numbers:
+        fd = fs.open(f"{directory}/{segment_name(number)}")
+        size_bytes += fs.size_bytes(fd)
+        fs.close(fd)
+    return size_bytes
 
 
 class _Checking:

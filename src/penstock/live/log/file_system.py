@@ -6,12 +6,17 @@ The names are those of `os`. Whoever writes a test can tear, reorder, shorten or
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from errno import EIO
 from typing import Final, Protocol
 
 from penstock.kernel.errors import PenstockError
 from penstock.live.log.lock import DirectoryLock
 
 _READ_BYTES_MAX: Final = 1 << 30
+_PIECE_BYTES: Final = 1 << 20
+# What is given up at once of a disk that cannot read.
+_BAD_BYTES: Final = 4096
 
 
 class Closeable(Protocol):
@@ -24,14 +29,22 @@ class Closeable(Protocol):
 class FileSystem(Protocol):
     """What a log asks of a disk."""
 
-    def open(self, path: str, *, write: bool = False, create: bool = False) -> int:
-        """Opens a file; `create` makes an empty one, in place of any that was there."""
+    def open(
+        self, path: str, *, write: bool = False, create: bool = False, synced: bool = False
+    ) -> int:
+        """Opens a file; `create` makes an empty one, in place of any that was there.
+
+        With `synced`, a write returns when its bytes are on disk.
+        """
 
     def close(self, fd: int) -> None:
         """Closes a file."""
 
     def pwrite(self, fd: int, data: bytes, offset: int) -> int:
         """Writes at a place; returns how many bytes were written, maybe fewer than given."""
+
+    def pwritev(self, fd: int, parts: Sequence[bytes], offset: int) -> int:
+        """Writes parts one behind the other; maybe fewer bytes than given, as `pwrite`."""
 
     def pread(self, fd: int, size_bytes: int, offset: int) -> bytes:
         """Reads at a place, maybe fewer bytes than asked for."""
@@ -67,11 +80,17 @@ class FileSystem(Protocol):
 class OsFileSystem:
     """The file system of this machine."""
 
-    def open(self, path: str, *, write: bool = False, create: bool = False) -> int:
+    def open(
+        self, path: str, *, write: bool = False, create: bool = False, synced: bool = False
+    ) -> int:
         """See `FileSystem`."""
         flags = os.O_RDWR if write or create else os.O_RDONLY
         if create:
             flags |= os.O_CREAT | os.O_TRUNC
+        if synced:
+            # A write and its sync in one call: a thread that has to wait for the interpreter after
+            # each call, because others are busy, waits once.
+            flags |= os.O_DSYNC
         return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
     def close(self, fd: int) -> None:
@@ -81,6 +100,10 @@ class OsFileSystem:
     def pwrite(self, fd: int, data: bytes, offset: int) -> int:
         """See `FileSystem`."""
         return os.pwrite(fd, data, offset)
+
+    def pwritev(self, fd: int, parts: Sequence[bytes], offset: int) -> int:
+        """See `FileSystem`."""
+        return os.pwritev(fd, parts, offset)
 
     def pread(self, fd: int, size_bytes: int, offset: int) -> bytes:
         """See `FileSystem`."""
@@ -143,6 +166,13 @@ def write_all(fs: FileSystem, fd: int, data: bytes, offset: int) -> None:
         written += more
 
 
+def write_parts(fs: FileSystem, fd: int, parts: Sequence[bytes], offset: int) -> None:
+    """Writes parts one behind the other, all of them."""
+    written = fs.pwritev(fd, parts, offset)
+    if written < sum(map(len, parts)):
+        write_all(fs, fd, b"".join(parts)[written:], offset + written)
+
+
 def read_all(fs: FileSystem, fd: int, size_bytes: int, offset: int) -> bytes:
     """Reads all that is asked for, or up to the end of the file."""
     data = fs.pread(fd, size_bytes, offset)
@@ -155,6 +185,36 @@ def read_all(fs: FileSystem, fd: int, size_bytes: int, offset: int) -> bytes:
         parts.append(data)
         read_bytes += len(data)
     return b"".join(parts)
+
+
+def read_into(fs: FileSystem, fd: int, buffer: bytearray, *, skips_bad: bool = False) -> bytearray:
+    """The whole of a file, in this buffer if it is large enough: quicker than fresh memory.
+
+    With `skips_bad`, zeros stand for what the disk cannot read.
+    """
+    size_bytes = fs.size_bytes(fd)
+    if len(buffer) < size_bytes:
+        buffer = bytearray(size_bytes)
+    del buffer[size_bytes:]
+    offset, piece_bytes = 0, _PIECE_BYTES
+    with memoryview(buffer) as view:
+        while offset < size_bytes:
+            wanted_bytes = min(piece_bytes, size_bytes - offset)
+            try:
+                piece = fs.pread(fd, wanted_bytes, offset)
+            except OSError as error:
+                if error.errno != EIO or not skips_bad:
+                    raise
+                if piece_bytes > _BAD_BYTES:
+                    piece_bytes = _BAD_BYTES
+                    continue
+                piece = bytes(wanted_bytes)
+            if not piece:
+                break
+            view[offset : offset + len(piece)] = piece
+            offset += len(piece)
+    del buffer[offset:]
+    return buffer
 
 
 def read_file(fs: FileSystem, path: str) -> bytes:

@@ -11,7 +11,7 @@ from errno import EDQUOT, ENOSPC
 from typing import Final
 
 from penstock.live.log.file_system import FileSystem
-from penstock.live.log.segment import prepare_segment
+from penstock.live.log.prepared_segment import PreparedSegment
 from penstock.live.log.tail import LogEvents, LogTail
 
 # Trimming writes metadata before it frees anything, and the store writes too.
@@ -52,23 +52,21 @@ class Housekeeper:
             job()
 
     def forget(self, tail: LogTail) -> None:
-        """The log is being closed: its prepared segment goes."""
+        """The log is being closed: its next segment goes."""
         self._full.pop(tail.name, None)
-        prepared, tail.prepared = tail.prepared, None
-        if prepared is not None:
-            self._fs.close(prepared.fd)
-            self._fs.unlink(prepared.path)
-            self._fs.sync_directory(prepared.path.rpartition("/")[0])
+        segments, tail.preparing, tail.prepared = (tail.preparing, tail.prepared), None, None
+        for segment in segments:
+            if segment is not None:
+                segment.remove()
 
     def prepare(self, tail: LogTail, directory: str) -> None:
-        """Makes the next segment ready."""
-        size_bytes = tail.size_wanted_bytes
-        prepared = tail.prepared
-        if prepared is not None and prepared.size_bytes < size_bytes and tail.is_starving:
+        """Makes the next segment ready, as far as it is wanted now."""
+        small = tail.prepared or tail.preparing
+        if small is not None and small.size_bytes < tail.size_wanted_bytes and tail.is_starving:
             self.forget(tail)
-        if tail.prepared is None and not self._prepared(tail, directory, size_bytes):
+        if tail.prepared is None and not self._filled(tail, directory):
             return
-        if tail.is_starving:
+        if tail.is_starving and tail.prepared is not None:
             tail.is_starving = False
             self._wake(tail.write)
 
@@ -84,20 +82,31 @@ class Housekeeper:
             if is_freed:
                 self.retry()
 
-    def _prepared(self, tail: LogTail, directory: str, size_bytes: int) -> bool:
+    def _filled(self, tail: LogTail, directory: str) -> bool:
+        """False if there is no room."""
         was_full = self.is_full(tail)
         try:
-            if self._fs.free_bytes(directory) < size_bytes + RESERVE_BYTES:
-                raise OSError(ENOSPC, "too little room for a segment", directory)
-            tail.prepared = prepare_segment(self._fs, directory, size_bytes, new_id=self._new_id)
+            if tail.preparing is None:
+                tail.preparing = self._new_segment(directory, tail.size_wanted_bytes)
+            segment = tail.preparing
+            while not segment.is_whole and segment.filled_bytes < tail.fill_wanted_bytes:
+                segment.fill_piece()
         except OSError as error:
             if error.errno not in _NO_ROOM_ERRNOS:
                 raise
+            self.forget(tail)
             self._full[tail.name] = lambda: self.prepare(tail, directory)
             if not was_full:
                 self._events.on_full(tail.name, True)
             return False
+        if segment.is_whole:
+            tail.prepared, tail.preparing = segment, None
         if was_full:
             del self._full[tail.name]
             self._events.on_full(tail.name, False)
         return True
+
+    def _new_segment(self, directory: str, size_bytes: int) -> PreparedSegment:
+        if self._fs.free_bytes(directory) < size_bytes + RESERVE_BYTES:
+            raise OSError(ENOSPC, "too little room for a segment", directory)
+        return PreparedSegment(self._fs, directory, self._new_id(), size_bytes)

@@ -1,8 +1,8 @@
 """From ticks to places in the log, in memory.
 
-An entry stands for a run of blocks of at least 16 KB: small enough to read for a count, and few
-enough for a log of any size. Runs between two ticks are a subtraction; only the two runs in which
-the ticks lie need to be read.
+An entry of 32 bytes stands for a run of blocks of at least 64 KB: small enough to read for a count,
+and few enough for a log of any size, of which each GB takes half a MB of memory. Runs between two
+ticks are a subtraction; only the two runs in which the ticks lie need to be read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from penstock.live.log.segment import Segment
 
-RUN_BYTES_MIN: Final = 16 << 10
+RUN_BYTES_MIN: Final = 64 << 10
 
 
 class SegmentIndex:

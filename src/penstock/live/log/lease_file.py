@@ -26,14 +26,13 @@ _SLOT_BYTES: Final = 4096
 
 
 class LeaseFile:
-    """Open as long as the log is."""
+    """Open as long as the log is; whoever opens it syncs the directory, since it may be new."""
 
     def __init__(self, fs: FileSystem, directory: str) -> None:
         self._fs: Final = fs
         self._fd: Final = _opened(fs, f"{directory}/{LEASE_NAME}")
         # What an earlier process wrote may be in memory only.
         fs.fdatasync(self._fd)
-        fs.sync_directory(directory)
         self._serial, self.lease, self.synced_upto = _decoded(
             read_all(fs, self._fd, 2 * _SLOT_BYTES, 0)
         )
@@ -43,7 +42,6 @@ class LeaseFile:
         self._serial += 1
         slot = _encoded(self._serial, lease, synced_upto)
         write_all(self._fs, self._fd, slot, self._serial % 2 * _SLOT_BYTES)
-        self._fs.fdatasync(self._fd)
         self.lease, self.synced_upto = lease, synced_upto
 
     def close(self) -> None:
@@ -61,9 +59,9 @@ def read_synced_upto(fs: FileSystem, directory: str) -> int:
 
 def _opened(fs: FileSystem, path: str) -> int:
     try:
-        return fs.open(path, write=True)
+        return fs.open(path, write=True, synced=True)
     except FileNotFoundError:
-        fd = fs.open(path, create=True)
+        fd = fs.open(path, create=True, synced=True)
         write_all(fs, fd, bytes(2 * _SLOT_BYTES), 0)
         return fd
 

@@ -6,10 +6,11 @@ others beside it. What happens is told through `LogEvents` of the writer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from threading import Event
 from typing import Final
 
-from penstock.guaranteed.log_record import Fetched, RecoveredLog
+from penstock.guaranteed.log_record import Counted, Fetched, RecoveredLog
 from penstock.live.log.block import Entry
 from penstock.live.log.file_system import Closeable
 from penstock.live.log.index import LogIndex
@@ -61,7 +62,9 @@ class PubendLog:
             opened.lease_file,
             next_number=recovered.next_number,
             lease=recovered.lease,
+            since_snapshot=len(recovered.since_snapshot),
             sizes=self._writer.sizes,
+            sync_times=self._writer.sync_times,
             events=self._writer.events,
             wake=self._writer.wake,
             prepare=self._ask_for_segment,
@@ -79,7 +82,11 @@ class PubendLog:
 
     def append(self, number: int, record: Entry | None, lease: int) -> None:
         """Writes a record and the lease; None writes the lease alone. Told by `on_synced`."""
-        self._tail.append(number, record, lease)
+        self._tail.append(number, () if record is None else (record,), lease)
+
+    def append_many(self, upto: int, records: Sequence[Entry], lease: int) -> None:
+        """Writes records, of which the last has the number `upto`, as one append of each would."""
+        self._tail.append(upto, records, lease)
 
     def fetch(self, start: int, stop: int, bytes_max: int) -> Fetched:
         """Messages with ticks from `start` up to `stop`; in any thread.
@@ -91,6 +98,15 @@ class PubendLog:
     def count(self, after: int, upto: int) -> int:
         """How many messages have ticks in (after, upto]; at the most, where it is trimmed."""
         return self._reader.count(after, upto)
+
+    def counted(self, after: int, upto: int) -> Counted:
+        """As `count`, and when the oldest of these messages was published; in any thread."""
+        messages = self.count(after, upto)
+        if not messages:
+            return Counted(0)
+        # One record, whatever its size.
+        found = self.fetch(after + 1, upto + 1, 1)
+        return Counted(messages, found.records[0].published_ns if found.records else 0)
 
     def trim(self, upto: int) -> None:
         """Removes segments whose messages all have ticks up to and including this one.
@@ -116,6 +132,12 @@ class PubendLog:
         """What it takes on disk, without the room that is prepared ahead."""
         with self._index.lock:
             return sum(segment.end for segment in self._index.segments)
+
+    @property
+    def index_entries(self) -> int:
+        """How many entries its index has in memory."""
+        with self._index.lock:
+            return sum(len(segment.index) for segment in self._index.segments)
 
     def close(self) -> None:
         """Returns when all that was appended is synced, if the disk can; then closes the files."""
@@ -165,9 +187,9 @@ class PubendLog:
         self._metadata = metadata
         with self._index.lock:
             del self._index.segments[: len(segments)]
+        # Should one of these names survive a crash, the next start removes it.
         for segment in segments:
             self._fs.unlink(f"{self.directory}/{segment.name}")
-        self._fs.sync_directory(self.directory)
         return True
 
     def _removable(self) -> list[Segment]:

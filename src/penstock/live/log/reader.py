@@ -29,8 +29,8 @@ from penstock.live.log.metadata import Metadata
 from penstock.wire.frames.guaranteed.base import GapReason
 
 _READ_BYTES_MAX: Final = 1 << 20
-# What a message takes in memory besides its body and the name of its publisher.
-_RECORD_BYTES: Final = 40
+# What a message takes besides its body and the name of its publisher, on disk and in memory.
+_RECORD_BYTES: Final = 30
 
 
 class LogReader:
@@ -194,22 +194,31 @@ class _Collected:
             return None
         if block.first_tick >= self.stop:
             return block.first_tick
-        if self.size_bytes >= self.bytes_max:
+        size_bytes = self.size_bytes + block.entries_bytes
+        if self.records and size_bytes > self.bytes_max:
+            # The next fetch begins with it: a block that is cut would be read twice.
             return block.first_tick
+        messages = messages_of(data, offset, block)
+        is_inside = self.start <= block.first_tick and block.last_tick < self.stop
+        if is_inside and size_bytes <= self.bytes_max:
+            self.records += messages
+            self.size_bytes = size_bytes
+            return None
+        return self._some(messages)
+
+    def _some(self, messages: list[LogRecord]) -> int | None:
+        """Takes messages one by one, at least one."""
         records, start, stop = self.records, self.start, self.stop
-        for record in messages_of(data, offset, block):
+        for record in messages:
             tick = record.tick
             if tick < start:
                 continue
             if tick >= stop:
                 return tick
-            size_bytes = len(record.body) + len(record.publisher) + _RECORD_BYTES
-            if records and self.size_bytes + size_bytes > self.bytes_max:
+            if records and self.size_bytes >= self.bytes_max:
                 return tick
             records.append(record)
-            self.size_bytes += size_bytes
-        if self.size_bytes >= self.bytes_max:
-            return block.last_tick + 1
+            self.size_bytes += len(record.body) + len(record.publisher) + _RECORD_BYTES
         return None
 
 

@@ -18,15 +18,15 @@ from penstock.guaranteed.log_record import (
     LogSnapshot,
     RecoveredLog,
 )
-from penstock.live.log.block import SECTOR_BYTES, Block, entries_of
-from penstock.live.log.file_system import FileSystem, read_all, write_all
+from penstock.live.log.block import SECTOR_BYTES, Block, entries_of, messages_of
+from penstock.live.log.file_system import FileSystem, read_all, read_into, write_all
 from penstock.live.log.lease_file import LeaseFile
 from penstock.live.log.metadata import Metadata, TrimMark, load_metadata, save_metadata
+from penstock.live.log.prepared_segment import UNFINISHED_SUFFIX
 from penstock.live.log.reader import read_blocks
 from penstock.live.log.scan import DamagedPlace, Scan, scan_segment
 from penstock.live.log.segment import (
     NO_ID,
-    UNFINISHED_SUFFIX,
     Segment,
     decoded_footer,
     decoded_header,
@@ -58,6 +58,10 @@ def open_log(fs: FileSystem, directory: str) -> OpenedLog:
         metadata = Metadata()
         save_metadata(fs, directory, metadata)
     lease_file = LeaseFile(fs, directory)
+    numbers = _with_missing_end(fs, directory, numbers, metadata, lease_file.synced_upto)
+    # Segments that a killed process created, and the file of the lease, may have their names in
+    # memory only.
+    fs.sync_directory(directory)
     opening = _Opening(fs, directory, lease_file)
     segments = opening.segments(numbers, metadata)
     metadata = _with_missing_start(fs, directory, metadata, segments)
@@ -74,9 +78,39 @@ def _clean(fs: FileSystem, directory: str, metadata: Metadata | None) -> list[in
             fs.unlink(f"{directory}/{name}")
         elif number is not None:
             numbers.append(number)
-    # Segments that a killed process created may have their names in memory only.
-    fs.sync_directory(directory)
     return numbers
+
+
+def _with_missing_end(
+    fs: FileSystem, directory: str, numbers: list[int], metadata: Metadata, synced_upto: int
+) -> list[int]:
+    """In place of segments that someone removed from the end, an empty file: all of it is damaged.
+
+    If the last one has no footer, scanning it tells what is missing behind its blocks.
+    """
+    stop_number = metadata.first_number
+    if numbers:
+        fd = fs.open(f"{directory}/{segment_name(numbers[-1])}")
+        try:
+            sealed = _sealed(fs, fd, numbers[-1])
+        finally:
+            fs.close(fd)
+        if sealed is None:
+            return numbers
+        stop_number = sealed.stop_number
+    if stop_number > synced_upto:
+        return numbers
+    fs.close(fs.open(f"{directory}/{segment_name(stop_number)}", create=True))
+    return [*numbers, stop_number]
+
+
+def _sealed(fs: FileSystem, fd: int, number: int) -> Segment | None:
+    """The segment as its footer tells; None if that is not there or damaged."""
+    size_bytes = fs.size_bytes(fd)
+    tail_bytes = min(footer_bytes_max(size_bytes), size_bytes)
+    tail = read_all(fs, fd, tail_bytes, size_bytes - tail_bytes)
+    sealed = decoded_footer(tail, size_bytes)
+    return sealed if sealed is not None and sealed.first_number == number else None
 
 
 def _with_missing_start(
@@ -171,12 +205,10 @@ class _Opening:
         try:
             size_bytes = self._fs.size_bytes(fd)
             segment_id = decoded_header(read_all(self._fs, fd, SECTOR_BYTES, 0), path)
-            tail_bytes = min(footer_bytes_max(size_bytes), size_bytes)
-            tail = read_all(self._fs, fd, tail_bytes, size_bytes - tail_bytes)
-            sealed = decoded_footer(tail, size_bytes)
-            if sealed is not None and sealed.first_number == number:
+            sealed = _sealed(self._fs, fd, number)
+            if sealed is not None:
                 return _Found(number, sealed.id, size_bytes, sealed, None)
-            data = read_all(self._fs, fd, size_bytes, 0)
+            data = read_into(self._fs, fd, bytearray())
         finally:
             self._fs.close(fd)
         if segment_id is None:
@@ -196,6 +228,10 @@ class _Opening:
         """The segment as scanned; its file is mended and synced."""
         scan = found.scan
         assert scan is not None, "a segment without a footer is scanned"
+        if scan.torn_lease:
+            # Before what tells of it is wiped.
+            lease = max(self._lease_file.lease, scan.torn_lease)
+            self._lease_file.write(lease, scan.stop_number - 1)
         segment = Segment(found.number, found.id, found.size_bytes, after=before)
         for place in scan.places:
             if not isinstance(place, DamagedPlace):
@@ -211,10 +247,10 @@ class _Opening:
         segment.is_sealed = has_bad_end or not is_last or found.id == NO_ID
         fd = self._fs.open(f"{self._directory}/{segment.name}", write=True)
         try:
+            if is_last and found.id != NO_ID and scan.torn_bytes:
+                write_all(self._fs, fd, bytes(scan.torn_bytes), scan.end)
             if segment.is_sealed:
                 self._write_footer(fd, segment)
-            elif scan.torn_bytes:
-                write_all(self._fs, fd, bytes(scan.torn_bytes), scan.end)
             self._fs.fdatasync(fd)
         finally:
             self._fs.close(fd)
@@ -272,6 +308,9 @@ class _Opening:
                 self._fs, fd, segment.id, offset, segment.end, bytes_max=_READ_BYTES
             )
             for data, place, block in blocks:
+                if not block.snapshots:
+                    messages += messages_of(data, place, block, has_bodies=False)
+                    continue
                 for entry in entries_of(data, place, block):
                     if isinstance(entry, LogSnapshot):
                         snapshot = entry.state

@@ -30,6 +30,9 @@ class Scan(NamedTuple):
     stop_number: int
     # How many bytes lie behind the end that must not be taken for a block later.
     torn_bytes: int
+    # Of blocks in a torn tail behind damage: at least that of the damaged blocks, of which one was
+    # promised; 0 otherwise.
+    torn_lease: int = 0
 
     @property
     def damage(self) -> list[DamagedPlace]:
@@ -43,7 +46,7 @@ class Scan(NamedTuple):
 
 
 def scan_segment(
-    data: bytes, segment_id: int, *, start: int, first_number: int, synced_upto: int
+    data: bytes | bytearray, segment_id: int, *, start: int, first_number: int, synced_upto: int
 ) -> Scan:
     """Reads a segment; `synced_upto` is what is known from elsewhere to have been synced."""
     places: list[tuple[int, Block] | DamagedPlace] = []
@@ -56,20 +59,31 @@ def scan_segment(
             expected = block.stop_number
             continue
         later = list(later_blocks(data, end, segment_id, expected))
-        if max([synced_upto, *(block.synced_upto for _, block in later)]) < expected:
+        known_upto = max([synced_upto, *(block.synced_upto for _, block in later)])
+        if known_upto < expected:
             break
         if not later:
             # Where the damage ends, nobody can tell.
-            places.append(DamagedPlace(end, len(data), None))
-            return Scan(places, len(data), synced_upto + 1, 0)
+            stop = max(end, len(data))
+            places.append(DamagedPlace(end, stop, None))
+            return Scan(places, stop, known_upto + 1, 0)
         stop, block = later[0]
+        if block.first_number > known_upto + 1:
+            # Damage, and then the last batch without its beginning.
+            places.append(DamagedPlace(end, stop, None))
+            lease = max(block.lease for _, block in later)
+            return Scan(places, stop, known_upto + 1, _torn_bytes(data, stop), lease)
         places.append(DamagedPlace(end, stop, block))
         end, expected = stop, block.first_number
-    return Scan(places, end, expected, len(data[end:].rstrip(b"\0")))
+    return Scan(places, end, expected, _torn_bytes(data, end))
+
+
+def _torn_bytes(data: bytes | bytearray, end: int) -> int:
+    return len(data[end:].rstrip(b"\0"))
 
 
 def later_blocks(
-    data: bytes, start: int, segment_id: int, first_number: int
+    data: bytes | bytearray, start: int, segment_id: int, first_number: int
 ) -> Iterator[tuple[int, Block]]:
     """Whole blocks of this segment behind a place, with this number or a higher one."""
     while (found := find_block(data, start, segment_id)) is not None:

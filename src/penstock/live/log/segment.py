@@ -18,22 +18,18 @@ The footer is written when the segment is full; with it, opening a log need not 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from secrets import randbits
 from struct import Struct
 from typing import Final, NamedTuple
 from zlib import crc32
 
 from penstock.kernel.errors import UsageError
 from penstock.live.log.block import SECTOR_BYTES, Block, aligned, any_block_at
-from penstock.live.log.file_system import FileSystem, write_all
 from penstock.live.log.index import RUN_BYTES_MIN, SegmentIndex
 
 FORMAT: Final = 1
 SUFFIX: Final = ".log"
 # Of a segment of which neither header nor blocks can be read.
 NO_ID: Final = 0
-UNFINISHED_SUFFIX: Final = ".new"
 
 _HEADER: Final = Struct("<8sIIQ")
 _HEADER_MAGIC: Final = b"PENSTLOG"
@@ -41,9 +37,6 @@ _FOOTER: Final = Struct("<IIQQQQQQQqQQ8s")
 _FOOTER_MAGIC: Final = b"PENSTFTR"
 # Blocks that the index need not hold otherwise, beside damaged ones.
 _SPARE_ENTRIES: Final = 8
-# Zeros are synced piece by piece: a large write-back would delay the syncs of other logs.
-_FILL_BYTES: Final = 1 << 20
-_ZEROS: Final = bytes(_FILL_BYTES)
 
 
 class Segment:
@@ -154,15 +147,6 @@ class SegmentSizes(NamedTuple):
         return size_bytes
 
 
-class PreparedSegment(NamedTuple):
-    """An open file full of zeros behind its header, under the name that it has until it is used."""
-
-    path: str
-    fd: int
-    id: int
-    size_bytes: int
-
-
 def segment_name(first_number: int) -> str:
     """Names sort as their numbers do."""
     return f"{first_number:020}{SUFFIX}"
@@ -185,38 +169,13 @@ def fits(block_bytes: int, size_bytes: int) -> bool:
     return SECTOR_BYTES + aligned(block_bytes) <= size_bytes - footer_bytes_max(size_bytes)
 
 
-def prepare_segment(
-    fs: FileSystem,
-    directory: str,
-    size_bytes: int,
-    *,
-    new_id: Callable[[], int] = lambda: randbits(64) or 1,
-) -> PreparedSegment:
-    """Creates a file of zeros; nothing is left of it if there is no room."""
-    path = f"{directory}/segment{UNFINISHED_SUFFIX}"
-    segment_id = new_id()
-    fd = fs.open(path, create=True)
-    try:
-        write_all(fs, fd, encoded_header(segment_id).ljust(SECTOR_BYTES, b"\0"), 0)
-        for offset in range(SECTOR_BYTES, size_bytes, _FILL_BYTES):
-            write_all(fs, fd, _ZEROS[: size_bytes - offset], offset)
-            fs.fdatasync(fd)
-        fs.sync_directory(directory)
-    except OSError:
-        fs.close(fd)
-        fs.unlink(path)
-        fs.sync_directory(directory)
-        raise
-    return PreparedSegment(path, fd, segment_id, size_bytes)
-
-
 def encoded_header(segment_id: int) -> bytes:
     """The header as bytes."""
     body = _HEADER.pack(_HEADER_MAGIC, FORMAT, 0, segment_id)
     return _HEADER.pack(_HEADER_MAGIC, FORMAT, crc32(body), segment_id)
 
 
-def decoded_header(data: bytes, path: str) -> int | None:
+def decoded_header(data: bytes | bytearray, path: str) -> int | None:
     """The id of the segment; None if the header is damaged, an error if it is of another kind."""
     if len(data) < _HEADER.size:
         return None
@@ -228,7 +187,7 @@ def decoded_header(data: bytes, path: str) -> int | None:
     return int(segment_id)
 
 
-def id_of_first_block(data: bytes, first_number: int) -> int:
+def id_of_first_block(data: bytes | bytearray, first_number: int) -> int:
     """The id of a segment whose header is damaged, by its blocks; `NO_ID` if there is none."""
     for offset in range(SECTOR_BYTES, len(data), SECTOR_BYTES):
         block = any_block_at(data, offset)

@@ -14,6 +14,7 @@ from secrets import randbits
 from threading import Thread
 from typing import Final, TypeAlias
 
+from penstock.guaranteed.sync_times import SyncTimes
 from penstock.live.log.file_system import FileSystem, OsFileSystem
 from penstock.live.log.housekeeper import Housekeeper
 from penstock.live.log.segment import SegmentSizes
@@ -40,6 +41,7 @@ class LogWriter:
         self.fs: Final = OsFileSystem() if fs is None else fs
         self.events: Final = events
         self.sizes: Final = SegmentSizes() if sizes is None else sizes
+        self.sync_times: Final = SyncTimes()
         self.has_failed = False
         self._retry_s: Final = retry_s
         self._writing: Final[SimpleQueue[Job | None]] = SimpleQueue()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from threading import local
 from time import monotonic_ns
 from typing import Any, Final
 
@@ -24,7 +25,9 @@ from penstock.wire.frames.guaranteed.base import BrokerFrame, ClientFrame
 
 # What may be under way at once.
 WINDOW_BYTES: Final = 256 * 1024
-_LOW_BYTES: Final = 64 * 1024
+# Room is given back as soon as no more than this waits in the process for the system to take it.
+_HIGH_BYTES: Final = 64 * 1024
+_LOW_BYTES: Final = 16 * 1024
 # Frames with lower types are those of brokers.
 _FIRST_CLIENT_TYPE: Final = 0xA0
 # Unsent bytes in the kernel above which a socket is not writable: 64 KB at 60 KB/s is a second.
@@ -32,8 +35,25 @@ _NOTSENT_LOWAT_BYTES: Final = 16 * 1024
 AnyFrame = BrokerFrame | ClientFrame
 
 
-class FrameConnection(asyncio.Protocol):
-    """`on_frames` gets what came in one read, `on_room` bytes that have left, `on_lost` the end."""
+# What is read at once: so little that the other end can go on while this one works on it.
+_READ_BYTES: Final = 64 * 1024
+
+
+class _ReadBuffer(local):
+    """One for all connections of an event loop, since it reads from one at a time."""
+
+    def __init__(self) -> None:
+        self.bytes: Final = memoryview(bytearray(_READ_BYTES))
+
+
+_read_buffer: Final = _ReadBuffer()
+
+
+class FrameConnection(asyncio.BufferedProtocol):
+    """`on_frames` gets what came in one read, `on_room` bytes that have left, `on_lost` the end.
+
+    `on_malformed` gets what cannot be decoded, behind the frames before it; it closes.
+    """
 
     def __init__(
         self,
@@ -42,6 +62,7 @@ class FrameConnection(asyncio.Protocol):
         on_frames: Callable[[FrameConnection, list[AnyFrame]], None],
         on_room: Callable[[FrameConnection, int], None],
         on_lost: Callable[[FrameConnection, Exception | None], None],
+        on_malformed: Callable[[FrameConnection, PeerError], None] | None = None,
     ) -> None:
         self.peer = ""
         self.last_received_ns = monotonic_ns()
@@ -50,11 +71,13 @@ class FrameConnection(asyncio.Protocol):
         self._on_frames: Final = on_frames
         self._on_room: Final = on_room
         self._on_lost: Final = on_lost
+        self._on_malformed: Final = on_malformed or FrameConnection.close
         bytes_max = max(frame_bytes_max(BROKER_FRAMES), frame_bytes_max(CLIENT_FRAMES))
         self._splitter: Final = FrameSplitter(bytes_max)
         self._transport: asyncio.Transport | None = None
         self._unsent: list[bytes] = []
         self._owed_bytes = 0
+        self._is_paused = False
         self._is_flushing = False
         self._error: Exception | None = None
 
@@ -67,43 +90,65 @@ class FrameConnection(asyncio.Protocol):
         self.peer = f"{host}:{port}"
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _NOTSENT_LOWAT_BYTES)
-        transport.set_write_buffer_limits(high=WINDOW_BYTES, low=_LOW_BYTES)
+        transport.set_write_buffer_limits(high=_HIGH_BYTES, low=_LOW_BYTES)
         self._on_made(self)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        """Where the system puts what came."""
+        return _read_buffer.bytes
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Decodes all frames that are whole; who sends anything else is disconnected."""
+        data = bytes(_read_buffer.bytes[:nbytes])
         self.last_received_ns = monotonic_ns()
         frames: list[AnyFrame] = []
+        malformed: PeerError | None = None
         try:
             for encoded in self._splitter.split(data):
                 is_client = len(encoded) > 1 and encoded[1] >= _FIRST_CLIENT_TYPE
                 frame: Any = (CLIENT_FRAMES if is_client else BROKER_FRAMES).decode(encoded)
                 frames.append(frame)
         except PeerError as error:
-            self.close(error)
+            malformed = error
         if frames:
             self._on_frames(self, frames)
+        is_closing = self._transport is None or self._transport.is_closing()
+        if malformed is not None and not is_closing:
+            self._on_malformed(self, malformed)
 
     def connection_lost(self, error: Exception | None) -> None:
         """It is gone, whoever ended it."""
         self.is_open = False
         self._on_lost(self, error or self._error)
 
+    def pause_writing(self) -> None:
+        """The system takes no more for now: room is given back by `resume_writing`."""
+        self._is_paused = True
+
     def resume_writing(self) -> None:
         """The system has taken most of what was under way."""
+        self._is_paused = False
         owed, self._owed_bytes = self._owed_bytes, 0
         if owed:
             self._on_room(self, owed)
 
-    def pause_writing(self) -> None:
-        """Room is given back by `resume_writing`."""
+    def limit_unsent(self) -> None:
+        """Keeps what the network has not taken out of the kernel."""
+        if self._transport is not None and hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            sock = self._transport.get_extra_info("socket")
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _NOTSENT_LOWAT_BYTES)
 
-    def put(self, frame: AnyFrame) -> None:
-        """Adds a frame to the next write."""
+    def pause_reading(self) -> None:
+        """Takes nothing more."""
+        if self._transport is not None and self.is_open:
+            self._transport.pause_reading()
+
+    def put(self, frame: AnyFrame) -> int:
+        """Adds a frame to the next write; returns its bytes."""
         table: Any = BROKER_FRAMES if isinstance(frame, BrokerFrame) else CLIENT_FRAMES
-        self._unsent.append(frame_bytes(table, frame))
+        data = frame_bytes(table, frame)
+        self._unsent.append(data)
+        return len(data)
 
     def flush_soon(self) -> None:
         """Writes when what runs now is done: many small frames then leave together."""
@@ -120,11 +165,17 @@ class FrameConnection(asyncio.Protocol):
         data = b"".join(self._unsent)
         self._unsent.clear()
         self._transport.write(data)
-        if self._transport.get_write_buffer_size() <= _LOW_BYTES:
-            owed, self._owed_bytes = self._owed_bytes + len(data), 0
-            return owed
         self._owed_bytes += len(data)
-        return 0
+        if self._is_paused:
+            return 0
+        owed, self._owed_bytes = self._owed_bytes, 0
+        return owed
+
+    def say(self, frame: AnyFrame) -> None:
+        """Writes a frame of the driver's own, which takes none of the room."""
+        if self._transport is not None and self.is_open:
+            table: Any = BROKER_FRAMES if isinstance(frame, BrokerFrame) else CLIENT_FRAMES
+            self._transport.write(frame_bytes(table, frame))
 
     def close(self, error: Exception | None = None) -> None:
         """Ends it; what was written still leaves, unless there was an error."""

@@ -14,6 +14,7 @@ from penstock.guaranteed.client import (
     Confirmed,
     Ended,
     Missed,
+    Moved,
     NotTaken,
     Opened,
     Received,
@@ -21,7 +22,8 @@ from penstock.guaranteed.client import (
 )
 from penstock.guaranteed.stream_item import EVERYTHING
 from penstock.kernel.instant import MILLISECOND, Duration, Instant
-from penstock.sim.guaranteed.network import SimClient, StreamNetwork
+from penstock.sim.guaranteed.network import StreamNetwork
+from penstock.sim.guaranteed.sim_client import SimClient
 from penstock.wire.codec.guaranteed.body import read_attributes_of, write_body
 from penstock.wire.frames.guaranteed.base import Start, StartKind
 from penstock.wire.frames.guaranteed.subscription import AttachFlags, Position
@@ -82,13 +84,13 @@ class Writer:
 
     def _on_fact(self, _client: SimClient, fact: ClientFact) -> None:
         if isinstance(fact, Confirmed):
-            stored, id_ = fact.stored, fact.publication
-            self._open.pop(id_, None)
-            before = self.confirmed.get(id_)
-            if before is None:
-                self.confirmed[id_] = Position(stored.pubend, stored.tick)
-            elif stored.tick not in (0, before.tick):
-                self.contradictions.append(f"{id_} at {before.tick}, then at {stored.tick}")
+            for id_, stored in zip(fact.ids, fact.stored, strict=True):
+                self._open.pop(id_, None)
+                before = self.confirmed.get(id_)
+                if before is None:
+                    self.confirmed[id_] = Position(stored.pubend, stored.tick)
+                elif stored.tick not in (0, before.tick):
+                    self.contradictions.append(f"{id_} at {before.tick}, then at {stored.tick}")
         elif isinstance(fact, NotTaken):
             self.refused.append(fact)
             self._open.pop(fact.publication, None)
@@ -138,6 +140,7 @@ class ReadingProgram:
         start: Start = FIRST,
         window: int = 1_000,
         attempts_max: int = 0,
+        parks: bool = False,
         expire_s: int = 0,
     ) -> None:
         self.client: Final = network.add_client(name, broker, self._on_fact)
@@ -151,14 +154,22 @@ class ReadingProgram:
         self.stored: Final[dict[int, int]] = {}
         # What came although it was stored.
         self.again: Final[list[Received]] = []
+        # All that was published before it may have been skipped by a seek; None while one is under
+        # way. After the first seek, what was stored may come again.
+        self.skipped_before: Instant | None = 0
+        self.was_sought = False
         self.is_paused = False
         self.is_open = False
         self.delivered = 0
         self._network: Final = network
-        self._window: Final = window
+        self.window: Final = window
         # 0: a program that dies often is no reason to stop.
-        self._attempts_max: Final = attempts_max
-        self._expire_s: Final = expire_s
+        self.attempts_max: Final = attempts_max
+        self.parks: Final = parks
+        self.expire_s: Final = expire_s
+        # So many messages that come next cannot be dealt with.
+        self.to_fail = 0
+        self.failures = 0
         self._waiting: Final[deque[Received]] = deque()
         self._subscription = 0
         self.client.connect()
@@ -176,15 +187,17 @@ class ReadingProgram:
         if self.changes_filter:
             # It may have been changed in a life that the host has not heard of.
             flags |= AttachFlags.CHANGE_FILTER
+        if self.parks:
+            flags |= AttachFlags.PARK
         options = SubscriptionOptions(
             streams=(self.stream,),
             predicate=self.predicate,
             durable=self.durable,
             start=self.start,
             flags=flags,
-            window_messages=self._window,
-            attempts_max=self._attempts_max,
-            expire_s=self._expire_s,
+            window_messages=self.window,
+            attempts_max=self.attempts_max,
+            expire_s=self.expire_s,
         )
         self._subscription = self.client.call(lambda client: client.subscribe(options))
 
@@ -201,6 +214,17 @@ class ReadingProgram:
         # The host may not have noticed yet that the old connection is gone.
         self.open(flags=AttachFlags.TAKEOVER)
 
+    def begin_seek(self, *, skips: bool) -> None:
+        """Somebody moves its cursor, now or later."""
+        self.was_sought = True
+        if skips:
+            self.skipped_before = None
+
+    def settle_skip(self) -> None:
+        """From now on nothing more is skipped."""
+        if self.skipped_before is None:
+            self.skipped_before = self._network.events.now
+
     def resume(self) -> None:
         """Takes what has waited."""
         self.is_paused = False
@@ -216,6 +240,20 @@ class ReadingProgram:
         self.client.call(lambda client: client.fail(number, message.pubend, message.tick, reason))
         self.client.call(lambda client: client.take(number, messages, size_bytes))
 
+    def _fail(self, message: Received) -> None:
+        """Cannot deal with a message: it and all behind it come again, as if they had not come."""
+        self.to_fail -= 1
+        self.failures += 1
+        pubend, tick, number = message.pubend, message.tick, message.subscription
+        items = self.life.items
+        items[:] = [
+            each
+            for each in items
+            if each.pubend != pubend
+            or (each.tick if isinstance(each, Received) else each.start) < tick
+        ]
+        self.client.call(lambda client: client.fail(number, pubend, tick, "a test"))
+
     def attempts(self) -> list[int]:
         """Of all messages of this life, in the order of delivery."""
         return [each.attempt for each in self.life.received]
@@ -227,14 +265,31 @@ class ReadingProgram:
     def _take(self, message: Received) -> None:
         position = Position(message.pubend, message.tick)
         number = message.subscription
-        self.client.call(lambda client: client.acknowledge(number, [position]))
+        if self.client.machine.is_failed(number, message.pubend):
+            # It comes again behind the one that failed.
+            self.client.call(lambda client: client.take(number, 1, len(message.body)))
+            return
+        if self.to_fail:
+            self._fail(message)
+            self.client.call(lambda client: client.take(number, 1, len(message.body)))
+            return
+        # Some acknowledgements are awaited, others are stored when it suits the host.
+        awaits = message.tick % 3 == 0
+        self.client.call(lambda client: client.acknowledge(number, [position], is_awaited=awaits))
         self.client.call(lambda client: client.take(number, 1, len(message.body)))
 
     def _on_fact(self, _client: SimClient, fact: ClientFact) -> None:
-        if isinstance(fact, Received):
+        if isinstance(fact, Received | Missed) and self.client.machine.is_failed(
+            fact.subscription, fact.pubend
+        ):
+            # It was on its way when a message before it failed.
+            if isinstance(fact, Received):
+                self._take(fact)
+        elif isinstance(fact, Received):
             self.life.items.append(fact)
             self.delivered += 1
-            if self.durable and fact.tick <= self.stored.get(fact.pubend, -1):
+            is_stored = fact.tick <= self.stored.get(fact.pubend, -1)
+            if self.durable and is_stored and not self.was_sought:
                 self.again.append(fact)
             if self.is_paused:
                 self._waiting.append(fact)
@@ -247,6 +302,16 @@ class ReadingProgram:
             self.client.call(lambda client: client.acknowledge(number, [position]))
         elif isinstance(fact, Opened):
             self.life.opened, self.life.opened_at = fact, self._network.events.now
+            if not fact.resumed:
+                # The name is new, or another than before.
+                self.stored.clear()
+        elif isinstance(fact, Moved):
+            # What it gets now may lie before what it had: as if it began anew.
+            before = self.life
+            self.lives.append(ReaderLife(self.predicate))
+            self.life.opened, self.life.opened_at = before.opened, before.opened_at
+            self._waiting.clear()
+            self.stored.clear()
         elif isinstance(fact, Ended):
             self.life.ended.append(fact)
         elif isinstance(fact, AckStored):

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from penstock.guaranteed.log_record import (
+    Counted,
     Fetched,
     LogGap,
     LogRecord,
@@ -25,7 +26,7 @@ from penstock.guaranteed.log_record import (
 )
 from penstock.guaranteed.pubend.retention import RECORD_BYTES
 from penstock.kernel.instant import Duration
-from penstock.kernel.machine import Append, Fetch, Save, Trim
+from penstock.kernel.machine import Append, Count, Fetch, Save, Trim
 from penstock.sim.events import EventQueue
 from penstock.wire.frames.guaranteed.base import GapReason
 
@@ -55,20 +56,19 @@ class SimLog:
     def write(self, append: Append) -> None:
         """Takes one append."""
         self.lease = max(self.lease, append.lease)
-        if append.record is None:
-            return
-        assert append.number == self.next_number, f"{append.number}, not {self.next_number}"
-        self.next_number += 1
-        if isinstance(append.record, LogSnapshot):
-            self._snapshot = append.record.state
-            self._since_snapshot.clear()
-        else:
-            assert isinstance(append.record, LogRecord)
-            assert not self._ticks or append.record.tick > self._ticks[-1], "ticks rise"
-            self.records.append(append.record)
-            self.history.append(append.record)
-            self._since_snapshot.append(append.record)
-            self._ticks.append(append.record.tick)
+        for record in append.records:
+            self.next_number += 1
+            if isinstance(record, LogSnapshot):
+                self._snapshot = record.state
+                self._since_snapshot.clear()
+                continue
+            assert isinstance(record, LogRecord)
+            assert not self._ticks or record.tick > self._ticks[-1], "ticks rise"
+            self.records.append(record)
+            self.history.append(record)
+            self._since_snapshot.append(record)
+            self._ticks.append(record.tick)
+        assert append.upto == self.next_number - 1, f"{append.upto}, not {self.next_number - 1}"
 
     def trim(self, upto: int) -> None:
         """Forgets the oldest records."""
@@ -95,6 +95,12 @@ class SimLog:
         # Up to the next record there is nothing.
         stop = self._ticks[last] if last < len(self._ticks) else 2**63
         return Fetched(tuple(self.records[first:last]), gaps, stop)
+
+    def count(self, count: Count) -> Counted:
+        """Messages between two ticks, and the age of the oldest."""
+        first = bisect_left(self._ticks, count.after + 1)
+        messages = bisect_left(self._ticks, count.upto + 1) - first
+        return Counted(messages, self.records[first].published_ns if messages > 0 else 0)
 
     def recovered(self) -> RecoveredLog:
         """What a broker finds when it starts."""
@@ -153,6 +159,9 @@ class SimDisk:
     ) -> None:
         self.logs: Final[dict[str, SimLog]] = {}
         self.saved: Final[dict[str, bytes]] = {}
+        # For checkers, by log: all records of deleted ones, and what a restored copy did not have.
+        self.deleted: Final[dict[str, list[LogRecord]]] = {}
+        self.lost: Final[dict[str, list[LogRecord]]] = {}
         # A log rolls after so many records.
         self.roll_records = 64
         self._events: Final = events
@@ -164,7 +173,7 @@ class SimDisk:
 
     def take(
         self,
-        output: Append | Fetch | Trim | Save,
+        output: Append | Fetch | Count | Trim | Save,
         *,
         told: Callable[..., None],
     ) -> None:
@@ -172,10 +181,10 @@ class SimDisk:
         if isinstance(output, Trim):
             self._watch(output)
             self.logs[output.log].trim(output.upto)
-        elif isinstance(output, Fetch):
+        elif isinstance(output, Fetch | Count):
             life = self._life
             at = self._events.now + self._rng.randint(1, self._sync_ns)
-            self._events.schedule(at, self._fetch, life, output, told)
+            self._events.schedule(at, self._read, life, output, told)
         else:
             name = output.log if isinstance(output, Append) else STORE
             file = self._files.setdefault(name, _File())
@@ -185,7 +194,9 @@ class SimDisk:
 
     def delete_log(self, log: str) -> None:
         """Its directory is removed, with what was about to be written."""
-        self.logs.pop(log, None)
+        deleted = self.logs.pop(log, None)
+        if deleted is not None:
+            self.deleted[log] = deleted.history
         file = self._files.pop(log, None)
         if file is not None:
             file.waiting.clear()
@@ -225,6 +236,9 @@ class SimDisk:
 
     def restore(self, backup: DiskBackup) -> None:
         """Puts an older copy back, while the broker is down."""
+        for name, log in self.logs.items():
+            kept = len(backup.logs[name].history) if name in backup.logs else 0
+            self.lost.setdefault(name, []).extend(log.history[kept:])
         self.logs.clear()
         self.logs.update(copy.deepcopy(backup.logs))
         self.saved.clear()
@@ -239,6 +253,9 @@ class SimDisk:
         else:
             self.saved[output.key] = output.value
 
-    def _fetch(self, life: int, output: Fetch, told: Callable[[Fetched], None]) -> None:
+    def _read(
+        self, life: int, output: Fetch | Count, told: Callable[[Fetched | Counted], None]
+    ) -> None:
         if life == self._life:
-            told(self.logs.setdefault(output.log, SimLog()).fetch(output))
+            log = self.logs.setdefault(output.log, SimLog())
+            told(log.fetch(output) if isinstance(output, Fetch) else log.count(output))

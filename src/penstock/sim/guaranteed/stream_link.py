@@ -15,6 +15,17 @@ from penstock.sim.events import EventQueue
 WINDOW_BYTES: Final = 64 * 1024
 
 
+class _Batch:
+    """Frames that leave at the same instant, and so arrive together."""
+
+    __slots__ = ("frames", "left", "size_bytes")
+
+    def __init__(self, left: Instant) -> None:
+        self.left: Final = left
+        self.frames: Final[list[Any]] = []
+        self.size_bytes = 0
+
+
 class StreamLink:
     """From one machine to another."""
 
@@ -25,8 +36,9 @@ class StreamLink:
         delay_ns: Duration,
         rate_bps: int | None,
         size_of: Callable[[Any], int],
-        arrive: Callable[[Any], None],
-        on_room: Callable[[int], None],
+        arrive: Callable[[list[Any]], None],
+        # None: nobody waits for room.
+        on_room: Callable[[int], None] | None,
     ) -> None:
         self.sent_bytes = 0
         self._events: Final = events
@@ -38,6 +50,8 @@ class StreamLink:
         self._free_at: Instant = 0
         # Counts cuts: what is under way carries the number of its time.
         self._life = 0
+        # The last one, while it may still grow.
+        self._batch: _Batch | None = None
 
     def send(self, frame: Any) -> None:
         """Puts a frame on its way; room for as much is there when it has left."""
@@ -47,18 +61,26 @@ class StreamLink:
         if self.rate_bps is not None:
             left += size_bytes * 8 * SECOND // self.rate_bps
         self._free_at = left
-        self._events.schedule(left, self._leave, self._life, size_bytes)
-        self._events.schedule(left + self._delay_ns, self._land, self._life, frame)
+        batch = self._batch
+        if batch is None or batch.left != left:
+            batch = self._batch = _Batch(left)
+            self._events.schedule(left, self._leave, self._life, batch)
+            self._events.schedule(left + self._delay_ns, self._land, self._life, batch)
+        batch.frames.append(frame)
+        batch.size_bytes += size_bytes
 
     def cut(self) -> None:
         """Everything under way is lost."""
         self._life += 1
         self._free_at = 0
+        self._batch = None
 
-    def _leave(self, life: int, size_bytes: int) -> None:
-        if life == self._life:
-            self._on_room(size_bytes)
+    def _leave(self, life: int, batch: _Batch) -> None:
+        if self._batch is batch:
+            self._batch = None
+        if life == self._life and self._on_room is not None:
+            self._on_room(batch.size_bytes)
 
-    def _land(self, life: int, frame: Any) -> None:
+    def _land(self, life: int, batch: _Batch) -> None:
         if life == self._life:
-            self._arrive(frame)
+            self._arrive(batch.frames)

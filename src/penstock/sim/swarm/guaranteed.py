@@ -17,6 +17,7 @@ from penstock.content.value import Value
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.kernel.seeds import Seeds
 from penstock.sim.checkers.guaranteed.acknowledged import came_again
+from penstock.sim.checkers.guaranteed.alarms import AlarmChecker
 from penstock.sim.checkers.guaranteed.base import LINES_MAX, StreamChecker
 from penstock.sim.checkers.guaranteed.decided_ticks import DecidedTicksChecker
 from penstock.sim.checkers.guaranteed.delivery import broken_promises, stored_twice
@@ -33,10 +34,12 @@ from penstock.sim.swarm.guaranteed_options import (
     draw_guaranteed_options,
 )
 from penstock.sim.swarm.run import SwarmFailed
+from penstock.wire.frames.guaranteed.subscription import Position
 
 STREAM: Final = "orders"
-QUIET_S: Final = 5
-QUIET_S_MAX: Final = 200
+ATTEMPTS_MAX: Final = 2
+QUIET_S: Final = 2
+QUIET_S_MAX: Final = 400
 _SAMPLE_STEPS: Final = 5
 
 
@@ -51,6 +54,8 @@ class GuaranteedReport:
     delivered: int
     gaps: int
     trims: int
+    failed: int
+    parked: int
     # Frames that did not fit into the queues of links that are still up.
     dropped: int
     faults: Mapping[str, int]
@@ -76,15 +81,23 @@ class GuaranteedSwarm:
         self.writers: Final[list[Writer]] = []
         self.readers: Final[list[ReadingProgram]] = []
         self._faults: Final = GuaranteedFaults(
-            self.network, options, self._rng, readers=self.readers, writers=self.writers
+            self.network,
+            options,
+            self._rng,
+            STREAM,
+            readers=self.readers,
+            writers=self.writers,
+            replace=self._replace,
         )
-        self._trims: Final = TrimChecker(self.network)
+        self._replaced = 0
+        self._trims: Final = TrimChecker(self.network, forgotten=self._faults.forgotten_hosts)
         self._checkers: Final[list[StreamChecker]] = [
             self._trims,
             DecidedTicksChecker(),
             DoubtHorizonChecker(),
             TableSizesChecker(),
             QuietChecker(),
+            AlarmChecker(may_roll_back="roll_back" in options.fault_kinds),
         ]
         self.network.watchers.extend(self._checkers)
         self._published = 0
@@ -95,6 +108,7 @@ class GuaranteedSwarm:
         self._break_things()
         self._faults.mend_all()
         for reader in self.readers:
+            reader.to_fail = 0
             reader.resume()
         self._wait_until_quiet()
         wrong = [*self._find_wrong()][:LINES_MAX]
@@ -133,10 +147,40 @@ class GuaranteedSwarm:
             durable=name if options.is_durable else "",
             start=FIRST if options.starts_first else NOW,
             window=options.window,
+            attempts_max=ATTEMPTS_MAX if options.parks else 0,
+            parks=options.parks,
+            expire_s=options.expire_s,
         )
         reader.changes_filter = True
         self.readers.append(reader)
         reader.open()
+
+    def _replace(self, reader: ReadingProgram) -> None:
+        """Another program, under another name, wants the same."""
+        self._replaced += 1
+        other = ReadingProgram(
+            self.network,
+            f"{reader.client.name}+{self._replaced}",
+            reader.client.broker,
+            stream=STREAM,
+            predicate=reader.predicate,
+            durable=f"{reader.durable}+{self._replaced}",
+            start=reader.start,
+            window=reader.window,
+            attempts_max=reader.attempts_max,
+            parks=reader.parks,
+            expire_s=reader.expire_s,
+        )
+        other.changes_filter = True
+        self.readers.append(other)
+        other.open()
+
+    def _reopen(self) -> None:
+        """Who was told that the stream is deleted comes again: there is another by its name."""
+        for reader in self.readers:
+            reasons = {each.refused.reason for each in reader.life.ended}
+            if reader.is_open and "unknown_stream" in reasons:
+                reader.open()
 
     def _break_things(self) -> None:
         network, options, rng = self.network, self.options, self._rng
@@ -154,6 +198,7 @@ class GuaranteedSwarm:
             network.run(rng.randint(1, 2 * step_ns))
             if self._published % _SAMPLE_STEPS == 0:
                 self._sample()
+                self._reopen()
 
     def _publish(self) -> None:
         rng = self._rng
@@ -175,6 +220,7 @@ class GuaranteedSwarm:
         for _ in range(QUIET_S_MAX):
             self.network.run(SECOND)
             self._sample()
+            self._reopen()
             so_far = (
                 sum(writer.unconfirmed for writer in self.writers),
                 sum(reader.delivered for reader in self.readers),
@@ -186,17 +232,30 @@ class GuaranteedSwarm:
                 return
 
     def _find_wrong(self) -> Iterator[str]:
-        kept = {
-            int(name, 16): log.history
-            for broker in self.network.brokers.values()
-            for name, log in broker.disk.logs.items()
+        disks = [broker.disk for broker in self.network.brokers.values()]
+        kept = {int(name, 16): log.history for disk in disks for name, log in disk.logs.items()}
+        deleted = {int(name, 16): log for disk in disks for name, log in disk.deleted.items()}
+        gone = {int(name, 16): log for disk in disks for name, log in disk.lost.items()}
+        lost = {Position(pubend, each.tick) for pubend, log in gone.items() for each in log}
+        every = {
+            pubend: [*kept.get(pubend, ()), *deleted.get(pubend, ()), *gone.get(pubend, ())]
+            for pubend in {**kept, **deleted, **gone}
         }
         for checker in self._checkers:
             checker.at_end(self.network)
             yield from checker.wrong
         may_give_up = self.options.retention.drops
         yield from _named(
-            "delivery", broken_promises(self.writers, self.readers, kept, may_give_up=may_give_up)
+            "delivery",
+            broken_promises(
+                self.writers,
+                self.readers,
+                every,
+                lost=lost,
+                parked=self._parked(),
+                forgotten_hosts=self._faults.forgotten_hosts,
+                may_give_up=may_give_up,
+            ),
         )
         yield from _named("stored twice", stored_twice(kept))
         yield from _named("acknowledged", came_again(self.readers))
@@ -207,6 +266,15 @@ class GuaranteedSwarm:
             if reader.life.opened is None or reader.life.ended:
                 refusals = [each.refused.text for each in reader.life.ended]
                 yield f"[quiet] {reader.client.name} is not open: {refusals}"
+
+    def _parked(self) -> dict[str, set[Position]]:
+        """By durable name: the messages that were put aside."""
+        hosts = [broker.machine.host for broker in self.network.brokers.values()]
+        return {
+            name: {message.position for message in host.parking.of(name)}
+            for host in hosts
+            for name in host.durables
+        }
 
     def _report(self) -> GuaranteedReport:
         lives = [life for reader in self.readers for life in reader.lives]
@@ -221,6 +289,8 @@ class GuaranteedSwarm:
             delivered=sum(reader.delivered for reader in self.readers),
             gaps=sum(len(life.missed) for life in lives),
             trims=self._trims.trims,
+            failed=sum(reader.failures for reader in self.readers),
+            parked=sum(len(each) for each in self._parked().values()),
             dropped=sum(
                 queue.dropped
                 for broker in self.network.brokers.values()

@@ -44,8 +44,17 @@ FAULT_KINDS: Final = (
     "pause",
     "writer_crash",
     "clock_step",
+    "seek",
+    "forget",
+    "forget_host",
+    "fail",
+    "recreate",
+    "back_up",
+    "roll_back",
     "mend_one",
 )
+# As short as faults are near each other.
+FAIL_RETRY_NS: Final = 100 * MILLISECOND
 KEEP_ALL: Final = Retention()
 REFUSE: Final = Retention(size_bytes=8_000)
 DROP: Final = Retention(size_bytes=4_000, drops=True)
@@ -63,6 +72,10 @@ class ReaderOptions:
     window: int
     # How long after the first message it comes; a negative time is before.
     joins_ns: Duration
+    # Messages that fail twice, or kill it twice, are put aside.
+    parks: bool = False
+    # Its name is forgotten when nobody has read it for so long; 0: never.
+    expire_s: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +117,9 @@ class GuaranteedOptions:
                 retention=self.retention, repair_slice_bytes=self.repair_slice_bytes
             ),
             relay=RelaySettings(cache_bytes=self.cache_bytes),
-            host=HostSettings(catch_up_readers_max=self.catch_up_readers_max),
+            host=HostSettings(
+                catch_up_readers_max=self.catch_up_readers_max, fail_retry_ns=FAIL_RETRY_NS
+            ),
             link=LinkSettings(queue_bytes=self.queue_bytes),
         )
 
@@ -118,8 +133,8 @@ def draw_guaranteed_options(seed: int) -> GuaranteedOptions:
     """The options of one seed."""
     rng = Seeds(seed).rng("swarm", "guaranteed", "options")
     tree = rng.choice(TREES)
-    fault_time_ns = rng.choice((2, 5, 8)) * SECOND
-    kinds = [kind for kind in FAULT_KINDS if rng.random() < 0.6] or ["crash"]
+    fault_time_ns = rng.choice((2, 3, 6)) * SECOND
+    kinds = _draw_kinds(rng)
     return GuaranteedOptions(
         seed=seed,
         tree=tree,
@@ -145,6 +160,20 @@ def draw_guaranteed_options(seed: int) -> GuaranteedOptions:
     )
 
 
+def _draw_kinds(rng: Random) -> list[str]:
+    """Which faults there are; some are rare, and one excludes another."""
+    shares = dict.fromkeys(FAULT_KINDS, 0.6)
+    shares |= {"seek": 0.25, "forget": 0.25, "recreate": 0.15, "back_up": 0.15}
+    shares |= {"forget_host": 0.15, "fail": 0.3}
+    kinds = [kind for kind in FAULT_KINDS if rng.random() < shares[kind]]
+    if "back_up" not in kinds:
+        kinds = [kind for kind in kinds if kind != "roll_back"]
+    else:
+        # With both, ticks are given again, and hosts rightly stop.
+        kinds = [kind for kind in kinds if kind != "clock_step"]
+    return kinds or ["crash"]
+
+
 def _draw_reader(rng: Random, tree: Tree, fault_time_ns: Duration) -> ReaderOptions:
     is_late = rng.random() < 0.4
     return ReaderOptions(
@@ -154,4 +183,6 @@ def _draw_reader(rng: Random, tree: Tree, fault_time_ns: Duration) -> ReaderOpti
         starts_first=rng.random() < 0.5,
         window=rng.choice((1, 10, 1_000)),
         joins_ns=rng.randrange(fault_time_ns) if is_late else -500 * MILLISECOND,
+        parks=rng.random() < 0.3,
+        expire_s=rng.choice((0, 0, 0, 1)),
     )

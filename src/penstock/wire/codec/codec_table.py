@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from struct import error as struct_error
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from penstock.kernel.errors import PeerError, UsageError
+from penstock.kernel.errors import PeerError, UsageError, VersionError
 
 VERSION: Final = 1
 BODY_OFFSET: Final = 2
@@ -82,7 +82,7 @@ class CodecTable(Generic[F]):
         if len(data) < BODY_OFFSET:
             raise PeerError(f"a frame has {BODY_OFFSET} bytes at least, this one {len(data)}")
         if data[0] != VERSION:
-            raise PeerError(f"version {data[0]} of the wire format is not known, only {VERSION}")
+            raise VersionError(f"version {data[0]} of the wire format is not known, only {VERSION}")
         reader = self._readers.get(data[1])
         if reader is None:
             raise PeerError(f"frames of type {data[1]:#04x} are not known here")

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from penstock.wire.frames.guaranteed.acknowledgement import Acked, ClientAck
 from penstock.wire.frames.guaranteed.base import (
     STOP_MAX,
     TICK_MAX,
@@ -29,7 +30,10 @@ from penstock.wire.frames.guaranteed.client import (
 )
 from penstock.wire.frames.guaranteed.hello import Announcement, Hello, Ping, Role
 from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
+from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
+from penstock.wire.frames.guaranteed.poison import Poison
 from penstock.wire.frames.guaranteed.publication import Confirm, Publish, Stored
+from penstock.wire.frames.guaranteed.receipt import PublishWithReceipt, Receipt
 from penstock.wire.frames.guaranteed.requests import (
     FilterAck,
     FilterRequest,
@@ -38,11 +42,9 @@ from penstock.wire.frames.guaranteed.requests import (
 )
 from penstock.wire.frames.guaranteed.rows import Ack, Held, Hold, HostAck
 from penstock.wire.frames.guaranteed.subscription import (
-    Acked,
     Attach,
     Attached,
     AttachFlags,
-    ClientAck,
     Detach,
     Fail,
     Forget,
@@ -136,6 +138,7 @@ def hellos() -> st.SearchStrategy[Hello]:
         distance=unsigned(8),
         lease=TICKS,
         dead_ranges=st.lists(ranges(), max_size=3).map(tuple),
+        address=TEXTS,
     )
     return st.builds(
         Hello,
@@ -147,11 +150,11 @@ def hellos() -> st.SearchStrategy[Hello]:
     )
 
 
-def confirms() -> st.SearchStrategy[Confirm]:
-    """CONFIRM."""
+def confirms(kind: type[Confirm]) -> st.SearchStrategy[Confirm]:
+    """CONFIRM or RECEIPT."""
     entry = st.tuples(unsigned(64), st.builds(Stored, unsigned(64), TICKS, st.booleans()))
     return st.builds(
-        lambda stream, entries: Confirm(
+        lambda stream, entries: kind(
             stream=stream,
             ids=tuple([publication for publication, _ in entries]),
             stored=tuple([stored for _, stored in entries]),
@@ -207,6 +210,17 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
         tick=TICKS,
         other_host=st.just("") | NAMES,
     ),
+    LagRequest: st.builds(LagRequest, pubend=unsigned(64), host=NAMES, serial=SERIALS, tick=TICKS),
+    LagAnswer: st.builds(
+        LagAnswer,
+        pubend=unsigned(64),
+        host=NAMES,
+        serial=SERIALS,
+        messages=unsigned(64),
+        size_bytes=unsigned(64),
+        limit_bytes=unsigned(64),
+        age_us=unsigned(64),
+    ),
     Ack: st.builds(
         Ack,
         pubend=unsigned(64),
@@ -222,7 +236,7 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
     Connect: st.builds(Connect, publisher=NAMES, life=unsigned(64)),
     Welcome: st.builds(Welcome, broker=NAMES, message_bytes_max=unsigned(32)),
     Publish: st.builds(Publish, stream=NAMES, id=unsigned(64), body=BODIES),
-    Confirm: confirms(),
+    Confirm: confirms(Confirm),
     Credit: st.builds(
         Credit,
         kind=st.sampled_from(CreditKind),
@@ -244,10 +258,12 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
         body=BODIES,
     ),
     GapNotice: gap_notices(),
-    ClientAck: st.builds(ClientAck, subscription=unsigned(32), positions=POSITIONS),
+    ClientAck: st.builds(
+        ClientAck, subscription=unsigned(32), positions=POSITIONS, is_awaited=st.booleans()
+    ),
     Acked: st.builds(Acked, subscription=unsigned(32), positions=POSITIONS),
     Fail: st.builds(Fail, subscription=unsigned(32), pubend=unsigned(64), tick=TICKS, reason=TEXTS),
-    Detach: st.builds(Detach, subscription=unsigned(32)),
+    Detach: st.builds(Detach, subscription=unsigned(32), is_clean=st.booleans()),
     Forget: st.builds(Forget, durable=NAMES),
     Ask: st.builds(Ask, number=unsigned(32), verb=NAMES, arguments=BODIES),
     Answer: st.builds(Answer, number=unsigned(32), result=BODIES),
@@ -260,4 +276,16 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
         address=TEXTS,
     ),
     ClientPing: st.just(ClientPing()),
+    Poison: st.builds(
+        Poison,
+        subscription=unsigned(32),
+        pubend=unsigned(64),
+        tick=TICKS,
+        published_ns=unsigned(64),
+        attempts=unsigned(32),
+        reasons=st.lists(TEXTS, max_size=4).map(tuple),
+        body=BODIES,
+    ),
+    PublishWithReceipt: st.builds(PublishWithReceipt, stream=NAMES, id=unsigned(64), body=BODIES),
+    Receipt: confirms(Receipt),
 }

@@ -15,6 +15,7 @@ from penstock.wire.codec import filter as filter_codec
 from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
 from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
 from penstock.wire.codec.guaranteed.stream_framing import frame_bytes_max
+from penstock.wire.frames.guaranteed.acknowledgement import ClientAck
 from penstock.wire.frames.guaranteed.base import (
     PREDICATE_BYTES_MAX,
     STOP_MAX,
@@ -30,13 +31,15 @@ from penstock.wire.frames.guaranteed.base import (
 from penstock.wire.frames.guaranteed.client import Answer, Ask, Connect, Credit, Refused
 from penstock.wire.frames.guaranteed.hello import Announcement, Hello
 from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
+from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
+from penstock.wire.frames.guaranteed.poison import Poison
 from penstock.wire.frames.guaranteed.publication import Confirm, Publish, Stored
+from penstock.wire.frames.guaranteed.receipt import PublishWithReceipt
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
 from penstock.wire.frames.guaranteed.rows import Ack, Held, Hold, HostAck
 from penstock.wire.frames.guaranteed.subscription import (
     Attach,
     Attached,
-    ClientAck,
     Fail,
     Forget,
     GapNotice,
@@ -107,6 +110,10 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "hold that keeps 1": lambda: with_field(Hold, keep=1),
     "held at no tick": lambda: with_field(Held, tick=2**64 - 1),
     "held for a long other": lambda: with_field(Held, other_host="x" * 65),
+    "lag of nobody": lambda: with_field(LagRequest, host=""),
+    "lag behind no tick": lambda: with_field(LagRequest, tick=2**64 - 1),
+    "lag of 2^64 messages": lambda: with_field(LagAnswer, messages=2**64),
+    "lag of less than nothing": lambda: with_field(LagAnswer, age_us=-1),
     "held in life 2^64": lambda: with_field(Held, serial=Serial(2**64, 1)),
     "ack of 65": lambda: with_field(Ack, entries=(HostAck("h", SERIAL, 1),) * 65),
     "ack of nobody": lambda: with_field(Ack, entries=(HostAck("", SERIAL, 1),)),
@@ -116,16 +123,20 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "hello from half a character": lambda: with_field(Hello, broker="\ud800"),
     "hello of role 16": lambda: with_field(Hello, roles=16),
     "hello of no life": lambda: with_field(Hello, life=-1),
-    "hello of too many": lambda: with_field(Hello, pubends=(announcement(),) * 2049),
+    "hello of too many": lambda: with_field(Hello, pubends=(announcement(),) * 1025),
     "pubend of a dead range of nothing": lambda: announcement(dead_ranges=(TickRange(1, 1),)),
     "pubend of 17 dead ranges": lambda: announcement(dead_ranges=(TickRange(1, 2),) * 17),
     "pubend at distance 256": lambda: announcement(distance=256),
     "pubend of no stream": lambda: announcement(stream=""),
+    "pubend at a long address": lambda: announcement(address="a" * 256),
     "pubend with no lease": lambda: announcement(lease=2**64 - 1),
     "connect by nobody": lambda: with_field(Connect, publisher=""),
     "publish to nothing": lambda: with_field(Publish, stream=""),
     "publish of 65 bits": lambda: with_field(Publish, id=2**64),
     "publish of more than a mebibyte": lambda: with_field(Publish, body=bytes((1 << 20) + 1)),
+    "poison of 17 reasons": lambda: with_field(Poison, reasons=("",) * 17),
+    "poison of a long reason": lambda: with_field(Poison, reasons=("x" * 4097,)),
+    "poison of 33 bits": lambda: with_field(Poison, attempts=2**32),
     "confirm of more than was stored": lambda: with_field(Confirm, ids=(1, 2, 3)),
     "confirm of 65 bits": lambda: with_field(Confirm, ids=(1, 2**64)),
     "confirm at no tick": lambda: with_field(
@@ -173,7 +184,12 @@ LARGEST: list[Any] = [
     with_field(
         Hello,
         broker=NAME,
-        pubends=(announcement(stream=NAME, dead_ranges=(TickRange(1, STOP_MAX),) * 16),) * 2048,
+        pubends=(
+            announcement(
+                stream=NAME, address="a" * 255, dead_ranges=(TickRange(1, STOP_MAX),) * 16
+            ),
+        )
+        * 1024,
     ),
     with_field(Data, body=BODY, reader=LONGEST_READER),
     with_field(Silence, reader=LONGEST_READER),
@@ -181,6 +197,8 @@ LARGEST: list[Any] = [
     with_field(Nack, ranges=(TickRange(1, STOP_MAX),) * 64, reader=LONGEST_READER),
     with_field(Hold, host=NAME, durable=NAME),
     with_field(Held, host=NAME, other_host=NAME),
+    with_field(LagRequest, host=NAME),
+    with_field(LagAnswer, host=NAME),
     with_field(Ack, entries=(HostAck(NAME, SERIAL, WITHDRAWN),) * 64),
     with_field(Publish, stream=NAME, body=BODY),
     with_field(Confirm, stream=NAME, ids=(1,) * 4096, stored=(Stored(2**64 - 1, 1, True),) * 4096),
@@ -188,6 +206,8 @@ LARGEST: list[Any] = [
     with_field(ClientAck, positions=(Position(2**64 - 1, 1),) * 4096),
     with_field(HandOut, body=BODY),
     with_field(Fail, reason="x" * 4096),
+    with_field(Poison, reasons=("x" * 4096,) * 16, body=BODY),
+    with_field(PublishWithReceipt, stream=NAME, body=BODY),
     with_field(Forget, durable=NAME),
     with_field(Ask, verb=NAME, arguments=bytes(65_536)),
     with_field(Answer, result=BODY),
@@ -242,5 +262,5 @@ def test_a_withdrawal_is_no_tick_but_may_be_acknowledged() -> None:
 
 
 def test_no_frame_is_larger_than_this() -> None:
-    assert frame_bytes_max(CLIENT_FRAMES) == (1 << 20) + 75
+    assert frame_bytes_max(CLIENT_FRAMES) == (1 << 20) + 65_603
     assert frame_bytes_max(BROKER_FRAMES) == (1 << 20) + 103

@@ -42,10 +42,11 @@ class DecidedTicksChecker(StreamChecker):
         """Compares each message with what was said before."""
         if not isinstance(write, Append):
             return
-        pubend, record = int(write.log, 16), write.record
+        pubend = int(write.log, 16)
         self._leases[pubend] = max(write.lease, self._leases.get(pubend, 0))
-        if isinstance(record, LogRecord) and record.tick < self._said.get(pubend, 0):
-            self.report(
-                f"{broker} stores a message at {record.tick}; all before {self._said[pubend]} was"
-                " said to be decided"
-            )
+        for record in write.records:
+            if isinstance(record, LogRecord) and record.tick < self._said.get(pubend, 0):
+                self.report(
+                    f"{broker} stores a message at {record.tick}; all before {self._said[pubend]}"
+                    " was said to be decided"
+                )

@@ -38,6 +38,14 @@ class QuietChecker(StreamChecker):
         network.run(2 * SECOND)
         for broker in network.brokers.values():
             for pubend in broker.machine.pubends.values():
+                for name, owner in pubend.rows.host_of.items():
+                    holder = network.brokers[owner]
+                    # One that crashed before it had stored a name may not know of it.
+                    if holder.life == 1 and name not in holder.machine.host.durables:
+                        self.report(f"{broker.name}: {owner} has forgotten {name}")
+                for host, cursor_of in cursors.items():
+                    if pubend.id in cursor_of and host not in pubend.rows.by_host:
+                        self.report(f"{broker.name}: nothing of {pubend.id:#x} is kept for {host}")
                 for host, row in pubend.rows.by_host.items():
                     cursor = cursors[host].get(pubend.id)
                     if cursor is not None and row.saved_tick < cursor:

@@ -1,6 +1,11 @@
-"""No log is trimmed above the smallest cursor on any host's disk, unless the stream may drop."""
+"""No log is trimmed above the smallest cursor on any host's disk, unless the stream may drop.
+
+Of a host that an operator has had forgotten nothing is kept until it is heard of again.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import msgspec
 
@@ -18,8 +23,9 @@ class TrimChecker(StreamChecker):
 
     name = "trim"
 
-    def __init__(self, network: StreamNetwork) -> None:
+    def __init__(self, network: StreamNetwork, *, forgotten: Collection[str] = ()) -> None:
         super().__init__()
+        self._forgotten = forgotten
         self._network = network
         self.trims = 0
 
@@ -30,7 +36,7 @@ class TrimChecker(StreamChecker):
             return
         for host, cursors in cursors_on_disk(self._network).items():
             cursor = cursors.get(int(trim.log, 16))
-            if cursor is not None and trim.upto > cursor:
+            if host not in self._forgotten and cursor is not None and trim.upto > cursor:
                 self.report(f"{broker} trims up to {trim.upto}, {host} has read up to {cursor}")
 
 

@@ -11,6 +11,7 @@ Logs and frames copy it as it is; attributes are decoded only where a filter nee
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from penstock.content.limits import ATTRIBUTES_MAX
 from penstock.content.value import Value, check_name, check_value
@@ -20,6 +21,11 @@ from penstock.wire.codec.reader import U16
 from penstock.wire.frames.guaranteed.base import MESSAGE_BYTES_MAX
 
 _ATTRIBUTE_BYTES_MAX = (1 << 16) - 1
+
+
+# Names that were found valid: a publisher's messages have the same ones, mostly.
+_CHECKED: Final[set[str]] = set()
+_CHECKED_MAX: Final = 1_000
 
 
 def write_body(
@@ -36,9 +42,11 @@ def write_body(
         )
     if not isinstance(payload, bytes):
         raise UsageError(f"a payload must be bytes, not {type(payload).__name__}")
-    written = write_attributes(
-        {check_name(name): check_value(value) for name, value in attributes.items()}
-    )
+    if not _CHECKED.issuperset(attributes):
+        _check_names(attributes)
+    for value in attributes.values():
+        check_value(value)
+    written = write_attributes(attributes if type(attributes) is dict else dict(attributes))
     if len(written) > _ATTRIBUTE_BYTES_MAX:
         raise UsageError(
             f"attributes of {len(written)} bytes: at most {_ATTRIBUTE_BYTES_MAX} fit, put the rest"
@@ -51,6 +59,14 @@ def write_body(
             f" payload): at most {bytes_max} are allowed, send less at once"
         )
     return b"".join((U16.pack(len(written)), written, payload))
+
+
+def _check_names(attributes: Mapping[str, Value]) -> None:
+    for name in attributes:
+        check_name(name)
+    if len(_CHECKED) + len(attributes) > _CHECKED_MAX:
+        _CHECKED.clear()
+    _CHECKED.update(attributes)
 
 
 def read_attributes_of(body: bytes) -> dict[str, Value]:

@@ -13,6 +13,7 @@ from penstock.wire.codec.guaranteed.knowledge import (
     HorizonCodec,
     SilenceCodec,
 )
+from penstock.wire.codec.guaranteed.lag import LagAnswerCodec, LagRequestCodec
 from penstock.wire.codec.guaranteed.requests import (
     FilterAckCodec,
     FilterCodec,
@@ -23,6 +24,7 @@ from penstock.wire.codec.guaranteed.rows import AckCodec, HeldCodec, HoldCodec
 from penstock.wire.frames.guaranteed.base import BrokerFrame
 from penstock.wire.frames.guaranteed.hello import Hello, Ping
 from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
+from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
 from penstock.wire.frames.guaranteed.requests import (
     FilterAck,
     FilterRequest,
@@ -46,5 +48,7 @@ BROKER_FRAMES: Final[CodecTable[BrokerFrame]] = CodecTable(
         CodecRow(0x8A, "FILTER", FilterRequest, FilterCodec, FilterCodec.BYTES_MAX),
         CodecRow(0x8B, "FILTER_ACK", FilterAck, FilterAckCodec, FilterAckCodec.BYTES_MAX),
         CodecRow(0x8C, "READER", ReaderRequest, ReaderCodec, ReaderCodec.BYTES_MAX),
+        CodecRow(0x8D, "LAG", LagRequest, LagRequestCodec, LagRequestCodec.BYTES_MAX),
+        CodecRow(0x8E, "LAG_ANSWER", LagAnswer, LagAnswerCodec, LagAnswerCodec.BYTES_MAX),
     ]
 )

@@ -3,6 +3,7 @@
 from typing import Final
 
 from penstock.wire.codec.codec_table import CodecRow, CodecTable
+from penstock.wire.codec.guaranteed.acknowledgement import AckedCodec, ClientAckCodec
 from penstock.wire.codec.guaranteed.client import (
     AnswerCodec,
     AskCodec,
@@ -12,18 +13,19 @@ from penstock.wire.codec.guaranteed.client import (
     RefusedCodec,
     WelcomeCodec,
 )
+from penstock.wire.codec.guaranteed.poison import PoisonCodec
 from penstock.wire.codec.guaranteed.publication import ConfirmCodec, PublishCodec
+from penstock.wire.codec.guaranteed.receipt import PublishWithReceiptCodec, ReceiptCodec
 from penstock.wire.codec.guaranteed.subscription import (
-    AckedCodec,
     AttachCodec,
     AttachedCodec,
-    ClientAckCodec,
     DetachCodec,
     FailCodec,
     ForgetCodec,
     GapNoticeCodec,
     HandOutCodec,
 )
+from penstock.wire.frames.guaranteed.acknowledgement import Acked, ClientAck
 from penstock.wire.frames.guaranteed.base import ClientFrame
 from penstock.wire.frames.guaranteed.client import (
     Answer,
@@ -34,12 +36,12 @@ from penstock.wire.frames.guaranteed.client import (
     Refused,
     Welcome,
 )
+from penstock.wire.frames.guaranteed.poison import Poison
 from penstock.wire.frames.guaranteed.publication import Confirm, Publish
+from penstock.wire.frames.guaranteed.receipt import PublishWithReceipt, Receipt
 from penstock.wire.frames.guaranteed.subscription import (
-    Acked,
     Attach,
     Attached,
-    ClientAck,
     Detach,
     Fail,
     Forget,
@@ -67,5 +69,14 @@ CLIENT_FRAMES: Final[CodecTable[ClientFrame]] = CodecTable(
         CodecRow(0xAF, "RESULT", Answer, AnswerCodec, AnswerCodec.BYTES_MAX),
         CodecRow(0xB0, "REFUSED", Refused, RefusedCodec, RefusedCodec.BYTES_MAX),
         CodecRow(0xB1, "PING", ClientPing, ClientPingCodec, ClientPingCodec.BYTES_MAX),
+        CodecRow(0xB2, "POISON", Poison, PoisonCodec, PoisonCodec.BYTES_MAX),
+        CodecRow(
+            0xB3,
+            "PUBLISH_WITH_RECEIPT",
+            PublishWithReceipt,
+            PublishWithReceiptCodec,
+            PublishWithReceiptCodec.BYTES_MAX,
+        ),
+        CodecRow(0xB4, "RECEIPT", Receipt, ReceiptCodec, ReceiptCodec.BYTES_MAX),
     ]
 )

@@ -15,13 +15,18 @@ from penstock.wire.codec.guaranteed.fields import (
     write_text,
 )
 from penstock.wire.codec.reader import Reader, check_flags
-from penstock.wire.frames.guaranteed.base import DEAD_RANGES_MAX, NAME_BYTES_MAX, PUBENDS_MAX
+from penstock.wire.frames.guaranteed.base import (
+    ADDRESS_BYTES_MAX,
+    DEAD_RANGES_MAX,
+    NAME_BYTES_MAX,
+    PUBENDS_MAX,
+)
 from penstock.wire.frames.guaranteed.hello import ALL_ROLES, Announcement, Hello, Ping, Role
 
 _HELLO: Final = Struct(">QBQH")
 _ANNOUNCEMENT: Final = Struct(">QQBB")
 _ANNOUNCEMENT_BYTES_MAX: Final = (
-    _ANNOUNCEMENT.size + 1 + NAME_BYTES_MAX + PAIR_BYTES * DEAD_RANGES_MAX
+    _ANNOUNCEMENT.size + 1 + NAME_BYTES_MAX + 1 + ADDRESS_BYTES_MAX + PAIR_BYTES * DEAD_RANGES_MAX
 )
 
 
@@ -33,10 +38,10 @@ class HelloCodec:
     +------+-------+-------+---------+-------+--------+
       8      1       8       2         1       bytes
     each pubend:
-    +--------+-------+----------+--------+-------+--------+-------------+
-    | pubend | lease | distance | ranges | bytes | stream | dead ranges |
-    +--------+-------+----------+--------+-------+--------+-------------+
-      8        8       1          1        1       bytes    ranges x 16
+    +--------+-------+----------+--------+-------+--------+-------+---------+-------------+
+    | pubend | lease | distance | ranges | bytes | stream | bytes | address | dead ranges |
+    +--------+-------+----------+--------+-------+--------+-------+---------+-------------+
+      8        8       1          1        1       bytes    1       bytes     ranges x 16
     """
 
     BYTES_MAX: Final = (
@@ -50,7 +55,10 @@ class HelloCodec:
             _HELLO.size
             + size_text(frame.broker)
             + sum(
-                _ANNOUNCEMENT.size + size_text(own.stream) + PAIR_BYTES * len(own.dead_ranges)
+                _ANNOUNCEMENT.size
+                + size_text(own.stream)
+                + size_text(own.address)
+                + PAIR_BYTES * len(own.dead_ranges)
                 for own in frame.pubends
             )
         )
@@ -66,6 +74,7 @@ class HelloCodec:
             parts += (
                 _ANNOUNCEMENT.pack(own.pubend, own.lease, own.distance, len(own.dead_ranges)),
                 write_text(own.stream),
+                write_text(own.address),
                 write_pairs(own.dead_ranges),
             )
         return b"".join(parts)
@@ -94,6 +103,7 @@ def _read_announcement(cursor: Reader) -> Announcement:
         lease=lease,
         distance=distance,
         stream=read_text(cursor),
+        address=read_text(cursor),
         dead_ranges=read_ranges(cursor, ranges),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final, TypeVar
+from typing import Final
 
 from penstock.wire.codec.codec_table import BODY_OFFSET
 from penstock.wire.codec.guaranteed.fields import (
@@ -19,7 +19,7 @@ from penstock.wire.codec.guaranteed.fields import (
     write_predicate,
     write_text,
 )
-from penstock.wire.codec.reader import U16, U32, Reader, check_flags, decode_enum, decode_flag
+from penstock.wire.codec.reader import U16, Reader, check_flags, decode_enum, decode_flag
 from penstock.wire.frames.guaranteed.base import (
     MESSAGE_BYTES_MAX,
     NAME_BYTES_MAX,
@@ -34,19 +34,15 @@ from penstock.wire.frames.guaranteed.base import (
 )
 from penstock.wire.frames.guaranteed.subscription import (
     ALL_ATTACH_FLAGS,
-    Acked,
     Attach,
     Attached,
     AttachFlags,
-    ClientAck,
     Detach,
     Fail,
     Forget,
     GapNotice,
     HandOut,
 )
-
-A = TypeVar("A", ClientAck, Acked)
 
 _NAME_FIELD_BYTES_MAX: Final = 1 + NAME_BYTES_MAX
 _POSITIONS_BYTES_MAX: Final = U16.size + PAIR_BYTES * POSITIONS_MAX
@@ -56,6 +52,7 @@ _MESSAGE: Final = Struct(">IQQQI")
 _MESSAGE_END: Final = BODY_OFFSET + _MESSAGE.size
 _GAP: Final = Struct(">IQQQQB")
 _FAIL: Final = Struct(">IQQ")
+_DETACH: Final = Struct(">IB")
 
 
 class AttachCodec:
@@ -249,68 +246,6 @@ class GapNoticeCodec:
         )
 
 
-class ClientAckCodec:
-    """ACK of a client.
-
-    +--------------+-------+------------+
-    | subscription | count | positions  |
-    +--------------+-------+------------+
-      4              2       count x 16
-    """
-
-    BYTES_MAX: Final = BODY_OFFSET + U32.size + _POSITIONS_BYTES_MAX
-
-    @staticmethod
-    def size(frame: ClientAck) -> int:
-        """The size of the body in bytes."""
-        return U32.size + size_positions(frame.positions)
-
-    @staticmethod
-    def write(frame: ClientAck) -> bytes:
-        """Encodes the body."""
-        return U32.pack(frame.subscription) + write_positions(frame.positions)
-
-    @staticmethod
-    def read(data: bytes) -> ClientAck:
-        """Decodes a whole frame."""
-        return _read_ack(ClientAck, data)
-
-
-class AckedCodec:
-    """ACKED: these positions are stored.
-
-    +--------------+-------+------------+
-    | subscription | count | positions  |
-    +--------------+-------+------------+
-      4              2       count x 16
-    """
-
-    BYTES_MAX: Final = ClientAckCodec.BYTES_MAX
-
-    @staticmethod
-    def size(frame: Acked) -> int:
-        """The size of the body in bytes."""
-        return U32.size + size_positions(frame.positions)
-
-    @staticmethod
-    def write(frame: Acked) -> bytes:
-        """Encodes the body."""
-        return U32.pack(frame.subscription) + write_positions(frame.positions)
-
-    @staticmethod
-    def read(data: bytes) -> Acked:
-        """Decodes a whole frame."""
-        return _read_ack(Acked, data)
-
-
-def _read_ack(kind: type[A], data: bytes) -> A:
-    cursor = Reader(data)
-    subscription = cursor.unpack_one(U32)
-    positions = read_positions(cursor)
-    cursor.expect_end()
-    return kind(subscription=subscription, positions=positions)
-
-
 class FailCodec:
     """FAIL: the application could not deal with a message.
 
@@ -346,31 +281,31 @@ class FailCodec:
 class DetachCodec:
     """DETACH: ends reading.
 
-    +--------------+
-    | subscription |
-    +--------------+
-      4
+    +--------------+-------+
+    | subscription | clean |
+    +--------------+-------+
+      4              1
     """
 
-    BYTES_MAX: Final = BODY_OFFSET + U32.size
+    BYTES_MAX: Final = BODY_OFFSET + _DETACH.size
 
     @staticmethod
     def size(_frame: Detach) -> int:
         """The size of the body in bytes."""
-        return U32.size
+        return _DETACH.size
 
     @staticmethod
     def write(frame: Detach) -> bytes:
         """Encodes the body."""
-        return U32.pack(frame.subscription)
+        return _DETACH.pack(frame.subscription, frame.is_clean)
 
     @staticmethod
     def read(data: bytes) -> Detach:
         """Decodes a whole frame."""
         cursor = Reader(data)
-        subscription = cursor.unpack_one(U32)
+        subscription, is_clean = cursor.unpack(_DETACH)
         cursor.expect_end()
-        return Detach(subscription=subscription)
+        return Detach(subscription=subscription, is_clean=decode_flag("clean", is_clean))
 
 
 class ForgetCodec:

@@ -6,6 +6,7 @@ half-open in every frame: `start` is in the range, `stop` is not.
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -20,6 +21,7 @@ STOP_MAX: Final = 2**64 - 1
 WITHDRAWN: Final = 2**64 - 1
 
 NAME_BYTES_MAX: Final = 64
+_STREAM_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # Of a text for a person.
 TEXT_BYTES_MAX: Final = 4_096
 ADDRESS_BYTES_MAX: Final = 255
@@ -28,7 +30,7 @@ MESSAGE_BYTES_MAX: Final = 1 << 20
 PREDICATE_BYTES_MAX: Final = 1 << 16
 ARGUMENTS_BYTES_MAX: Final = 1 << 16
 RESULT_BYTES_MAX: Final = 1 << 20
-PUBENDS_MAX: Final = 2_048
+PUBENDS_MAX: Final = 1_024
 DEAD_RANGES_MAX: Final = 16
 NACK_RANGES_MAX: Final = 64
 ACK_ENTRIES_MAX: Final = 64
@@ -113,10 +115,27 @@ def check_name(what: str, name: str) -> None:
         raise UsageError(f"{what} has 1 to {NAME_BYTES_MAX} bytes, not {text_bytes(name)}")
 
 
+def check_stream_name(name: str) -> None:
+    """Refuses what a new stream cannot be called."""
+    if not _STREAM_NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is no name of a stream: use 1 to {NAME_BYTES_MAX} letters, digits, '._-',"
+            " and begin with a letter or digit"
+        )
+
+
 def check_text(what: str, text: str, bytes_max: int) -> None:
     """Refuses texts that are too long."""
     if text_bytes(text) > bytes_max:
         raise UsageError(f"{what} has at most {bytes_max} bytes, not {text_bytes(text)}")
+
+
+def cut_text(text: str) -> str:
+    """As much of a text for a person as a frame takes."""
+    encoded = text.encode(errors="replace")
+    if len(encoded) > TEXT_BYTES_MAX:
+        encoded = encoded[: TEXT_BYTES_MAX - 3] + b"..."
+    return encoded.decode(errors="ignore")
 
 
 def check_bytes(what: str, data: bytes, bytes_max: int) -> None:

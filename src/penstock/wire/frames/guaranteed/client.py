@@ -14,6 +14,7 @@ from penstock.wire.frames.guaranteed.base import (
     check_bytes,
     check_name,
     check_text,
+    cut_text,
 )
 
 
@@ -115,6 +116,11 @@ class Refused(ClientFrame, frozen=True, kw_only=True, gc=False):
         check_name("a reason", self.reason)
         check_text("the text of a refusal", self.text, TEXT_BYTES_MAX)
         check_text("an address", self.address, ADDRESS_BYTES_MAX)
+
+
+def refusal(kind: RefusedKind, number: int, reason: str, text: str, address: str = "") -> Refused:
+    """REFUSED with as much of a text as a frame takes: it may quote what a peer has sent."""
+    return Refused(kind=kind, number=number, reason=reason, text=cut_text(text), address=address)
 
 
 class ClientPing(ClientFrame, frozen=True, kw_only=True, gc=False):

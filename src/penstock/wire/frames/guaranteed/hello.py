@@ -10,12 +10,14 @@ import msgspec
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import check_count, check_unsigned
 from penstock.wire.frames.guaranteed.base import (
+    ADDRESS_BYTES_MAX,
     DEAD_RANGES_MAX,
     PUBENDS_MAX,
     BrokerFrame,
     TickRange,
     check_name,
     check_range,
+    check_text,
     check_ticks,
 )
 
@@ -44,12 +46,15 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     lease: int
     # Ticks between two lives of the pubend: nothing was ever said in them.
     dead_ranges: tuple[TickRange, ...] = ()
+    # Where clients reach the broker that stores it; "" if it has not said.
+    address: str = ""
 
     def __post_init__(self) -> None:
         check_unsigned(64, pubend=self.pubend)
         check_unsigned(8, distance=self.distance)
         check_ticks(lease=self.lease)
         check_name("the name of a stream", self.stream)
+        check_text("an address", self.address, ADDRESS_BYTES_MAX)
         check_count("dead ranges", self.dead_ranges, DEAD_RANGES_MAX)
         for start, stop in self.dead_ranges:
             check_range(start, stop)

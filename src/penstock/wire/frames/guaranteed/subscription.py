@@ -33,6 +33,10 @@ class Position(NamedTuple):
     pubend: int
     tick: int
 
+    def __str__(self) -> str:
+        """As people write it, and as `api.position` reads it."""
+        return f"{self.pubend:016x}.{self.tick:x}"
+
 
 class AttachFlags(IntFlag):
     """What else a client asks for when it attaches."""
@@ -78,7 +82,7 @@ class Attach(ClientFrame, frozen=True, kw_only=True, gc=False):
         check_start(self.start)
         if self.flags & ~int(ALL_ATTACH_FLAGS):
             raise UsageError(f"flags {int(self.flags):#04x} are not all known")
-        _check_positions(self.positions)
+        check_positions(self.positions)
 
 
 class Attached(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -92,7 +96,7 @@ class Attached(ClientFrame, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         check_unsigned(32, subscription=self.subscription)
         check_type(bool, resumed=self.resumed)
-        _check_positions(self.positions)
+        check_positions(self.positions)
 
 
 class HandOut(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -137,28 +141,6 @@ class GapNotice(ClientFrame, frozen=True, kw_only=True, gc=False):
         check_type(GapReason, reason=self.reason)
 
 
-class ClientAck(ClientFrame, frozen=True, kw_only=True, gc=False):
-    """ACK of a client: everything up to these positions has been dealt with."""
-
-    subscription: int
-    positions: tuple[Position, ...]
-
-    def __post_init__(self) -> None:
-        check_unsigned(32, subscription=self.subscription)
-        _check_positions(self.positions)
-
-
-class Acked(ClientFrame, frozen=True, kw_only=True, gc=False):
-    """ACKED: these positions are stored."""
-
-    subscription: int
-    positions: tuple[Position, ...]
-
-    def __post_init__(self) -> None:
-        check_unsigned(32, subscription=self.subscription)
-        _check_positions(self.positions)
-
-
 class Fail(ClientFrame, frozen=True, kw_only=True, gc=False):
     """FAIL: the application could not deal with this message; it comes again later."""
 
@@ -178,9 +160,12 @@ class Detach(ClientFrame, frozen=True, kw_only=True, gc=False):
     """DETACH: ends reading; a durable subscription keeps its cursor."""
 
     subscription: int
+    # Else the program has failed at a message, as if it had crashed: what was handed out counts.
+    is_clean: bool
 
     def __post_init__(self) -> None:
         check_unsigned(32, subscription=self.subscription)
+        check_type(bool, is_clean=self.is_clean)
 
 
 class Forget(ClientFrame, frozen=True, kw_only=True, gc=False):
@@ -192,7 +177,8 @@ class Forget(ClientFrame, frozen=True, kw_only=True, gc=False):
         check_name("the name of a durable subscription", self.durable)
 
 
-def _check_positions(positions: tuple[Position, ...]) -> None:
+def check_positions(positions: tuple[Position, ...]) -> None:
+    """Refuses positions that do not fit a frame."""
     check_count("positions", positions, POSITIONS_MAX)
     for pubend, tick in positions:
         check_unsigned(64, pubend=pubend)

@@ -1,0 +1,143 @@
+"""`penstock stream status`: what a broker is doing, and who waits for whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock.cli.output import AsJson, on_terminal, print_json
+from penstock.cli.stream import texts
+from penstock.cli.stream.durables import print_durables
+from penstock.cli.stream.listing import print_streams
+from penstock.cli.stream.session import (
+    TIMEOUT,
+    BrokerOption,
+    TimeoutOption,
+    ask,
+    ask_all,
+    connected,
+    errors_for_a_shell,
+    run_once,
+)
+
+if TYPE_CHECKING:
+    from penstock.live.guaranteed.node import StreamNode
+
+
+def status(
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Again and again, until it is stopped.")
+    ] = False,
+    every: Annotated[str, typer.Option(metavar="DURATION", help="With --watch: how often.")] = "2s",
+    broker: BrokerOption = None,
+    timeout: TimeoutOption = TIMEOUT,
+    as_json: AsJson = False,
+) -> None:
+    """Shows a broker: its streams, who keeps them from being trimmed, and how far readers are.
+
+    With --watch and --json it prints one object a line.
+
+    \b
+    Example:
+      penstock stream status
+      penstock stream status --watch --json | jq .sync_p99_seconds
+    """
+    if not watch:
+        found = run_once(broker, timeout, lambda node: _ask_everything(node, timeout))
+        if as_json:
+            print_json(_status_json(found))
+        else:
+            _print(found)
+        return
+    from penstock.api.units import duration_ns
+    from penstock.cli.run_until_stopped import run
+
+    every_s = duration_ns("--every", every, low_ns=100_000_000) / 1e9
+    with errors_for_a_shell():
+        run(_watch(broker, timeout, every_s, as_json))
+
+
+async def _watch(brokers: list[str] | None, timeout: str, every_s: float, as_json: bool) -> None:
+    import asyncio
+
+    async with connected(brokers, timeout=timeout) as node:
+        while True:
+            found = await _ask_everything(node, timeout)
+            if as_json:
+                print_json(_status_json(found))
+            else:
+                if on_terminal():
+                    typer.echo("\x1b[2J\x1b[H", nl=False)
+                _print(found)
+            await asyncio.sleep(every_s)
+
+
+async def _ask_everything(node: StreamNode, timeout: str) -> dict[str, Any]:
+    found: dict[str, Any] = await ask(node, "status", {}, timeout=timeout)
+    found["streams"] = await ask_all(node, "list", "streams", timeout=timeout)
+    found["durables"] = await ask_all(node, "durables", "durables", timeout=timeout)
+    return found
+
+
+def _status_json(found: dict[str, Any]) -> dict[str, object]:
+    return {
+        **found,
+        "type": "status",
+        # As text, because many readers of JSON have no integers of 64 bits.
+        "life": str(found["life"]),
+        "streams": [texts.stream_json(stream) for stream in found["streams"]],
+        "alarms": [
+            {"at": texts.at(each["at_ns"]), "kind": each["kind"], "text": each["text"]}
+            for each in found["alarms"]
+        ],
+        "durables": [texts.durable_json(durable) for durable in found["durables"]],
+    }
+
+
+def _print(found: dict[str, Any]) -> None:
+    for line in _head(found):
+        typer.echo(line)
+    if found["streams"]:
+        typer.echo("")
+        print_streams(found["streams"])
+    for line in _other_hosts(found["streams"]):
+        typer.echo(line)
+    if found["durables"]:
+        typer.echo("")
+        print_durables(found["durables"])
+
+
+def _head(found: dict[str, Any]) -> list[str]:
+    gap = found["oldest_gap_seconds"]
+    p50, p99 = found["sync_p50_seconds"], found["sync_p99_seconds"]
+    missing = "nothing is missing" if gap is None else f"the oldest gap is {gap:.1f} s old"
+    lines = [
+        f"broker {found['broker']}: {texts.some(found['clients'], 'client')},"
+        f" {texts.some(len(found['streams']), 'stream')},"
+        f" {texts.some(len(found['durables']), 'durable')}",
+        "disk: nothing written yet"
+        if p99 is None
+        else f"disk: syncs take {1e3 * p50:.2f} ms, 99 % of them at most {1e3 * p99:.2f} ms",
+        f"repairs: {missing},"
+        f" {texts.share(found['repeated_share'])} came more than once,"
+        f" {found['catch_up_readers']:,} readers catch up, {found['waiting_readers']:,} wait",
+    ]
+    if found["queue_dropped"]:
+        lines.append(
+            f"links: {found['queue_dropped']:,} frames did not fit and are repaired,"
+            f" {texts.size(found['queue_bytes'])} wait"
+        )
+    return lines + [
+        f"alarm at {texts.at(alarm['at_ns'])}: {alarm['text']}" for alarm in found["alarms"]
+    ]
+
+
+def _other_hosts(streams: list[dict[str, Any]]) -> list[str]:
+    """Those that are behind, besides the one that the table names."""
+    return [
+        f"{stream['name']}: also held by {texts.holder(host)}"
+        for stream in streams
+        for host in stream["hosts"]
+        if host["messages"] and host != stream["held_by"]
+    ]

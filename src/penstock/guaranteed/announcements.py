@@ -1,0 +1,100 @@
+"""The pubends of other brokers: what parents announce, and what they have announced before.
+
+A pubend that was announced is remembered on disk, with its stream: subscriptions to it can be taken
+up while all parents are away. It is forgotten when all parents are there and none announces it: its
+stream was deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from penstock.guaranteed.disk import Disk
+from penstock.kernel.machine import Port
+from penstock.wire.frames.guaranteed.base import PUBENDS_MAX
+from penstock.wire.frames.guaranteed.hello import Announcement, Hello, Role
+
+# More brokers than that between here and a pubend are a loop.
+DISTANCE_MAX: Final = 16
+KEY: Final = "announced/"
+# Beyond that, those that no parent announces now are forgotten, the oldest first.
+REMEMBERED_MAX: Final = 4 * PUBENDS_MAX
+
+
+class Remembered(msgspec.Struct, frozen=True, array_like=True):
+    """What is kept of a pubend; add fields at the end."""
+
+    stream: str
+    # Where clients reach the broker that stores it; "" if it has not said.
+    address: str
+
+
+class Announcements:
+    """Of all parents of one broker."""
+
+    def __init__(self, disk: Disk, saved: Mapping[str, bytes], *, parents: int) -> None:
+        self._disk: Final = disk
+        # How many parents it was told to connect to.
+        self._parents: Final = parents
+        self._announced: Final[dict[Port, dict[int, Announcement]]] = {}
+        # Parents that do not know yet what their own parents serve.
+        self._partial: Final[dict[Port, None]] = {}
+        self._remembered: Final[dict[int, Remembered]] = {
+            int(key.removeprefix(KEY), 16): msgspec.msgpack.decode(value, type=Remembered)
+            for key, value in saved.items()
+            if key.startswith(KEY)
+        }
+
+    @property
+    def remembered(self) -> Mapping[int, Remembered]:
+        """All pubends of other brokers that are known, whether parents are there or not."""
+        return self._remembered
+
+    @property
+    def are_complete(self) -> bool:
+        """Whether all parents are there: what none of them announces does not exist."""
+        return len(self._announced) - len(self._partial) >= self._parents
+
+    def take(self, port: Port, hello: Hello) -> list[Announcement]:
+        """A parent says what it serves, which replaces all that it said before; returns that."""
+        announced = [each for each in hello.pubends if each.distance <= DISTANCE_MAX]
+        self._announced[port] = {each.pubend: each for each in announced}
+        if hello.roles & Role.PARTIAL:
+            self._partial[port] = None
+        else:
+            self._partial.pop(port, None)
+        return announced
+
+    def remember(self, announcement: Announcement) -> None:
+        """Keeps the stream of a pubend beyond restarts."""
+        remembered = Remembered(announcement.stream, announcement.address)
+        if self._remembered.get(announcement.pubend) != remembered:
+            self._remembered[announcement.pubend] = remembered
+            value = msgspec.msgpack.encode(remembered)
+            self._disk.save(f"{KEY}{announcement.pubend:016x}", value)
+
+    def forget_deleted(self) -> list[int]:
+        """Forgets the pubends that are gone; returns them."""
+        announced = {pubend for each in self._announced.values() for pubend in each}
+        gone = [pubend for pubend in self._remembered if pubend not in announced]
+        if not self.are_complete:
+            gone = gone[: max(0, len(self._remembered) - REMEMBERED_MAX)]
+        for pubend in gone:
+            del self._remembered[pubend]
+            self._disk.save(f"{KEY}{pubend:016x}", None)
+        return gone
+
+    def parent_lost(self, port: Port) -> None:
+        """A parent is away: it may know more by the time it is back."""
+        self._announced.pop(port, None)
+        self._partial.pop(port, None)
+
+    def passed_on(self) -> Iterator[Announcement]:
+        """What children are told, one broker further away."""
+        for announced in self._announced.values():
+            for each in announced.values():
+                if each.distance < DISTANCE_MAX:
+                    yield msgspec.structs.replace(each, distance=each.distance + 1)

@@ -1,0 +1,204 @@
+"""The clients of a broker: who is connected, what they publish, and what is confirmed to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+from penstock.guaranteed.connections import Connection
+from penstock.guaranteed.facts import Disconnect
+from penstock.guaranteed.refusals import publication_text
+from penstock.kernel.instant import Instant
+from penstock.kernel.machine import Port
+from penstock.wire.frames.guaranteed.acknowledgement import ClientAck
+from penstock.wire.frames.guaranteed.base import ClientFrame
+from penstock.wire.frames.guaranteed.client import (
+    Ask,
+    ClientPing,
+    Connect,
+    Credit,
+    CreditKind,
+    RefusedKind,
+    Welcome,
+    refusal,
+)
+from penstock.wire.frames.guaranteed.publication import Confirm, Publish, Stored
+from penstock.wire.frames.guaranteed.receipt import PublishWithReceipt, Receipt
+from penstock.wire.frames.guaranteed.subscription import Attach, Detach, Fail, Forget
+
+if TYPE_CHECKING:
+    from penstock.guaranteed.broker import Broker
+    from penstock.guaranteed.pubend.pubend import Pubend
+
+_TO_HOST: Final = (Attach, Credit, ClientAck, Fail, Detach, Forget)
+
+
+class Clients:
+    """All connections of clients to one broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker: Final = broker
+        # Those that have sent CONNECT.
+        self.connected: Final[dict[Port, Connection]] = {}
+        # Connections that the driver was told to close: nothing they send counts any more.
+        self.closing: Final[dict[Port, None]] = {}
+        self._confirmed: Final[dict[tuple[Port, str], list[tuple[int, Stored]]]] = {}
+
+    def receive(self, port: Port, frame: ClientFrame, *, now: Instant) -> None:
+        """A frame of a client."""
+        if port in self.closing:
+            return
+        client = self.connected.get(port)
+        if isinstance(frame, Publish) and client is not None:
+            self.publish(port, client, frame, now=now)
+        elif isinstance(frame, Connect):
+            self.connect(port, frame, now=now)
+        elif client is None:
+            self.close(port, "protocol", "the first frame is no CONNECT", now=now)
+        elif isinstance(frame, Ask):
+            self._broker.requests.receive(port, frame, now=now)
+        elif isinstance(frame, _TO_HOST):
+            self._broker.host.receive_from_client(port, frame, now=now)
+        elif not isinstance(frame, ClientPing):
+            text = f"a client sends no {type(frame).__name__}"
+            self.close(port, "protocol", text, now=now)
+
+    def name_of(self, port: Port) -> str:
+        """Who is connected there."""
+        return self.connected[port].publisher
+
+    def gone(self, port: Port) -> None:
+        """A connection has ended."""
+        self.connected.pop(port, None)
+        self.closing.pop(port, None)
+
+    def close(self, port: Port, reason: str, text: str, *, now: Instant) -> None:
+        """Refuses a connection and has it closed."""
+        self._broker.send_client(port, refusal(RefusedKind.CONNECTION, 0, reason, text))
+        self._broker.host.client_gone(port, now=now)
+        self.connected.pop(port, None)
+        self.closing[port] = None
+        self._broker.tell(Disconnect(port, text))
+
+    def connect(self, port: Port, frame: Connect, *, now: Instant) -> None:
+        """CONNECT: of two with one name the newer life stays."""
+        if port in self.connected:
+            self.close(port, "protocol", "CONNECT came twice", now=now)
+            return
+        for other, client in list(self.connected.items()):
+            if client.publisher != frame.publisher:
+                continue
+            if client.life > frame.life:
+                text = "a newer connection with this name is here already"
+                self.close(port, "fenced", text, now=now)
+                return
+            self.close(other, "fenced", "a newer connection has the same name", now=now)
+        self.connected[port] = Connection(frame.publisher, frame.life)
+        limits = self._broker.settings.pubend
+        self._broker.send_client(
+            port, Welcome(broker=self._broker.name, message_bytes_max=limits.message_bytes_max)
+        )
+        self._broker.send_client(
+            port,
+            Credit(
+                kind=CreditKind.STREAM,
+                number=0,
+                messages=limits.credit_messages,
+                size_bytes=limits.credit_bytes,
+            ),
+        )
+
+    def publish_all(self, port: Port, frames: Sequence[Publish], *, now: Instant) -> None:
+        """PUBLISH of one stream, many at once: quicker than one by one."""
+        client, done = self.connected.get(port), 0
+        if client is not None and port not in self.closing:
+            within = client.publish_all(frames, self._broker.settings.pubend)
+            pubend = self._pubend_of(client, frames[0].stream)
+            if within and pubend is not None:
+                done = pubend.publish_new(port, client.publisher, frames, now=now)
+        for frame in frames[done:]:
+            self.receive(port, frame, now=now)
+
+    def _pubend_of(self, client: Connection, stream: str) -> Pubend | None:
+        """A publisher always uses the same one: its messages stay in order."""
+        own = self._broker.streams.here(stream)
+        if len(own) > 1:
+            return own[crc32(client.publisher.encode()) % len(own)]
+        return own[0] if own else None
+
+    def publish(self, port: Port, client: Connection, frame: Publish, *, now: Instant) -> None:
+        """PUBLISH: confirmed by `confirm` when it is on disk, else refused."""
+        broker, limits = self._broker, self._broker.settings.pubend
+        if not client.publish(frame.stream, frame.id, len(frame.body), limits):
+            text = (
+                f"more than {limits.credit_messages} messages or {limits.credit_bytes} bytes are"
+                " unconfirmed: wait for confirmations"
+            )
+            self.close(port, "credit", text, now=now)
+            return
+        reason: str | None
+        pubend = self._pubend_of(client, frame.stream)
+        if pubend is not None:
+            # Of a repetition it is said only when it is on disk.
+            has_receipt = (
+                isinstance(frame, PublishWithReceipt)
+                and pubend.publishers.find(client.publisher, frame.id) is None
+            )
+            reason = pubend.publish(port, client.publisher, frame.id, frame.body, now=now)
+            if has_receipt and reason is None:
+                self._send_receipt(port, client, pubend, frame)
+        else:
+            reason = "not_here" if broker.streams.everywhere(frame.stream) else "unknown_stream"
+        if reason is None:
+            return
+        address = broker.streams.address_of(frame.stream) if reason == "not_here" else ""
+        text = publication_text(
+            reason, frame.stream, len(frame.body), limits=limits, pubend=pubend, address=address
+        )
+        if reason == "malformed":
+            self.close(port, reason, text, now=now)
+            return
+        self._refuse(port, frame.stream, frame.id, reason, text, address)
+
+    def stream_deleted(self, pubend: Pubend) -> None:
+        """What was not yet on disk is gone with the stream."""
+        text = f"stream {pubend.stream!r} was deleted before this was stored: create it again"
+        for port, publication in pubend.unconfirmed():
+            self._refuse(port, pubend.stream, publication, "unknown_stream", text)
+
+    def _refuse(
+        self, port: Port, stream: str, publication: int, reason: str, text: str, address: str = ""
+    ) -> None:
+        client = self.connected.get(port)
+        if client is None:
+            return
+        client.answer(stream, publication)
+        self._broker.send_client(
+            port,
+            refusal(RefusedKind.PUBLICATION, publication, reason, text, address),
+        )
+
+    def _send_receipt(self, port: Port, client: Connection, pubend: Pubend, frame: Publish) -> None:
+        """Says where a message will be, before it is on disk; CONFIRM follows and frees credit."""
+        tick = pubend.publishers.find(client.publisher, frame.id)
+        if tick is not None:
+            stored = (Stored(pubend.id, tick, False),)
+            receipt = Receipt(stream=frame.stream, ids=(frame.id,), stored=stored)
+            self._broker.send_client(port, receipt)
+
+    def confirm(self, port: Port, stream: str, stored: list[tuple[int, Stored]]) -> None:
+        """Publications are on disk, by id; `send_confirmations` says so."""
+        client = self.connected.get(port)
+        if client is not None:
+            for publication, _ in stored:
+                client.answer(stream, publication)
+            self._confirmed.setdefault((port, stream), []).extend(stored)
+
+    def send_confirmations(self) -> None:
+        """Confirms all that has been stored meanwhile, in one frame for each stream."""
+        for (port, stream), confirmed in self._confirmed.items():
+            ids = tuple(id_ for id_, _ in confirmed)
+            stored = tuple(place for _, place in confirmed)
+            self._broker.send_client(port, Confirm(stream=stream, ids=ids, stored=stored))
+        self._confirmed.clear()

@@ -1,0 +1,149 @@
+"""The links of a broker to its parents and children: what HELLO says, and who serves a pubend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from penstock.guaranteed.announcements import Announcements
+from penstock.guaranteed.facts import Alarm
+from penstock.guaranteed.run import run_of
+from penstock.kernel.instant import Instant
+from penstock.kernel.machine import Port
+from penstock.wire.frames.guaranteed.base import PUBENDS_MAX, BrokerFrame
+from penstock.wire.frames.guaranteed.hello import Announcement, Hello, Role
+from penstock.wire.frames.guaranteed.knowledge import Data, Silence
+from penstock.wire.frames.guaranteed.lag import LagRequest
+from penstock.wire.frames.guaranteed.requests import FilterRequest, Nack, ReaderRequest
+from penstock.wire.frames.guaranteed.rows import Ack, Hold
+
+if TYPE_CHECKING:
+    from penstock.guaranteed.broker import Broker
+
+_ROLES: Final = Role.PUBLISH | Role.RELAY | Role.HOST
+_FROM_CHILD: Final = (Nack, FilterRequest, ReaderRequest, Hold, Ack, LagRequest)
+
+
+class Links:
+    """All links to other brokers."""
+
+    def __init__(self, broker: Broker, saved: Mapping[str, bytes], *, parents: int) -> None:
+        self._broker: Final = broker
+        self.announcements: Final = Announcements(broker.disk, saved, parents=parents)
+        self._is_parent: Final[dict[Port, bool]] = {}
+        self._child_names: Final[dict[Port, str]] = {}
+        self._is_overflow_told = False
+
+    def children(self) -> Iterator[Port]:
+        """The ports of brokers that take streams from this one."""
+        return (port for port, is_parent in self._is_parent.items() if not is_parent)
+
+    def has_child(self, name: str) -> bool:
+        """Whether a broker of this name takes streams from this one now."""
+        return name in self._child_names.values()
+
+    def up(self, port: Port, *, to_parent: bool) -> None:
+        """A link is there."""
+        self._is_parent[port] = to_parent
+        if not to_parent:
+            for relay in self._broker.relays.values():
+                relay.child_up(port)
+        self._say_hello(port)
+
+    def down(self, port: Port) -> None:
+        """A link is gone."""
+        broker, is_parent = self._broker, self._is_parent.pop(port, None)
+        self._child_names.pop(port, None)
+        if is_parent:
+            self.announcements.parent_lost(port)
+            for pubend, relay in broker.relays.items():
+                if relay.parent == port:
+                    relay.parent_down()
+                    broker.host.link_lost(pubend)
+        elif is_parent is not None:
+            for relay in broker.relays.values():
+                relay.child_down(port)
+
+    def announce(self) -> None:
+        """Tells children what this broker can serve now."""
+        for port in self.children():
+            self._say_hello(port)
+
+    def _say_hello(self, port: Port) -> None:
+        broker = self._broker
+        own = [pubend.announcement(broker.address) for pubend in broker.pubends.values()]
+        broker.send_broker(
+            port,
+            Hello(
+                broker=broker.name,
+                life=broker.life,
+                roles=_ROLES if broker.knows_all_streams else _ROLES | Role.PARTIAL,
+                token=0,
+                pubends=self._fitting([*own, *self._passed_on()]),
+            ),
+        )
+
+    def _passed_on(self) -> Iterator[Announcement]:
+        """Leases were true when they were announced: this broker may have passed more since."""
+        for each in self.announcements.passed_on():
+            passed = self._broker.relays[each.pubend].passed - 1
+            yield msgspec.structs.replace(each, lease=max(each.lease, passed))
+
+    def _fitting(self, announcements: list[Announcement]) -> tuple[Announcement, ...]:
+        """As many as one HELLO takes."""
+        if len(announcements) > PUBENDS_MAX and not self._is_overflow_told:
+            self._is_overflow_told = True
+            text = (
+                f"{len(announcements)} streams are too many for one broker: its children are told"
+                f" of {PUBENDS_MAX}: store the others elsewhere"
+            )
+            self._broker.tell(Alarm("too_many_pubends", text))
+        return tuple(announcements[:PUBENDS_MAX])
+
+    def on_hello(self, port: Port, frame: Hello, *, now: Instant) -> None:
+        """A parent says what it serves; of a child only the name is of interest."""
+        if not self._is_parent.get(port):
+            self._child_names[port] = frame.broker
+            return
+        broker = self._broker
+        for announcement in self.announcements.take(port, frame):
+            if announcement.pubend in broker.pubends:
+                continue
+            self._warn_of_namesake(announcement)
+            self.announcements.remember(announcement)
+            relay = broker.relay_of(announcement.pubend)
+            relay.heard(announcement)
+            broker.host.announced(announcement, now=now)
+            if relay.parent is None:
+                relay.parent_up(port)
+        for pubend in self.announcements.forget_deleted():
+            broker.forget_pubend(pubend, now=now)
+        self.announce()
+        broker.host.streams_changed(now=now)
+
+    def _warn_of_namesake(self, announcement: Announcement) -> None:
+        """Two brokers have created streams of one name: who reads here gets both."""
+        stream = announcement.stream
+        if announcement.pubend not in self.announcements.remembered and (
+            self._broker.streams.here(stream)
+        ):
+            at = f" ({announcement.address})" if announcement.address else ""
+            self._broker.tell(
+                Alarm(
+                    "same_name",
+                    f"a parent{at} has a stream {stream!r} too: readers here get both, delete one",
+                )
+            )
+
+    def receive(self, port: Port, frame: BrokerFrame, *, now: Instant) -> None:
+        """A frame about a pubend, from a child or from the parent it is taken from."""
+        relay = self._broker.relays.get(frame.pubend)  # type: ignore[attr-defined]
+        if relay is None:
+            return
+        if isinstance(frame, _FROM_CHILD) and not self._is_parent.get(port, True):
+            relay.receive_from_child(port, frame, now=now)
+        elif relay.parent == port:
+            said = run_of(frame) if isinstance(frame, Data | Silence) else frame
+            relay.receive_from_parent(said, now=now)

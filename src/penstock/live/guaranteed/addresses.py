@@ -1,0 +1,68 @@
+"""Where brokers of streams are: `tcp://HOST:PORT`, `HOST:PORT` or `HOST`, one or several."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from errno import EADDRINUSE
+from ipaddress import ip_address
+from socket import gaierror
+from typing import Final
+
+from penstock.api.units import quoted
+from penstock.kernel.errors import UsageError
+from penstock.live.net import address
+from penstock.live.net.address import HostPort
+
+_log: Final = logging.getLogger("penstock.link")
+DEFAULT_ADDRESS: Final = "tcp://127.0.0.1:7451"
+DEFAULT_PORT: Final = 7451
+_VARIABLE: Final = "PENSTOCK_STREAMS"
+
+
+def parse_address(text: str) -> HostPort:
+    """One address; without a port it is that of streams."""
+    plain = text.strip().removeprefix("tcp://")
+    if "://" in plain:
+        raise UsageError(f"streams speak TCP: write tcp://HOST:PORT, not {text!r}")
+    has_port = plain.rpartition(":")[2].isdigit() and (":" in plain) and not plain.endswith("]")
+    return address.parse(plain if has_port else f"{plain}:{DEFAULT_PORT}")
+
+
+def broker_addresses(given: str | Sequence[str] | None) -> list[HostPort]:
+    """All addresses, in the order in which they are tried; None is what the environment says."""
+    if given is None:
+        found_there = os.environ.get(_VARIABLE)
+        given = found_there.split(",") if found_there else DEFAULT_ADDRESS
+    texts = [given] if isinstance(given, str) else list(given)
+    if not texts:
+        raise UsageError('no address is given: write one, such as "tcp://127.0.0.1:7451"')
+    for text in texts:
+        if not isinstance(text, str):
+            raise UsageError(f'{quoted(text)} is no address: write "tcp://HOST:PORT"')
+    found = [parse_address(text) for text in texts]
+    for where in found:
+        if not _is_here(where.host):
+            _log.warning(
+                "%s is not on this machine, and nothing is encrypted: use trusted networks only",
+                where,
+                extra={"address": str(where)},
+            )
+    return found
+
+
+def why_not_listening(error: OSError) -> str:
+    """What the system says, without the address again, and what to do."""
+    if isinstance(error, gaierror) or error.errno is None:
+        return f"{error.strerror or error}: listen at an address of this machine"
+    if error.errno == EADDRINUSE:
+        return f"{os.strerror(error.errno)}: stop what runs there, or choose another port"
+    return f"{os.strerror(error.errno)}: choose another address"
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

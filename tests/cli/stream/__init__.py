@@ -1,0 +1,1 @@
+"""`penstock stream`, command by command."""

@@ -1,0 +1,52 @@
+"""Publishes 1, 2, 3 … until SIGTERM, and notes what was confirmed: a program of the kill tests.
+
+A later life repeats what was not confirmed, under the same numbers: it is stored once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from penstock import streams
+from tests.live.guaranteed.processes.journal import Journal, read_journal
+
+BATCH: Final = 32
+
+
+async def publish(address: str, stream: str, name: str, path: Path, per_s: float) -> None:
+    """Goes on behind what the journal has."""
+    confirmed = max((row["confirmed"] for row in read_journal(path)), default=0)
+    journal = Journal(path)
+    is_stopped = False
+
+    def stop() -> None:
+        nonlocal is_stopped
+        is_stopped = True
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
+    async with streams.connect(address, name=name, timeout="60s") as node:
+        into = node.stream(stream, create=True)
+        while not is_stopped:
+            begun = monotonic()
+            batch = range(confirmed + 1, confirmed + 1 + BATCH)
+            pending = [
+                await into.submit({"n": number, "k": number % 10}, publication=number)
+                for number in batch
+            ]
+            for each in pending:
+                await each
+            confirmed = batch[-1]
+            journal.write({"confirmed": confirmed})
+            # No more than so many a second.
+            await asyncio.sleep(max(0.0, BATCH / per_s - (monotonic() - begun)))
+
+
+if __name__ == "__main__":
+    asyncio.run(
+        publish(sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4]), float(sys.argv[5]))
+    )

@@ -1,0 +1,44 @@
+"""Readers that catch up share few places."""
+
+from __future__ import annotations
+
+from penstock.guaranteed.settings import BrokerSettings, HostSettings
+
+from .line import PUBEND, Line
+
+
+def test_readers_that_take_nothing_do_not_keep_others_from_catching_up() -> None:
+    line = Line(41, BrokerSettings(host=HostSettings(catch_up_readers_max=2)))
+    line.publish(50)
+    stuck = [line.reader(f"stuck {at}", window=1, is_paused=True) for at in range(3)]
+    reading = line.network.brokers["s"].machine.host.readings[PUBEND]
+    assert reading.catch_up_readers == 2
+    others = [line.reader(f"other {at}", window=10) for at in range(4)]
+    line.run(10_000)
+    for reader in others:
+        assert reader.values() == [*range(50)]
+    for reader in stuck:
+        reader.resume()
+    line.run(10_000)
+    for reader in stuck:
+        assert reader.values() == [*range(50)]
+        assert not reader.life.missed
+    assert line.is_idle
+
+
+def test_a_client_that_gives_credit_and_does_not_read_has_a_bounded_queue() -> None:
+    line = Line(42, BrokerSettings(host=HostSettings(client_queue_bytes=2_000)))
+    reader = line.reader("r", "p", window=1_000)
+    broker = line.network.brokers["p"].machine
+    queue = broker.queues[reader.client.port]
+    # Its connection takes nothing more.
+    room_bytes, queue.room_bytes = queue.room_bytes, 0
+    largest = 0
+    for _ in range(200):
+        line.publish(1)
+        largest = max(largest, queue.queue_bytes)
+    assert 2_000 <= largest < 2_500
+    line.network.brokers["p"].call(lambda b, now: b.room(reader.client.port, room_bytes, now=now))
+    line.run(10_000)
+    assert reader.values() == [*range(200)]
+    assert line.is_idle
