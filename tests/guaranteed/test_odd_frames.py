@@ -55,7 +55,7 @@ def test_a_lag_behind_a_tick_that_is_yet_to_come() -> None:
     # Messages that are stored while the log is read count for neither end.
     for number in range(1, 50):
         asked = LagRequest(pubend=7, host="child", serial=Serial(1, number), tick=TICK_MAX)
-        broker.arrive(port, [Publish(stream="orders", id=number, body=body)])
+        broker.arrive(port, [Publish(stream="orders", ids=(number,), bodies=(body,))])
         broker.arrive("child", [asked])
         network.run(MILLISECOND)
     network.run(SECOND)

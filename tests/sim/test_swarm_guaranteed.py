@@ -32,7 +32,7 @@ from penstock.sim.swarm.guaranteed_options import (
     draw_guaranteed_options,
 )
 from penstock.wire.frames.guaranteed.acknowledgement import ClientAck
-from penstock.wire.frames.guaranteed.publication import Stored
+from penstock.wire.frames.guaranteed.publication import StoredRun
 from penstock.wire.frames.guaranteed.rows import HostAck
 from penstock.wire.frames.guaranteed.subscription import Attached
 from tests.interpreters import said_under_hash_seeds
@@ -210,8 +210,8 @@ def test_the_unchanged_machines_pass(name: str) -> None:
 def confirms_before_the_sync(take: Any) -> Any:
     def mutant(self: Pubend, port: str, publisher: str, records: list[Any], now: int) -> None:
         take(self, port, publisher, records, now)
-        stored = [(each.publication, Stored(self.id, each.tick, False)) for each in records]
-        self._confirm(port, self.stream, stored)
+        runs = [StoredRun(each.publication, 1, self.id, each.tick, False) for each in records]
+        self._confirm(port, self.stream, runs)
 
     return mutant
 

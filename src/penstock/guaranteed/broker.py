@@ -9,9 +9,8 @@ that one is at work.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
-from typing import Final, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from penstock.guaranteed.broker_state import BrokerState
 from penstock.guaranteed.clients import Clients
@@ -35,7 +34,6 @@ from penstock.kernel.machine import Deliver, Output, Port
 from penstock.wire.frames.guaranteed.base import BrokerFrame, ClientFrame, ReaderId
 from penstock.wire.frames.guaranteed.hello import Hello, Ping
 from penstock.wire.frames.guaranteed.lag import LagAnswer
-from penstock.wire.frames.guaranteed.publication import Publish
 
 AnyFrame: TypeAlias = BrokerFrame | ClientFrame
 SizeOf: TypeAlias = Callable[[AnyFrame], int]
@@ -253,14 +251,6 @@ class Broker:
     def receive_all(self, frames: Sequence[AnyFrame], *, via: Port, now: Instant) -> None:
         """Frames of one link or client, in their order: quicker than one by one."""
         self._now = now
-        for stream, group in groupby(frames, key=_published_to):
-            if stream is None:
-                self._receive(group, via, now)
-            else:
-                self._clients.publish_all(via, cast("list[Publish]", [*group]), now=now)
-        self._settle(now)
-
-    def _receive(self, frames: Iterable[AnyFrame], via: Port, now: Instant) -> None:
         for frame in frames:
             if isinstance(frame, ClientFrame):
                 self._clients.receive(via, frame, now=now)
@@ -268,6 +258,7 @@ class Broker:
                 self.links.on_hello(via, frame, now=now)
             elif not isinstance(frame, Ping):
                 self.links.receive(via, frame, now=now)
+        self._settle(now)
 
     def wake(self, *, now: Instant) -> None:
         """Runs what is due."""
@@ -393,8 +384,3 @@ class Broker:
     def close_client(self, port: Port, reason: str, text: str, *, now: Instant) -> None:
         """Refuses a connection and has it closed; also for frames that cannot be decoded."""
         self._clients.close(port, reason, text, now=now)
-
-
-def _published_to(frame: AnyFrame) -> str | None:
-    """The stream of a plain publication; those of one stream are taken together."""
-    return frame.stream if type(frame) is Publish else None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from penstock.guaranteed.connections import Connection
@@ -12,7 +12,7 @@ from penstock.guaranteed.refusals import publication_text
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.acknowledgement import ClientAck
-from penstock.wire.frames.guaranteed.base import ClientFrame
+from penstock.wire.frames.guaranteed.base import CONFIRM_ENTRIES_MAX, ClientFrame
 from penstock.wire.frames.guaranteed.client import (
     Ask,
     ClientPing,
@@ -23,7 +23,13 @@ from penstock.wire.frames.guaranteed.client import (
     Welcome,
     refusal,
 )
-from penstock.wire.frames.guaranteed.publication import Confirm, Publish, Stored
+from penstock.wire.frames.guaranteed.publication import (
+    Confirm,
+    Publish,
+    Stored,
+    StoredRun,
+    stored_at,
+)
 from penstock.wire.frames.guaranteed.receipt import PublishWithReceipt, Receipt
 from penstock.wire.frames.guaranteed.subscription import Attach, Detach, Fail, Forget
 
@@ -32,6 +38,15 @@ if TYPE_CHECKING:
     from penstock.guaranteed.pubend.pubend import Pubend
 
 _TO_HOST: Final = (Attach, Credit, ClientAck, Fail, Detach, Forget)
+
+
+class Publication(NamedTuple):
+    """One message that a client publishes."""
+
+    stream: str
+    id: int
+    body: bytes
+    wants_receipt: bool
 
 
 class Clients:
@@ -43,7 +58,7 @@ class Clients:
         self.connected: Final[dict[Port, Connection]] = {}
         # Connections that the driver was told to close: nothing they send counts any more.
         self.closing: Final[dict[Port, None]] = {}
-        self._confirmed: Final[dict[tuple[Port, str], list[tuple[int, Stored]]]] = {}
+        self._confirmed: Final[dict[tuple[Port, str], list[StoredRun]]] = {}
 
     def receive(self, port: Port, frame: ClientFrame, *, now: Instant) -> None:
         """A frame of a client."""
@@ -51,7 +66,7 @@ class Clients:
             return
         client = self.connected.get(port)
         if isinstance(frame, Publish) and client is not None:
-            self.publish(port, client, frame, now=now)
+            self.publish_all(port, client, frame, now=now)
         elif isinstance(frame, Connect):
             self.connect(port, frame, now=now)
         elif client is None:
@@ -109,16 +124,19 @@ class Clients:
             ),
         )
 
-    def publish_all(self, port: Port, frames: Sequence[Publish], *, now: Instant) -> None:
-        """PUBLISH of one stream, many at once: quicker than one by one."""
-        client, done = self.connected.get(port), 0
-        if client is not None and port not in self.closing:
-            within = client.publish_all(frames, self._broker.settings.pubend)
-            pubend = self._pubend_of(client, frames[0].stream)
-            if within and pubend is not None:
-                done = pubend.publish_new(port, client.publisher, frames, now=now)
-        for frame in frames[done:]:
-            self.receive(port, frame, now=now)
+    def publish_all(self, port: Port, client: Connection, frame: Publish, *, now: Instant) -> None:
+        """PUBLISH: takes what is plainly new at once, and the rest one by one."""
+        pubend, done = self._pubend_of(client, frame.stream), 0
+        if type(frame) is Publish and pubend is not None:
+            within = client.publish_all(frame, self._broker.settings.pubend)
+            if within:
+                done = pubend.publish_new(port, client.publisher, frame.ids, frame.bodies, now=now)
+        has_receipt = isinstance(frame, PublishWithReceipt)
+        for id_, body in zip(frame.ids[done:], frame.bodies[done:], strict=True):
+            if port in self.closing:
+                return
+            one = Publication(frame.stream, id_, body, has_receipt)
+            self.publish(port, client, one, now=now)
 
     def _pubend_of(self, client: Connection, stream: str) -> Pubend | None:
         """A publisher always uses the same one: its messages stay in order."""
@@ -127,8 +145,8 @@ class Clients:
             return own[crc32(client.publisher.encode()) % len(own)]
         return own[0] if own else None
 
-    def publish(self, port: Port, client: Connection, frame: Publish, *, now: Instant) -> None:
-        """PUBLISH: confirmed by `confirm` when it is on disk, else refused."""
+    def publish(self, port: Port, client: Connection, frame: Publication, *, now: Instant) -> None:
+        """One publication: confirmed by `confirm` when it is on disk, else refused."""
         broker, limits = self._broker, self._broker.settings.pubend
         if not client.publish(frame.stream, frame.id, len(frame.body), limits):
             text = (
@@ -142,8 +160,7 @@ class Clients:
         if pubend is not None:
             # Of a repetition it is said only when it is on disk.
             has_receipt = (
-                isinstance(frame, PublishWithReceipt)
-                and pubend.publishers.find(client.publisher, frame.id) is None
+                frame.wants_receipt and pubend.publishers.find(client.publisher, frame.id) is None
             )
             reason = pubend.publish(port, client.publisher, frame.id, frame.body, now=now)
             if has_receipt and reason is None:
@@ -179,26 +196,38 @@ class Clients:
             refusal(RefusedKind.PUBLICATION, publication, reason, text, address),
         )
 
-    def _send_receipt(self, port: Port, client: Connection, pubend: Pubend, frame: Publish) -> None:
+    def _send_receipt(
+        self, port: Port, client: Connection, pubend: Pubend, frame: Publication
+    ) -> None:
         """Says where a message will be, before it is on disk; CONFIRM follows and frees credit."""
         tick = pubend.publishers.find(client.publisher, frame.id)
         if tick is not None:
-            stored = (Stored(pubend.id, tick, False),)
-            receipt = Receipt(stream=frame.stream, ids=(frame.id,), stored=stored)
+            stored = stored_at(frame.id, Stored(pubend.id, tick, False))
+            receipt = Receipt(stream=frame.stream, runs=(stored,))
             self._broker.send_client(port, receipt)
 
-    def confirm(self, port: Port, stream: str, stored: list[tuple[int, Stored]]) -> None:
-        """Publications are on disk, by id; `send_confirmations` says so."""
+    def confirm(self, port: Port, stream: str, runs: list[StoredRun]) -> None:
+        """Publications are on disk; `send_confirmations` says so."""
         client = self.connected.get(port)
         if client is not None:
-            for publication, _ in stored:
-                client.answer(stream, publication)
-            self._confirmed.setdefault((port, stream), []).extend(stored)
+            for run in runs:
+                client.answer_all(stream, run.ids)
+            self._confirmed.setdefault((port, stream), []).extend(runs)
 
     def send_confirmations(self) -> None:
         """Confirms all that has been stored meanwhile, in one frame for each stream."""
-        for (port, stream), confirmed in self._confirmed.items():
-            ids = tuple(id_ for id_, _ in confirmed)
-            stored = tuple(place for _, place in confirmed)
-            self._broker.send_client(port, Confirm(stream=stream, ids=ids, stored=stored))
+        for (port, stream), runs in self._confirmed.items():
+            for part in _parts(runs):
+                self._broker.send_client(port, Confirm(stream=stream, runs=part))
         self._confirmed.clear()
+
+
+def _parts(runs: list[StoredRun]) -> Iterator[tuple[StoredRun, ...]]:
+    """As many at once as fit a frame: a client may repeat what is stored without end."""
+    start = count = 0
+    for place, run in enumerate(runs):
+        count += run.messages
+        if count > CONFIRM_ENTRIES_MAX:
+            yield tuple(runs[start:place])
+            start, count = place, run.messages
+    yield tuple(runs[start:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from penstock.guaranteed.settings import PubendSettings
@@ -40,18 +40,23 @@ class Connection:
             messages <= limits.credit_messages and self._unconfirmed_bytes <= limits.credit_bytes
         )
 
-    def publish_all(self, frames: Sequence[Publish], limits: PubendSettings) -> bool:
+    def publish_all(self, frame: Publish, limits: PubendSettings) -> bool:
         """Notes publications if all are within the credit; False, and nothing, if they are not."""
-        size_bytes = sum(len(frame.body) for frame in frames)
+        size_bytes = sum(map(len, frame.bodies))
         if (
-            len(self._unconfirmed) + len(frames) > limits.credit_messages
+            len(self._unconfirmed) + len(frame.ids) > limits.credit_messages
             or self._unconfirmed_bytes + size_bytes > limits.credit_bytes
         ):
             return False
-        for frame in frames:
-            self.publish(frame.stream, frame.id, len(frame.body), limits)
+        for id_, body in zip(frame.ids, frame.bodies, strict=True):
+            self.publish(frame.stream, id_, len(body), limits)
         return True
 
     def answer(self, stream: str, id_: int) -> None:
         """A publication has been confirmed or refused."""
         self._unconfirmed_bytes -= self._unconfirmed.pop((stream, id_), 0)
+
+    def answer_all(self, stream: str, ids: Iterable[int]) -> None:
+        """Publications have been confirmed."""
+        pop = self._unconfirmed.pop
+        self._unconfirmed_bytes -= sum([pop((stream, id_), 0) for id_ in ids])

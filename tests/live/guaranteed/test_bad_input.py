@@ -187,7 +187,7 @@ def test_a_message_that_is_too_large(running: BrokerProcess) -> None:
 def test_a_message_that_cannot_be_read(running: BrokerProcess) -> None:
     async def program(_node: streams.StreamNode) -> None:
         peer = await Peer.open(running.address, Connect(publisher="rude", life=2))
-        peer.send(Publish(stream="orders", id=1, body=b"\x00\x04\xff\xff\xff\xff"))
+        peer.send(Publish(stream="orders", ids=(1,), bodies=(b"\x00\x04\xff\xff\xff\xff",)))
         frames = [await peer.receive() for _ in range(4)]
         assert not any(isinstance(frame, Confirm) for frame in frames)
         assert any(isinstance(f, Refused) and f.reason == "malformed" for f in frames)

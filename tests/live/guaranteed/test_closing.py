@@ -30,7 +30,7 @@ async def confirmed_until_the_end(peer: Peer) -> int:
     """How many publications a client was told of."""
     count = 0
     while (frame := await peer.receive()) is not None:
-        count += len(frame.ids) if isinstance(frame, Confirm) else 0
+        count += frame.publications if isinstance(frame, Confirm) else 0
     return count
 
 
@@ -43,7 +43,7 @@ def test_what_was_taken_is_confirmed(tmp_path: Path) -> None:
         async with streams.connect(broker.address) as node:
             await node.create_stream("orders")
         peer = await Peer.open(broker.address, Connect(publisher="writer", life=1))
-        peer.send(*(Publish(stream="orders", id=id_, body=body) for id_ in range(1, 801)))
+        peer.send(*(Publish(stream="orders", ids=(id_,), bodies=(body,)) for id_ in range(1, 801)))
         # Some of them are taken, and not all.
         while not any(pubend.unsynced for pubend in broker.machine.pubends.values()):
             await asyncio.sleep(0)

@@ -13,7 +13,7 @@ from penstock.wire.codec.guaranteed.stream_framing import LENGTH_BYTES
 from penstock.wire.frames.guaranteed.client import ClientPing
 from penstock.wire.frames.guaranteed.publication import Publish
 
-FRAME = Publish(stream="orders", id=1, body=b"\0\1\x80" + bytes(997))
+FRAME = Publish(stream="orders", ids=(1,), bodies=(b"\0\1\x80" + bytes(997),))
 FRAME_BYTES = LENGTH_BYTES + CLIENT_FRAMES.size_of(FRAME)
 
 

@@ -278,7 +278,7 @@ def test_a_client_that_exceeds_its_credit_is_refused_and_disconnected(
     body = write_body({}, b"")
     port = operator.client.port
     for n in range(1_002):
-        frame = Publish(stream="orders", id=n + 1, body=body)
+        frame = Publish(stream="orders", ids=(n + 1,), bodies=(body,))
         network.brokers["b"].arrive(port, [frame])
     network.run(SECOND)
     assert not operator.client.is_connected

@@ -15,6 +15,7 @@ from penstock.guaranteed.client.facts import (
     Poisonous,
     Receipted,
     Received,
+    ReceivedMany,
     Welcomed,
 )
 from penstock.guaranteed.client.subscription import SubscriptionOptions
@@ -35,6 +36,7 @@ __all__ = [
     "Poisonous",
     "Receipted",
     "Received",
+    "ReceivedMany",
     "SubscriptionOptions",
     "Welcomed",
 ]

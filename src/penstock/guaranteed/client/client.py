@@ -24,6 +24,7 @@ from penstock.guaranteed.client.facts import (
     Opened,
     Poisonous,
     Receipted,
+    ReceivedMany,
     Welcomed,
 )
 from penstock.guaranteed.client.publications import Publications
@@ -85,6 +86,11 @@ class Client:
         """How many publications are not confirmed."""
         return len(self._publications)
 
+    @property
+    def is_worth_sending(self) -> bool:
+        """Whether what was published should leave now, and not wait for more."""
+        return self._publications.is_worth_sending
+
     # What the application does
 
     def publish(
@@ -92,14 +98,10 @@ class Client:
     ) -> int:
         """Sends a message until it is confirmed; returns its id.
 
-        With `receipt` the broker also says that it has taken it, before it is on disk.
+        With `receipt` the broker also says that it has taken it, before it is on disk. Frames are
+        made when they are polled: what was published until then leaves together.
         """
-        frame = self._publications.add(stream, body, publication, receipt)
-        if self.is_connected and self._publications.send_alone(frame):
-            self._outputs.append(Send(BROKER, frame))
-        else:
-            self._send_publications()
-        return frame.id
+        return self._publications.add(stream, body, publication, receipt)
 
     def subscribe(self, options: SubscriptionOptions) -> int:
         """Opens a subscription, now or when there is a connection; returns its number."""
@@ -202,7 +204,6 @@ class Client:
         elif isinstance(frame, Credit):
             if frame.kind is CreditKind.STREAM:
                 self._publications.grant(frame.messages, frame.size_bytes)
-                self._send_publications()
         elif isinstance(frame, Attached):
             self._on_attached(frame)
         elif isinstance(frame, Acked):
@@ -225,7 +226,10 @@ class Client:
 
     def poll(self) -> Output[ClientFrame] | None:
         """The next frame, or the next thing for the application."""
-        return self._outputs.popleft() if self._outputs else None
+        if self._outputs:
+            return self._outputs.popleft()
+        frame = self._publications.next_frame() if self.is_connected else None
+        return None if frame is None else Send(BROKER, frame)
 
     def ping(self) -> None:
         """Shows the broker that the client is there."""
@@ -277,29 +281,28 @@ class Client:
                 )
             )
 
-    def _send_publications(self) -> None:
-        if self.is_connected:
-            next_to_send = self._publications.next_to_send
-            while (frame := next_to_send()) is not None:
-                self._outputs.append(Send(BROKER, frame))
-
     def _on_confirm(self, frame: Confirm) -> None:
         if isinstance(frame, Receipt):
-            self._tell(Receipted(frame.ids, frame.stored))
+            self._tell(Receipted(frame.runs))
             return
-        ids, stored = self._publications.confirm(frame.ids, frame.stored)
-        if ids:
-            self._tell(Confirmed(ids, stored))
-        self._send_publications()
+        new = [each for run in frame.runs for each in self._publications.confirm(run)]
+        if new:
+            self._tell(Confirmed(tuple(new)))
 
     def _on_message(self, frame: HandOut) -> None:
         own = self._subscriptions.get(frame.subscription)
         if own is None:
             return
-        if own.admits(frame):
-            self._outputs.append(Deliver(frame))
-        else:
-            self.take(frame.subscription, 1, len(frame.body))
+        messages = own.admit(frame)
+        if messages:
+            self._outputs.append(Deliver(ReceivedMany(frame.subscription, messages)))
+        if len(messages) < len(frame.bodies):
+            admitted_bytes = sum(len(message.body) for message in messages)
+            self.take(
+                frame.subscription,
+                len(frame.bodies) - len(messages),
+                sum(map(len, frame.bodies)) - admitted_bytes,
+            )
 
     def _on_gap(self, frame: GapNotice) -> None:
         own = self._subscriptions.get(frame.subscription)
@@ -347,7 +350,6 @@ class Client:
         if frame.kind is RefusedKind.PUBLICATION:
             if self._publications.close(frame.number):
                 self._tell(NotTaken(frame.number, frame))
-            self._send_publications()
         elif frame.kind is RefusedKind.SUBSCRIPTION and frame.reason == MOVED:
             self._on_moved(frame.number)
         elif frame.kind is RefusedKind.SUBSCRIPTION:
@@ -363,4 +365,7 @@ class Client:
         self._outputs.append(Deliver(fact))
 
     def _send(self, frame: ClientFrame) -> None:
+        # What was published before it leaves before it.
+        while self.is_connected and (before := self._publications.next_frame()) is not None:
+            self._outputs.append(Send(BROKER, before))
         self._outputs.append(Send(BROKER, frame))

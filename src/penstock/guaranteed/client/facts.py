@@ -9,8 +9,8 @@ import msgspec
 from penstock.wire.frames.guaranteed.base import GapReason
 from penstock.wire.frames.guaranteed.client import Answer, Refused
 from penstock.wire.frames.guaranteed.poison import Poison
-from penstock.wire.frames.guaranteed.publication import Stored
-from penstock.wire.frames.guaranteed.subscription import HandOut, Position
+from penstock.wire.frames.guaranteed.publication import StoredRun
+from penstock.wire.frames.guaranteed.subscription import Position
 
 
 class Welcomed(msgspec.Struct, frozen=True):
@@ -22,15 +22,13 @@ class Welcomed(msgspec.Struct, frozen=True):
 class Receipted(msgspec.Struct, frozen=True):
     """The broker has taken publications that asked for a receipt; they are not on disk yet."""
 
-    ids: tuple[int, ...]
-    stored: tuple[Stored, ...]
+    runs: tuple[StoredRun, ...]
 
 
 class Confirmed(msgspec.Struct, frozen=True):
-    """Publications are on disk; `stored` says where, one for each id."""
+    """Publications are on disk."""
 
-    ids: tuple[int, ...]
-    stored: tuple[Stored, ...]
+    runs: tuple[StoredRun, ...]
 
 
 class NotTaken(msgspec.Struct, frozen=True):
@@ -40,8 +38,23 @@ class NotTaken(msgspec.Struct, frozen=True):
     refused: Refused
 
 
-# The next message of a subscription: the frame itself, since there is one for every message.
-Received: TypeAlias = HandOut
+class Received(msgspec.Struct, gc=False):
+    """One message of a subscription."""
+
+    subscription: int
+    pubend: int
+    tick: int
+    published_ns: int
+    # 1 unless it has been handed out before.
+    attempt: int
+    body: bytes
+
+
+class ReceivedMany(msgspec.Struct):
+    """The next messages of a subscription, in order."""
+
+    subscription: int
+    messages: list[Received]
 
 
 class Missed(msgspec.Struct, frozen=True):
@@ -111,7 +124,7 @@ ClientFact: TypeAlias = (
     | Receipted
     | Confirmed
     | NotTaken
-    | Received
+    | ReceivedMany
     | Missed
     | Opened
     | Moved

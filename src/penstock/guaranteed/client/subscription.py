@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from penstock.content.filter import Predicate
+from penstock.guaranteed.client.facts import Received
 from penstock.wire.frames.guaranteed.base import Start
 from penstock.wire.frames.guaranteed.subscription import (
     Attach,
@@ -142,20 +143,31 @@ class ClientSubscription:
 
     # What the host says
 
-    def admits(self, frame: HandOut) -> bool:
-        """Whether a message is new to the application."""
-        self._untaken_messages += 1
-        self._untaken_bytes += len(frame.body)
-        pubend = frame.pubend
+    def admit(self, frame: HandOut) -> list[Received]:
+        """The messages that are new to the application."""
+        self._untaken_messages += len(frame.bodies)
+        self._untaken_bytes += sum(map(len, frame.bodies))
+        pubend, ticks, attempt = frame.pubend, frame.ticks, frame.attempt
         if self.failed and pubend in self.failed:
-            return False
-        if frame.tick > self.positions.get(pubend, -1):
-            self.positions[pubend] = frame.tick
-            return True
-        if frame.attempt > 1:
-            self.retried[Position(pubend, frame.tick)] = None
-            return True
-        return False
+            return []
+        position = self.positions.get(pubend, -1)
+        number = self.number
+        if ticks[-1] > position:
+            self.positions[pubend] = ticks[-1]
+        messages = [
+            Received(number, pubend, tick, published_ns, attempt, body)
+            for tick, published_ns, body in zip(
+                ticks, frame.published_ns, frame.bodies, strict=True
+            )
+        ]
+        if ticks[0] > position:
+            return messages
+        if attempt == 1:
+            return [message for message in messages if message.tick > position]
+        for tick in ticks:
+            if tick <= position:
+                self.retried[Position(pubend, tick)] = None
+        return messages
 
     def admits_gap(self, frame: GapNotice) -> int | None:
         """The first tick of a gap that is new to the application; None for one that is not."""

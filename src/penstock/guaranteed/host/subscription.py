@@ -10,6 +10,7 @@ from penstock.guaranteed.connections import SendToClient
 from penstock.guaranteed.host.attempts import Verdict
 from penstock.guaranteed.host.durable import Durable
 from penstock.guaranteed.host.feed import Feed
+from penstock.guaranteed.host.hand_outs import hand_outs
 from penstock.guaranteed.host.parking import ParkedMessage
 from penstock.guaranteed.host.reader import Decided
 from penstock.guaranteed.stream_item import StreamItem, is_everything
@@ -87,10 +88,9 @@ class Subscription:
             return 0
         start, stop = feed.attempts.untried()
         messages, size_bytes = self.credit_messages, self.credit_bytes
-        number, pubend, predicate = self.number, feed.pubend, self.predicate
+        predicate, position = self.predicate, feed.position
         takes_all = is_everything(predicate)
-        unacknowledged, position = feed.unacknowledged, feed.position
-        frames: list[HandOut] = []
+        items: list[StreamItem] = []
         done = 0
         for item in decided:
             if type(item) is not StreamItem:
@@ -99,28 +99,19 @@ class Subscription:
             if tick >= position and (takes_all or predicate.matches(item.message)):
                 if not start <= tick < stop or messages <= 0 or size_bytes <= 0:
                     break
-                body = item.body
-                frames.append(
-                    HandOut(
-                        subscription=number,
-                        pubend=pubend,
-                        tick=tick,
-                        published_ns=item.published_ns,
-                        attempt=1,
-                        body=body,
-                    )
-                )
-                unacknowledged.append(tick)
+                items.append(item)
                 messages -= 1
-                size_bytes -= len(body)
+                size_bytes -= len(item.body)
             done += 1
-        if frames:
-            last = frames[-1].tick
+        if items:
+            last = items[-1].tick
             feed.position = last + 1
             feed.attempts.hand_out(last)
-            self.handed_out += len(frames)
+            self.handed_out += len(items)
             self.credit_messages, self.credit_bytes = messages, size_bytes
-            self._send(self.port, *frames)
+            for frame in hand_outs(self.number, feed.pubend, items):
+                feed.unacknowledged.extend(frame.ticks)
+                self._send(self.port, frame)
         return done
 
     def offer(self, feed: Feed, item: StreamItem, *, now: Instant) -> bool:
@@ -197,10 +188,10 @@ class Subscription:
             HandOut(
                 subscription=self.number,
                 pubend=pubend,
-                tick=tick,
-                published_ns=published_ns,
                 attempt=attempt,
-                body=body,
+                ticks=(tick,),
+                published_ns=(published_ns,),
+                bodies=(body,),
             ),
         )
 

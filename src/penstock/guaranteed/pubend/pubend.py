@@ -35,7 +35,7 @@ from penstock.wire.frames.guaranteed.base import (
 from penstock.wire.frames.guaranteed.hello import Announcement
 from penstock.wire.frames.guaranteed.knowledge import Horizon
 from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
-from penstock.wire.frames.guaranteed.publication import Publish, Stored
+from penstock.wire.frames.guaranteed.publication import Stored, StoredRun, stored_at
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
 from penstock.wire.frames.guaranteed.rows import Ack, Hold
 
@@ -68,7 +68,7 @@ class Pubend:
         disk: Disk,
         settings: PubendSettings,
         send: Callable[[BrokerFrame | Run], None],
-        confirm: Callable[[Port, str, list[tuple[int, Stored]]], None],
+        confirm: Callable[[Port, str, list[StoredRun]], None],
         may_repair: Callable[[ReaderId | None], bool],
         wall_ns: int,
         now: Instant,
@@ -210,7 +210,13 @@ class Pubend:
         return None
 
     def publish_new(
-        self, port: Port, publisher: str, frames: Sequence[Publish], *, now: Instant
+        self,
+        port: Port,
+        publisher: str,
+        ids: Sequence[int],
+        bodies: Sequence[bytes],
+        *,
+        now: Instant,
     ) -> int:
         """Takes publications that are plainly new and within all limits, many at once.
 
@@ -222,8 +228,7 @@ class Pubend:
         room_bytes, bytes_max = self.size.room_bytes, self.settings.message_bytes_max
         next_tick, published_ns = self.clock.next_tick, self.clock.published_ns(now)
         records: list[LogRecord] = []
-        for frame in frames:
-            id_, body = frame.id, frame.body
+        for id_, body in zip(ids, bodies, strict=True):
             room_bytes -= record_bytes(body)
             if id_ <= last_id or len(body) > bytes_max or room_bytes < 0:
                 break
@@ -252,13 +257,11 @@ class Pubend:
             self._on_filter(waiting, now)
         unsynced, id_ = self._unsynced, self.id
         items: list[StreamItem] = []
-        confirmed: dict[Port, list[tuple[int, Stored]]] = {}
+        confirmed: dict[Port, list[StoredRun]] = {}
         for batch in unsynced.take(upto):
-            confirmed.setdefault(batch.port, []).extend(
-                (record.publication, Stored(id_, record.tick, False)) for record in batch.records
-            )
+            confirmed.setdefault(batch.port, []).extend(_runs_of(id_, batch.records))
             for record, port in unsynced.take_repeated(batch):
-                again = (record.publication, Stored(id_, record.tick, True))
+                again = stored_at(record.publication, Stored(id_, record.tick, True))
                 confirmed.setdefault(port, []).append(again)
             items.extend(
                 StreamItem(record.tick, record.published_ns, record.body)
@@ -343,7 +346,8 @@ class Pubend:
 
     def _confirm_again(self, port: Port, publication: int, tick: int) -> None:
         if not self._unsynced.repeat(tick, port):
-            self._confirm(port, self.stream, [(publication, Stored(self.id, tick, True))])
+            run = stored_at(publication, Stored(self.id, tick, True))
+            self._confirm(port, self.stream, [run])
 
     def _say_silence(self, now: Instant) -> None:
         self._said_at = now
@@ -396,3 +400,14 @@ class Pubend:
         if upto is not None:
             self.trimmed_upto = max(self.trimmed_upto, upto)
             self._disk.trim(self.log, upto)
+
+
+def _runs_of(pubend: int, records: Sequence[LogRecord]) -> Iterator[StoredRun]:
+    """Where messages of one batch are stored: mostly one run, since ids and ticks follow on."""
+    first, last, count = records[0], records[-1], len(records)
+    # Both rise, so that their ends say whether any number is left out.
+    if last.publication - first.publication == count - 1 == last.tick - first.tick:
+        yield StoredRun(first.publication, count, pubend, first.tick, False)
+        return
+    for record in records:
+        yield stored_at(record.publication, Stored(pubend, record.tick, False))

@@ -29,6 +29,7 @@ from penstock.guaranteed.client import (
     Poisonous,
     Receipted,
     Received,
+    ReceivedMany,
     SubscriptionOptions,
     Welcomed,
 )
@@ -45,8 +46,8 @@ from penstock.wire.frames.guaranteed.subscription import Position
 class SubscriptionEvents(Protocol):
     """What a subscription is told."""
 
-    def on_message(self, message: Received) -> None:
-        """The next message."""
+    def on_messages(self, messages: list[Received]) -> None:
+        """The next messages."""
 
     def on_fact(self, fact: Missed | Opened | Moved | AckStored | Poisonous) -> None:
         """Anything else."""
@@ -78,7 +79,9 @@ class ClientLink:
         self._down.set()
         self._answers: Final[dict[int, asyncio.Future[Answer]]] = {}
         self._subscriptions: Final[dict[int, SubscriptionEvents]] = {}
-        # What is to be said when the program lets others run.
+        # Publications leave together when the program lets others run.
+        self._is_draining_soon = False
+        # What is to be said then.
         self._soon: Final[list[Callable[[], None]]] = []
         self._connection: Final = KeptConnection(
             addresses,
@@ -143,7 +146,12 @@ class ClientLink:
         machine = self._machine
         id_ = machine.publish(stream, body, publication=publication, receipt=receipt)
         pending = self.pending.add(stream, id_)
-        self._drain()
+        if machine.is_worth_sending:
+            self._drain()
+            self._connection.flush()
+        elif not self._is_draining_soon:
+            self._is_draining_soon = True
+            self._loop.call_soon(self._drain)
         return pending
 
     # Subscriptions
@@ -265,6 +273,7 @@ class ClientLink:
         self._drain()
 
     def _drain(self) -> None:
+        self._is_draining_soon = False
         poll, connection = self._machine.poll, self._connection
         while (output := poll()) is not None:
             if type(output) is Send:
@@ -272,17 +281,17 @@ class ClientLink:
             else:
                 assert type(output) is Deliver
                 fact = output.item
-                if type(fact) is Received:
-                    self._subscriptions[fact.subscription].on_message(fact)
+                if type(fact) is ReceivedMany:
+                    self._subscriptions[fact.subscription].on_messages(fact.messages)
                 else:
                     self._on_fact(fact)  # type: ignore[arg-type]
         connection.flush_soon()
 
     def _on_fact(self, fact: ClientFact) -> None:
         if isinstance(fact, Confirmed):
-            self.pending.confirm(fact.ids, fact.stored)
+            self.pending.confirm(fact.runs)
         elif isinstance(fact, Receipted):
-            self.pending.receipt(fact.ids, fact.stored)
+            self.pending.receipt(fact.runs)
         elif isinstance(fact, NotTaken):
             self.pending.refuse(fact.publication, refused_error(fact.refused))
         elif isinstance(fact, Missed | Opened | Moved | AckStored | Poisonous):

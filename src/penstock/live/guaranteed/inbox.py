@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from penstock.api.errors import ClosedError
@@ -29,9 +29,9 @@ class Inbox:
         self._half_messages: Final = (options.window_messages + 1) // 2
         self._half_bytes: Final = (options.window_bytes + 1) // 2
 
-    def put(self, item: Received | Missed) -> None:
+    def put(self, items: Iterable[Received | Missed]) -> None:
         """Adds what has come."""
-        self.items.append(item)
+        self.items.extend(items)
         if self._waiters:
             self._wake()
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from penstock.api.confirmation import Confirmation
 from penstock.api.errors import NotConfirmedError
 from penstock.api.position import Position
-from penstock.wire.frames.guaranteed.publication import Stored
+from penstock.wire.frames.guaranteed.publication import Stored, StoredRun
 
 
 class Pending:
@@ -141,24 +141,25 @@ class PendingTable:
         pending = self._open[publication] = Pending(stream, publication)
         return pending
 
-    def receipt(self, ids: Iterable[int], stored: Iterable[Stored]) -> None:
+    def receipt(self, runs: Iterable[StoredRun]) -> None:
         """The broker has these, and not yet on disk: enough for those that asked for it."""
-        now_ns = time_ns()
-        for id_, place in zip(ids, stored, strict=True):
-            pending = self._open.get(id_)
-            if pending is not None:
-                pending.settle(place, now_ns)
+        self._settle(runs, self._open.get)
 
-    def confirm(self, ids: Iterable[int], stored: Iterable[Stored]) -> None:
+    def confirm(self, runs: Iterable[StoredRun]) -> None:
         """These are on disk."""
-        now_ns = time_ns()
-        pop = self._open.pop
-        for id_, place in zip(ids, stored, strict=True):
-            pending = pop(id_, None)
-            if pending is not None:
-                self.confirmed += 1
-                pending.settle(place, now_ns)
+        self.confirmed += self._settle(runs, lambda id_: self._open.pop(id_, None))
         self._settled()
+
+    def _settle(self, runs: Iterable[StoredRun], find: Callable[[int], Pending | None]) -> int:
+        now_ns, count = time_ns(), 0
+        for run in runs:
+            pubend, is_duplicate = run.pubend, run.is_duplicate
+            for id_, tick in zip(run.ids, run.ticks, strict=True):
+                pending = find(id_)
+                if pending is not None:
+                    count += 1
+                    pending.settle(Stored(pubend, tick, is_duplicate), now_ns)
+        return count
 
     def refuse(self, publication: int, error: Exception) -> None:
         """The broker has said no."""

@@ -145,16 +145,16 @@ class Reading:
 
     # What the broker says, by way of the link
 
-    def on_message(self, message: Received) -> None:
-        """The next message."""
-        self.inbox.put(message)
+    def on_messages(self, messages: list[Received]) -> None:
+        """The next messages."""
+        self.inbox.put(messages)
 
     def on_fact(self, fact: Missed | Opened | Moved | AckStored | Poisonous) -> None:
         """Anything else."""
         if isinstance(fact, AckStored):
             self.acks.on_stored(fact.positions)
         elif isinstance(fact, Missed):
-            self.inbox.put(fact)
+            self.inbox.put((fact,))
         elif isinstance(fact, Opened):
             self._on_opened(fact)
         elif isinstance(fact, Moved):

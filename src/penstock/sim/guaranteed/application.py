@@ -18,6 +18,7 @@ from penstock.guaranteed.client import (
     NotTaken,
     Opened,
     Received,
+    ReceivedMany,
     SubscriptionOptions,
 )
 from penstock.guaranteed.stream_item import EVERYTHING
@@ -84,19 +85,21 @@ class Writer:
 
     def _on_fact(self, _client: SimClient, fact: ClientFact) -> None:
         if isinstance(fact, Confirmed):
-            for id_, stored in zip(fact.ids, fact.stored, strict=True):
-                self._open.pop(id_, None)
-                before = self.confirmed.get(id_)
-                if before is None:
-                    self.confirmed[id_] = Position(stored.pubend, stored.tick)
-                elif stored.tick not in (0, before.tick):
-                    self.contradictions.append(f"{id_} at {before.tick}, then at {stored.tick}")
+            for run in fact.runs:
+                for id_, tick in zip(run.ids, run.ticks, strict=True):
+                    self._on_confirmed(id_, Position(run.pubend, tick))
         elif isinstance(fact, NotTaken):
             self.refused.append(fact)
             self._open.pop(fact.publication, None)
             self._again += 1
             at = self._network.events.now + AGAIN_NS
             self._network.events.schedule(at, self._publish_again, fact.publication)
+
+    def _on_confirmed(self, id_: int, place: Position) -> None:
+        self._open.pop(id_, None)
+        before = self.confirmed.setdefault(id_, place)
+        if place.tick not in (0, before.tick):
+            self.contradictions.append(f"{id_} at {before.tick}, then at {place.tick}")
 
     def _publish_again(self, id_: int) -> None:
         self._again -= 1
@@ -278,24 +281,28 @@ class ReadingProgram:
         self.client.call(lambda client: client.acknowledge(number, [position], is_awaited=awaits))
         self.client.call(lambda client: client.take(number, 1, len(message.body)))
 
-    def _on_fact(self, _client: SimClient, fact: ClientFact) -> None:
-        if isinstance(fact, Received | Missed) and self.client.machine.is_failed(
-            fact.subscription, fact.pubend
-        ):
+    def _on_message(self, message: Received) -> None:
+        if self.client.machine.is_failed(message.subscription, message.pubend):
             # It was on its way when a message before it failed.
-            if isinstance(fact, Received):
-                self._take(fact)
-        elif isinstance(fact, Received):
-            self.life.items.append(fact)
-            self.delivered += 1
-            is_stored = fact.tick <= self.stored.get(fact.pubend, -1)
-            if self.durable and is_stored and not self.was_sought:
-                self.again.append(fact)
-            if self.is_paused:
-                self._waiting.append(fact)
-            else:
-                self._take(fact)
+            self._take(message)
+            return
+        self.life.items.append(message)
+        self.delivered += 1
+        is_stored = message.tick <= self.stored.get(message.pubend, -1)
+        if self.durable and is_stored and not self.was_sought:
+            self.again.append(message)
+        if self.is_paused:
+            self._waiting.append(message)
+        else:
+            self._take(message)
+
+    def _on_fact(self, _client: SimClient, fact: ClientFact) -> None:
+        if isinstance(fact, ReceivedMany):
+            for message in fact.messages:
+                self._on_message(message)
         elif isinstance(fact, Missed):
+            if self.client.machine.is_failed(fact.subscription, fact.pubend):
+                return
             self.life.items.append(fact)
             position = Position(fact.pubend, fact.stop - 1)
             number = fact.subscription

@@ -32,7 +32,7 @@ from penstock.wire.frames.guaranteed.hello import Announcement, Hello, Ping, Rol
 from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
 from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
 from penstock.wire.frames.guaranteed.poison import Poison
-from penstock.wire.frames.guaranteed.publication import Confirm, Publish, Stored
+from penstock.wire.frames.guaranteed.publication import Confirm, Publish, StoredRun
 from penstock.wire.frames.guaranteed.receipt import PublishWithReceipt, Receipt
 from penstock.wire.frames.guaranteed.requests import (
     FilterAck,
@@ -150,17 +150,51 @@ def hellos() -> st.SearchStrategy[Hello]:
     )
 
 
+@st.composite
+def publishes(draw: st.DrawFn, kind: type[Publish]) -> Publish:
+    """PUBLISH, with a receipt or without."""
+    messages = draw(st.lists(st.tuples(unsigned(64), BODIES), min_size=1, max_size=4))
+    ids, bodies = zip(*messages, strict=True)
+    return kind(stream=draw(NAMES), ids=ids, bodies=bodies)
+
+
+@st.composite
+def stored_runs(draw: st.DrawFn) -> StoredRun:
+    """One run, the longest included."""
+    first_id, first_tick = draw(unsigned(64)), draw(TICKS)
+    longest = min(600, 2**64 - first_id, TICK_MAX + 1 - first_tick) if first_tick else 1
+    messages = draw(st.integers(1, longest))
+    return StoredRun(first_id, messages, draw(unsigned(64)), first_tick, draw(st.booleans()))
+
+
 def confirms(kind: type[Confirm]) -> st.SearchStrategy[Confirm]:
     """CONFIRM or RECEIPT."""
-    entry = st.tuples(unsigned(64), st.builds(Stored, unsigned(64), TICKS, st.booleans()))
     return st.builds(
-        lambda stream, entries: kind(
-            stream=stream,
-            ids=tuple([publication for publication, _ in entries]),
-            stored=tuple([stored for _, stored in entries]),
-        ),
+        lambda stream, runs: kind(stream=stream, runs=tuple(runs)),
         NAMES,
-        st.lists(entry, max_size=6),
+        st.lists(stored_runs(), max_size=6),
+    )
+
+
+@st.composite
+def hand_outs(draw: st.DrawFn) -> HandOut:
+    """MESSAGES."""
+    messages = draw(
+        st.lists(
+            st.tuples(TICKS, unsigned(64), BODIES),
+            min_size=1,
+            max_size=4,
+            unique_by=lambda message: message[0],
+        )
+    )
+    ticks, published_ns, bodies = zip(*sorted(messages), strict=True)
+    return HandOut(
+        subscription=draw(unsigned(32)),
+        pubend=draw(unsigned(64)),
+        attempt=draw(unsigned(32)),
+        ticks=ticks,
+        published_ns=published_ns,
+        bodies=bodies,
     )
 
 
@@ -235,7 +269,7 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
     ),
     Connect: st.builds(Connect, publisher=NAMES, life=unsigned(64)),
     Welcome: st.builds(Welcome, broker=NAMES, message_bytes_max=unsigned(32)),
-    Publish: st.builds(Publish, stream=NAMES, id=unsigned(64), body=BODIES),
+    Publish: publishes(Publish),
     Confirm: confirms(Confirm),
     Credit: st.builds(
         Credit,
@@ -248,15 +282,7 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
     Attached: st.builds(
         Attached, subscription=unsigned(32), resumed=st.booleans(), positions=POSITIONS
     ),
-    HandOut: st.builds(
-        HandOut,
-        subscription=unsigned(32),
-        pubend=unsigned(64),
-        tick=TICKS,
-        published_ns=unsigned(64),
-        attempt=unsigned(32),
-        body=BODIES,
-    ),
+    HandOut: hand_outs(),
     GapNotice: gap_notices(),
     ClientAck: st.builds(
         ClientAck, subscription=unsigned(32), positions=POSITIONS, is_awaited=st.booleans()
@@ -286,6 +312,6 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
         reasons=st.lists(TEXTS, max_size=4).map(tuple),
         body=BODIES,
     ),
-    PublishWithReceipt: st.builds(PublishWithReceipt, stream=NAMES, id=unsigned(64), body=BODIES),
+    PublishWithReceipt: publishes(PublishWithReceipt),
     Receipt: confirms(Receipt),
 }

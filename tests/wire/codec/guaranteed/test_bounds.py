@@ -33,7 +33,7 @@ from penstock.wire.frames.guaranteed.hello import Announcement, Hello
 from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
 from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
 from penstock.wire.frames.guaranteed.poison import Poison
-from penstock.wire.frames.guaranteed.publication import Confirm, Publish, Stored
+from penstock.wire.frames.guaranteed.publication import Confirm, Publish, StoredRun
 from penstock.wire.frames.guaranteed.receipt import PublishWithReceipt
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
 from penstock.wire.frames.guaranteed.rows import Ack, Held, Hold, HostAck
@@ -132,19 +132,29 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "pubend with no lease": lambda: announcement(lease=2**64 - 1),
     "connect by nobody": lambda: with_field(Connect, publisher=""),
     "publish to nothing": lambda: with_field(Publish, stream=""),
-    "publish of 65 bits": lambda: with_field(Publish, id=2**64),
-    "publish of more than a mebibyte": lambda: with_field(Publish, body=bytes((1 << 20) + 1)),
+    "publish of 65 bits": lambda: with_field(Publish, ids=(1, 2**64)),
+    "publish of more ids": lambda: with_field(Publish, ids=(1, 2, 3)),
+    "publish of nothing": lambda: with_field(Publish, ids=(), bodies=()),
+    "publish of too many": lambda: with_field(Publish, ids=(1,) * 1001, bodies=(b"",) * 1001),
+    "publish of more than a mebibyte": lambda: with_field(Publish, bodies=(bytes(1 << 20), b"x")),
     "poison of 17 reasons": lambda: with_field(Poison, reasons=("",) * 17),
     "poison of a long reason": lambda: with_field(Poison, reasons=("x" * 4097,)),
     "poison of 33 bits": lambda: with_field(Poison, attempts=2**32),
-    "confirm of more than was stored": lambda: with_field(Confirm, ids=(1, 2, 3)),
-    "confirm of 65 bits": lambda: with_field(Confirm, ids=(1, 2**64)),
-    "confirm at no tick": lambda: with_field(
-        Confirm, ids=(1,), stored=(Stored(1, 2**64 - 1, False),)
+    "confirm of nothing": lambda: with_field(Confirm, runs=(StoredRun(1, 0, 1, 1, False),)),
+    "confirm of 65 bits": lambda: with_field(Confirm, runs=(StoredRun(2**64, 1, 1, 1, False),)),
+    "confirm up to 65 bits": lambda: with_field(
+        Confirm, runs=(StoredRun(2**64 - 1, 2, 1, 1, False),)
     ),
-    "confirm below zero": lambda: with_field(Confirm, ids=(1,), stored=(Stored(-1, 1, False),)),
+    "confirm at no tick": lambda: with_field(Confirm, runs=(StoredRun(1, 1, 1, 2**64 - 1, False),)),
+    "confirm up to no tick": lambda: with_field(
+        Confirm, runs=(StoredRun(1, 2, 1, 2**64 - 2, False),)
+    ),
+    "confirm below zero": lambda: with_field(Confirm, runs=(StoredRun(1, 1, -1, 1, False),)),
+    "confirm of two that are long past": lambda: with_field(
+        Confirm, runs=(StoredRun(1, 2, 1, 0, True),)
+    ),
     "confirm of too many": lambda: with_field(
-        Confirm, ids=(1,) * 4097, stored=(Stored(1, 1, False),) * 4097
+        Confirm, runs=(StoredRun(1, 4000, 1, 1, False), StoredRun(1, 97, 1, 1, False))
     ),
     "credit of a number": lambda: with_field(Credit, kind=1),
     "credit for 33 bits": lambda: with_field(Credit, number=2**32),
@@ -159,9 +169,13 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "attached below zero": lambda: with_field(Attached, positions=(Position(-1, 1),)),
     "message for 33 bits": lambda: with_field(HandOut, subscription=2**32),
     "message tried 2^32 times": lambda: with_field(HandOut, attempt=2**32),
-    "message at no tick": lambda: with_field(HandOut, tick=2**64 - 1),
+    "message at no tick": lambda: with_field(HandOut, ticks=(1, 2**64 - 1)),
+    "message before the last": lambda: with_field(HandOut, ticks=(2, 1)),
+    "message at the last tick": lambda: with_field(HandOut, ticks=(2, 2)),
+    "message without a tick": lambda: with_field(HandOut, ticks=(2,)),
+    "message published at 2^64": lambda: with_field(HandOut, published_ns=(1, 2**64)),
     "message from 65 bits": lambda: with_field(HandOut, pubend=2**64),
-    "message of more than a mebibyte": lambda: with_field(HandOut, body=bytes((1 << 20) + 1)),
+    "message of more than a mebibyte": lambda: with_field(HandOut, bodies=(bytes(1 << 20), b"x")),
     "gap to a client for a number": lambda: with_field(GapNotice, reason=1),
     "gap to a client of nothing": lambda: with_field(GapNotice, start=3, stop=3),
     "ack of a client at too many": lambda: with_field(
@@ -180,6 +194,7 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
 }
 
 BODY = bytes(1 << 20)
+BODIES = (*(bytes(1 << 10),) * 999, bytes(25 << 10))
 LARGEST: list[Any] = [
     with_field(
         Hello,
@@ -200,14 +215,14 @@ LARGEST: list[Any] = [
     with_field(LagRequest, host=NAME),
     with_field(LagAnswer, host=NAME),
     with_field(Ack, entries=(HostAck(NAME, SERIAL, WITHDRAWN),) * 64),
-    with_field(Publish, stream=NAME, body=BODY),
-    with_field(Confirm, stream=NAME, ids=(1,) * 4096, stored=(Stored(2**64 - 1, 1, True),) * 4096),
+    with_field(Publish, stream=NAME, ids=(1,) * 1000, bodies=BODIES),
+    with_field(Confirm, stream=NAME, runs=(StoredRun(1, 1, 2**64 - 1, 1, True),) * 4096),
     with_field(Attached, positions=(Position(2**64 - 1, 1),) * 4096),
     with_field(ClientAck, positions=(Position(2**64 - 1, 1),) * 4096),
-    with_field(HandOut, body=BODY),
+    with_field(HandOut, ticks=tuple(range(1000)), published_ns=(2**64 - 1,) * 1000, bodies=BODIES),
     with_field(Fail, reason="x" * 4096),
     with_field(Poison, reasons=("x" * 4096,) * 16, body=BODY),
-    with_field(PublishWithReceipt, stream=NAME, body=BODY),
+    with_field(PublishWithReceipt, stream=NAME, ids=(1,) * 1000, bodies=BODIES),
     with_field(Forget, durable=NAME),
     with_field(Ask, verb=NAME, arguments=bytes(65_536)),
     with_field(Answer, result=BODY),

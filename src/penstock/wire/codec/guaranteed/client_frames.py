@@ -58,7 +58,7 @@ CLIENT_FRAMES: Final[CodecTable[ClientFrame]] = CodecTable(
         CodecRow(0xA4, "CREDIT", Credit, CreditCodec, CreditCodec.BYTES_MAX),
         CodecRow(0xA5, "ATTACH", Attach, AttachCodec, AttachCodec.BYTES_MAX),
         CodecRow(0xA6, "ATTACHED", Attached, AttachedCodec, AttachedCodec.BYTES_MAX),
-        CodecRow(0xA7, "MESSAGE", HandOut, HandOutCodec, HandOutCodec.BYTES_MAX),
+        CodecRow(0xA7, "MESSAGES", HandOut, HandOutCodec, HandOutCodec.BYTES_MAX),
         CodecRow(0xA8, "GAP", GapNotice, GapNoticeCodec, GapNoticeCodec.BYTES_MAX),
         CodecRow(0xA9, "ACK", ClientAck, ClientAckCodec, ClientAckCodec.BYTES_MAX),
         CodecRow(0xAA, "ACKED", Acked, AckedCodec, AckedCodec.BYTES_MAX),

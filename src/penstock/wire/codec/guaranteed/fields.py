@@ -17,7 +17,7 @@ positions there are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from struct import Struct, pack
 from typing import Final
 
@@ -56,6 +56,14 @@ def text_at(data: bytes, start: int, end: int) -> str:
         return data[start:end].decode()
     except UnicodeDecodeError:
         raise PeerError("a string is not UTF-8") from None
+
+
+def bodies_at(data: bytes, start: int, sizes: Sequence[int]) -> tuple[bytes, ...]:
+    """The bodies of these sizes from a place up to the end, for codecs without a `Reader`."""
+    places = [*accumulate(sizes, initial=start)]
+    if places[-1] != len(data):
+        raise PeerError(f"bodies of {places[-1] - start} bytes, in {len(data) - start}")
+    return tuple([data[place:stop] for place, stop in pairwise(places)])
 
 
 def read_text(cursor: Reader) -> str:

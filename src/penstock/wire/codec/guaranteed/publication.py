@@ -1,103 +1,99 @@
-"""PUBLISH and CONFIRM on the wire: both are written and read for every message."""
+"""PUBLISH and CONFIRM on the wire. Columns are packed and unpacked in one call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from struct import Struct, pack, unpack_from
 from typing import Final
 
-from penstock.kernel.errors import PeerError
 from penstock.wire.codec.codec_table import BODY_OFFSET
-from penstock.wire.codec.guaranteed.fields import text_at
+from penstock.wire.codec.guaranteed.fields import bodies_at, text_at
+from penstock.wire.codec.reader import Reader, decode_flag
 from penstock.wire.frames.guaranteed.base import (
     CONFIRM_ENTRIES_MAX,
     MESSAGE_BYTES_MAX,
+    MESSAGES_MAX,
     NAME_BYTES_MAX,
     text_bytes,
 )
-from penstock.wire.frames.guaranteed.publication import Confirm, Publish, Stored
+from penstock.wire.frames.guaranteed.publication import Confirm, Publish, StoredRun
 
-_PUBLISH: Final = Struct(">QB")
-_PUBLISH_END: Final = BODY_OFFSET + _PUBLISH.size
-_CONFIRM: Final = Struct(">HB")
-_CONFIRM_END: Final = BODY_OFFSET + _CONFIRM.size
-_STORED_BYTES: Final = 3 * 8 + 1
-# Takes two thirds as long as `Stored(...)`.
-_stored: Final[Callable[[tuple[int, int, bool]], Stored]] = partial(tuple.__new__, Stored)
+_HEAD: Final = Struct(">HB")
+_HEAD_END: Final = BODY_OFFSET + _HEAD.size
+# Of a message in PUBLISH: its id and its size.
+_ENTRY_BYTES: Final = 8 + 4
+_RUN: Final = Struct(">QHQQB")
 
 
 class PublishCodec:
-    """PUBLISH: one message for a stream.
+    """PUBLISH: messages for a stream.
 
-    +----+-------+--------+-------------------------+
-    | id | bytes | stream | body, up to the end ... |
-    +----+-------+--------+-------------------------+
-      8    1       bytes
+    +-------+-------+--------+-----------+-----------+------------+
+    | count | bytes | stream | ids       | sizes     | bodies ... |
+    +-------+-------+--------+-----------+-----------+------------+
+      2       1       bytes    count x 8   count x 4
     """
 
-    BYTES_MAX: Final = _PUBLISH_END + NAME_BYTES_MAX + MESSAGE_BYTES_MAX
+    BYTES_MAX: Final = _HEAD_END + NAME_BYTES_MAX + MESSAGES_MAX * _ENTRY_BYTES + MESSAGE_BYTES_MAX
 
     @staticmethod
     def size(frame: Publish) -> int:
         """The size of the body in bytes."""
-        return _PUBLISH.size + text_bytes(frame.stream) + len(frame.body)
+        bodies = frame.bodies
+        entries = len(bodies) * _ENTRY_BYTES + sum(map(len, bodies))
+        return _HEAD.size + text_bytes(frame.stream) + entries
 
     @staticmethod
     def write(frame: Publish) -> bytes:
         """Encodes the body."""
-        stream = frame.stream.encode()
-        return b"".join((_PUBLISH.pack(frame.id, len(stream)), stream, frame.body))
+        stream, bodies = frame.stream.encode(), frame.bodies
+        count = len(bodies)
+        columns = pack(f">{count}Q{count}I", *frame.ids, *map(len, bodies))
+        return b"".join((_HEAD.pack(count, len(stream)), stream, columns, *bodies))
 
     @staticmethod
     def read(data: bytes) -> Publish:
         """Decodes a whole frame."""
-        publication, stream_bytes = _PUBLISH.unpack_from(data, BODY_OFFSET)
-        end = _PUBLISH_END + stream_bytes
-        return Publish(stream=text_at(data, _PUBLISH_END, end), id=publication, body=data[end:])
+        count, stream_bytes = _HEAD.unpack_from(data, BODY_OFFSET)
+        columns_start = _HEAD_END + stream_bytes
+        stream = text_at(data, _HEAD_END, columns_start)
+        columns = unpack_from(f">{count}Q{count}I", data, columns_start)
+        bodies = bodies_at(data, columns_start + count * _ENTRY_BYTES, columns[count:])
+        return Publish(stream=stream, ids=columns[:count], bodies=bodies)
 
 
 class ConfirmCodec:
-    """CONFIRM: publications are on disk. Its columns are packed and unpacked in one call.
+    """CONFIRM: publications are on disk.
 
-    +-------+-------+--------+-----------+-----------+-----------+------------+
-    | count | bytes | stream | ids       | pubends   | ticks     | duplicates |
-    +-------+-------+--------+-----------+-----------+-----------+------------+
-      2       1       bytes    count x 8   count x 8   count x 8   count x 1
+    +-------+-------+--------+     +----------+-------+--------+------------+-----------+
+    | runs  | bytes | stream |     | first id | count | pubend | first tick | duplicate | ...
+    +-------+-------+--------+     +----------+-------+--------+------------+-----------+
+      2       1       bytes          8          2       8        8            1
     """
 
-    BYTES_MAX: Final = _CONFIRM_END + NAME_BYTES_MAX + CONFIRM_ENTRIES_MAX * _STORED_BYTES
+    BYTES_MAX: Final = _HEAD_END + NAME_BYTES_MAX + CONFIRM_ENTRIES_MAX * _RUN.size
 
     @staticmethod
     def size(frame: Confirm) -> int:
         """The size of the body in bytes."""
-        return _CONFIRM.size + text_bytes(frame.stream) + _STORED_BYTES * len(frame.ids)
+        return _HEAD.size + text_bytes(frame.stream) + _RUN.size * len(frame.runs)
 
     @staticmethod
     def write(frame: Confirm) -> bytes:
         """Encodes the body."""
-        stream, count = frame.stream.encode(), len(frame.ids)
-        head = _CONFIRM.pack(count, len(stream)) + stream
-        if not count:
-            return head
-        pubends, ticks, duplicates = zip(*frame.stored, strict=True)
-        columns = pack(f">{3 * count}Q{count}?", *frame.ids, *pubends, *ticks, *duplicates)
-        return head + columns
+        stream = frame.stream.encode()
+        head = _HEAD.pack(len(frame.runs), len(stream)) + stream
+        return head + b"".join([_RUN.pack(*run) for run in frame.runs])
 
     @staticmethod
     def read(data: bytes) -> Confirm:
         """Decodes a whole frame."""
-        count, stream_bytes = _CONFIRM.unpack_from(data, BODY_OFFSET)
-        columns_start = _CONFIRM_END + stream_bytes
-        stream = text_at(data, _CONFIRM_END, columns_start)
-        columns = unpack_from(f">{3 * count}Q", data, columns_start)
-        duplicates = data[columns_start + 3 * 8 * count :]
-        if len(duplicates) != count:
-            raise PeerError(f"{len(duplicates)} bytes say what {count} publications are")
-        # Nothing is left unless some byte is neither 0 nor 1.
-        if duplicates.strip(b"\0\1"):
-            raise PeerError("duplicate must be 0 or 1")
-        rows = zip(
-            columns[count : 2 * count], columns[2 * count :], map(bool, duplicates), strict=True
-        )
-        return Confirm(stream=stream, ids=columns[:count], stored=tuple(map(_stored, rows)))
+        cursor = Reader(data)
+        count, stream_bytes = cursor.unpack(_HEAD)
+        stream = cursor.read_text(stream_bytes)
+        runs = []
+        for _ in range(count):
+            first_id, messages, pubend, first_tick, duplicate = cursor.unpack(_RUN)
+            is_duplicate = decode_flag("duplicate", duplicate)
+            runs.append(StoredRun(first_id, messages, pubend, first_tick, is_duplicate))
+        cursor.expect_end()
+        return Confirm(stream=stream, runs=tuple(runs))

@@ -19,7 +19,7 @@ class PublishWithReceiptCodec:
     def read(data: bytes) -> PublishWithReceipt:
         """Decodes a whole frame."""
         plain = PublishCodec.read(data)
-        return PublishWithReceipt(stream=plain.stream, id=plain.id, body=plain.body)
+        return PublishWithReceipt(stream=plain.stream, ids=plain.ids, bodies=plain.bodies)
 
 
 class ReceiptCodec:
@@ -33,4 +33,4 @@ class ReceiptCodec:
     def read(data: bytes) -> Receipt:
         """Decodes a whole frame."""
         plain = ConfirmCodec.read(data)
-        return Receipt(stream=plain.stream, ids=plain.ids, stored=plain.stored)
+        return Receipt(stream=plain.stream, runs=plain.runs)

@@ -1,13 +1,14 @@
-"""The frames of a subscription on the wire. MESSAGE is written and read for every message."""
+"""The frames of a subscription on the wire. MESSAGES packs and unpacks columns in one call."""
 
 from __future__ import annotations
 
-from struct import Struct
+from struct import Struct, pack, unpack_from
 from typing import Final
 
 from penstock.wire.codec.codec_table import BODY_OFFSET
 from penstock.wire.codec.guaranteed.fields import (
     PAIR_BYTES,
+    bodies_at,
     read_long_text,
     read_positions,
     read_predicate,
@@ -22,6 +23,7 @@ from penstock.wire.codec.guaranteed.fields import (
 from penstock.wire.codec.reader import U16, Reader, check_flags, decode_enum, decode_flag
 from penstock.wire.frames.guaranteed.base import (
     MESSAGE_BYTES_MAX,
+    MESSAGES_MAX,
     NAME_BYTES_MAX,
     POSITIONS_MAX,
     PREDICATE_BYTES_MAX,
@@ -48,8 +50,10 @@ _NAME_FIELD_BYTES_MAX: Final = 1 + NAME_BYTES_MAX
 _POSITIONS_BYTES_MAX: Final = U16.size + PAIR_BYTES * POSITIONS_MAX
 _ATTACH: Final = Struct(">IBIIBQB")
 _ATTACHED: Final = Struct(">IB")
-_MESSAGE: Final = Struct(">IQQQI")
-_MESSAGE_END: Final = BODY_OFFSET + _MESSAGE.size
+_MESSAGES: Final = Struct(">IQIH")
+_MESSAGES_END: Final = BODY_OFFSET + _MESSAGES.size
+# Of a message: its tick, its time and its size.
+_MESSAGE_BYTES: Final = 8 + 8 + 4
 _GAP: Final = Struct(">IQQQQB")
 _FAIL: Final = Struct(">IQQ")
 _DETACH: Final = Struct(">IB")
@@ -170,40 +174,45 @@ class AttachedCodec:
 
 
 class HandOutCodec:
-    """MESSAGE: the next message of a subscription.
+    """MESSAGES: the next messages of a subscription.
 
-    +--------------+--------+------+--------------+---------+-------------------------+
-    | subscription | pubend | tick | published_ns | attempt | body, up to the end ... |
-    +--------------+--------+------+--------------+---------+-------------------------+
-      4              8        8      8              4
+    +--------------+--------+---------+-------+-----------+--------------+-----------+------------+
+    | subscription | pubend | attempt | count | ticks     | published_ns | sizes     | bodies ... |
+    +--------------+--------+---------+-------+-----------+--------------+-----------+------------+
+      4              8        4         2       count x 8   count x 8      count x 4
     """
 
-    BYTES_MAX: Final = _MESSAGE_END + MESSAGE_BYTES_MAX
+    BYTES_MAX: Final = _MESSAGES_END + MESSAGES_MAX * _MESSAGE_BYTES + MESSAGE_BYTES_MAX
 
     @staticmethod
     def size(frame: HandOut) -> int:
         """The size of the body in bytes."""
-        return _MESSAGE.size + len(frame.body)
+        bodies = frame.bodies
+        return _MESSAGES.size + len(bodies) * _MESSAGE_BYTES + sum(map(len, bodies))
 
     @staticmethod
     def write(frame: HandOut) -> bytes:
         """Encodes the body."""
-        head = _MESSAGE.pack(
-            frame.subscription, frame.pubend, frame.tick, frame.published_ns, frame.attempt
-        )
-        return head + frame.body
+        bodies = frame.bodies
+        count = len(bodies)
+        head = _MESSAGES.pack(frame.subscription, frame.pubend, frame.attempt, count)
+        sizes = map(len, bodies)
+        columns = pack(f">{2 * count}Q{count}I", *frame.ticks, *frame.published_ns, *sizes)
+        return b"".join((head, columns, *bodies))
 
     @staticmethod
     def read(data: bytes) -> HandOut:
         """Decodes a whole frame."""
-        subscription, pubend, tick, published_ns, attempt = _MESSAGE.unpack_from(data, BODY_OFFSET)
+        subscription, pubend, attempt, count = _MESSAGES.unpack_from(data, BODY_OFFSET)
+        columns = unpack_from(f">{2 * count}Q{count}I", data, _MESSAGES_END)
+        bodies_start = _MESSAGES_END + count * _MESSAGE_BYTES
         return HandOut(
             subscription=subscription,
             pubend=pubend,
-            tick=tick,
-            published_ns=published_ns,
             attempt=attempt,
-            body=data[_MESSAGE_END:],
+            ticks=columns[:count],
+            published_ns=columns[count : 2 * count],
+            bodies=bodies_at(data, bodies_start, columns[2 * count :]),
         )
 
 

@@ -34,6 +34,8 @@ PUBENDS_MAX: Final = 1_024
 DEAD_RANGES_MAX: Final = 16
 NACK_RANGES_MAX: Final = 64
 ACK_ENTRIES_MAX: Final = 64
+# Messages in one frame, and publications that one frame confirms.
+MESSAGES_MAX: Final = 1_000
 CONFIRM_ENTRIES_MAX: Final = 4_096
 STREAMS_MAX: Final = 64
 POSITIONS_MAX: Final = 4_096
@@ -182,3 +184,11 @@ def text_bytes(text: str) -> int:
         return len(text.encode())
     except UnicodeEncodeError:
         raise UsageError("a name or text must be valid Unicode, without lone surrogates") from None
+
+
+def check_bodies(bodies: tuple[bytes, ...]) -> None:
+    """Refuses no messages, too many for one frame, and those that are too large together."""
+    if not 0 < len(bodies) <= MESSAGES_MAX:
+        raise UsageError(f"a frame has 1 to {MESSAGES_MAX} messages, not {len(bodies)}")
+    if sum(map(len, bodies)) > MESSAGE_BYTES_MAX:
+        check_body(b"".join(bodies))

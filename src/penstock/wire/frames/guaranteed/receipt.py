@@ -10,7 +10,7 @@ from penstock.wire.frames.guaranteed.publication import Confirm, Publish
 
 
 class PublishWithReceipt(Publish, frozen=True, kw_only=True, gc=False):
-    """PUBLISH_WITH_RECEIPT: one message for a stream, answered with RECEIPT, then with CONFIRM."""
+    """PUBLISH_WITH_RECEIPT: messages for a stream, answered with RECEIPT, then with CONFIRM."""
 
 
 class Receipt(Confirm, frozen=True, kw_only=True, gc=False):

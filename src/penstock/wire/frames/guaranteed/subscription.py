@@ -9,7 +9,6 @@ from penstock.content.filter import Predicate
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import check_count, check_type, check_unsigned
 from penstock.wire.frames.guaranteed.base import (
-    MESSAGE_BYTES_MAX,
     NAME_BYTES_MAX,
     POSITIONS_MAX,
     STREAMS_MAX,
@@ -18,7 +17,7 @@ from penstock.wire.frames.guaranteed.base import (
     ClientFrame,
     GapReason,
     Start,
-    check_body,
+    check_bodies,
     check_name,
     check_range,
     check_start,
@@ -100,28 +99,28 @@ class Attached(ClientFrame, frozen=True, kw_only=True, gc=False):
 
 
 class HandOut(ClientFrame, frozen=True, kw_only=True, gc=False):
-    """MESSAGE: the next message of a subscription."""
+    """MESSAGES: the next messages of a subscription, all of one pubend, by rising ticks."""
 
     subscription: int
     pubend: int
-    tick: int
-    published_ns: int
-    # 1 unless it has been handed out before.
+    # 1 unless they have been handed out before.
     attempt: int
-    body: bytes
+    # One of each for every message.
+    ticks: tuple[int, ...]
+    published_ns: tuple[int, ...]
+    bodies: tuple[bytes, ...]
 
     def __post_init__(self) -> None:
-        # One test for all numbers: this frame is built for every message of a subscription.
-        if (
-            (self.subscription | self.attempt) >> 32
-            or (self.pubend | self.published_ns) >> 64
-            or not 0 <= self.tick <= TICK_MAX
-            or len(self.body) > MESSAGE_BYTES_MAX
-        ):
-            check_unsigned(32, subscription=self.subscription, attempt=self.attempt)
-            check_unsigned(64, pubend=self.pubend, published_ns=self.published_ns)
-            check_ticks(tick=self.tick)
-            check_body(self.body)
+        check_unsigned(32, subscription=self.subscription, attempt=self.attempt)
+        check_unsigned(64, pubend=self.pubend)
+        ticks, published_ns = self.ticks, self.published_ns
+        check_bodies(self.bodies)
+        if not len(ticks) == len(published_ns) == len(self.bodies):
+            raise UsageError("every message has a tick, a time and a body")
+        if min(published_ns) < 0 or max(published_ns) >> 64:
+            raise UsageError("the time of a message has 64 bits")
+        if ticks[0] < 0 or ticks[-1] > TICK_MAX or sorted(set(ticks)) != [*ticks]:
+            raise UsageError("the ticks of messages rise")
 
 
 class GapNotice(ClientFrame, frozen=True, kw_only=True, gc=False):
