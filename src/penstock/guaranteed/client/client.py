@@ -75,6 +75,8 @@ class Client:
         self._publications: Final = Publications(life)
         # How many more publications it takes: as many as the broker has credit for.
         self.room: Final = self._publications.room
+        # Whether what was published should leave now, and not wait for more.
+        self.is_worth_sending: Final = self._publications.is_worth_sending
         self._subscriptions: Final[dict[int, ClientSubscription]] = {}
         self._last_number = 0
         self._requests: Final[dict[int, Ask]] = {}
@@ -85,11 +87,6 @@ class Client:
     def unconfirmed(self) -> int:
         """How many publications are not confirmed."""
         return len(self._publications)
-
-    @property
-    def is_worth_sending(self) -> bool:
-        """Whether what was published should leave now, and not wait for more."""
-        return self._publications.is_worth_sending
 
     # What the application does
 

@@ -46,7 +46,6 @@ class Publications:
     def __len__(self) -> int:
         return len(self._open)
 
-    @property
     def is_worth_sending(self) -> bool:
         """Whether waiting for more would only delay what is there: nobody works on anything."""
         return not self._in_flight or self._unsent_bytes >= FRAME_BYTES

@@ -146,7 +146,7 @@ class ClientLink:
         machine = self._machine
         id_ = machine.publish(stream, body, publication=publication, receipt=receipt)
         pending = self.pending.add(stream, id_)
-        if machine.is_worth_sending:
+        if machine.is_worth_sending():
             self._drain()
             self._connection.flush()
         elif not self._is_draining_soon:
