@@ -12,7 +12,7 @@ Knows nothing of time, of readers and of what a message is.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Final, Generic, TypeVar
 
@@ -84,6 +84,19 @@ class KnowledgeStream(Generic[Item]):
         self._data_bytes += self._size_of(item)
         self._known.add(tick, tick + 1)
         return True
+
+    def add_run(self, start: int, stop: int, ticks: Sequence[int], items: Sequence[Item]) -> None:
+        """Silence from `start` up to `stop`, but for messages at these rising ticks within it."""
+        last = self._known.last
+        self.add_silence(start, stop)
+        if last is None or start > last:
+            # Above all that is known, as nearly always.
+            self._ticks.extend(ticks)
+            self._items.update(zip(ticks, items, strict=True))
+            self._data_bytes += sum(map(self._size_of, items))
+            return
+        for tick, item in zip(ticks, items, strict=True):
+            self.add_data(tick, item)
 
     def add_final(self, start: int, stop: int) -> None:
         """All ticks from `start` up to `stop` become final; their messages go."""
@@ -179,12 +192,10 @@ class KnowledgeStream(Generic[Item]):
         """
         assert bytes_max >= 0, bytes_max
         below = None
-        while self.size_bytes > bytes_max:
+        while (excess_bytes := self.size_bytes - bytes_max) > 0:
             first = self._known.first
             assert first is not None, self.size_bytes
-            below = self._known.end_of(first)
-            if self._evicted < len(self._ticks):
-                below = min(below, self._ticks[self._evicted] + 1)
+            below = self._drop_oldest(self._known.end_of(first), excess_bytes)
             self.forget_below(below)
         return below
 
@@ -208,7 +219,31 @@ class KnowledgeStream(Generic[Item]):
             del ticks[low:high]
             return
         self._evicted = high
-        # Moving as many entries as were dropped costs each of them a constant.
-        if high == len(ticks) or (high >= _COMPACT_MIN and 2 * high >= len(ticks)):
-            del ticks[:high]
+        self._compact()
+
+    def _drop_oldest(self, stop: int, size_bytes: int) -> int:
+        """Drops the oldest messages before `stop` until they come to so many bytes.
+
+        Returns the tick behind the last of them; `stop` if there are not enough.
+        """
+        ticks, items, size_of, at = self._ticks, self._items, self._size_of, self._evicted
+        end = bisect_left(ticks, stop, at)
+        dropped_bytes, below = 0, stop
+        while dropped_bytes < size_bytes:
+            if at == end:
+                below = stop
+                break
+            dropped_bytes += size_of(items.pop(ticks[at]))
+            below = ticks[at] + 1
+            at += 1
+        self._data_bytes -= dropped_bytes
+        self._evicted = at
+        self._compact()
+        return below
+
+    def _compact(self) -> None:
+        """Moving as many entries as were dropped costs each of them a constant."""
+        ticks, evicted = self._ticks, self._evicted
+        if evicted == len(ticks) or (evicted >= _COMPACT_MIN and 2 * evicted >= len(ticks)):
+            del ticks[:evicted]
             self._evicted = 0

@@ -72,6 +72,12 @@ class StreamClock:
         self.last = tick if tick > self.last else self.last + 1
         return self.last
 
+    def next_ticks(self, count: int, now: Instant) -> range:
+        """The ticks of new messages that come together."""
+        first = self.next_tick(now)
+        self.last = first + count - 1
+        return range(first, first + count)
+
     def lease(self, now: Instant) -> int:
         """A tick 2 s ahead, for the log to keep; it never moves back."""
         ahead = self.now_tick(now) + _LEASE_TICKS

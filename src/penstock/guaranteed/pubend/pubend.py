@@ -226,8 +226,7 @@ class Pubend:
             return 0
         last_id = self.publishers.last_id(publisher)
         room_bytes, bytes_max = self.size.room_bytes, self.settings.message_bytes_max
-        next_tick, published_ns = self.clock.next_tick, self.clock.published_ns(now)
-        records: list[LogRecord] = []
+        count = 0
         for id_, body in zip(ids, bodies, strict=True):
             room_bytes -= record_bytes(body)
             if id_ <= last_id or len(body) > bytes_max or room_bytes < 0:
@@ -236,11 +235,16 @@ class Pubend:
                 read_attributes_of(body)
             except PeerError:
                 break
-            records.append(LogRecord(next_tick(now), published_ns, publisher, id_, body))
             last_id = id_
-        if records:
+            count += 1
+        if count:
+            published_ns = self.clock.published_ns(now)
+            new = zip(self.clock.next_ticks(count, now), ids, bodies, strict=False)
+            records = [
+                LogRecord(tick, published_ns, publisher, id_, body) for tick, id_, body in new
+            ]
             self._take(port, publisher, records, now)
-        return len(records)
+        return count
 
     def _take(self, port: Port, publisher: str, records: list[LogRecord], now: Instant) -> None:
         self._last_tick = records[-1].tick

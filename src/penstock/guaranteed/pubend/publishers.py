@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from typing import Final
 
 import msgspec
@@ -69,13 +70,15 @@ class Publishers:
         """Notes publications that are new."""
         known = self._use(publisher)
         recent = known.recent
-        for record in records:
-            id_ = record.publication
-            if len(recent) == self._recent_max:
-                known.forgotten = max(known.forgotten, recent[0][0])
-            recent.append((id_, record.tick))
-            known.last = max(id_, known.last)
-            if known.refused:
+        new = [(record.publication, record.tick) for record in records]
+        excess = len(recent) + len(new) - self._recent_max
+        if excess > 0:
+            gone = max(islice(chain(recent, new), excess))[0]
+            known.forgotten = max(known.forgotten, gone)
+        recent.extend(new)
+        known.last = max(known.last, max(new)[0])
+        if known.refused:
+            for id_, _ in new:
                 known.refused.pop(id_, None)
 
     def refuse(self, publisher: str, publication: int) -> None:

@@ -73,6 +73,16 @@ class LogSize:
         """Messages have been appended."""
         stretches, stretch_bytes = self._stretches, self._stretch_bytes
         last = stretches[-1] if stretches else None
+        size_bytes = sum([len(record.body) for record in records]) + RECORD_BYTES * len(records)
+        if last is not None and last.size_bytes + size_bytes <= stretch_bytes:
+            # All of them fit, and come at once.
+            last.last_tick = records[-1].tick
+            last.last_published_ns = max(last.last_published_ns, records[-1].published_ns)
+            last.size_bytes += size_bytes
+            last.messages += len(records)
+            self.size_bytes += size_bytes
+            self.messages += len(records)
+            return
         for record in records:
             size_bytes = record_bytes(record.body)
             if last is None or last.size_bytes + size_bytes > stretch_bytes:

@@ -18,10 +18,8 @@ class TickCache:
 
     def add(self, run: Run) -> None:
         """Keeps messages, and that there is nothing between them; the oldest make room."""
-        known = self.known
-        known.add_silence(run.start, run.stop)
-        for item in run.items:
-            known.add_data(item.tick, item)
+        known, items = self.known, run.items
+        known.add_run(run.start, run.stop, [item.tick for item in items], items)
         known.evict(self._bytes_max)
 
     def widen(self, tick: int) -> None:
