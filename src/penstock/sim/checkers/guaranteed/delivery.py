@@ -175,6 +175,8 @@ def _missing_of(
                 continue
             if behind < len(lives) and _began_anew(position, first, lives[behind]):
                 continue
+            if _began_behind(position, first, seen):
+                continue
             told = lives if is_later else seen
             if not _is_in_gap(position, told) and not _is_deleted(position, lives):
                 yield f"never got {position}: {publication}"
@@ -207,6 +209,14 @@ def _began_anew(position: Position, before: ReaderLife, behind: ReaderLife) -> b
     """Whether it was trimmed from a re-created stream before its host could hold it."""
     is_told = any(gap.reason is GapReason.RECREATED for gap in behind.missed)
     return is_told and position.pubend not in _positions(before)
+
+
+def _began_behind(position: Position, first: ReaderLife, seen: list[ReaderLife]) -> bool:
+    """The same, where a life that goes on has heard of it: it begins where the trim has come to."""
+    is_told = any(gap.reason is GapReason.RECREATED for life in seen for gap in life.missed)
+    got = [each.tick for life in seen for each in life.received if each.pubend == position.pubend]
+    is_before = bool(got) and position.tick < min(got)
+    return is_told and is_before and position.pubend not in _positions(first)
 
 
 def _is_deleted(position: Position, lives: Iterable[ReaderLife]) -> bool:
