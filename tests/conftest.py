@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,12 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from tests.quick_profiles import QuickRuns
+
+# A shell has Ctrl-C ignored by what it starts in the background, tests among it, and every process
+# inherits that, or that it is blocked: programs that tests end by Ctrl-C would never end.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 # How long an example takes says more of the machine than of the code; and every run draws others.
 settings.register_profile("calm", deadline=None, max_examples=50)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -236,12 +236,13 @@ def test_an_error_survives_pickling() -> None:
 @pytest.mark.parametrize("factor", [7, 40, 1_000])
 def test_distribution_is_refused_while_it_grows(factor: int) -> None:
     bomb = " and ".join(f"(a{n}=1 or b{n}=1)" for n in range(factor))
-    started = perf_counter()
+    # Of this process alone: others may be busy. Refused it takes milliseconds.
+    started = process_time()
     with pytest.raises(FilterSyntaxError, match=f"more than {FILTERS_MAX} filters"):
         parse(bomb)
     with pytest.raises(FilterSyntaxError, match="more than"):
         parse(f"not ({bomb.replace(' and ', ' & ').replace(' or ', ' and ').replace('&', 'or')})")
-    assert perf_counter() - started < 5
+    assert process_time() - started < 5
 
 
 def test_limits_are_reached_and_not_passed() -> None:

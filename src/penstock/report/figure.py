@@ -78,7 +78,8 @@ def rendered(figure: Figure) -> Iterator[Canvas]:
                 text.set_parse_math(False)
         # The layout is computed once for all formats, because it takes half of the time.
         canvas.draw_without_rendering()
-        canvas.set_layout_engine("none")
+        # None and not "none", whose placeholder lets matplotlib draw twice each time it saves.
+        canvas.set_layout_engine(None)
         yield canvas
 
 

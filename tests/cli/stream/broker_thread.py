@@ -11,6 +11,7 @@ from threading import Thread
 
 from penstock.live.guaranteed.broker import StreamBroker
 from penstock.live.net.address import HostPort
+from tests.live.loopback import DEADLINE_S
 
 
 @contextmanager
@@ -29,7 +30,7 @@ def running_broker(directory: Path, *, name: str, parents: tuple[str, ...] = ())
 
     thread = Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    address, loop, stop = started.result(timeout=20)
+    address, loop, stop = started.result(timeout=DEADLINE_S)
     try:
         yield address
     finally:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.loopback import DEADLINE_S
+
 from .broker_thread import running_broker
 from .conftest import Penstock
 
@@ -101,7 +103,7 @@ def test_readers_are_told_which_name_or_stream_was_deleted(
         return started
 
     def said(ended: subprocess.Popen[str]) -> str:
-        told = ended.communicate(timeout=20)[1].splitlines()[-1]
+        told = ended.communicate(timeout=DEADLINE_S)[1].splitlines()[-1]
         assert ended.returncode == 4
         return told
 

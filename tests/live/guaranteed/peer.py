@@ -13,6 +13,7 @@ from penstock.wire.codec.guaranteed.stream_framing import FrameSplitter, frame_b
 from penstock.wire.frames.guaranteed.base import BrokerFrame, ClientFrame
 from penstock.wire.frames.guaranteed.client import ClientPing
 from penstock.wire.frames.guaranteed.hello import Hello, Ping, Role
+from tests.live.loopback import DEADLINE_S
 
 AnyFrame = BrokerFrame | ClientFrame
 _opened: Final[list[Peer]] = []
@@ -51,7 +52,7 @@ class Peer:
         """Sends what is no frame."""
         self._writer.write(data)
 
-    async def receive(self, timeout_s: float = 10.0) -> AnyFrame | None:
+    async def receive(self, timeout_s: float = DEADLINE_S) -> AnyFrame | None:
         """The next frame that is no PING, or None at the end of the connection."""
         async with asyncio.timeout(timeout_s):
             while True:

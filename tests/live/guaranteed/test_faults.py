@@ -13,6 +13,7 @@ import pytest
 from penstock import streams
 from tests.live.guaranteed.processes.network import Network, network
 from tests.live.guaranteed.processes.process import BrokerProcess
+from tests.live.loopback import DEADLINE_S
 
 PAYLOAD = bytes(50_000)
 
@@ -73,7 +74,7 @@ def fill(path: Path) -> None:
 
 async def until_taken(publish: Callable[[], Awaitable[object]]) -> None:
     """Publishes again until it is not refused."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + DEADLINE_S
     while True:
         try:
             await publish()

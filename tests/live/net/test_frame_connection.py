@@ -12,6 +12,7 @@ from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
 from penstock.wire.codec.guaranteed.stream_framing import LENGTH_BYTES
 from penstock.wire.frames.guaranteed.client import ClientPing
 from penstock.wire.frames.guaranteed.publication import Publish
+from tests.live.loopback import DEADLINE_S
 
 FRAME = Publish(stream="orders", ids=(1,), bodies=(b"\0\1\x80" + bytes(997),))
 FRAME_BYTES = LENGTH_BYTES + CLIENT_FRAMES.size_of(FRAME)
@@ -58,7 +59,7 @@ def test_all_room_comes_back_once_the_peer_has_read(frames: int) -> None:
         left = frames * FRAME_BYTES + ping_bytes
         while left:
             left -= len(await loop.sock_recv(far, 65_536))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(DEADLINE_S):
             while given_back < frames * FRAME_BYTES:
                 await asyncio.sleep(0)
         assert given_back == frames * FRAME_BYTES
