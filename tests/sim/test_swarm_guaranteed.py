@@ -64,7 +64,15 @@ def test_fifty_seeds_draw_every_kind_of_run() -> None:
     assert {options.tree for options in drawn} == set(TREES)
     assert {kind for options in drawn for kind in options.fault_kinds} == set(FAULT_KINDS)
     assert {options.retention.drops for options in drawn} == {False, True}
-    for name in ("pubends", "with_codec", "links_up_late", "queue_bytes", "cache_bytes", "sync_ns"):
+    for name in (
+        "pubends",
+        "with_codec",
+        "links_up_late",
+        "queue_bytes",
+        "cache_bytes",
+        "sync_ns",
+        "waiting_messages",
+    ):
         assert len({getattr(options, name) for options in drawn}) >= 2, name
     readers = [reader for options in drawn for reader in options.readers]
     assert {reader.is_durable for reader in readers} == {False, True}
@@ -137,6 +145,8 @@ BUSY = GuaranteedOptions(
     cache_bytes=64_000_000,
     repair_slice_bytes=256 * 1024,
     catch_up_readers_max=16,
+    # So that readers without credit catch up from the log.
+    waiting_messages=0,
     retention=KEEP_ALL,
 )
 LONG = replace(BUSY, fault_time_ns=4 * SECOND, faults=25)

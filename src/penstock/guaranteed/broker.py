@@ -156,20 +156,30 @@ class Broker:
         self._settle(now)
 
     def room(self, port: Port, size_bytes: int, *, now: Instant) -> None:
-        """The link takes so many more bytes."""
-        if self._queues.add_room(port, size_bytes):
-            for pubend in self.pubends.values():
-                pubend.proceed(now=now)
-        self._settle(now)
+        """The link takes so many more bytes: what waits for that leaves, and repairs go on."""
+        if not self._queues.add_room(port, size_bytes):
+            return
+        held_up = [pubend for pubend in self.pubends.values() if pubend.repairs.is_held_up]
+        for pubend in held_up:
+            pubend.repairs.proceed(now=now)
+        if held_up:
+            self._settle(now)
 
     # The disk
 
     def appended(self, log: str, upto: int, lease: int, *, now: Instant) -> None:
-        """Records of a log are synced."""
+        """Records of a log are synced: they are confirmed, and go to readers with `settle`.
+
+        A publisher waits for nothing but the disk; what readers need would keep it waiting longer.
+        """
         pubend = self.pubends.get(int(log, 16))
         # One that was deleted may still be told of its last writes.
         if pubend is not None:
             pubend.appended(upto, lease, now=now)
+        self._clients.send_confirmations()
+
+    def settle(self, *, now: Instant) -> None:
+        """Does what `appended` has left; so does any other verb."""
         self._settle(now)
 
     def rolled(self, log: str, *, now: Instant) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import repeat
 from typing import Final, Protocol
 
 from penstock.guaranteed.settings import PubendSettings
@@ -48,8 +49,14 @@ class Connection:
             or self._unconfirmed_bytes + size_bytes > limits.credit_bytes
         ):
             return False
-        for id_, body in zip(frame.ids, frame.bodies, strict=True):
-            self.publish(frame.stream, id_, len(body), limits)
+        noted = dict(zip(zip(repeat(frame.stream), frame.ids), map(len, frame.bodies), strict=True))
+        if len(noted) < len(frame.ids) or not self._unconfirmed.keys().isdisjoint(noted):
+            # Some are repeated.
+            for id_, body in zip(frame.ids, frame.bodies, strict=True):
+                self.publish(frame.stream, id_, len(body), limits)
+            return True
+        self._unconfirmed.update(noted)
+        self._unconfirmed_bytes += size_bytes
         return True
 
     def answer(self, stream: str, id_: int) -> None:
@@ -58,5 +65,5 @@ class Connection:
 
     def answer_all(self, stream: str, ids: Iterable[int]) -> None:
         """Publications have been confirmed."""
-        pop = self._unconfirmed.pop
-        self._unconfirmed_bytes -= sum([pop((stream, id_), 0) for id_ in ids])
+        keys = zip(repeat(stream), ids)
+        self._unconfirmed_bytes -= sum(map(self._unconfirmed.pop, keys, repeat(0)))

@@ -87,6 +87,9 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     subscriptions_max: int = 1_000
     credit_messages: int = 1_000
     credit_bytes: int = 4 * MB
+    # What a subscription without credit leaves in memory, before it has to read it from the log.
+    waiting_messages: int = 4_096
+    waiting_bytes: int = 4 * MB
     # With so much on its way to a client, it gets no more, whatever credit it gives.
     client_queue_bytes: int = 64 * MB
     # In stream time: how far ahead ticks are reserved on disk before messages are handed out.

@@ -15,10 +15,12 @@ class SyncTimes:
 
     def __init__(self) -> None:
         self._samples: Final[deque[Duration]] = deque(maxlen=SAMPLES_MAX)
+        self.last_ns: Duration = 0
 
     def add(self, duration_ns: Duration) -> None:
         """A sync took so long."""
         self._samples.append(duration_ns)
+        self.last_ns = duration_ns
 
     def quantile(self, share: float) -> Duration | None:
         """The time within which that share of the last syncs was done; None before the first."""

@@ -26,6 +26,41 @@ def test_readers_that_take_nothing_do_not_keep_others_from_catching_up() -> None
     assert line.is_idle
 
 
+def test_a_reader_without_credit_for_a_moment_goes_on_from_memory() -> None:
+    line = Line(43)
+    reader = line.reader("r", window=10)
+    line.publish(20)
+    reading = line.network.brokers["s"].machine.host.readings[PUBEND]
+    (feed,) = reading.feeds
+    reader.is_paused = True
+    line.publish(40)
+    assert 30 <= len(feed.pending) <= 40
+    assert feed.pending_bytes > 0
+    reader.resume()
+    line.run(1_000)
+    assert reader.values() == [*range(60)]
+    assert not reading.catch_up_readers
+    assert feed.pending_bytes == 0
+    assert line.is_idle
+
+
+def test_a_reader_that_leaves_too_much_catches_up_from_the_log() -> None:
+    line = Line(44, BrokerSettings(host=HostSettings(waiting_messages=20)))
+    reader = line.reader("r", window=10)
+    reader.is_paused = True
+    line.publish(40)
+    reading = line.network.brokers["s"].machine.host.readings[PUBEND]
+    (feed,) = reading.feeds
+    assert not feed.pending
+    reader.resume()
+    line.run(2)
+    assert reading.catch_up_readers == 1
+    line.run(5_000)
+    assert reader.values() == [*range(40)]
+    assert not reading.catch_up_readers
+    assert line.is_idle
+
+
 def test_a_client_that_gives_credit_and_does_not_read_has_a_bounded_queue() -> None:
     line = Line(42, BrokerSettings(host=HostSettings(client_queue_bytes=2_000)))
     reader = line.reader("r", "p", window=1_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.content.syntax import parse
-from penstock.guaranteed.settings import BrokerSettings, PubendSettings, Retention
+from penstock.guaranteed.settings import BrokerSettings, HostSettings, PubendSettings, Retention
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.sim.checkers.guaranteed.trim import TrimChecker, cursors_on_disk
 from penstock.sim.guaranteed.application import ReadingProgram, Writer
@@ -150,7 +150,7 @@ def test_a_client_is_not_told_of_a_gap_where_there_was_silence() -> None:
 
 
 def test_a_slow_reader_takes_no_more_into_memory_than_it_has_asked_for() -> None:
-    line = Line(20)
+    line = Line(20, BrokerSettings(host=HostSettings(waiting_messages=50)))
     slow = line.reader("slow", window=1)
     slow.is_paused = True
     line.publish(400, every_ms=20)

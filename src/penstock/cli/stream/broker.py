@@ -41,7 +41,7 @@ def broker(
     """
     from penstock.cli.run_until_stopped import run
 
-    run(_serve(directory, listen, parent or [], name))
+    run(_serve(directory, listen, parent or [], name), is_daemon=True)
 
 
 async def _serve(directory: Path, listen: str, parents: list[str], name: str | None) -> None:

@@ -45,9 +45,11 @@ class Feed:
         self.valid_from: int | None = None
         # Its own reader, while it catches up.
         self.reader: Reader | None = None
-        # What its own reader has passed and there was no credit for.
+        # What its own reader, or reader 0, has passed and there was no credit for.
         self.pending: Final[deque[Decided]] = deque()
         self.is_live = False
+        # While it follows reader 0: what pending messages take in memory.
+        self.pending_bytes = 0
         # While the hand-over to reader 0 is under way: what that one passes behind the target.
         self.target: int | None = None
         self.held: Final[deque[Decided]] = deque()
@@ -94,6 +96,22 @@ class Feed:
         self.unacknowledged.clear()
         self.position = position
         self._resumed_at = self._acknowledged = position - 1
+
+    def wait(self, decided: Iterable[Decided]) -> None:
+        """Keeps what reader 0 passes until there is credit again."""
+        for each in decided:
+            if isinstance(each, Gap):
+                self.pending.append(each)
+            elif self.wants(each):
+                self.pending.append(each)
+                self.pending_bytes += size_of_item(each)
+
+    def drop_pending(self, count: int) -> None:
+        """The first of what waits has been dealt with."""
+        for _ in range(count):
+            each = self.pending.popleft()
+            if self.is_live and not isinstance(each, Gap):
+                self.pending_bytes -= size_of_item(each)
 
     def hold(self, decided: Iterable[Decided]) -> None:
         """Keeps what reader 0 passes behind the target; if it is too much, a new one is fixed."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 from penstock.content.covering import covers
@@ -124,9 +125,12 @@ class PubendReading:
     def proceed(self, feed: Feed, *, now: Instant) -> None:
         """Lets a feed go on: with reader 0 if it has arrived there, else with its own."""
         live = self.live
-        if feed.is_live or live is None:
+        if live is None:
             return
-        if feed.reader is not None:
+        if feed.is_live:
+            if feed.pending and self._hand_on_pending(feed, now):
+                feed.position = max(feed.position, live.doubt)
+        elif feed.reader is not None:
             self._hand_on(feed, now)
         elif feed.valid_from is not None and feed.position >= max(feed.valid_from, live.doubt):
             feed.is_live = True
@@ -203,10 +207,9 @@ class PubendReading:
     def _close(self, feed: Feed) -> None:
         reader = feed.reader
         self._turns.leave(feed)
-        feed.is_live = False
         feed.reader = feed.target = None
         feed.drop_held()
-        feed.pending.clear()
+        self._leave_live(feed)
         if reader is not None:
             del self._catching_up[reader.number]
             reader_id = ReaderId(self._host, reader.number)
@@ -252,17 +255,44 @@ class PubendReading:
                 self.proceed(feed, now=now)
 
     def _pass_on(self, feed: Feed, decided: Sequence[Decided], doubt: int, now: Instant) -> None:
-        """Hands out what a feed of reader 0 wants; what has to wait falls behind."""
+        """Hands out what a feed of reader 0 wants; what has to wait is kept, within a bound."""
+        if not feed.pending:
+            done = self._hand_out(feed, decided, now)
+            if done == len(decided):
+                feed.position = max(feed.position, doubt)
+                return
+            decided = decided[done:]
+        feed.wait(decided)
+        settings = self._settings
+        if (
+            len(feed.pending) > settings.waiting_messages
+            or feed.pending_bytes > settings.waiting_bytes
+        ):
+            # It falls behind, and reads what it has not got by itself.
+            self._leave_live(feed)
+
+    def _leave_live(self, feed: Feed) -> None:
+        feed.is_live = False
+        feed.pending.clear()
+        feed.pending_bytes = 0
+
+    def _hand_out(self, feed: Feed, decided: Iterable[Decided], now: Instant) -> int:
+        """Hands out what a feed wants, up to what has to wait; returns how many are dealt with."""
         subscription = feed.subscription
         done = subscription.hand_out_untried(feed, decided)
-        for each in decided[done:]:
+        for each in islice(decided, done, None):
             if isinstance(each, Gap):
                 subscription.tell_gap(feed, each)
             elif feed.wants(each) and not subscription.offer(feed, each, now=now):
-                feed.is_live = False
                 feed.position = max(feed.position, each.tick)
-                return
-        feed.position = max(feed.position, doubt)
+                break
+            done += 1
+        return done
+
+    def _hand_on_pending(self, feed: Feed, now: Instant) -> bool:
+        """Hands out what has waited; False if some of it still has to."""
+        feed.drop_pending(self._hand_out(feed, feed.pending, now))
+        return not feed.pending
 
     def _on_catch_up(self, number: int, frame: Run | Gap | Horizon, now: Instant) -> None:
         feed = self._catching_up.get(number)
@@ -282,20 +312,12 @@ class PubendReading:
 
     def _hand_on(self, feed: Feed, now: Instant) -> None:
         """Hands out what the feed's own reader has passed, as far as there is credit."""
-        reader, subscription, pending = feed.reader, feed.subscription, feed.pending
+        reader, subscription = feed.reader, feed.subscription
         assert reader is not None
         if subscription.has_credit:
             self._turns.took(feed)
-        for _ in range(subscription.hand_out_untried(feed, pending)):
-            pending.popleft()
-        while pending:
-            each = pending[0]
-            if isinstance(each, Gap):
-                subscription.tell_gap(feed, each)
-            elif feed.wants(each) and not subscription.offer(feed, each, now=now):
-                feed.position = max(feed.position, each.tick)
-                return
-            pending.popleft()
+        if not self._hand_on_pending(feed, now):
+            return
         feed.position = max(feed.position, reader.doubt)
         if subscription.has_credit:
             self._try_hand_over(feed, now)

@@ -318,10 +318,6 @@ class Pubend:
         self._disk.save(f"pubend/{self.log}/{_RETENTION}", None)
         self._disk.save(f"pubend/{self.log}/dead_ranges", None)
 
-    def proceed(self, *, now: Instant) -> None:
-        """Goes on with repairs: there may be room again."""
-        self.repairs.proceed(now=now)
-
     def wake(self, *, now: Instant) -> None:
         """Says silence, renews the lease, saves rows and trims."""
         if now >= self._said_at + self.settings.silence_ns:

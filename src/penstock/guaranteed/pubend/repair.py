@@ -61,7 +61,7 @@ class Repairs:
         self._readers: Final[BoundedDict[ReaderId, _Request]] = BoundedDict(settings.readers_max)
         self._shared: Final = _Request(EVERYTHING)
         # Whether any request waits for room.
-        self._is_held_up = False
+        self.is_held_up = False
 
     @property
     def is_idle(self) -> bool:
@@ -104,9 +104,7 @@ class Repairs:
 
     def proceed(self, *, now: Instant) -> None:
         """Goes on where answers have left."""
-        if not self._is_held_up:
-            return
-        self._is_held_up = False
+        self.is_held_up = False
         self._fetch(None, self._shared, now)
         for reader, request in list(self._readers.items()):
             self._fetch(reader, request, now)
@@ -118,7 +116,7 @@ class Repairs:
         if request.is_fetching or not request.ranges:
             return
         if not self._may_answer(reader):
-            self._is_held_up = True
+            self.is_held_up = True
             return
         start, stop = next(iter(request.ranges))
         while start > self._last_tick():

@@ -63,6 +63,7 @@ class StreamBroker:
         self._tasks: Final[list[asyncio.Task[None]]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for: Instant = 0
+        self._is_turn_ending = False
         self._is_ended = False
         self._closing: asyncio.Task[None] | None = None
         # Ports of clients that are told to go.
@@ -207,13 +208,15 @@ class StreamBroker:
     # The machine
 
     def _step(self, verb: Callable[[Broker, Instant], None]) -> None:
-        """Runs a verb, carries out all outputs, re-arms the timer; an exception is a bug."""
+        """Runs a verb and carries out all outputs; an exception is a bug."""
         if self._is_ended:
             return
         try:
             verb(self.machine, monotonic_ns())
             self._drain()
-            self._arm()
+            if not self._is_turn_ending:
+                self._is_turn_ending = True
+                self._loop.call_soon(self._end_turn)
         except Exception as error:
             self._end(error)
             raise
@@ -254,6 +257,13 @@ class StreamBroker:
                 if outlet is not None:
                     outlet.close()
 
+    def _end_turn(self) -> None:
+        """Once for all steps of one turn of the event loop: what they append shares a sync."""
+        self._is_turn_ending = False
+        if not self._is_ended:
+            self.directory.write()
+            self._arm()
+
     def _arm(self) -> None:
         wakeup = self.machine.next_wakeup()
         if wakeup is None:
@@ -281,6 +291,9 @@ class StreamBroker:
     # The disk
 
     def _on_disk(self) -> None:
+        if not self.directory.events:
+            return
+
         def report(broker: Broker, now: Instant) -> None:
             events = self.directory.events
             while events:
@@ -288,6 +301,8 @@ class StreamBroker:
                 getattr(broker, str(verb))(*arguments, now=now)
 
         self._step(report)
+        # Confirmations have left.
+        self._step(lambda b, now: b.settle(now=now))
 
     def _on_disk_failed(self, error: BaseException) -> None:
         """Nothing is confirmed any more: what is not on disk now may never be."""

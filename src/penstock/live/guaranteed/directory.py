@@ -16,7 +16,7 @@ from pathlib import Path
 from secrets import randbits, token_hex
 from shutil import rmtree
 from socket import gethostname
-from threading import Event
+from threading import Event, get_ident
 from typing import Final, cast
 
 import msgspec
@@ -69,6 +69,7 @@ class BrokerDirectory:
         self._on_event: Final = on_event
         self._on_failed: Final = on_failed
         self._loop: Final = asyncio.get_running_loop()
+        self._loop_thread: Final = get_ident()
         self._is_scheduled = False
         # Nobody waits for what is still to be stored then.
         self._is_closing = False
@@ -87,7 +88,7 @@ class BrokerDirectory:
             on_failed=self._fail,
         )
         self.saved: Final = self._store.items()
-        self._writer: Final = LogWriter(self)
+        self._writer: Final = LogWriter(self, writes_here=True)
         self._logs: Final[dict[str, PubendLog]] = {}
         self._readers: Final = ThreadPoolExecutor(2, thread_name_prefix="penstock-log-reader")
         # Serials of the directory's own saves; those of machines are positive.
@@ -203,6 +204,12 @@ class BrokerDirectory:
         elif output.log in self._logs:
             self._logs[output.log].trim(output.upto)
 
+    def write(self) -> None:
+        """Writes what was appended, at once while the disk is quick; call it after appending."""
+        self._writer.write_here()
+        if self.events:
+            self._on_event()
+
     @property
     def sync_times(self) -> SyncTimes:
         """How long writes of its logs took."""
@@ -271,7 +278,8 @@ class BrokerDirectory:
 
     def _report(self, *event: object) -> None:
         self.events.append(event)
-        if not self._is_scheduled and not self._is_closing:
+        # What happens in the event loop's own thread happens in `write`, which tells of it.
+        if get_ident() != self._loop_thread and not self._is_scheduled and not self._is_closing:
             self._is_scheduled = True
             self._loop.call_soon_threadsafe(self._pass_on)
 

@@ -145,6 +145,7 @@ class PubendLog:
             return
         done = Event()
         self._writer.wake(lambda: self._close_files(done))
+        self._writer.write_here()
         if self._writer.has_threads:
             # A writer that has failed answers nothing any more.
             while not done.wait(0.1) and not self._writer.has_failed:

@@ -1,17 +1,20 @@
 """The threads that write all logs of a process.
 
 One thread writes and syncs, one log after the other: what arrives while it syncs goes into the next
-batch, so that batches are as large as the disk is slow, without any timer. Another thread prepares
-and removes segments. A failed write or sync is never tried again: the system may have dropped what
-it could not write, and a second sync would then say that all is well.
+batch, so that batches are as large as the disk is slow, without any timer. While the disk is quick,
+a driver may write by itself with `write_here`: waking a thread takes longer than such a sync.
+Another thread prepares and removes segments. A failed write or sync is never tried again: the
+system may have dropped what it could not write, and a second sync would then say that all is well.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from secrets import randbits
-from threading import Thread
+from threading import Lock, Thread, get_ident
+from time import perf_counter_ns
 from typing import Final, TypeAlias
 
 from penstock.guaranteed.sync_times import SyncTimes
@@ -23,10 +26,19 @@ from penstock.live.log.tail import LogEvents
 Job: TypeAlias = Callable[[], None]
 
 RETRY_S: Final = 1.0
+# A driver that writes by itself does nothing else meanwhile. When its last syncs took longer than
+# this, on average, it leaves them to the thread, and tries one again from time to time.
+QUICK_SYNC_NS: Final = 1_000_000
+TRY_AGAIN_NS: Final = 1_000_000_000
+# The weight of one sync in that average.
+_WEIGHT: Final = 1 / 8
 
 
 class LogWriter:
-    """Shared by all logs; with `threads=False` nothing happens until `run_pending`."""
+    """Shared by all logs; with `threads=False` nothing happens until `run_pending`.
+
+    With `writes_here`, the thread that makes it calls `write_here` after it has appended.
+    """
 
     def __init__(
         self,
@@ -34,6 +46,7 @@ class LogWriter:
         *,
         fs: FileSystem | None = None,
         threads: bool = True,
+        writes_here: bool = False,
         retry_s: float = RETRY_S,
         sizes: SegmentSizes | None = None,
         new_id: Callable[[], int] = lambda: randbits(64) or 1,
@@ -46,7 +59,14 @@ class LogWriter:
         self._retry_s: Final = retry_s
         self._writing: Final[SimpleQueue[Job | None]] = SimpleQueue()
         self._keeping: Final[SimpleQueue[Job | None]] = SimpleQueue()
-        self.wake: Final = self._writing.put
+        self._here: Final[deque[Job]] = deque()
+        self._here_thread: Final = get_ident() if writes_here else None
+        # How long syncs take here, and when the last one was; those of the thread wait for the
+        # interpreter too.
+        self._here_ns = 0.0
+        self._tried_at_ns = 0
+        # Whoever runs a job of a log holds it.
+        self._is_writing: Final = Lock()
         self.keep: Final = self._keeping.put
         self.housekeeper: Final = Housekeeper(self.fs, events, wake=self.wake, new_id=new_id)
         self._threads: Final[list[Thread]] = []
@@ -65,6 +85,35 @@ class LogWriter:
         """Whether jobs run by themselves."""
         return bool(self._threads)
 
+    def wake(self, job: Job) -> None:
+        """Has a job of a log done, in any order: by the thread, or by the next `write_here`."""
+        if get_ident() == self._here_thread and self._is_quick_here():
+            self._here.append(job)
+        else:
+            self._writing.put(job)
+
+    def _is_quick_here(self) -> bool:
+        if self._here_ns < QUICK_SYNC_NS:
+            return True
+        return perf_counter_ns() >= self._tried_at_ns + TRY_AGAIN_NS
+
+    def write_here(self) -> None:
+        """Does what was asked for in this thread, unless the other one is writing."""
+        here = self._here
+        while here:
+            job = here.popleft()
+            if self.has_failed or not self._is_writing.acquire(blocking=False):
+                self._writing.put(job)
+                continue
+            try:
+                job()
+            except BaseException as error:
+                self._fail(error)
+            finally:
+                self._is_writing.release()
+            self._tried_at_ns = perf_counter_ns()
+            self._here_ns += (self.sync_times.last_ns - self._here_ns) * _WEIGHT
+
     def run_pending(self) -> None:
         """Without threads: does all that was asked for, in this one."""
         while not self.has_failed:
@@ -82,6 +131,7 @@ class LogWriter:
 
     def close(self) -> None:
         """Ends both threads when they have done what they were asked for; logs go first."""
+        self.write_here()
         self._writing.put(None)
         self._keeping.put(None)
         for thread in self._threads:
@@ -91,7 +141,8 @@ class LogWriter:
         take = self._writing.get
         try:
             while (job := take()) is not None and not self.has_failed:
-                job()
+                with self._is_writing:
+                    job()
         except BaseException as error:
             self._fail(error)
 

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from threading import local
 from time import monotonic_ns
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from penstock.kernel.errors import PeerError
 from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
@@ -83,9 +83,10 @@ class FrameConnection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The system has opened it."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # That of another event loop than asyncio's own is one by its methods alone.
+        self._transport = cast("asyncio.Transport", transport)
         self.is_open = True
+        transport = self._transport
         host, port, *_ = transport.get_extra_info("peername") or ("?", 0)
         self.peer = f"{host}:{port}"
         sock = transport.get_extra_info("socket")

@@ -196,6 +196,7 @@ class SimBroker:
                 return
             if isinstance(output, Append):
                 self.call(lambda b, now: b.appended(output.log, output.upto, output.lease, now=now))
+                self.call(lambda b, now: b.settle(now=now))
                 if output.records and output.upto % self.disk.roll_records < len(output.records):
                     self.call(lambda b, now: b.rolled(output.log, now=now))
             elif isinstance(output, Fetch):

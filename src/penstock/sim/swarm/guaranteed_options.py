@@ -104,6 +104,7 @@ class GuaranteedOptions:
     cache_bytes: int
     repair_slice_bytes: int
     catch_up_readers_max: int
+    waiting_messages: int
     retention: Retention
 
     def __str__(self) -> str:
@@ -118,7 +119,9 @@ class GuaranteedOptions:
             ),
             relay=RelaySettings(cache_bytes=self.cache_bytes),
             host=HostSettings(
-                catch_up_readers_max=self.catch_up_readers_max, fail_retry_ns=FAIL_RETRY_NS
+                catch_up_readers_max=self.catch_up_readers_max,
+                waiting_messages=self.waiting_messages,
+                fail_retry_ns=FAIL_RETRY_NS,
             ),
             link=LinkSettings(queue_bytes=self.queue_bytes),
         )
@@ -156,6 +159,7 @@ def draw_guaranteed_options(seed: int) -> GuaranteedOptions:
         cache_bytes=rng.choice((1_000, 5_000, 64_000_000)),
         repair_slice_bytes=rng.choice((500, 256 * 1024)),
         catch_up_readers_max=rng.choice((1, 16)),
+        waiting_messages=rng.choice((0, 0, 10, 4_096)),
         retention=rng.choice((KEEP_ALL, KEEP_ALL, REFUSE, DROP)),
     )
 

@@ -9,6 +9,7 @@ from penstock.guaranteed.broker import Broker
 from penstock.guaranteed.host.pubend_reading import PubendReading
 from penstock.guaranteed.pubend.pubend import Pubend
 from penstock.guaranteed.relay.relay import Relay
+from penstock.guaranteed.settings import HostSettings
 from penstock.guaranteed.stream_item import StreamItem
 from penstock.guaranteed.tick import duration_ticks
 from penstock.sim.checkers.guaranteed.base import StreamChecker
@@ -53,7 +54,7 @@ class TableSizesChecker(StreamChecker):
             yield from _of_pubend(pubend, clients, brokers)
         for reading in machine.host.readings.values():
             nack_window = duration_ticks(settings.host.nack_window_ns)
-            yield from _of_reading(reading, nack_window, settings.host.catch_up_readers_max)
+            yield from _of_reading(reading, nack_window, settings.host)
 
 
 def _of_relay(relay: Relay, brokers: int, cache_bytes: int) -> Iterator[Table]:
@@ -74,12 +75,14 @@ def _of_pubend(pubend: Pubend, clients: int, brokers: int) -> Iterator[Table]:
 
 
 def _of_reading(
-    reading: PubendReading, nack_window: int, catch_up_readers_max: int
+    reading: PubendReading, nack_window: int, settings: HostSettings
 ) -> Iterator[Table]:
-    yield "catch-up readers", len(reading.doubts()), catch_up_readers_max + 1
+    yield "catch-up readers", len(reading.doubts()), settings.catch_up_readers_max + 1
     for feed in reading.feeds:
         yield "held messages", len(feed.held), 1_000
         ticks = [each.tick for each in feed.pending if isinstance(each, StreamItem)]
-        if ticks:
+        if feed.is_live:
+            yield "messages that wait for credit", len(feed.pending), settings.waiting_messages
+        elif ticks:
             # A repair may go on to the next message.
             yield "ticks of pending messages", ticks[-1] - ticks[0], 2 * nack_window

@@ -1,0 +1,102 @@
+"""Who appends writes by itself while the disk is quick, and leaves it to the thread else."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock.live.log.file_system import OsFileSystem
+from penstock.live.log.log import PubendLog
+from penstock.live.log.writer import QUICK_SYNC_NS, LogWriter
+from tests.live.log.logs import message
+from tests.live.log.test_log import PATIENCE_S, Waiting
+
+
+class _Disk(OsFileSystem):
+    """Remembers which thread wrote, and takes as long as it is told."""
+
+    def __init__(self) -> None:
+        self.threads: list[str] = []
+        self.write_s = 0.0
+        self.error: OSError | None = None
+
+    def pwritev(self, fd: int, parts: Sequence[bytes], offset: int) -> int:
+        self.threads.append(threading.current_thread().name)
+        time.sleep(self.write_s)
+        if self.error is not None:
+            raise self.error
+        return os.pwritev(fd, parts, offset)
+
+
+class _OneLog:
+    """A log that is written by whoever appends, on a disk of its own."""
+
+    def __init__(self, path: Path, upto: int) -> None:
+        self.disk = _Disk()
+        self.told = Waiting(upto)
+        self.writer = LogWriter(self.told, fs=self.disk, writes_here=True)
+        self.log = PubendLog("a", str(path / "a"), self.writer)
+        self.log.open()
+        # Until there is a segment every write is left to the thread that waits for it.
+        self.next_number = 1
+        self.append()
+        deadline = time.monotonic() + PATIENCE_S
+        while self.told.upto < 1:
+            assert time.monotonic() < deadline
+            self.writer.write_here()
+            time.sleep(0.001)
+        self.disk.threads.clear()
+
+    def append(self) -> None:
+        record = message(self.next_number)
+        self.log.append(self.next_number, record, record.tick + 100)
+        self.next_number += 1
+
+    def close(self) -> None:
+        self.log.close()
+        self.writer.close()
+
+
+def test_what_was_appended_before_is_synced_together_when_the_call_returns(tmp_path: Path) -> None:
+    one = _OneLog(tmp_path, 4)
+    for _ in range(3):
+        one.append()
+    assert one.told.upto == 1
+    one.writer.write_here()
+    assert one.told.upto == 4
+    assert one.disk.threads == [threading.current_thread().name]
+    one.close()
+
+
+def test_a_slow_disk_keeps_nobody_waiting(tmp_path: Path) -> None:
+    one = _OneLog(tmp_path, 3)
+    one.disk.write_s = 10 * QUICK_SYNC_NS / 1e9
+    one.append()
+    one.writer.write_here()
+    one.append()
+    one.writer.write_here()
+    assert one.told.is_there.wait(PATIENCE_S)
+    assert one.disk.threads == [threading.current_thread().name, "penstock-log"]
+    one.close()
+
+
+def test_a_disk_that_fails_here_is_told_like_one_that_fails_there(tmp_path: Path) -> None:
+    one = _OneLog(tmp_path, 2)
+    one.disk.error = OSError(5, "Input/output error")
+    one.append()
+    one.writer.write_here()
+    assert one.told.failed == [one.disk.error]
+    one.append()
+    one.writer.write_here()
+    assert one.told.upto == 1
+    one.close()
+
+
+def test_what_was_appended_last_is_synced_by_closing(tmp_path: Path) -> None:
+    one = _OneLog(tmp_path, 2)
+    one.append()
+    one.close()
+    assert one.told.upto == 2
