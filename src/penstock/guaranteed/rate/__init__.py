@@ -1,0 +1,1 @@
+"""How fast a pubend takes messages while hosts fall behind or catch up."""

@@ -1,0 +1,90 @@
+"""Our law: what hosts have got says what the bottleneck carries, so the rate goes there at once.
+
+A host that keeps up gets what it wants, or shows how much the way to it takes. One that recovers
+needs what publishers want and more; what it lacks is what publishers have to leave.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from penstock.guaranteed.rate.base import Alert, Logged, Progress, RateSettings, Report
+from penstock.kernel.instant import Instant
+
+# A host that lags by this much more than its slack is given half of what it got.
+_LAG_HALVES_S: Final = 2.0
+_CUT_MIN: Final = 0.5
+# The step up, in full where nothing lags.
+_GROWTH: Final = 0.25
+_GROWTH_MIN: Final = 1.0
+# Of how many measurements the largest counts, and how much of it.
+_REMEMBERED: Final = 8
+_REMEMBERED_SHARE: Final = 0.5
+# What is left over in a recovery is given back in halves.
+_GIVEN_BACK: Final = 0.5
+_FLOOR: Final = 1.0
+
+
+class ModelRate:
+    """Follows reports; without them nothing changes."""
+
+    def __init__(self, settings: RateSettings, *, waits_for_recovery: bool = True) -> None:
+        self._settings: Final = settings
+        # Whether publishers are slowed down for hosts that recover.
+        self._waits_for_recovery: Final = waits_for_recovery
+        self.rate: float | None = None
+        self._newest = self._cut_at = 0
+        self._answered_seq = 0
+        self._got: Final[deque[float]] = deque(maxlen=_REMEMBERED)
+
+    def on_query(self, seq: int, tick: int) -> None:  # noqa: ARG002
+        """See `RateLaw`."""
+        self._newest = tick
+
+    def on_alert(self, alert: Alert, *, demand: float, now: Instant) -> None:
+        """See `RateLaw`: this one knows reports only."""
+
+    def on_report(self, report: Report, *, demand: float, logged: Logged) -> None:
+        """See `RateLaw`: the tighter of both kinds of hosts counts."""
+        if report.seq <= self._answered_seq:
+            return
+        self._answered_seq = report.seq
+        rate = demand if self.rate is None else self.rate
+        wanted: list[float] = []
+        if report.normal is not None:
+            wanted.append(self._for_normal(report.normal, rate, logged))
+        if report.recovering is not None and self._waits_for_recovery:
+            wanted.append(self._for_recovering(report.recovering, rate, demand, logged))
+        if not wanted:
+            return
+        rate = max(min(wanted), _FLOOR, self._settings.floor_share * demand)
+        self.rate = None if rate >= demand else rate
+
+    def wake(self, *, demand: float, now: Instant) -> None:  # noqa: ARG002
+        """See `RateLaw`: publishers that want less than they may have end throttling."""
+        if self.rate is not None and self.rate >= demand:
+            self.rate = None
+
+    def _for_normal(self, host: Progress, rate: float, logged: Logged) -> float:
+        slack_s = self._settings.lag_slack_s
+        over_s = host.over_lag_s - slack_s
+        got = _messages_per_s(host, logged)
+        if over_s <= 0:
+            self._got.append(got)
+            return rate * (1 + _GROWTH * min(1, -over_s / slack_s)) + _GROWTH_MIN
+        cap = got
+        if host.stop >= self._cut_at and self._got:
+            # What it got since the last cut may be little because little was sent.
+            cap = max(got, _REMEMBERED_SHARE * max(self._got))
+        self._got.append(got)
+        self._cut_at = self._newest
+        return cap * max(_CUT_MIN, 1 - over_s / _LAG_HALVES_S)
+
+    def _for_recovering(self, host: Progress, rate: float, demand: float, logged: Logged) -> float:
+        lacks = (1 + self._settings.recovery_gain) * demand - _messages_per_s(host, logged)
+        return rate - lacks if lacks > 0 else rate - _GIVEN_BACK * lacks
+
+
+def _messages_per_s(host: Progress, logged: Logged) -> float:
+    return logged(host.start, host.stop) / host.seconds if host.seconds > 0 else 0.0

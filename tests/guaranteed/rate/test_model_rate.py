@@ -1,0 +1,135 @@
+"""Our law over a fluid bottleneck: one queue, hosts behind it, and a query every 250 ms."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.guaranteed.rate.base import Progress, RateSettings, Report
+from penstock.guaranteed.rate.model import ModelRate
+
+DEMAND = 500.0
+STEP_S = 0.25
+# Ticks are milliseconds here.
+MS = 1_000
+
+
+class Bottleneck:
+    """Publishers, a queue that carries so much, and a host that keeps up or recovers."""
+
+    def __init__(self, capacity: float, *, law: ModelRate | None = None) -> None:
+        self.capacity = capacity
+        self.law = law or ModelRate(RateSettings())
+        self.now_s = 0.0
+        # (time, how much was published so far), by millisecond.
+        self.published = [0.0]
+        self.carried = 0.0
+        self.queue_max = 0.0
+        self.seq = 0
+        self.recovered_to: float | None = None
+
+    @property
+    def rate(self) -> float:
+        return DEMAND if self.law.rate is None else self.law.rate
+
+    def logged(self, after: int, upto: int) -> float:
+        last = len(self.published) - 1
+        return self.published[min(upto, last)] - self.published[min(after, last)]
+
+    def position(self, carried: float) -> int:
+        """The millisecond up to which so many messages were published."""
+        low, high = 0, len(self.published) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (
+                (middle, high) if self.published[middle] <= carried + 1e-9 else (low, middle - 1)
+            )
+        return low
+
+    def step(self) -> None:
+        """One period between two queries."""
+        before = self.position(self.carried)
+        recovered_before = self.recovered_to
+        for _ in range(int(STEP_S * MS)):
+            self.published.append(self.published[-1] + self.rate / MS)
+            waiting = self.published[-1] - self.carried
+            room = self.capacity / MS
+            live = min(waiting, self.rate / MS if self.recovered_to is not None else room)
+            self.carried += min(live, room)
+            if self.recovered_to is not None:
+                self.recovered_to += room - min(live, room)
+            self.queue_max = max(self.queue_max, self.published[-1] - self.carried)
+        self.now_s += STEP_S
+        self.seq += 1
+        now = len(self.published) - 1
+        self.law.on_query(self.seq, now)
+        position = self.position(self.carried)
+        normal = Progress(
+            start=before, stop=position, seconds=STEP_S, over_lag_s=(now - position) / MS
+        )
+        recovering = None
+        if self.recovered_to is not None and recovered_before is not None:
+            recovering = Progress(
+                start=self.position(recovered_before),
+                stop=self.position(self.recovered_to),
+                seconds=STEP_S,
+            )
+        report = Report(seq=self.seq, normal=normal, recovering=recovering)
+        self.law.on_report(report, demand=DEMAND, logged=self.logged)
+
+
+def test_publishers_find_what_a_bottleneck_carries_and_use_it() -> None:
+    link = Bottleneck(150)
+    for _ in range(80):
+        link.step()
+    carried = link.carried
+    for _ in range(400):
+        link.step()
+    assert (link.carried - carried) / 100 >= 0.97 * 150
+    assert link.queue_max < 1.5 * DEMAND
+
+
+def test_without_a_bottleneck_nobody_is_slowed_down() -> None:
+    link = Bottleneck(501)
+    for _ in range(100):
+        link.step()
+        assert link.law.rate is None
+
+
+def test_when_the_bottleneck_is_gone_publishers_are_soon_as_quick_as_before() -> None:
+    link = Bottleneck(200)
+    for _ in range(100):
+        link.step()
+    assert link.rate < 240
+    link.capacity = 10_000
+    for _ in range(60):
+        link.step()
+    assert link.law.rate is None
+
+
+def test_a_host_that_recovers_gets_its_share() -> None:
+    link = Bottleneck(725)
+    for _ in range(480):
+        link.step()
+    link.recovered_to = 0.0
+    for _ in range(100):
+        link.step()
+    # It needs 1 000/s beside what is published: publishers go down to the floor.
+    assert link.rate == pytest.approx(0.25 * DEMAND)
+    assert link.recovered_to > 0
+
+
+def test_where_hosts_may_lag_they_slow_nobody_down() -> None:
+    law = ModelRate(RateSettings(), waits_for_recovery=False)
+    recovering = Progress(start=0, stop=10, seconds=1)
+    law.on_report(
+        Report(seq=1, recovering=recovering), demand=DEMAND, logged=lambda _after, _upto: 0
+    )
+    assert law.rate is None
+
+
+def test_a_report_counts_once() -> None:
+    law = ModelRate(RateSettings())
+    report = Report(seq=1, recovering=Progress(start=0, stop=10, seconds=1))
+    for _ in range(3):
+        law.on_report(report, demand=DEMAND, logged=lambda _after, _upto: 700)
+        assert law.rate == 200
