@@ -55,7 +55,7 @@ def test_steps_grow_only_far_above_the_last_decrease() -> None:
 def test_from_250_to_500_it_takes_58_increases() -> None:
     steps = Steps(SETTINGS)
     steps.rate = steps._after_decrease = 250
-    rates = []
+    rates: list[float | None] = []
     for _ in range(58):
         steps.increase(500)
         rates.append(steps.rate)
@@ -100,7 +100,7 @@ def test_without_alerts_the_rate_rises_to_what_publishers_want() -> None:
     law = LiteralRate(SETTINGS)
     law.on_query(1, 1)
     law.on_alert(Alert(seq=1, recovering_rate=1.5), demand=8, now=0)
-    rates = []
+    rates: list[float | None] = []
     for second in range(1, 9):
         law.wake(demand=8, now=second * SECOND)
         rates.append(law.rate)
