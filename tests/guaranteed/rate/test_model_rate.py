@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.guaranteed.rate.base import Progress, RateSettings, Report
+from penstock.guaranteed.rate.base import RateSettings
 from penstock.guaranteed.rate.model import ModelRate
+from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.wire.frames.guaranteed.congestion import CongestionReport, Progress
 
 DEMAND = 500.0
 STEP_S = 0.25
 # Ticks are milliseconds here.
 MS = 1_000
+RECOVERING = Progress(start=0, stop=10, elapsed_ns=SECOND)
 
 
 class Bottleneck:
@@ -64,16 +67,19 @@ class Bottleneck:
         self.law.on_query(self.seq, now)
         position = self.position(self.carried)
         normal = Progress(
-            start=before, stop=position, seconds=STEP_S, over_lag_s=(now - position) / MS
+            start=before,
+            stop=position,
+            elapsed_ns=int(STEP_S * SECOND),
+            over_lag_ns=(now - position) * MILLISECOND,
         )
         recovering = None
         if self.recovered_to is not None and recovered_before is not None:
             recovering = Progress(
                 start=self.position(recovered_before),
                 stop=self.position(self.recovered_to),
-                seconds=STEP_S,
+                elapsed_ns=int(STEP_S * SECOND),
             )
-        report = Report(seq=self.seq, normal=normal, recovering=recovering)
+        report = CongestionReport(pubend=1, seq=self.seq, normal=normal, recovering=recovering)
         self.law.on_report(report, demand=DEMAND, logged=self.logged)
 
 
@@ -120,16 +126,20 @@ def test_a_host_that_recovers_gets_its_share() -> None:
 
 def test_where_hosts_may_lag_they_slow_nobody_down() -> None:
     law = ModelRate(RateSettings(), waits_for_recovery=False)
-    recovering = Progress(start=0, stop=10, seconds=1)
+    recovering = Progress(start=0, stop=10, elapsed_ns=SECOND)
     law.on_report(
-        Report(seq=1, recovering=recovering), demand=DEMAND, logged=lambda _after, _upto: 0
+        CongestionReport(pubend=1, seq=1, recovering=recovering),
+        demand=DEMAND,
+        logged=lambda _after, _upto: 0,
     )
     assert law.rate is None
 
 
 def test_a_report_counts_once() -> None:
     law = ModelRate(RateSettings())
-    report = Report(seq=1, recovering=Progress(start=0, stop=10, seconds=1))
+    report = CongestionReport(
+        pubend=1, seq=1, recovering=Progress(start=0, stop=10, elapsed_ns=SECOND)
+    )
     for _ in range(3):
         law.on_report(report, demand=DEMAND, logged=lambda _after, _upto: 700)
         assert law.rate == 200

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.guaranteed.rate.base import Alert, RateSettings
+from penstock.guaranteed.rate.base import RateSettings
 from penstock.guaranteed.rate.corrected import CorrectedRate
 from penstock.guaranteed.rate.literal import LiteralRate
 from penstock.guaranteed.rate.steps import Steps
 from penstock.kernel.instant import SECOND
+from penstock.wire.frames.guaranteed.congestion import CongestionAlert
 
 SETTINGS = RateSettings()
 MUCH = 1e9
+
+
+def alert(seq: int, rate: float, position: int = 0) -> CongestionAlert:
+    return CongestionAlert(pubend=1, seq=seq, normal_rate=rate, position=position)
 
 
 def walk(rate: float, after_decrease: float, moves: str) -> list[float]:
@@ -78,12 +83,12 @@ def test_a_sawtooth_below_a_capacity_narrows() -> None:
 def test_an_alert_of_an_earlier_query_lowers_nothing_again() -> None:
     law = LiteralRate(SETTINGS)
     law.on_query(1, 100)
-    law.on_alert(Alert(seq=1, normal_rate=0.5), demand=500, now=0)
+    law.on_alert(alert(1, 0.5), demand=500, now=0)
     assert law.rate == 250
-    law.on_alert(Alert(seq=1, normal_rate=0.4), demand=500, now=0)
+    law.on_alert(alert(1, 0.4), demand=500, now=0)
     assert law.rate == 250
     law.on_query(2, 200)
-    law.on_alert(Alert(seq=2, normal_rate=0.4), demand=500, now=SECOND)
+    law.on_alert(alert(2, 0.4), demand=500, now=SECOND)
     assert law.rate == 125
 
 
@@ -92,14 +97,14 @@ def test_while_things_get_better_nothing_is_lowered() -> None:
     law = LiteralRate(SETTINGS)
     for seq, rate in enumerate((0.3, 0.5, 0.6, 0.55), 1):
         law.on_query(seq, seq)
-        law.on_alert(Alert(seq=seq, normal_rate=rate), demand=400, now=seq * SECOND)
+        law.on_alert(alert(seq, rate), demand=400, now=seq * SECOND)
     assert law.rate == 100
 
 
 def test_without_alerts_the_rate_rises_to_what_publishers_want() -> None:
     law = LiteralRate(SETTINGS)
     law.on_query(1, 1)
-    law.on_alert(Alert(seq=1, recovering_rate=1.5), demand=8, now=0)
+    law.on_alert(CongestionAlert(pubend=1, seq=1, recovering_rate=1.5), demand=8, now=0)
     rates: list[float | None] = []
     for second in range(1, 9):
         law.wake(demand=8, now=second * SECOND)
@@ -110,20 +115,24 @@ def test_without_alerts_the_rate_rises_to_what_publishers_want() -> None:
 def test_the_corrected_law_waits_until_the_last_decrease_has_arrived() -> None:
     law = CorrectedRate(SETTINGS)
     law.on_query(1, 1_000)
-    law.on_alert(Alert(seq=1, normal_rate=0.5, position=400), demand=500, now=0)
+    law.on_alert(alert(1, 0.5, 400), demand=500, now=0)
     assert law.rate == 250
     law.on_query(2, 2_000)
-    law.on_alert(Alert(seq=2, normal_rate=0.4, position=999), demand=500, now=SECOND)
+    law.on_alert(alert(2, 0.4, 999), demand=500, now=SECOND)
     assert law.rate == 250
     law.on_query(3, 3_000)
-    law.on_alert(Alert(seq=3, normal_rate=0.4, position=1_000), demand=500, now=2 * SECOND)
+    law.on_alert(
+        alert(3, 0.4, 1_000),
+        demand=500,
+        now=2 * SECOND,
+    )
     assert law.rate == 125
 
 
 def test_the_corrected_law_forgets_how_bad_it_was_long_ago() -> None:
     law = CorrectedRate(SETTINGS)
-    law.on_alert(Alert(seq=1, normal_rate=0.1), demand=500, now=0)
-    law.on_alert(Alert(seq=2, normal_rate=0.8), demand=500, now=SECOND)
+    law.on_alert(alert(1, 0.1), demand=500, now=0)
+    law.on_alert(alert(2, 0.8), demand=500, now=SECOND)
     assert law.rate == 250
-    law.on_alert(Alert(seq=5, normal_rate=0.9), demand=500, now=5 * SECOND)
+    law.on_alert(alert(5, 0.9), demand=500, now=5 * SECOND)
     assert law.rate == 125

@@ -6,12 +6,12 @@ Rates are messages a second, of one pubend. Rates of hosts are stream time by ti
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 from typing import Protocol, TypeAlias
 
 import msgspec
 
-from penstock.kernel.instant import SECOND, Duration, Instant
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.wire.frames.guaranteed.congestion import CongestionAlert, CongestionReport
 
 # How many messages were logged at ticks in (after, upto].
 Logged: TypeAlias = Callable[[int, int], float]
@@ -32,35 +32,7 @@ class RateSettings(msgspec.Struct, frozen=True, kw_only=True):
     # The model never goes below this share of what publishers want.
     floor_share: float = 0.25
     # A host may lag by so much more than it ever did, before the model slows publishers down.
-    lag_slack_s: float = 0.25
-
-
-class Alert(msgspec.Struct, frozen=True, kw_only=True):
-    """The slowest hosts that complain: of those that keep up, and of those that recover."""
-
-    seq: int
-    normal_rate: float = inf
-    recovering_rate: float = inf
-    # How far the slowest of them has got.
-    position: int = 0
-
-
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """From where to where a host has got, and in which time."""
-
-    start: int
-    stop: int
-    seconds: float
-    # Behind the newest message, less what that host always lags.
-    over_lag_s: float = 0
-
-
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The host that lags most among those that keep up, and the one furthest behind."""
-
-    seq: int
-    normal: Progress | None = None
-    recovering: Progress | None = None
+    lag_slack_ns: Duration = 250 * MILLISECOND
 
 
 class RateLaw(Protocol):
@@ -73,10 +45,10 @@ class RateLaw(Protocol):
     def on_query(self, seq: int, tick: int) -> None:
         """Hosts are asked how they are; this is the newest tick."""
 
-    def on_alert(self, alert: Alert, *, demand: float, now: Instant) -> None:
+    def on_alert(self, alert: CongestionAlert, *, demand: float, now: Instant) -> None:
         """Hosts complain."""
 
-    def on_report(self, report: Report, *, demand: float, logged: Logged) -> None:
+    def on_report(self, report: CongestionReport, *, demand: float, logged: Logged) -> None:
         """Hosts have said how they are."""
 
     def wake(self, *, demand: float, now: Instant) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.guaranteed.rate.base import Alert, Logged, RateSettings, Report
+from penstock.guaranteed.rate.base import Logged, RateSettings
 from penstock.guaranteed.rate.literal import shortfall
 from penstock.guaranteed.rate.steps import Steps
 from penstock.kernel.instant import Instant
+from penstock.wire.frames.guaranteed.congestion import CongestionAlert, CongestionReport
 
 
 class CorrectedRate:
@@ -35,7 +36,7 @@ class CorrectedRate:
         """See `RateLaw`."""
         self._newest = tick
 
-    def on_alert(self, alert: Alert, *, demand: float, now: Instant) -> None:
+    def on_alert(self, alert: CongestionAlert, *, demand: float, now: Instant) -> None:
         """See `RateLaw`."""
         if now >= self._quiet_since + self._settings.no_alert_ns:
             self._shortfall = None
@@ -47,7 +48,7 @@ class CorrectedRate:
             self._steps.decrease(demand)
             self._lowered_at = self._newest
 
-    def on_report(self, report: Report, *, demand: float, logged: Logged) -> None:
+    def on_report(self, report: CongestionReport, *, demand: float, logged: Logged) -> None:
         """See `RateLaw`: this one knows alerts only."""
 
     def wake(self, *, demand: float, now: Instant) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.guaranteed.rate.base import Alert, Logged, RateSettings, Report
+from penstock.guaranteed.rate.base import Logged, RateSettings
 from penstock.guaranteed.rate.steps import Steps
 from penstock.kernel.instant import Instant
+from penstock.wire.frames.guaranteed.congestion import CongestionAlert, CongestionReport
 
 
 class LiteralRate:
@@ -30,7 +31,7 @@ class LiteralRate:
         """See `RateLaw`."""
         self._last_seq = seq
 
-    def on_alert(self, alert: Alert, *, demand: float, now: Instant) -> None:
+    def on_alert(self, alert: CongestionAlert, *, demand: float, now: Instant) -> None:
         """See `RateLaw`: lowers the rate unless it was lowered just now, or things get better."""
         self._quiet_since = now
         if alert.seq < self._first_seq:
@@ -40,7 +41,7 @@ class LiteralRate:
             self._steps.decrease(demand)
             self._first_seq = self._last_seq + 1
 
-    def on_report(self, report: Report, *, demand: float, logged: Logged) -> None:
+    def on_report(self, report: CongestionReport, *, demand: float, logged: Logged) -> None:
         """See `RateLaw`: this one knows alerts only."""
 
     def wake(self, *, demand: float, now: Instant) -> None:
@@ -50,7 +51,7 @@ class LiteralRate:
             self._steps.increase(demand)
 
 
-def shortfall(alert: Alert, settings: RateSettings) -> float:
+def shortfall(alert: CongestionAlert, settings: RateSettings) -> float:
     """How far the worst host is from what it should do; below zero, the less the worse. [G9]"""
     return min(
         alert.normal_rate - (1 - settings.normal_slack),

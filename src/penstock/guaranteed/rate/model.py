@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from penstock.guaranteed.rate.base import Alert, Logged, Progress, RateSettings, Report
-from penstock.kernel.instant import Instant
+from penstock.guaranteed.rate.base import Logged, RateSettings
+from penstock.kernel.instant import SECOND, Instant
+from penstock.wire.frames.guaranteed.congestion import (
+    CongestionAlert,
+    CongestionReport,
+    Progress,
+)
 
 # A host that lags by this much more than its slack is given half of what it got.
-_LAG_HALVES_S: Final = 2.0
+_LAG_HALVES_NS: Final = 2 * SECOND
 _CUT_MIN: Final = 0.5
 # The step up, in full where nothing lags.
 _GROWTH: Final = 0.25
@@ -42,10 +47,10 @@ class ModelRate:
         """See `RateLaw`."""
         self._newest = tick
 
-    def on_alert(self, alert: Alert, *, demand: float, now: Instant) -> None:
+    def on_alert(self, alert: CongestionAlert, *, demand: float, now: Instant) -> None:
         """See `RateLaw`: this one knows reports only."""
 
-    def on_report(self, report: Report, *, demand: float, logged: Logged) -> None:
+    def on_report(self, report: CongestionReport, *, demand: float, logged: Logged) -> None:
         """See `RateLaw`: the tighter of both kinds of hosts counts."""
         if report.seq <= self._answered_seq:
             return
@@ -67,19 +72,19 @@ class ModelRate:
             self.rate = None
 
     def _for_normal(self, host: Progress, rate: float, logged: Logged) -> float:
-        slack_s = self._settings.lag_slack_s
-        over_s = host.over_lag_s - slack_s
+        slack_ns = self._settings.lag_slack_ns
+        over_ns = host.over_lag_ns - slack_ns
         got = _messages_per_s(host, logged)
-        if over_s <= 0:
+        if over_ns <= 0:
             self._got.append(got)
-            return rate * (1 + _GROWTH * min(1, -over_s / slack_s)) + _GROWTH_MIN
+            return rate * (1 + _GROWTH * min(1, -over_ns / slack_ns)) + _GROWTH_MIN
         cap = got
         if host.stop >= self._cut_at and self._got:
             # What it got since the last cut may be little because little was sent.
             cap = max(got, _REMEMBERED_SHARE * max(self._got))
         self._got.append(got)
         self._cut_at = self._newest
-        return cap * max(_CUT_MIN, 1 - over_s / _LAG_HALVES_S)
+        return cap * max(_CUT_MIN, 1 - over_ns / _LAG_HALVES_NS)
 
     def _for_recovering(self, host: Progress, rate: float, demand: float, logged: Logged) -> float:
         lacks = (1 + self._settings.recovery_gain) * demand - _messages_per_s(host, logged)
@@ -87,4 +92,6 @@ class ModelRate:
 
 
 def _messages_per_s(host: Progress, logged: Logged) -> float:
-    return logged(host.start, host.stop) / host.seconds if host.seconds > 0 else 0.0
+    if not host.elapsed_ns:
+        return 0.0
+    return logged(host.start, host.stop) * SECOND / host.elapsed_ns

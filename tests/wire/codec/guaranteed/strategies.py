@@ -28,6 +28,13 @@ from penstock.wire.frames.guaranteed.client import (
     RefusedKind,
     Welcome,
 )
+from penstock.wire.frames.guaranteed.congestion import (
+    CongestionAlert,
+    CongestionQuery,
+    CongestionReport,
+    Live,
+    Progress,
+)
 from penstock.wire.frames.guaranteed.hello import Announcement, Hello, Ping, Role
 from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
 from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
@@ -65,6 +72,7 @@ STARTS = st.one_of(
     st.builds(Start, st.just(StartKind.TICK), TICKS),
     st.builds(Start, st.just(StartKind.TIME), unsigned(64)),
 )
+RATES = st.floats(min_value=0, allow_nan=False)
 POSITIONS = st.lists(st.builds(Position, unsigned(64), TICKS), max_size=5).map(tuple)
 BODIES = st.binary(max_size=80)
 PREDICATES = predicates(max_filters=3, max_constraints=3)
@@ -75,6 +83,18 @@ def ranges(draw: st.DrawFn) -> TickRange:
     """Ranges of ticks, the longest and the shortest included."""
     start = draw(TICKS)
     return TickRange(start, draw(st.sampled_from([start + 1, STOP_MAX]) | _above(start)))
+
+
+@st.composite
+def progresses(draw: st.DrawFn) -> Progress:
+    """What hosts say of themselves; they may have got nowhere."""
+    start, stop = draw(ranges())
+    return Progress(
+        start=start,
+        stop=draw(st.sampled_from([start, stop])),
+        elapsed_ns=draw(unsigned(64)),
+        over_lag_ns=draw(unsigned(64)),
+    )
 
 
 def _above(start: int) -> st.SearchStrategy[int]:
@@ -245,6 +265,25 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
         other_host=st.just("") | NAMES,
     ),
     LagRequest: st.builds(LagRequest, pubend=unsigned(64), host=NAMES, serial=SERIALS, tick=TICKS),
+    Live: st.builds(Live, pubend=unsigned(64), is_on=st.booleans()),
+    CongestionQuery: st.builds(
+        CongestionQuery, pubend=unsigned(64), seq=unsigned(64), newest=TICKS
+    ),
+    CongestionAlert: st.builds(
+        CongestionAlert,
+        pubend=unsigned(64),
+        seq=unsigned(64),
+        normal_rate=RATES,
+        recovering_rate=RATES,
+        position=TICKS,
+    ),
+    CongestionReport: st.builds(
+        CongestionReport,
+        pubend=unsigned(64),
+        seq=unsigned(64),
+        normal=st.none() | progresses(),
+        recovering=st.none() | progresses(),
+    ),
     LagAnswer: st.builds(
         LagAnswer,
         pubend=unsigned(64),

@@ -29,6 +29,13 @@ from penstock.wire.frames.guaranteed.base import (
     TickRange,
 )
 from penstock.wire.frames.guaranteed.client import Answer, Ask, Connect, Credit, Refused
+from penstock.wire.frames.guaranteed.congestion import (
+    CongestionAlert,
+    CongestionQuery,
+    CongestionReport,
+    Live,
+    Progress,
+)
 from penstock.wire.frames.guaranteed.hello import Announcement, Hello
 from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
 from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
@@ -114,6 +121,18 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "lag behind no tick": lambda: with_field(LagRequest, tick=2**64 - 1),
     "lag of 2^64 messages": lambda: with_field(LagAnswer, messages=2**64),
     "lag of less than nothing": lambda: with_field(LagAnswer, age_us=-1),
+    "live that is 1": lambda: with_field(Live, is_on=1),
+    "query 2^64": lambda: with_field(CongestionQuery, seq=2**64),
+    "query at no tick": lambda: with_field(CongestionQuery, newest=2**64 - 1),
+    "alert of no rate": lambda: with_field(CongestionAlert, normal_rate=float("nan")),
+    "alert below zero": lambda: with_field(CongestionAlert, recovering_rate=-0.5),
+    "alert at no tick": lambda: with_field(CongestionAlert, position=2**64 - 1),
+    "report backwards": lambda: with_field(
+        CongestionReport, normal=Progress(start=2, stop=1, elapsed_ns=1)
+    ),
+    "report in less than no time": lambda: with_field(
+        CongestionReport, recovering=Progress(start=1, stop=2, elapsed_ns=-1)
+    ),
     "held in life 2^64": lambda: with_field(Held, serial=Serial(2**64, 1)),
     "ack of 65": lambda: with_field(Ack, entries=(HostAck("h", SERIAL, 1),) * 65),
     "ack of nobody": lambda: with_field(Ack, entries=(HostAck("", SERIAL, 1),)),

@@ -36,6 +36,13 @@ from penstock.wire.frames.guaranteed.client import (
     RefusedKind,
     Welcome,
 )
+from penstock.wire.frames.guaranteed.congestion import (
+    CongestionAlert,
+    CongestionQuery,
+    CongestionReport,
+    Live,
+    Progress,
+)
 from penstock.wire.frames.guaranteed.hello import Announcement, Hello, Ping, Role
 from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
 from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
@@ -167,6 +174,24 @@ GOLDEN: list[tuple[BrokerFrame | ClientFrame, str]] = [
         ),
         "01 8e 0102030405060708 5152535455565758 61626364 0000000000000003 00000000000004b0"
         "00000002540be400 00000000001e8480 03 534231",
+    ),
+    (Live(pubend=PUBEND, is_on=True), "01 90 0102030405060708 01"),
+    (
+        CongestionQuery(pubend=PUBEND, seq=7, newest=STOP),
+        "01 91 0102030405060708 0000000000000007 2122232425262728",
+    ),
+    (
+        CongestionAlert(pubend=PUBEND, seq=7, normal_rate=0.5, position=START),
+        "01 92 0102030405060708 0000000000000007 3fe0000000000000 7ff00000000000001112131415161718",
+    ),
+    (
+        CongestionReport(
+            pubend=PUBEND,
+            seq=7,
+            recovering=Progress(start=START, stop=STOP, elapsed_ns=10**9, over_lag_ns=5),
+        ),
+        "01 93 0102030405060708 0000000000000007 02 1112131415161718 2122232425262728"
+        "000000003b9aca00 0000000000000005",
     ),
     (
         Ack(

@@ -1,11 +1,14 @@
-"""The frames between brokers, one row each. Their type codes are 0x80 to 0x9F.
-
-0x90 to 0x93 are left for LIVE, DCQ, UCA and REPORT.
-"""
+"""The frames between brokers, one row each. Their type codes are 0x80 to 0x9F."""
 
 from typing import Final
 
 from penstock.wire.codec.codec_table import CodecRow, CodecTable
+from penstock.wire.codec.guaranteed.congestion import (
+    AlertCodec,
+    LiveCodec,
+    QueryCodec,
+    ReportCodec,
+)
 from penstock.wire.codec.guaranteed.hello import HelloCodec, PingCodec
 from penstock.wire.codec.guaranteed.knowledge import (
     DataCodec,
@@ -22,6 +25,12 @@ from penstock.wire.codec.guaranteed.requests import (
 )
 from penstock.wire.codec.guaranteed.rows import AckCodec, HeldCodec, HoldCodec
 from penstock.wire.frames.guaranteed.base import BrokerFrame
+from penstock.wire.frames.guaranteed.congestion import (
+    CongestionAlert,
+    CongestionQuery,
+    CongestionReport,
+    Live,
+)
 from penstock.wire.frames.guaranteed.hello import Hello, Ping
 from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
 from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
@@ -50,5 +59,9 @@ BROKER_FRAMES: Final[CodecTable[BrokerFrame]] = CodecTable(
         CodecRow(0x8C, "READER", ReaderRequest, ReaderCodec, ReaderCodec.BYTES_MAX),
         CodecRow(0x8D, "LAG", LagRequest, LagRequestCodec, LagRequestCodec.BYTES_MAX),
         CodecRow(0x8E, "LAG_ANSWER", LagAnswer, LagAnswerCodec, LagAnswerCodec.BYTES_MAX),
+        CodecRow(0x90, "LIVE", Live, LiveCodec, LiveCodec.BYTES_MAX),
+        CodecRow(0x91, "DCQ", CongestionQuery, QueryCodec, QueryCodec.BYTES_MAX),
+        CodecRow(0x92, "UCA", CongestionAlert, AlertCodec, AlertCodec.BYTES_MAX),
+        CodecRow(0x93, "REPORT", CongestionReport, ReportCodec, ReportCodec.BYTES_MAX),
     ]
 )

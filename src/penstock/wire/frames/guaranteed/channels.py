@@ -9,6 +9,12 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
+from penstock.wire.frames.guaranteed.congestion import (
+    CongestionAlert,
+    CongestionQuery,
+    CongestionReport,
+    Live,
+)
 from penstock.wire.frames.guaranteed.hello import Hello, Ping
 from penstock.wire.frames.guaranteed.knowledge import Data, Gap, Horizon, Silence
 from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
@@ -48,4 +54,8 @@ CHANNEL_OF: Final[Mapping[type, Channel]] = {
     # Of no order with the others, and wanted most when much waits.
     LagRequest: Channel.CONTROL,
     LagAnswer: Channel.CONTROL,
+    Live: Channel.CONTROL,
+    CongestionQuery: Channel.CONTROL,
+    CongestionAlert: Channel.CONTROL,
+    CongestionReport: Channel.CONTROL,
 }
