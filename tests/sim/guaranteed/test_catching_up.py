@@ -53,7 +53,8 @@ def test_a_reader_that_leaves_too_much_catches_up_from_the_log() -> None:
     (feed,) = reading.feeds
     assert not feed.pending
     reader.resume()
-    line.run(2)
+    # Its credit is on its way for 5 ms.
+    line.run(10)
     assert reading.catch_up_readers == 1
     line.run(5_000)
     assert reader.values() == [*range(40)]
