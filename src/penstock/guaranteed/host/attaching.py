@@ -220,7 +220,7 @@ class Attaching:
             subscription.refuse("rolled_back", text)
             self._roster.end(subscription, is_clean=False, now=then)
             if subscription.durable is not None and not subscription.resumed:
-                self._names.drop(subscription.durable, then)
+                self._names.drop(subscription.durable)
 
         start = Start(StartKind.TICK, tick)
         self._holds.ask(pubend, "", start, keep=False, then=on_held, now=now)
@@ -334,7 +334,7 @@ class Attaching:
             assert durable is not None
             self._refuse_other_host(subscription, durable, frame.other_host, now)
             if not subscription.resumed:
-                self._names.drop(durable, now)
+                self._names.drop(durable)
             return
         if durable is not None:
             durable.cursors[frame.pubend] = tick
