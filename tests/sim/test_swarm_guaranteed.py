@@ -277,8 +277,8 @@ def _acked(subscription: Any, frame: ClientAck) -> Any:
 
 
 def confirms_before_it_is_held(hold: Any) -> Any:
-    def mutant(self: Attaching, subscription: Any, *others: Any) -> None:
-        hold(self, subscription, *others)
+    def mutant(self: Attaching, subscription: Any, *others: Any, **named: Any) -> None:
+        hold(self, subscription, *others, **named)
         attached = Attached(subscription=subscription.number, resumed=False, positions=())
         self._send(subscription.port, attached)
 

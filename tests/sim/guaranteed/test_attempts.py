@@ -167,6 +167,17 @@ def test_a_failed_message_comes_again_with_all_behind_it_after_growing_waits() -
     assert network.brokers["b"].machine.is_idle
 
 
+def test_a_broker_is_not_idle_while_a_failed_message_has_to_come_again() -> None:
+    network, _writer, reader = network_with(1)
+    reader.fail("no")
+    idle: list[bool] = []
+    for duration_ms in (900, 1_000):
+        network.run(duration_ms * MILLISECOND)
+        idle.append(network.brokers["b"].machine.is_idle)
+    assert idle == [False, True]
+    assert reader.attempts() == [1, 2]
+
+
 def test_a_message_that_fails_too_often_ends_the_subscription_and_says_why() -> None:
     network, _writer, reader = network_with(1, attempts_max=2)
     reader.fail("no such customer")

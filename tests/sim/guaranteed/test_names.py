@@ -428,3 +428,24 @@ def test_a_forgotten_host_that_comes_back_is_held_again_when_its_names_are_read(
     assert set(world.rows()) == {"s", "billing"}
     world.publish(3, 6)
     assert reader.values() == [3, 4, 5]
+
+
+def test_a_name_is_released_once_it_is_off_the_disk() -> None:
+    """Before that a crash brings it back, and its messages would be trimmed."""
+    network = StreamNetwork(10, sync_ns=100 * MILLISECOND)
+    network.add_broker("p", streams=ORDERS)
+    network.add_broker("s", parents=1)
+    network.connect("s", "p")
+    reader = ReadingProgram(network, "reader", "s", stream="orders", durable="billing")
+    operator = Operator(network, "s")
+    network.run(SECOND)
+    reader.open()
+    network.run(SECOND)
+    rows = network.brokers["p"].machine.pubends[0xA].rows
+    assert list(rows.by_host) == ["s"]
+    operator.client.call(lambda c: c.ask("forget", b'{"durable":"billing"}'))
+    while rows.by_host:
+        network.run(MILLISECOND)
+    assert "durable/billing" not in network.brokers["s"].disk.saved
+    network.run(SECOND)
+    assert network.brokers["s"].machine.is_idle

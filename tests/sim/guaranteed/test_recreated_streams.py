@@ -33,8 +33,8 @@ class World:
         for client in self.network.clients.values():
             client.connect()
 
-    def create(self) -> int:
-        status = self.operator.ask("create", stream="bids")
+    def create(self, **retention: int | bool) -> int:
+        status = self.operator.ask("create", stream="bids", retention=retention)
         return int(status["pubends"][0], 16)
 
     def delete(self) -> None:
@@ -45,9 +45,11 @@ class World:
             self.writer.publish("bids", {"n": n})
         self.network.run(500 * MILLISECOND)
 
-    def reader(self, broker: str = "s", *, start: Start = NOW) -> ReadingProgram:
+    def reader(
+        self, broker: str = "s", *, start: Start = NOW, durable: str = "billing"
+    ) -> ReadingProgram:
         reader = ReadingProgram(
-            self.network, "reader", broker, stream="bids", durable="billing", start=start
+            self.network, "reader", broker, stream="bids", durable=durable, start=start
         )
         self.network.run(50 * MILLISECOND)
         reader.open()
@@ -228,3 +230,51 @@ def test_an_acknowledgement_of_the_old_stream_is_not_one_of_the_notice() -> None
         reader.open()
         world.network.run(500 * MILLISECOND)
     assert [gap.reason for gap in reader.life.missed] == [GapReason.RECREATED]
+
+
+def recreate_and_trim(world: World, *, drops: bool) -> int:
+    """Creates the stream again while the host is cut off; returns how many messages are gone."""
+    world.network.cut("s", "i")
+    world.delete()
+    pubend = world.create(size_bytes=2_000, drops=drops)
+    for n in range(2, 102):
+        world.writer.publish("bids", {"n": n})
+        world.network.run(10 * MILLISECOND)
+    world.network.run(SECOND)
+    log = world.network.brokers["p"].disk.logs[f"{pubend:016x}"]
+    assert 0 < len(log.records) < 100
+    return 100 - len(log.records)
+
+
+@pytest.mark.parametrize("durable", ["billing", ""])
+@pytest.mark.parametrize("drops", [False, True])
+def test_what_a_stream_gave_up_before_its_host_heard_of_it_is_a_gap(
+    drops: bool, durable: str
+) -> None:
+    world = World()
+    reader = world.reader(durable=durable)
+    world.publish(0, 2)
+    gone = recreate_and_trim(world, drops=drops)
+    world.connect()
+    world.network.run(2 * SECOND)
+    told = [(gap.reason, gap.messages) for gap in reader.life.missed]
+    assert told == [(GapReason.RECREATED, 0), (GapReason.RETENTION, gone)]
+    assert reader.values() == [0, 1, *range(2 + gone, 102)]
+
+
+def test_what_a_stream_gave_up_is_a_gap_for_who_left_before_it_was_held() -> None:
+    world = World()
+    reader = world.reader()
+    world.publish(0, 2)
+    gone = recreate_and_trim(world, drops=False)
+    world.connect()
+    host = world.network.brokers["s"].machine.host
+    while not dict(host.table_sizes())["holds"]:
+        world.network.run(MILLISECOND)
+    reader.client.disconnect()
+    world.network.run(SECOND)
+    reader.client.connect()
+    world.network.run(2 * SECOND)
+    told = [(gap.reason, gap.messages) for gap in reader.life.missed]
+    assert told == [(GapReason.RECREATED, 0), (GapReason.RETENTION, gone)]
+    assert reader.values() == [0, 1, *range(2 + gone, 102)]

@@ -162,10 +162,11 @@ class Attaching:
                 self._verify(subscription, Position(pubend, tick), was_marked, now)
                 continue
             cursor = None if durable is None else durable.cursors.get(pubend)
-            if tick is None and cursor is None:
-                # Who reads may not be new, but the pubend is: nothing of it has been read.
-                start = Start(StartKind.FIRST) if is_resumed else frame.start
-                self._hold(subscription, pubend, start, now)
+            if tick is None and cursor is None and is_resumed:
+                # Who reads is not new, but the pubend is: nothing of it has been read.
+                self._hold(subscription, pubend, Start(StartKind.FIRST), now, read_upto=0)
+            elif tick is None and cursor is None:
+                self._hold(subscription, pubend, frame.start, now)
             else:
                 self._go_on(subscription, pubend, tick, was_marked=was_marked, now=now)
         self._placed(subscription, now)
@@ -191,7 +192,7 @@ class Attaching:
             self._add_feed(subscription, pubend, tick + 1, is_own=is_own, was_marked=was_marked)
             self._hold_again(subscription, pubend, now)
         else:
-            self._hold(subscription, pubend, Start(StartKind.TICK, tick), now)
+            self._hold(subscription, pubend, Start(StartKind.TICK, tick), now, read_upto=tick)
         if own is not None and (cursor is None or own > cursor):
             # Up to the cursor this host has read the same.
             gap = self._rollbacks.gap_behind(pubend, own)
@@ -219,7 +220,7 @@ class Attaching:
             subscription.refuse("rolled_back", text)
             self._roster.end(subscription, is_clean=False, now=then)
             if subscription.durable is not None and not subscription.resumed:
-                self._names.drop(subscription.durable, then)
+                self._names.drop(subscription.durable)
 
         start = Start(StartKind.TICK, tick)
         self._holds.ask(pubend, "", start, keep=False, then=on_held, now=now)
@@ -272,7 +273,16 @@ class Attaching:
         feed = Feed(subscription, pubend, position, attempts=attempts, acknowledged=acknowledged)
         subscription.feeds[pubend] = feed
 
-    def _hold(self, subscription: Subscription, pubend: int, start: Start, now: Instant) -> None:
+    def _hold(
+        self,
+        subscription: Subscription,
+        pubend: int,
+        start: Start,
+        now: Instant,
+        *,
+        read_upto: int | None = None,
+    ) -> None:
+        """Asks a pubend to hold what follows `start`; `read_upto` is None for a new reader."""
         durable = subscription.durable
         subscription.unplaced += 1
         self._holds.ask(
@@ -280,7 +290,7 @@ class Attaching:
             "" if durable is None else durable.name,
             start,
             keep=durable is not None,
-            then=lambda frame, then: self._on_held(subscription, frame, then),
+            then=lambda frame, then: self._on_held(subscription, frame, read_upto, then),
             now=now,
         )
 
@@ -307,25 +317,26 @@ class Attaching:
         subscription.refuse("other_host", text)
         self._roster.end(subscription, is_clean=True, now=now)
 
-    def _on_held(self, subscription: Subscription, frame: Held, now: Instant) -> None:
+    def _on_held(
+        self, subscription: Subscription, frame: Held, read_upto: int | None, now: Instant
+    ) -> None:
         durable = subscription.durable
+        # Never behind the cursor, or else behind what its client has read: what was given up there
+        # has to be told as a gap.
+        read_upto = read_upto if durable is None else durable.cursors.get(frame.pubend, read_upto)
+        tick = frame.tick if read_upto is None else min(frame.tick, read_upto)
         if not self._roster.is_open(subscription):
             if durable is not None and not frame.other_host:
                 # Its pubend holds the name, although nobody waits for that any more.
-                durable.cursors.setdefault(frame.pubend, frame.tick)
+                durable.cursors.setdefault(frame.pubend, tick)
             return
         if frame.other_host:
             assert durable is not None
             self._refuse_other_host(subscription, durable, frame.other_host, now)
             if not subscription.resumed:
-                self._names.drop(durable, now)
+                self._names.drop(durable)
             return
-        tick = frame.tick
         if durable is not None:
-            # Never behind the cursor: what was given up there has to be told as a gap. Of a name
-            # that was forgotten, its client knows where it was.
-            own = dict(subscription.frame.positions).get(frame.pubend, tick)
-            tick = min(tick, durable.cursors.get(frame.pubend, own))
             durable.cursors[frame.pubend] = tick
         self._add_feed(subscription, frame.pubend, tick + 1)
         self._placed(subscription, now)

@@ -114,11 +114,11 @@ class Durable:
         for table in (self.cursors, self.reserved, self.again, self.attempts):
             table.pop(pubend, None)
 
-    def delete(self, disk: Disk) -> None:
+    def delete(self, disk: Disk, then: OnSaved) -> None:
         """Takes it off the disk; it is never saved again, and who waits for that waits in vain."""
         self._is_deleted = True
         self._waiting.clear()
-        disk.save(KEY + self.name, None)
+        disk.save(KEY + self.name, None, then)
 
     def save(self, disk: Disk, then: OnSaved | None = None) -> None:
         """Stores it; what comes while a save is under way goes into the next one."""

@@ -74,10 +74,10 @@ class DurableNames:
             text = f"durable {name!r} has been deleted: subscribe again to begin anew"
             reader.refuse("forgotten", text)
             self._roster.end(reader, is_clean=True, now=now)
-        self.drop(durable, now)
+        self.drop(durable)
         return True
 
-    def drop(self, durable: Durable, now: Instant) -> None:
+    def drop(self, durable: Durable) -> None:
         """Takes a name that nobody reads off the disk, here and at the pubends."""
         self._roster.durables.pop(durable.name, None)
         for move in [move for move in self._moves if move.durable is durable]:
@@ -85,9 +85,9 @@ class DurableNames:
             move.then(False)
         held = dict.fromkeys([*durable.cursors, *self._holds.cancel(durable.name)])
         pubends = [pubend for pubend in held if pubend in self._roster.readings]
-        self._forgetting.forget(durable.name, pubends, now=now)
+        release = self._forgetting.note(durable.name, pubends)
         self._parking.forget(durable.name)
-        durable.delete(self._disk)
+        durable.delete(self._disk, release)
 
     def forget_expired(self, *, now: Instant) -> None:
         """Forgets the names that nobody has read for as long as they were to be kept."""

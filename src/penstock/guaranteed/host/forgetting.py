@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from penstock.guaranteed.disk import Disk
+from penstock.guaranteed.disk import Disk, OnSaved
 from penstock.guaranteed.host.durable import Durable
 from penstock.guaranteed.host.holds import Holds
 from penstock.kernel.instant import Instant
@@ -49,22 +49,28 @@ class Forgetting:
                 pubends = msgspec.msgpack.decode(value, type=list[int])
                 self._found[name] = [pubend for pubend in pubends if pubend not in held]
 
-    def forget(self, name: str, pubends: Sequence[int], *, now: Instant) -> None:
-        """Releases a name at these pubends."""
-        if not pubends:
-            self._disk.save(KEY + name, None)
-            return
-        left = self._left.setdefault(name, set())
+    def note(self, name: str, pubends: Sequence[int]) -> OnSaved:
+        """Notes that a name is to be released at these pubends; returns what asks them to.
+
+        They must not be asked before the name is off the disk: else it could be back after a crash,
+        and its messages trimmed.
+        """
+        left = self._left.setdefault(name, set()) if pubends else set()
         left.update(pubends)
-        self._disk.save(KEY + name, msgspec.msgpack.encode(sorted(left)))
-        for pubend in pubends:
-            self._release(name, pubend, now)
+        self._disk.save(KEY + name, msgspec.msgpack.encode(sorted(left)) if left else None)
+        releases = [self._release(name, pubend) for pubend in pubends]
+
+        def release(now: Instant) -> None:
+            for send in releases:
+                send(now)
+
+        return release
 
     def wake(self, *, now: Instant) -> None:
         """Asks for what an earlier life has left, once it is known which pubends there are."""
         while self._found and self._is_ready():
             name, pubends = self._found.popitem()
-            self.forget(name, [p for p in pubends if self._has_pubend(p)], now=now)
+            self.note(name, [p for p in pubends if self._has_pubend(p)])(now)
 
     def forget_pubend(self, pubend: int) -> None:
         """The pubend is gone, with all that it held."""
@@ -81,11 +87,12 @@ class Forgetting:
             self._has_pubend(pubend) for pubends in self._found.values() for pubend in pubends
         )
 
-    def _release(self, name: str, pubend: int, now: Instant) -> None:
+    def _release(self, name: str, pubend: int) -> Callable[[Instant], None]:
         def held(_frame: Held, _now: Instant) -> None:
             self._released(name, pubend)
 
-        self._holds.ask(pubend, name, Start(StartKind.FIRST), keep=False, then=held, now=now)
+        start = Start(StartKind.FIRST)
+        return self._holds.prepare(pubend, name, start, keep=False, then=held)
 
     def _released(self, name: str, pubend: int) -> None:
         left = self._left.get(name)

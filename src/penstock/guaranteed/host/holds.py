@@ -17,8 +17,9 @@ OnHeld: TypeAlias = Callable[[Held, Instant], None]
 
 class _Open(msgspec.Struct):
     frame: Hold
-    again_at: Instant
     then: OnHeld
+    # None: it has not been sent yet.
+    again_at: Instant | None = None
 
 
 class Holds:
@@ -54,6 +55,12 @@ class Holds:
         self, pubend: int, durable: str, start: Start, *, keep: bool, then: OnHeld, now: Instant
     ) -> None:
         """Sends a HOLD; `then` gets the answer."""
+        self.prepare(pubend, durable, start, keep=keep, then=then)(now)
+
+    def prepare(
+        self, pubend: int, durable: str, start: Start, *, keep: bool, then: OnHeld
+    ) -> Callable[[Instant], None]:
+        """Numbers a HOLD before others that may be sent first; returns what sends it."""
         self._numbers[pubend] = self._numbers.get(pubend, 0) + 1
         frame = Hold(
             pubend=pubend,
@@ -63,8 +70,14 @@ class Holds:
             start=start,
             keep=keep,
         )
-        self._open[pubend, frame.serial] = _Open(frame, now + self._again_ns, then)
-        self._ask(frame)
+        hold = self._open[pubend, frame.serial] = _Open(frame, then)
+
+        def send(now: Instant) -> None:
+            if self._open.get((pubend, frame.serial)) is hold:
+                hold.again_at = now + self._again_ns
+                self._ask(frame)
+
+        return send
 
     def on_held(self, frame: Held, *, now: Instant) -> None:
         """An answer; one that was answered before is ignored."""
@@ -92,7 +105,7 @@ class Holds:
     def wake(self, *, now: Instant) -> None:
         """Repeats what is not answered."""
         for hold in self._open.values():
-            if hold.again_at <= now:
+            if hold.again_at is not None and hold.again_at <= now:
                 hold.again_at = now + self._again_ns
                 self._ask(hold.frame)
 

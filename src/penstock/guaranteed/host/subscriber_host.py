@@ -120,8 +120,10 @@ class SubscriberHost:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is outstanding."""
-        return not self._holds and all(each.is_idle for each in self.readings.values())
+        """Whether nothing is outstanding; a message that failed has to come again."""
+        if self._holds or self._roster.backing_off:
+            return False
+        return all(each.is_idle for each in self.readings.values())
 
     def table_sizes(self) -> list[tuple[str, int]]:
         """Names and sizes of what grows with subscriptions, for checkers."""

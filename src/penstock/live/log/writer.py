@@ -20,18 +20,13 @@ from typing import Final, TypeAlias
 from penstock.guaranteed.sync_times import SyncTimes
 from penstock.live.log.file_system import FileSystem, OsFileSystem
 from penstock.live.log.housekeeper import Housekeeper
+from penstock.live.log.quick_syncs import QuickSyncs
 from penstock.live.log.segment import SegmentSizes
 from penstock.live.log.tail import LogEvents
 
 Job: TypeAlias = Callable[[], None]
 
 RETRY_S: Final = 1.0
-# A driver that writes by itself does nothing else meanwhile. When its last syncs took longer than
-# this, on average, it leaves them to the thread, and tries one again from time to time.
-QUICK_SYNC_NS: Final = 1_000_000
-TRY_AGAIN_NS: Final = 1_000_000_000
-# The weight of one sync in that average.
-_WEIGHT: Final = 1 / 8
 
 
 class LogWriter:
@@ -47,6 +42,7 @@ class LogWriter:
         fs: FileSystem | None = None,
         threads: bool = True,
         writes_here: bool = False,
+        quick_syncs: QuickSyncs | None = None,
         retry_s: float = RETRY_S,
         sizes: SegmentSizes | None = None,
         new_id: Callable[[], int] = lambda: randbits(64) or 1,
@@ -61,10 +57,8 @@ class LogWriter:
         self._keeping: Final[SimpleQueue[Job | None]] = SimpleQueue()
         self._here: Final[deque[Job]] = deque()
         self._here_thread: Final = get_ident() if writes_here else None
-        # How long syncs take here, and when the last one was; those of the thread wait for the
-        # interpreter too.
-        self._here_ns = 0.0
-        self._tried_at_ns = 0
+        # Of syncs here; those of the thread wait for the interpreter too.
+        self._quick_syncs: Final = quick_syncs or QuickSyncs()
         # Whoever runs a job of a log holds it.
         self._is_writing: Final = Lock()
         self.keep: Final = self._keeping.put
@@ -87,15 +81,12 @@ class LogWriter:
 
     def wake(self, job: Job) -> None:
         """Has a job of a log done, in any order: by the thread, or by the next `write_here`."""
-        if get_ident() == self._here_thread and self._is_quick_here():
+        if get_ident() == self._here_thread and self._quick_syncs.is_quick(
+            now_ns=perf_counter_ns()
+        ):
             self._here.append(job)
         else:
             self._writing.put(job)
-
-    def _is_quick_here(self) -> bool:
-        if self._here_ns < QUICK_SYNC_NS:
-            return True
-        return perf_counter_ns() >= self._tried_at_ns + TRY_AGAIN_NS
 
     def write_here(self) -> None:
         """Does what was asked for in this thread, unless the other one is writing."""
@@ -111,8 +102,7 @@ class LogWriter:
                 self._fail(error)
             finally:
                 self._is_writing.release()
-            self._tried_at_ns = perf_counter_ns()
-            self._here_ns += (self.sync_times.last_ns - self._here_ns) * _WEIGHT
+            self._quick_syncs.add(self.sync_times.last_ns, now_ns=perf_counter_ns())
 
     def run_pending(self) -> None:
         """Without threads: does all that was asked for, in this one."""

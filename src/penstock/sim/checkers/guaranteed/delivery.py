@@ -173,10 +173,6 @@ def _missing_of(
             wanting = lives[at:] if is_later else lives[at : behind + 1]
             if not all(life.predicate.matches(publication.message) for life in wanting):
                 continue
-            if behind < len(lives) and _began_anew(position, first, lives[behind]):
-                continue
-            if _began_behind(position, first, seen):
-                continue
             told = lives if is_later else seen
             if not _is_in_gap(position, told) and not _is_deleted(position, lives):
                 yield f"never got {position}: {publication}"
@@ -205,20 +201,6 @@ def _is_in_gap(position: Position, lives: Iterable[ReaderLife]) -> bool:
     )
 
 
-def _began_anew(position: Position, before: ReaderLife, behind: ReaderLife) -> bool:
-    """Whether it was trimmed from a re-created stream before its host could hold it."""
-    is_told = any(gap.reason is GapReason.RECREATED for gap in behind.missed)
-    return is_told and position.pubend not in _positions(before)
-
-
-def _began_behind(position: Position, first: ReaderLife, seen: list[ReaderLife]) -> bool:
-    """The same, where a life that goes on has heard of it: it begins where the trim has come to."""
-    is_told = any(gap.reason is GapReason.RECREATED for life in seen for gap in life.missed)
-    got = [each.tick for life in seen for each in life.received if each.pubend == position.pubend]
-    is_before = bool(got) and position.tick < min(got)
-    return is_told and is_before and position.pubend not in _positions(first)
-
-
 def _is_deleted(position: Position, lives: Iterable[ReaderLife]) -> bool:
     """Whether the program has heard, in this life or later, that its stream is another one.
 
@@ -238,10 +220,18 @@ def _is_deleted(position: Position, lives: Iterable[ReaderLife]) -> bool:
 
 
 def _given_up(reader: ReadingProgram) -> Iterator[str]:
-    """Nothing that a durable subscription waits for is given up, unless a stream may drop."""
+    """Nothing that a durable subscription waits for is given up, unless a stream may drop.
+
+    A stream that was created again holds nothing for a host that has yet to hear of it: what is
+    gone by then is a gap that begins with its first tick.
+    """
+    has_another = False
     for number, life in enumerate(reader.lives):
         for gap in life.missed:
+            has_another = has_another or gap.reason is GapReason.RECREATED
             if gap.reason in (GapReason.RECREATED, GapReason.ROLLED_BACK):
+                continue
+            if has_another and gap.start == 1:
                 continue
             yield f"life {number} was told of a gap from {gap.start} to {gap.stop}"
 
