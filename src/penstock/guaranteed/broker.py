@@ -123,6 +123,7 @@ class Broker:
         """Whether nothing is in doubt, asked for or unsynced; cursors move all the time."""
         return (
             not self._internal
+            and not self._clients.waiting
             and not any(len(queue) for queue in self._queues.by_port.values())
             and not any(pubend.unsynced for pubend in self.pubends.values())
             and all(relay.is_idle for relay in self.relays.values())
@@ -278,6 +279,7 @@ class Broker:
         for relay in self.relays.values():
             relay.wake(now=now)
         self.host.wake(now=now)
+        self._clients.wake(now=now)
         self.lags.wake(now=now)
         self._settle(now)
 
@@ -287,6 +289,7 @@ class Broker:
             *(pubend.next_wakeup() for pubend in self.pubends.values()),
             *(relay.next_wakeup() for relay in self.relays.values()),
             self.host.next_wakeup(),
+            self._clients.next_wakeup(now=self._now),
             self.lags.next_wakeup(),
         )
 
@@ -314,6 +317,7 @@ class Broker:
             state,
             disk=self.disk,
             settings=self.settings.pubend,
+            congestion=self.settings.congestion,
             send=lambda frame: self._internal.append((f"relay/{state.id}", _PUBEND, frame)),
             confirm=self._clients.confirm,
             may_repair=may_repair,

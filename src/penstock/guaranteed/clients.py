@@ -9,7 +9,8 @@ from zlib import crc32
 from penstock.guaranteed.connections import Connection
 from penstock.guaranteed.facts import Disconnect
 from penstock.guaranteed.refusals import publication_text
-from penstock.kernel.instant import Instant
+from penstock.guaranteed.waiting_publications import WaitingPublications
+from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.acknowledgement import ClientAck
 from penstock.wire.frames.guaranteed.base import CONFIRM_ENTRIES_MAX, ClientFrame
@@ -59,6 +60,8 @@ class Clients:
         # Connections that the driver was told to close: nothing they send counts any more.
         self.closing: Final[dict[Port, None]] = {}
         self._confirmed: Final[dict[tuple[Port, str], list[StoredRun]]] = {}
+        # What pubends may not take yet, because hosts are behind.
+        self._waiting: Final[dict[int, WaitingPublications[Publication]]] = {}
 
     def receive(self, port: Port, frame: ClientFrame, *, now: Instant) -> None:
         """A frame of a client."""
@@ -79,20 +82,37 @@ class Clients:
             text = f"a client sends no {type(frame).__name__}"
             self.close(port, "protocol", text, now=now)
 
+    @property
+    def waiting(self) -> int:
+        """How many publications wait until hosts can take more."""
+        return sum(map(len, self._waiting.values()))
+
     def name_of(self, port: Port) -> str:
         """Who is connected there."""
         return self.connected[port].publisher
 
     def gone(self, port: Port) -> None:
         """A connection has ended."""
-        self.connected.pop(port, None)
+        client = self.connected.pop(port, None)
         self.closing.pop(port, None)
+        if client is not None:
+            self._leave(port, client)
+
+    def _leave(self, port: Port, client: Connection) -> None:
+        """Nothing more is taken from a client; it repeats what was not confirmed."""
+        for waiting in self._waiting.values():
+            waiting.gone(port)
+        if all(other.publisher != client.publisher for other in self.connected.values()):
+            for pubend in self._broker.pubends.values():
+                pubend.throttle.gone(client.publisher)
 
     def close(self, port: Port, reason: str, text: str, *, now: Instant) -> None:
         """Refuses a connection and has it closed."""
         self._broker.send_client(port, refusal(RefusedKind.CONNECTION, 0, reason, text))
         self._broker.host.client_gone(port, now=now)
-        self.connected.pop(port, None)
+        client = self.connected.pop(port, None)
+        if client is not None:
+            self._leave(port, client)
         self.closing[port] = None
         self._broker.tell(Disconnect(port, text))
 
@@ -127,7 +147,11 @@ class Clients:
     def publish_all(self, port: Port, client: Connection, frame: Publish, *, now: Instant) -> None:
         """PUBLISH: takes what is plainly new at once, and the rest one by one."""
         pubend, done = self._pubend_of(client, frame.stream), 0
-        if type(frame) is Publish and pubend is not None:
+        waits = False
+        if pubend is not None:
+            pubend.throttle.arrived(client.publisher, len(frame.ids), now=now)
+            waits = pubend.throttle.rate is not None or bool(self._waiting.get(pubend.id))
+        if type(frame) is Publish and pubend is not None and not waits:
             within = client.publish_all(frame, self._broker.settings.pubend)
             if within:
                 done = pubend.publish_new(port, client.publisher, frame.ids, frame.bodies, now=now)
@@ -136,7 +160,66 @@ class Clients:
             if port in self.closing:
                 return
             one = Publication(frame.stream, id_, body, has_receipt)
-            self.publish(port, client, one, now=now)
+            if not done and not self._is_within_credit(port, client, one, now=now):
+                return
+            if pubend is not None and waits:
+                self._wait(pubend, port, client, one, now=now)
+            else:
+                self.publish(port, client, one, now=now)
+        if waits:
+            self._release(now)
+
+    def _is_within_credit(
+        self, port: Port, client: Connection, one: Publication, *, now: Instant
+    ) -> bool:
+        """Notes a publication; a client that exceeds its credit is disconnected."""
+        limits = self._broker.settings.pubend
+        if client.publish(one.stream, one.id, len(one.body), limits):
+            return True
+        text = (
+            f"more than {limits.credit_messages} messages or {limits.credit_bytes} bytes are"
+            " unconfirmed: wait for confirmations"
+        )
+        self.close(port, "credit", text, now=now)
+        return False
+
+    def _wait(
+        self, pubend: Pubend, port: Port, client: Connection, one: Publication, *, now: Instant
+    ) -> None:
+        """Keeps a publication until hosts can take more."""
+        waiting = self._waiting.get(pubend.id)
+        if waiting is None:
+            in_turn = self._broker.settings.congestion.publishers_take_turns
+            waiting = self._waiting[pubend.id] = WaitingPublications(in_turn=in_turn)
+        waiting.add(port, one)
+        pubend.throttle.wait(client.publisher, True, now=now)
+
+    def wake(self, *, now: Instant) -> None:
+        """Lets pubends take what has waited."""
+        self._release(now)
+
+    def next_wakeup(self, *, now: Instant) -> Instant | None:
+        """When a pubend may take the next of those that wait."""
+        pubends = self._broker.pubends
+        return earliest(
+            *(
+                pubends[id_].throttle.ready_at(now)
+                for id_, waiting in self._waiting.items()
+                if waiting
+            )
+        )
+
+    def _release(self, now: Instant) -> None:
+        for id_, waiting in list(self._waiting.items()):
+            pubend = self._broker.pubends[id_]
+            while waiting and pubend.throttle.may_take(now):
+                found = waiting.take()
+                assert found is not None
+                port, one = found
+                client = self.connected[port]
+                if port not in waiting:
+                    pubend.throttle.wait(client.publisher, False, now=now)
+                self.publish(port, client, one, now=now)
 
     def _pubend_of(self, client: Connection, stream: str) -> Pubend | None:
         """A publisher always uses the same one: its messages stay in order."""
@@ -148,13 +231,6 @@ class Clients:
     def publish(self, port: Port, client: Connection, frame: Publication, *, now: Instant) -> None:
         """One publication: confirmed by `confirm` when it is on disk, else refused."""
         broker, limits = self._broker, self._broker.settings.pubend
-        if not client.publish(frame.stream, frame.id, len(frame.body), limits):
-            text = (
-                f"more than {limits.credit_messages} messages or {limits.credit_bytes} bytes are"
-                " unconfirmed: wait for confirmations"
-            )
-            self.close(port, "credit", text, now=now)
-            return
         reason: str | None
         pubend = self._pubend_of(client, frame.stream)
         if pubend is not None:
@@ -181,7 +257,11 @@ class Clients:
     def stream_deleted(self, pubend: Pubend) -> None:
         """What was not yet on disk is gone with the stream."""
         text = f"stream {pubend.stream!r} was deleted before this was stored: create it again"
-        for port, publication in pubend.unconfirmed():
+        unstored = list(pubend.unconfirmed())
+        waiting = self._waiting.pop(pubend.id, None)
+        while waiting is not None and (found := waiting.take()) is not None:
+            unstored.append((found[0], found[1].id))
+        for port, publication in unstored:
             self._refuse(port, pubend.stream, publication, "unknown_stream", text)
 
     def _refuse(

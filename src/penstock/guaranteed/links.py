@@ -13,6 +13,11 @@ from penstock.guaranteed.run import run_of
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import PUBENDS_MAX, BrokerFrame
+from penstock.wire.frames.guaranteed.congestion import (
+    CongestionAlert,
+    CongestionReport,
+    Live,
+)
 from penstock.wire.frames.guaranteed.hello import Announcement, Hello, Role
 from penstock.wire.frames.guaranteed.knowledge import Data, Silence
 from penstock.wire.frames.guaranteed.lag import LagRequest
@@ -23,7 +28,17 @@ if TYPE_CHECKING:
     from penstock.guaranteed.broker import Broker
 
 _ROLES: Final = Role.PUBLISH | Role.RELAY | Role.HOST
-_FROM_CHILD: Final = (Nack, FilterRequest, ReaderRequest, Hold, Ack, LagRequest)
+_FROM_CHILD: Final = (
+    Nack,
+    FilterRequest,
+    ReaderRequest,
+    Hold,
+    Ack,
+    LagRequest,
+    Live,
+    CongestionAlert,
+    CongestionReport,
+)
 
 
 class Links:

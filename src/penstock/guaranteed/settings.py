@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from penstock.guaranteed.rate.base import RateSettings
+from penstock.guaranteed.rate.laws import RateLawName
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 
@@ -61,6 +63,10 @@ class RelaySettings(msgspec.Struct, frozen=True, kw_only=True):
     # A request to a parent is taken for lost after so long.
     outstanding_ns: Duration = 500 * MILLISECOND
     acks_ns: Duration = 200 * MILLISECOND
+    # Readers behind it whose requests are answered from the cache.
+    readers_max: int = 1_024
+    # Alerts as the paper prints their merging.
+    keeps_late_alerts: bool = False
 
 
 class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +119,16 @@ class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
     children_max: int = 1_024
 
 
+class CongestionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is done about links that are too narrow; all but the default is for experiments."""
+
+    # How the rate of publishers follows hosts.
+    rate_law: RateLawName = "model"
+    rate: RateSettings = RateSettings()
+    # Whether publishers that have to wait take turns; else the first to come is the first to go.
+    publishers_take_turns: bool = True
+
+
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Of a broker with all its roles."""
 
@@ -120,3 +136,4 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     relay: RelaySettings = RelaySettings()
     host: HostSettings = HostSettings()
     link: LinkSettings = LinkSettings()
+    congestion: CongestionSettings = CongestionSettings()

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from penstock.content.syntax import parse
-from penstock.guaranteed.settings import BrokerSettings, HostSettings, PubendSettings, Retention
+from penstock.guaranteed.settings import (
+    BrokerSettings,
+    HostSettings,
+    PubendSettings,
+    RelaySettings,
+    Retention,
+)
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.sim.checkers.guaranteed.trim import TrimChecker, cursors_on_disk
 from penstock.sim.guaranteed.application import ReadingProgram, Writer
@@ -202,7 +208,9 @@ def test_an_acknowledgement_that_a_link_has_lost_is_repeated() -> None:
 
 def test_a_gap_is_told_again_if_the_client_has_not_got_it() -> None:
     settings = BrokerSettings(
-        pubend=PubendSettings(retention=Retention(size_bytes=2_000, drops=True))
+        pubend=PubendSettings(retention=Retention(size_bytes=2_000, drops=True)),
+        # What a cache still has is no gap.
+        relay=RelaySettings(cache_bytes=1_000),
     )
     line = Line(24, settings)
     reader = line.reader("r")

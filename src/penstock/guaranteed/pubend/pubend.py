@@ -18,9 +18,11 @@ from penstock.guaranteed.pubend.publishers import Publishers
 from penstock.guaranteed.pubend.repair import Repairs
 from penstock.guaranteed.pubend.retention import LogSize, record_bytes
 from penstock.guaranteed.pubend.rows import Rows
+from penstock.guaranteed.pubend.throttle import Throttle
 from penstock.guaranteed.pubend.unsynced import Unsynced
+from penstock.guaranteed.rate.laws import rate_law
 from penstock.guaranteed.run import NO_ITEMS, Run
-from penstock.guaranteed.settings import PubendSettings, Retention
+from penstock.guaranteed.settings import CongestionSettings, PubendSettings, Retention
 from penstock.guaranteed.stream_clock import StreamClock
 from penstock.guaranteed.stream_item import StreamItem
 from penstock.kernel.errors import PeerError
@@ -32,6 +34,7 @@ from penstock.wire.frames.guaranteed.base import (
     ReaderId,
     TickRange,
 )
+from penstock.wire.frames.guaranteed.congestion import CongestionAlert, CongestionReport
 from penstock.wire.frames.guaranteed.hello import Announcement
 from penstock.wire.frames.guaranteed.knowledge import Horizon
 from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
@@ -67,6 +70,7 @@ class Pubend:
         *,
         disk: Disk,
         settings: PubendSettings,
+        congestion: CongestionSettings,
         send: Callable[[BrokerFrame | Run], None],
         confirm: Callable[[Port, str, list[StoredRun]], None],
         may_repair: Callable[[ReaderId | None], bool],
@@ -132,6 +136,13 @@ class Pubend:
             may_answer=may_repair,
             horizon=self.horizon,
             last_tick=lambda: self._last_tick,
+        )
+        self.throttle: Final = Throttle(
+            self.id,
+            rate_law(congestion.rate_law, congestion.rate, slow_host=state.slow_host),
+            is_adaptive=congestion.rate_law == "model",
+            start=self._said,
+            now=now,
         )
         # Before anything is said, a lease must be on disk.
         self._append_lease(now)
@@ -248,6 +259,7 @@ class Pubend:
 
     def _take(self, port: Port, publisher: str, records: list[LogRecord], now: Instant) -> None:
         self._last_tick = records[-1].tick
+        self.throttle.logged(self._last_tick, len(records))
         self.publishers.add(publisher, records)
         self.size.add(records)
         self._unsynced.add(self._next_number, records, port)
@@ -296,6 +308,10 @@ class Pubend:
             self._on_filter(frame, now)
         elif isinstance(frame, LagRequest):
             self._on_lag(frame, now)
+        elif isinstance(frame, CongestionAlert):
+            self.throttle.on_alert(frame, now=now)
+        elif isinstance(frame, CongestionReport):
+            self.throttle.on_report(frame, now=now)
         else:
             assert isinstance(frame, ReaderRequest), f"a pubend takes no {frame!r}"
             self.repairs.on_reader(frame)
@@ -328,11 +344,19 @@ class Pubend:
             self._rows_at = now + self.settings.rows_ns
             self.rows.save_raised()
             self._trim(now)
+        query = self.throttle.wake(max(0, self.horizon(now) - 1), now=now)
+        if query is not None:
+            self._send(query)
 
     def next_wakeup(self) -> Instant | None:
         """The next of its timers."""
         renewal = max(self.clock.renewal_at, self._lease_asked_at + 500 * MILLISECOND)
-        return earliest(self._said_at + self.settings.silence_ns, renewal, self._rows_at)
+        return earliest(
+            self._said_at + self.settings.silence_ns,
+            renewal,
+            self._rows_at,
+            self.throttle.next_wakeup(),
+        )
 
     # How it does it
 

@@ -30,6 +30,8 @@ class Child:
         self.predicate: Predicate | None = None
         # A filter that waits for the parent.
         self.requested: FilterRequest | None = None
+        # Whether it wants new messages; if not, it hears where they are, and asks for them.
+        self.is_live = True
         self.position = 0
         self.said_at: Instant = 0
         self._pubend: Final = pubend
@@ -54,7 +56,7 @@ class Child:
     def say_items(self, items: list[StreamItem], *, now: Instant) -> None:
         """Passes on the next messages, those that the child wants."""
         predicate = self.predicate
-        if predicate is None:
+        if predicate is None or not self.is_live:
             return
         wanted = matching(items, predicate)
         if wanted:
@@ -64,9 +66,22 @@ class Child:
 
     def say_silence(self, horizon: int, *, now: Instant) -> None:
         """Says what has not been said up to the horizon."""
-        if self.predicate is not None and self.position < horizon:
+        if self.predicate is None:
+            return
+        if not self.is_live:
+            # What it was not sent is no silence.
+            self.say_horizon(horizon, now=now)
+        elif self.position < horizon:
             self._send(self.port, Run(self._pubend, self.position, horizon, NO_ITEMS))
             self.position, self.said_at = horizon, now
+
+    def set_live(self, is_live: bool, *, horizon: int, now: Instant) -> None:
+        """Begins or ceases to pass on new messages; what lies between is asked for."""
+        if self.is_live and not is_live:
+            self.say_silence(horizon, now=now)
+        elif is_live and not self.is_live:
+            self.say_horizon(horizon, now=now)
+        self.is_live = is_live
 
     def skip(self, position: int) -> None:
         """What lies before is not known here: it stays a gap to the child."""

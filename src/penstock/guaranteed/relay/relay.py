@@ -13,13 +13,16 @@ from typing import Final
 from penstock.content.covering import covers, minimal
 from penstock.content.filter import Predicate
 from penstock.content.limits import FILTERS_MAX
+from penstock.guaranteed.relay.alert_merge import AlertMerge
 from penstock.guaranteed.relay.child import Child
 from penstock.guaranteed.relay.nack_table import NackTable
+from penstock.guaranteed.relay.reader_answers import ReaderAnswers
+from penstock.guaranteed.relay.report_merge import ReportMerge
 from penstock.guaranteed.relay.tick_cache import TickCache
 from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import RelaySettings
 from penstock.guaranteed.stream_item import EVERYTHING
-from penstock.kernel.instant import Instant
+from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import (
     ACK_ENTRIES_MAX,
@@ -27,6 +30,12 @@ from penstock.wire.frames.guaranteed.base import (
     BrokerFrame,
     ReaderId,
     TickRange,
+)
+from penstock.wire.frames.guaranteed.congestion import (
+    CongestionAlert,
+    CongestionQuery,
+    CongestionReport,
+    Live,
 )
 from penstock.wire.frames.guaranteed.hello import Announcement
 from penstock.wire.frames.guaranteed.knowledge import Gap, Horizon
@@ -75,6 +84,9 @@ class Relay:
         self._last_acks: Final[dict[str, HostAck]] = {}
         self._acks: Final[dict[str, HostAck]] = {}
         self._acks_at: Instant | None = None
+        self._reports: Final = ReportMerge(pubend)
+        self._alerts: Final = AlertMerge(pubend, keeps_all=settings.keeps_late_alerts)
+        self._readers: Final = ReaderAnswers(pubend, settings.readers_max)
 
     @property
     def is_idle(self) -> bool:
@@ -94,6 +106,7 @@ class Relay:
             ("filters asked for", len(self._requests)),
             ("acknowledgements", len(self._acks)),
             ("requested ranges", self._nacks.ranges),
+            ("readers", len(self._readers)),
         ]
 
     # Links
@@ -140,6 +153,8 @@ class Relay:
         """Forgets a child, and what it wanted."""
         self._children.pop(port, None)
         self._nacks.forget_child(port)
+        self._readers.gone({host for host, at in self._port_of.items() if at == port})
+        self._reports.gone(port)
         self._ask_for_all()
 
     # From the parent
@@ -161,6 +176,8 @@ class Relay:
             # From now on a cursor may be there.
             self._told_readers = max(self._told_readers, frame.tick + 1)
             self._send_to_host(frame.host, frame)
+        elif isinstance(frame, CongestionQuery):
+            self._on_query(frame)
         elif isinstance(frame, LagAnswer):
             self._send_to_host(frame.host, frame)
         elif isinstance(frame, ReaderRequest):
@@ -221,6 +238,13 @@ class Relay:
             child.say_horizon(stop, now=now)
         self.horizon = stop
 
+    def _on_query(self, frame: CongestionQuery) -> None:
+        """DCQ goes to all that take part, and their answers are awaited."""
+        asked = [port for port, child in self._children.items() if child.predicate is not None]
+        self._reports.on_query(frame.seq, asked)
+        for port in asked:
+            self._send(port, frame)
+
     def _on_filter_ack(self, frame: FilterAck, now: Instant) -> None:
         granted = self._requests.pop(frame.epoch, None)
         if granted is None:
@@ -246,8 +270,7 @@ class Relay:
             self._grant(child, now)
         elif isinstance(frame, Nack):
             if frame.reader is not None:
-                self._port_of[frame.reader.host] = port
-                self._send_up(frame)
+                self._on_reader_nack(port, frame.reader, frame)
             else:
                 self._on_nack(child, frame, now)
         elif isinstance(frame, Hold | LagRequest):
@@ -255,9 +278,35 @@ class Relay:
             self._send_up(frame)
         elif isinstance(frame, ReaderRequest):
             self._port_of[frame.reader.host] = port
+            self._readers.register(frame)
             self._send_up(frame)
         elif isinstance(frame, Ack):
             self._gather_acks(frame, now)
+        elif isinstance(frame, Live):
+            child.set_live(frame.is_on, horizon=self.horizon, now=now)
+        elif isinstance(frame, CongestionReport):
+            self._reports.add(port, frame, now=now)
+            self._send_report(now)
+        elif isinstance(frame, CongestionAlert):
+            alert = self._alerts.add(frame)
+            if alert is not None:
+                self._send_up(alert)
+
+    def _send_report(self, now: Instant) -> None:
+        report = self._reports.due(now)
+        if report is not None:
+            self._send_up(report)
+
+    def _on_reader_nack(self, port: Port, reader: ReaderId, frame: Nack) -> None:
+        """Answers a reader from the cache; the rest is asked for in its name."""
+        self._port_of[reader.host] = port
+        runs, unknown = self._readers.answer(
+            frame, self.cache.known, under=self._silence_filter, horizon=self.horizon
+        )
+        for run in runs:
+            self._send(port, run)
+        for each in unknown:
+            self._send_up(each)
 
     def _on_nack(self, child: Child, frame: Nack, now: Instant) -> None:
         if child.predicate is None:
@@ -316,7 +365,8 @@ class Relay:
     # Time
 
     def wake(self, *, now: Instant) -> None:
-        """Passes on acknowledgements, and silence that has waited long enough."""
+        """Passes on acknowledgements and reports that have waited long enough."""
+        self._send_report(now)
         if self._acks_at is not None and now >= self._acks_at:
             self._acks_at = None
             entries = list(self._acks.values())
@@ -327,8 +377,8 @@ class Relay:
                 )
 
     def next_wakeup(self) -> Instant | None:
-        """When acknowledgements leave."""
-        return self._acks_at
+        """When acknowledgements or reports leave."""
+        return earliest(self._acks_at, self._reports.next_wakeup())
 
     # Ways out
 

@@ -1,0 +1,149 @@
+"""Slows publishers of one pubend down while hosts fall behind or catch up.
+
+Asks hosts how they are, has a law turn what they say into a rate, and measures what publishers
+want. It knows nothing of their messages: whoever has some asks whether one may be taken now.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.guaranteed.pubend.message_counts import MessageCounts
+from penstock.guaranteed.rate.base import RateLaw
+from penstock.guaranteed.rate.demand import PublisherDemand
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
+from penstock.kernel.token_bucket import TokenBucket
+from penstock.wire.frames.guaranteed.congestion import (
+    CongestionAlert,
+    CongestionQuery,
+    CongestionReport,
+)
+
+_PERIOD_NS: Final = SECOND
+_SHORT_PERIOD_NS: Final = 250 * MILLISECOND
+# Hosts are asked more often for so long after publishers were last slowed down.
+_AFTERMATH_NS: Final = 5 * SECOND
+# What may be taken at once after a pause.
+_BURST_S: Final = 0.05
+
+
+class Throttle:
+    """Of one pubend."""
+
+    def __init__(
+        self, pubend: int, law: RateLaw | None, *, is_adaptive: bool, start: int, now: Instant
+    ) -> None:
+        self._pubend: Final = pubend
+        # None: nobody is slowed down, but hosts still hear where the pubend is.
+        self._law: Final = law
+        self._is_adaptive: Final = is_adaptive
+        self._seq = 0
+        self._asks_at: Instant = now
+        self._throttled_at: Instant | None = None
+        self._counts: Final = MessageCounts(start)
+        self._demands: Final[dict[str, PublisherDemand]] = {}
+        self._bucket: TokenBucket | None = None
+        # For how long it was slowed down, and since when that has not been added.
+        self._throttled_ns: Duration = 0
+        self._since: Instant | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """How many messages a second may be taken; None for all."""
+        return None if self._law is None else self._law.rate
+
+    def throttled_ns(self, now: Instant) -> Duration:
+        """For how long publishers were slowed down."""
+        return self._throttled_ns + (0 if self._since is None else now - self._since)
+
+    def demand(self, now: Instant) -> float:
+        """What all connected publishers want together, in messages a second."""
+        return sum(demand.rate(now=now) for demand in self._demands.values())
+
+    # Publishers
+
+    def arrived(self, publisher: str, messages: int, *, now: Instant) -> None:
+        """A publisher has sent messages."""
+        demand = self._demands.get(publisher)
+        if demand is None:
+            demand = self._demands[publisher] = PublisherDemand(now)
+        demand.arrived(messages, now=now)
+
+    def wait(self, publisher: str, is_waiting: bool, *, now: Instant) -> None:
+        """Messages of a publisher wait from now on, or no more."""
+        demand = self._demands.get(publisher)
+        if demand is not None:
+            demand.wait(is_waiting, now=now)
+
+    def gone(self, publisher: str) -> None:
+        """A publisher has disconnected: it wants nothing any more."""
+        self._demands.pop(publisher, None)
+
+    def logged(self, tick: int, messages: int) -> None:
+        """Messages have been taken, the last one at this tick."""
+        self._counts.add(tick, messages)
+
+    def may_take(self, now: Instant) -> bool:
+        """Whether one message may be taken now; then it counts as taken."""
+        return self._bucket is None or self._bucket.try_take(now)
+
+    def ready_at(self, now: Instant) -> Instant:
+        """When one may be taken."""
+        return now if self._bucket is None else self._bucket.ready_at(now)
+
+    # Hosts
+
+    def on_alert(self, frame: CongestionAlert, *, now: Instant) -> None:
+        """UCA: hosts complain."""
+        if self._law is not None:
+            self._law.on_alert(frame, demand=self.demand(now), now=now)
+            self._follow(now)
+
+    def on_report(self, frame: CongestionReport, *, now: Instant) -> None:
+        """REPORT: hosts have said how they are."""
+        if self._law is not None:
+            self._law.on_report(frame, demand=self.demand(now), logged=self._counts.between)
+            self._follow(now)
+
+    # Time
+
+    def wake(self, newest: int, *, now: Instant) -> CongestionQuery | None:
+        """Asks hosts when it is time to; `newest` is the last decided tick."""
+        if self._law is not None:
+            self._law.wake(demand=self.demand(now), now=now)
+            self._follow(now)
+        if now < self._asks_at:
+            return None
+        self._asks_at = now + self._period_ns(now)
+        self._seq += 1
+        if self._law is not None:
+            self._law.on_query(self._seq, newest)
+        return CongestionQuery(pubend=self._pubend, seq=self._seq, newest=newest)
+
+    def next_wakeup(self) -> Instant:
+        """The next query."""
+        return self._asks_at
+
+    def _period_ns(self, now: Instant) -> Duration:
+        at = self._throttled_at
+        is_short = self._is_adaptive and at is not None and now <= at + _AFTERMATH_NS
+        return _SHORT_PERIOD_NS if is_short else _PERIOD_NS
+
+    def _follow(self, now: Instant) -> None:
+        """Has the bucket fill at the rate of the law."""
+        rate = self.rate
+        if rate is None:
+            if self._since is not None:
+                self._throttled_ns += now - self._since
+            self._bucket = self._since = None
+            return
+        if self._is_adaptive:
+            # Hosts are asked soon, when they are asked more often from now on.
+            self._asks_at = min(self._asks_at, now + _SHORT_PERIOD_NS)
+        self._throttled_at = now
+        self._since = now if self._since is None else self._since
+        depth = max(1.0, rate * _BURST_S)
+        if self._bucket is None:
+            self._bucket = TokenBucket(rate, depth=depth, tokens=0.0, now=now)
+        elif self._bucket.rate_per_s != rate:
+            self._bucket.set_rate(rate, now, depth=depth)

@@ -1,0 +1,80 @@
+"""A pubend asks hosts how they are, and slows publishers down as a law says."""
+
+from __future__ import annotations
+
+from penstock.guaranteed.pubend.throttle import Throttle
+from penstock.guaranteed.rate.base import RateSettings
+from penstock.guaranteed.rate.literal import LiteralRate
+from penstock.guaranteed.rate.model import ModelRate
+from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.wire.frames.guaranteed.congestion import (
+    CongestionAlert,
+    CongestionQuery,
+    CongestionReport,
+    Progress,
+)
+
+STEP = 10 * MILLISECOND
+
+
+def queries(throttle: Throttle, start: int, stop: int) -> list[int]:
+    """When hosts are asked."""
+    found = []
+    for now in range(start, stop, STEP):
+        query = throttle.wake(now, now=now)
+        if query is not None:
+            assert isinstance(query, CongestionQuery)
+            found.append(now)
+    return found
+
+
+def published(throttle: Throttle, per_s: int, seconds: int) -> None:
+    for number in range(per_s * seconds):
+        throttle.arrived("p", 1, now=number * SECOND // per_s)
+
+
+def test_hosts_are_asked_once_a_second_and_more_often_while_publishers_are_slowed_down() -> None:
+    throttle = Throttle(7, ModelRate(RateSettings()), is_adaptive=True, start=0, now=0)
+    published(throttle, 100, 2)
+    assert len(queries(throttle, 0, 2 * SECOND)) == 2
+    slow = Progress(start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=2 * SECOND)
+    throttle.on_report(CongestionReport(pubend=7, seq=2, normal=slow), now=2 * SECOND)
+    assert throttle.rate == 25
+    assert len(queries(throttle, 2 * SECOND, 4 * SECOND)) == 8
+
+
+def test_the_paper_asks_at_one_pace() -> None:
+    throttle = Throttle(7, LiteralRate(RateSettings()), is_adaptive=False, start=0, now=0)
+    published(throttle, 100, 2)
+    throttle.on_alert(CongestionAlert(pubend=7, seq=1, normal_rate=0.5), now=0)
+    assert throttle.rate == 50
+    assert len(queries(throttle, 0, 10 * SECOND)) == 10
+
+
+def test_without_a_law_hosts_hear_where_the_pubend_is_and_nobody_waits() -> None:
+    throttle = Throttle(7, None, is_adaptive=False, start=0, now=0)
+    throttle.on_alert(CongestionAlert(pubend=7, seq=1, normal_rate=0.5), now=0)
+    assert throttle.rate is None
+    assert throttle.may_take(0)
+    assert len(queries(throttle, 0, 3 * SECOND)) == 3
+
+
+def test_messages_are_taken_at_the_rate_of_the_law() -> None:
+    throttle = Throttle(7, LiteralRate(RateSettings()), is_adaptive=False, start=0, now=0)
+    published(throttle, 100, 2)
+    throttle.on_alert(CongestionAlert(pubend=7, seq=1, normal_rate=0.5), now=2 * SECOND)
+    taken = 0
+    for now in range(2 * SECOND, 3 * SECOND, MILLISECOND):
+        while throttle.may_take(now):
+            taken += 1
+        assert throttle.ready_at(now) > now
+    assert 49 <= taken <= 51
+    assert throttle.throttled_ns(3 * SECOND) == SECOND
+
+
+def test_a_publisher_that_has_gone_wants_nothing() -> None:
+    throttle = Throttle(7, ModelRate(RateSettings()), is_adaptive=True, start=0, now=0)
+    published(throttle, 100, 2)
+    assert throttle.demand(2 * SECOND) == 100
+    throttle.gone("p")
+    assert throttle.demand(2 * SECOND) == 0
