@@ -117,15 +117,16 @@ class Announcements:
 
     def passed_on(self) -> Iterator[Announcement]:
         """What children are told, one broker further away."""
-        nearest: dict[int, Announcement] = {}
+        known: dict[int, list[Announcement]] = {}
         for announced in self._announced.values():
             for pubend, each in announced.items():
-                known = nearest.get(pubend)
-                if known is None or each.distance < known.distance:
-                    nearest[pubend] = each
-        for each in nearest.values():
-            if each.distance < DISTANCE_MAX:
-                yield msgspec.structs.replace(each, distance=each.distance + 1)
+                known.setdefault(pubend, []).append(each)
+        for own in known.values():
+            distance = min(each.distance for each in own)
+            # The one that knows of the last life.
+            newest = max(own, key=lambda each: (each.dead_ranges[-1:], each.lease))
+            if distance < DISTANCE_MAX:
+                yield msgspec.structs.replace(newest, distance=distance + 1)
 
 
 def _weight(pubend: int, parent: str) -> bytes:

@@ -82,6 +82,8 @@ class Links:
                 if relay.parent == port:
                     self._leave_parent(pubend, relay)
             self._choose_parents(now)
+            # Children may have other parents that still serve what this one served.
+            self.announce()
         elif is_parent is not None:
             for relay in broker.relays.values():
                 relay.child_down(port)
