@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from penstock.guaranteed.host.gap_requests import GapRequests
-from penstock.guaranteed.settings import HostSettings
+from penstock.guaranteed.host.request_window import request_window
+from penstock.guaranteed.settings import CongestionSettings, HostSettings
 from penstock.guaranteed.tick import duration_ticks
 from penstock.kernel.instant import MILLISECOND, SECOND
 
 RANGE = duration_ticks(100 * MILLISECOND)
 END = 1_000 * RANGE
+
+
+def requests_of() -> GapRequests:
+    settings = HostSettings()
+    window = request_window(settings, CongestionSettings(window_law="fixed"))
+    return GapRequests(settings, window=window)
 
 
 def asks(requests: GapRequests, doubt: int, now: int) -> int:
@@ -17,7 +24,7 @@ def asks(requests: GapRequests, doubt: int, now: int) -> int:
 
 
 def test_a_request_without_an_answer_is_repeated_at_growing_intervals() -> None:
-    requests = GapRequests(HostSettings())
+    requests = requests_of()
     assert asks(requests, 0, 0) == 10
     times: list[float] = []
     now = 0
@@ -32,7 +39,7 @@ def test_a_request_without_an_answer_is_repeated_at_growing_intervals() -> None:
 
 def test_answers_that_take_long_are_waited_for() -> None:
     """One range comes every 2 s, in order: after the first answers nothing is repeated."""
-    requests = GapRequests(HostSettings())
+    requests = requests_of()
     doubt = now = 0
     repeated: list[tuple[int, int]] = []
     asks(requests, doubt, now)
@@ -48,7 +55,7 @@ def test_answers_that_take_long_are_waited_for() -> None:
 
 
 def test_a_range_that_was_asked_for_twice_says_nothing_of_the_time_of_answers() -> None:
-    requests = GapRequests(HostSettings())
+    requests = requests_of()
     asks(requests, 0, 0)
     asks(requests, 0, SECOND // 2)
     # Nobody knows which of the two was answered.
