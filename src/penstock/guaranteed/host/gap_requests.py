@@ -111,7 +111,9 @@ class GapRequests:
 
     def _round_trip(self, probe: _Probe, doubt: int, now: Instant) -> None:
         self._answer_ns, self._probe, self._attempts = now - probe.at, None, 0
-        self.window.on_round_trip(doubt - probe.doubt, self._answer_ns)
+        if self._answer_ns:
+            # Else it came from the relay of this broker, and is no measure of the network.
+            self.window.on_round_trip(doubt - probe.doubt, self._answer_ns)
 
     def _wait_ns(self) -> Duration:
         if self._fixed_retry_ns is not None:

@@ -23,6 +23,8 @@ class RecoveryState:
 
     def __init__(self, window: int) -> None:
         self._window: Final = window
+        # Much nearer than where it begins, whatever the window is.
+        self._near: Final = min(NEAR, window // 2)
         self.is_recovering = False
         self._ignored_at: Instant | None = None
         # A time at which it may end, if nothing happens until then.
@@ -43,7 +45,7 @@ class RecoveryState:
     def review(self, doubt: int, newest: int, *, now: Instant) -> None:
         """May end it; `newest` is the first tick that is not decided, as far as anybody knows."""
         self.ends_at = None
-        if not self.is_recovering or doubt < newest - NEAR:
+        if not self.is_recovering or doubt < newest - self._near:
             return
         quiet_at = now if self._ignored_at is None else self._ignored_at + QUIET_NS
         if now >= quiet_at:
