@@ -78,6 +78,7 @@ class Broker:
             state.life,
             disk=self.disk,
             settings=settings.host,
+            congestion=settings.congestion,
             stored=state.saved,
             pubends_of=self.streams.everywhere,
             knows_all_streams=lambda: self.knows_all_streams,

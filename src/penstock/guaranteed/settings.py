@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -12,6 +12,9 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 
 MB: Final = 1_000_000
+# How far ahead of its doubt horizon a reader asks for repairs: the whole receive window, a fixed
+# stretch, or as much as the network takes, by the paper or by what waits in queues.
+WindowLawName: TypeAlias = Literal["none", "fixed", "literal", "vegas"]
 # What is stored of numbers.
 _INT_MAX: Final = 2**63 - 1
 
@@ -74,7 +77,8 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     # In stream time: how far ahead of its doubt horizon a reader keeps what arrives.
     receive_window_ns: Duration = 10 * SECOND
-    # In stream time: how far ahead of its doubt horizon a reader asks for repairs.
+    # In stream time: how far ahead of its doubt horizon a reader asks for repairs, where that is
+    # fixed.
     nack_window_ns: Duration = 1 * SECOND
     # In stream time: the length of one range of a NACK.
     nack_range_ns: Duration = 100 * MILLISECOND
@@ -130,6 +134,14 @@ class CongestionSettings(msgspec.Struct, frozen=True, kw_only=True):
     rate: RateSettings = RateSettings()
     # Whether publishers that have to wait take turns; else the first to come is the first to go.
     publishers_take_turns: bool = True
+    # How much hosts ask for at once.
+    window_law: WindowLawName = "vegas"
+    # Whether a host that is far behind has its link carry repairs alone.
+    live: bool = True
+    # Whether the repairs of such a host go through its own filters only, to it alone.
+    filtered_repair: bool = True
+    # When a request is repeated; None for twice the time that answers take.
+    retry_ns: Duration | None = None
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):

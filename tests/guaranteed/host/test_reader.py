@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock.guaranteed.host.reader import Reader
 from penstock.guaranteed.knowledge_stream import RISES, TickState
 from penstock.guaranteed.run import Run
-from penstock.guaranteed.settings import HostSettings
+from penstock.guaranteed.settings import CongestionSettings, HostSettings
 from penstock.guaranteed.stream_item import StreamItem
 from penstock.guaranteed.tick import duration_ticks
 from penstock.wire.frames.guaranteed.base import GapReason, TickRange
@@ -21,6 +21,7 @@ BEGIN = 3
 WINDOW = 12
 # So short that a nanosecond is a tick.
 SETTINGS = HostSettings(receive_window_ns=WINDOW, nack_window_ns=8, nack_range_ns=1)
+FIXED = CongestionSettings(window_law="fixed")
 
 S, D, F = TickState.SILENCE, TickState.DATA, TickState.FINAL
 Said = Run | Gap | Horizon
@@ -121,7 +122,7 @@ def stories(draw: st.DrawFn) -> list[Said]:
 
 @given(stories())
 def test_what_comes_out_of_doubt_is_what_the_naive_reader_finds(story: list[Said]) -> None:
-    reader, naive = Reader(0, BEGIN, settings=SETTINGS), NaiveReader()
+    reader, naive = Reader(0, BEGIN, settings=SETTINGS, congestion=FIXED), NaiveReader()
     for said in story:
         assert by_tick(reader, said) == naive.learn(said)
         assert (reader.doubt, reader.evidence) == (naive.doubt, naive.evidence)
@@ -135,7 +136,7 @@ def test_what_comes_out_of_doubt_is_what_the_naive_reader_finds(story: list[Said
 def test_whatever_was_said_before_a_stream_said_again_in_order_is_read_to_its_end(
     story: list[Said],
 ) -> None:
-    reader = Reader(0, BEGIN, settings=SETTINGS)
+    reader = Reader(0, BEGIN, settings=SETTINGS, congestion=FIXED)
     decided = [each for said in story for each in by_tick(reader, said)]
     published = {each.tick for said in story if isinstance(said, Run) for each in said.items}
     for tick in range(TOP):
@@ -148,7 +149,7 @@ def test_whatever_was_said_before_a_stream_said_again_in_order_is_read_to_its_en
 
 def test_of_what_is_beyond_the_receive_window_nothing_piles_up() -> None:
     """One message is missing, and many come behind it: what is far ahead takes no memory."""
-    reader = Reader(0, 0, settings=SETTINGS)
+    reader = Reader(0, 0, settings=SETTINGS, congestion=FIXED)
     for tick in range(1, 1_000):
         assert not reader.learn(run(2 * tick, 2 * tick + 2, 2 * tick + 1))
     assert reader.in_doubt() == [(0, 2), (13, 2_000)]
@@ -159,7 +160,7 @@ def test_of_what_is_beyond_the_receive_window_nothing_piles_up() -> None:
 
 
 def test_silence_that_follows_on_what_is_known_is_kept_however_long() -> None:
-    reader = Reader(0, 0, settings=SETTINGS)
+    reader = Reader(0, 0, settings=SETTINGS, congestion=FIXED)
     reader.learn(run(2, 10))
     reader.learn(run(10, 1_000_000))
     reader.learn(run(0, 2))
@@ -167,7 +168,7 @@ def test_silence_that_follows_on_what_is_known_is_kept_however_long() -> None:
 
 
 def test_a_gap_that_is_told_again_and_again_is_kept_once() -> None:
-    reader = Reader(0, 0, settings=SETTINGS)
+    reader = Reader(0, 0, settings=SETTINGS, congestion=FIXED)
     for _ in range(3):
         assert not reader.learn(gap(4, 9))
     assert reader.learn(run(0, 4)) == [gap(4, 9)]
@@ -186,7 +187,7 @@ def test_a_stream_with_holes_its_doubt_horizon_and_its_two_windows() -> None:
     and have to wait until the window has moved. What was said beyond the receive window was not
     kept, so it is asked for later.
     """
-    reader = Reader(0, 0, settings=SETTINGS)
+    reader = Reader(0, 0, settings=SETTINGS, congestion=FIXED)
     assert by_tick(reader, run(0, 4, 0, 2)) == [(0, D), (2, D)]
     for said in (run(5, 7, 5), run(8, 9, 8), run(10, 12, 11), run(13, 15, 14), run(16, 17)):
         assert reader.learn(said) == []

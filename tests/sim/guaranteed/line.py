@@ -21,7 +21,7 @@ class Line:
         self.network = StreamNetwork(seed, settings=settings)
         self.decided = DecidedTicksChecker()
         self.network.watchers.append(self.decided)
-        self.network.add_broker("p", streams=ORDERS)
+        self.network.add_broker("p", streams=dict(ORDERS))
         self.network.add_broker("i", parents=1)
         self.network.add_broker("s", parents=1)
         self.connect()

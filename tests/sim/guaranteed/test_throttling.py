@@ -9,8 +9,11 @@ from penstock.wire.frames.guaranteed.congestion import CongestionReport, Progres
 
 from .line import PUBEND, Line
 
+# What the host of the line says by itself answers earlier queries.
+LATER = 1 << 32
 
-def slow_down(line: Line, *, seq: int = 1) -> None:
+
+def slow_down(line: Line, *, seq: int = LATER) -> None:
     """A host says that it lags: publishers get the least that they ever get."""
     slow = Progress(start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=5 * SECOND)
     report = CongestionReport(pubend=PUBEND, seq=seq, normal=slow)

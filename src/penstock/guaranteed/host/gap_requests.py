@@ -1,33 +1,47 @@
 """What a reader asks for again: ranges in doubt within its window, each once until it is answered.
 
-The fixed window bounds what a recovery asks for at once. An answer that does not come is asked for
-again after twice the time that answers take, and at growing intervals. That time is measured with
-requests that were sent once: of others nobody knows which one was answered (Karn's rule).
+The window bounds what a recovery asks for at once. An answer that does not come is asked for again
+after twice the time that answers take, and at growing intervals. That time is measured with
+requests that were sent once: of others nobody knows which one was answered (Karn's rule). The same
+measurement tells the window what was recovered in a round trip.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
+from penstock.guaranteed.host.request_window import RequestWindow
 from penstock.guaranteed.settings import HostSettings
-from penstock.guaranteed.tick import duration_ticks
 from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.interval_set import IntervalSet
 from penstock.wire.frames.guaranteed.base import NACK_RANGES_MAX, TickRange
 
 
+class _Probe(msgspec.Struct, frozen=True):
+    """A range that is asked for the first time: its end, and where the doubt was, and when."""
+
+    stop: int
+    doubt: int
+    at: Instant
+
+
 class GapRequests:
     """The requests of one reader."""
 
-    def __init__(self, settings: HostSettings) -> None:
-        self._window: Final = duration_ticks(settings.nack_window_ns)
-        self._range: Final = duration_ticks(settings.nack_range_ns)
+    def __init__(
+        self, settings: HostSettings, *, window: RequestWindow, retry_ns: Duration | None = None
+    ) -> None:
+        self.window: Final = window
+        self._range: Final = window.range_size
+        # None: it adapts.
+        self._fixed_retry_ns: Final = retry_ns
         self._retry_ns: Final = settings.nack_retry_ns
         self._doublings_max: Final = settings.nack_doublings_max
-        # How long the last answer took, and a range that is asked for the first time: its end, and
-        # since when.
+        # How long the last answer took.
         self._answer_ns: Duration = 0
-        self._probe: tuple[int, Instant] | None = None
+        self._probe: _Probe | None = None
         self._asked_stop = 0
         self._outstanding: Final = IntervalSet()
         self._attempts = 0
@@ -47,6 +61,15 @@ class GapRequests:
         self._retry_at = self._probe = None
         self._attempts = 0
 
+    def begin_recovery(self) -> None:
+        """Much is missing: the window adapts from here on."""
+        self._probe = None
+        self.window.begin_recovery()
+
+    def end_recovery(self) -> None:
+        """Nothing is missing any more, or little."""
+        self.window.end_recovery()
+
     def next_wakeup(self) -> Instant | None:
         """When to ask again."""
         return self._retry_at
@@ -60,8 +83,8 @@ class GapRequests:
             self._outstanding.remove_below(doubt)
             self._asked_from = doubt
             self.open_since = None
-            if self._probe is not None and doubt >= self._probe[0]:
-                self._answer_ns, self._probe, self._attempts = now - self._probe[1], None, 0
+            if self._probe is not None and doubt >= self._probe.stop:
+                self._round_trip(self._probe, doubt, now)
             if self._retry_at is not None:
                 self._retry_at = now + self._wait_ns()
         if not unknown:
@@ -81,19 +104,27 @@ class GapRequests:
             last = ranges[-1].stop
             if last > self._asked_stop:
                 self._asked_stop = last
-                self._probe = self._probe or (last, now)
+                self._probe = self._probe or _Probe(last, doubt, now)
             if self._retry_at is None or now >= self._retry_at:
                 self._retry_at = now + self._wait_ns()
         return tuple(ranges)
 
+    def _round_trip(self, probe: _Probe, doubt: int, now: Instant) -> None:
+        self._answer_ns, self._probe, self._attempts = now - probe.at, None, 0
+        if self._answer_ns:
+            # Else it came from the relay of this broker, and is no measure of the network.
+            self.window.on_round_trip(doubt - probe.doubt, self._answer_ns)
+
     def _wait_ns(self) -> Duration:
+        if self._fixed_retry_ns is not None:
+            return self._fixed_retry_ns
         doublings = min(self._attempts, self._doublings_max)
         return max(self._retry_ns, 2 * self._answer_ns) << doublings
 
     def _new_ranges(self, doubt: int, unknown: list[tuple[int, int]]) -> list[TickRange]:
         """Ranges of equal length, at fixed places, so that several readers ask for the same."""
         ranges: list[TickRange] = []
-        limit = doubt + self._window
+        limit = self._limit(doubt)
         for begin, end in unknown:
             for start, stop in (
                 self._outstanding.missing(begin, min(end, limit)) if begin < limit else ()
@@ -104,3 +135,9 @@ class GapRequests:
                     ranges.append(TickRange(at, behind))
                     at = behind
         return ranges
+
+    def _limit(self, doubt: int) -> int:
+        """Whole ranges only: else each message that arrives would have a sliver asked for."""
+        limit = doubt + self.window.size
+        whole = limit - limit % self._range
+        return whole if whole > doubt else limit

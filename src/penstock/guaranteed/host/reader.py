@@ -11,9 +11,10 @@ from typing import Final, TypeAlias
 
 from penstock.content.filter import Predicate
 from penstock.guaranteed.host.gap_requests import GapRequests
+from penstock.guaranteed.host.request_window import request_window
 from penstock.guaranteed.knowledge_stream import KnowledgeStream
 from penstock.guaranteed.run import Run
-from penstock.guaranteed.settings import HostSettings
+from penstock.guaranteed.settings import CongestionSettings, HostSettings
 from penstock.guaranteed.stream_item import StreamItem, size_of_item
 from penstock.guaranteed.tick import duration_ticks
 from penstock.kernel.instant import Instant
@@ -32,6 +33,7 @@ class Reader:
         doubt: int,
         *,
         settings: HostSettings,
+        congestion: CongestionSettings,
         predicate: Predicate | None = None,
     ) -> None:
         self.number: Final = number
@@ -45,7 +47,11 @@ class Reader:
         self._window: Final = duration_ticks(settings.receive_window_ns)
         self._known: Final[KnowledgeStream[StreamItem]] = KnowledgeStream(size_of=size_of_item)
         self._gaps: list[Gap] = []
-        self.requests: Final = GapRequests(settings)
+        window = request_window(settings, congestion)
+        self.requests: Final = GapRequests(settings, window=window, retry_ns=congestion.retry_ns)
+        if number:
+            # It reads nothing but what it has asked for.
+            self.requests.begin_recovery()
         self._alarm_ns: Final = settings.gap_alarm_ns
         # The doubt that an alarm was told of.
         self.is_alarmed_at = -1

@@ -21,7 +21,7 @@ from penstock.guaranteed.host.rollbacks import Rollbacks
 from penstock.guaranteed.host.roster import Roster
 from penstock.guaranteed.host.subscription import Subscription
 from penstock.guaranteed.run import Run
-from penstock.guaranteed.settings import HostSettings
+from penstock.guaranteed.settings import CongestionSettings, HostSettings
 from penstock.guaranteed.stream_item import StreamItem
 from penstock.kernel.instant import SECOND, Instant, earliest
 from penstock.kernel.machine import Port
@@ -44,6 +44,7 @@ class SubscriberHost:
         *,
         disk: Disk,
         settings: HostSettings,
+        congestion: CongestionSettings,
         stored: Mapping[str, bytes],
         pubends_of: Callable[[str], list[int]],
         knows_all_streams: Callable[[], bool],
@@ -59,6 +60,7 @@ class SubscriberHost:
         self._life: Final = life
         self._disk: Final = disk
         self._settings: Final = settings
+        self._congestion: Final = congestion
         self._ask: Final = ask
         self._tell: Final = tell
         self._pubends_of: Final = pubends_of
@@ -302,6 +304,7 @@ class SubscriberHost:
                 self.name,
                 self._life,
                 settings=self._settings,
+                congestion=self._congestion,
                 ask=self._ask,
                 gaps=self._rollbacks.gaps,
                 tell_open_gap=self._tell_open_gap,

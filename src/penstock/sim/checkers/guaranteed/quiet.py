@@ -1,11 +1,13 @@
 """When all works again and nobody publishes, nothing is left to do.
 
-Nothing is in doubt, nothing was asked for in vain, no subscription with credit catches up, and the
-rows of each pubend are where its hosts' cursors are.
+Nothing is in doubt, nothing was asked for in vain, no host recovers and every link carries new
+messages, no subscription with credit catches up, and the rows of each pubend are where its hosts'
+cursors are.
 """
 
 from __future__ import annotations
 
+from penstock.guaranteed.host.pubend_reading import PubendReading
 from penstock.kernel.instant import SECOND
 from penstock.sim.checkers.guaranteed.base import StreamChecker
 from penstock.sim.checkers.guaranteed.trim import cursors_on_disk
@@ -27,10 +29,23 @@ class QuietChecker(StreamChecker):
                 if not pubend.repairs.is_idle:
                     self.report(f"{broker.name} still repairs {pubend.id:#x}")
             for reading in machine.host.readings.values():
+                self._check_live_reader(broker.name, reading)
                 for feed in reading.feeds:
                     if feed.subscription.has_credit and not feed.is_live:
                         self.report(f"{broker.name}: {feed.subscription.port} is not live")
         self._check_rows(network)
+
+    def _check_live_reader(self, broker: str, reading: PubendReading) -> None:
+        """A recovery has an end, and leaves nothing behind."""
+        live = reading.live
+        if live is None:
+            return
+        if live.is_recovering:
+            self.report(f"{broker} still recovers {reading.pubend:#x}")
+        if not live.is_live_on:
+            self.report(f"{broker}: LIVE is off for {reading.pubend:#x}")
+        if live.repair.is_registered:
+            self.report(f"{broker} still repairs {reading.pubend:#x} in a name of its own")
 
     def _check_rows(self, network: StreamNetwork) -> None:
         """Acknowledgements take a while, but arrive."""

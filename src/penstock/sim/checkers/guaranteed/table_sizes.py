@@ -7,11 +7,11 @@ from typing import Final
 
 from penstock.guaranteed.broker import Broker
 from penstock.guaranteed.host.pubend_reading import PubendReading
+from penstock.guaranteed.host.request_window import window_size_max
 from penstock.guaranteed.pubend.pubend import Pubend
 from penstock.guaranteed.relay.relay import Relay
 from penstock.guaranteed.settings import HostSettings
 from penstock.guaranteed.stream_item import StreamItem
-from penstock.guaranteed.tick import duration_ticks
 from penstock.sim.checkers.guaranteed.base import StreamChecker
 from penstock.sim.guaranteed.network import StreamNetwork
 
@@ -53,7 +53,7 @@ class TableSizesChecker(StreamChecker):
         for pubend in machine.pubends.values():
             yield from _of_pubend(pubend, clients, brokers)
         for reading in machine.host.readings.values():
-            nack_window = duration_ticks(settings.host.nack_window_ns)
+            nack_window = window_size_max(settings.host, settings.congestion)
             yield from _of_reading(reading, nack_window, settings.host)
 
 
