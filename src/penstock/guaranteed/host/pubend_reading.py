@@ -255,8 +255,11 @@ class PubendReading:
                 self.proceed(feed, now=now)
 
     def _pass_on(self, feed: Feed, decided: Sequence[Decided], doubt: int, now: Instant) -> None:
-        """Hands out what a feed of reader 0 wants; what has to wait is kept, within a bound."""
-        if not feed.pending:
+        """Hands out what a feed of reader 0 wants; what has to wait is kept, within a bound.
+
+        What has waited goes first: nobody says when a connection has room again.
+        """
+        if not feed.pending or self._hand_on_pending(feed, now):
             done = self._hand_out(feed, decided, now)
             if done == len(decided):
                 feed.position = max(feed.position, doubt)
