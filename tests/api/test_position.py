@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.api.confirmation import Confirmation
 from penstock.api.position import U64_MAX, Position
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.guaranteed.subscription import Position as FramePosition
@@ -57,3 +58,11 @@ def test_nonsense_is_no_position(text: str) -> None:
 def test_numbers_have_64_bits(number: Any) -> None:
     with pytest.raises(UsageError, match="tick is a number of 64 bits"):
         Position(1, number)
+
+
+@given(positions)
+def test_a_position_in_something_that_is_printed_is_as_it_is_written(position: Position) -> None:
+    assert repr(position) == f"Position.parse('{position}')"
+    assert eval(repr(position)) == position
+    confirmation = Confirmation(position=position, is_duplicate=False, confirmed_ns=1)
+    assert str(position) in str(confirmation)

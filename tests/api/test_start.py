@@ -28,6 +28,7 @@ HALF_PAST = datetime(1970, 1, 1, 0, 30, tzinfo=UTC)
             HALF_PAST.astimezone(timezone(timedelta(hours=5))),
             StartPoint(StartKind.TIME, time_ns=1_800 * 10**9),
         ),
+        ("1970-01-02", StartPoint(StartKind.TIME, time_ns=86_400 * 10**9)),
         ("1970-01-01T00:30:00Z", StartPoint(StartKind.TIME, time_ns=1_800 * 10**9)),
         (Position(7, 255), StartPoint(StartKind.POSITION, position=Position(7, 255))),
         ("7.ff", StartPoint(StartKind.POSITION, position=Position(7, 255))),
@@ -56,7 +57,14 @@ def test_what_is_no_start_is_refused(start: Any) -> None:
         start_point(start, now_ns=NOW_NS, of_stream=True)
 
 
-@pytest.mark.parametrize("start", [datetime(2026, 1, 1), "2026-01-01T00:00:00"])
-def test_a_time_needs_a_zone(start: Start) -> None:
-    with pytest.raises(UsageError, match="start 2026-01-01T00:00:00 has no time zone: write"):
+@pytest.mark.parametrize(
+    ("start", "instead"),
+    [
+        (datetime(2026, 1, 1), r"datetime\(\.\.\., tzinfo=UTC\)"),
+        ("2026-01-01T00:00", "2026-01-01T00:00:00Z for UTC"),
+    ],
+)
+def test_a_time_needs_a_zone(start: Start, instead: str) -> None:
+    text = f"^start 2026-01-01T00:00:00 has no time zone: write {instead}$"
+    with pytest.raises(UsageError, match=text):
         start_point(start, now_ns=NOW_NS, of_stream=True)

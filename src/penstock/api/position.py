@@ -59,6 +59,10 @@ class Position(msgspec.Struct, frozen=True, gc=False):
     def __str__(self) -> str:
         return f"{self.pubend:016x}.{self.tick:x}"
 
+    def __repr__(self) -> str:
+        # As it is written everywhere else: what holds a position is printed, too.
+        return f"Position.parse('{self}')"
+
     def __lt__(self, other: Position) -> bool:
         return self.tick < self._tick_of(other)
 

@@ -180,8 +180,11 @@ def _span(low: int, high: int, high_max: int, text: Callable[[int], str]) -> str
 
 
 def _spaced(text: str) -> str:
-    """With a blank before the unit, as in running text; zero has no unit."""
-    return "0" if text[0] == "0" else re.sub(r"(?<=[0-9])(?=[a-zA-Z])", " ", text)
+    """As in running text: commas in thousands, a blank before the unit; zero has no unit."""
+    if text[0] == "0":
+        return "0"
+    with_commas = re.sub(r"^[0-9]+", lambda digits: f"{int(digits[0]):,}", text)
+    return re.sub(r"(?<=[0-9])(?=[a-zA-Z])", " ", with_commas)
 
 
 def _wrong(name: str, kind: str, given: object, span: str | None, example: str) -> UsageError:

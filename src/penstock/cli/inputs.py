@@ -118,7 +118,7 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 def decode_line(line: bytes) -> str:
     """Decodes a line of input, without its line end."""
     if len(line) > LINE_BYTES_MAX:
-        raise UsageError(f"a line has at most {LINE_BYTES_MAX} bytes")
+        raise UsageError(f"a line has at most {LINE_BYTES_MAX:,} bytes")
     try:
         return line.decode().strip()
     except UnicodeDecodeError as error:
@@ -135,7 +135,7 @@ def _read_file(path: str) -> str:
 
 def _decode(content: bytes, where: str) -> str:
     if len(content) > FILE_BYTES_MAX:
-        raise UsageError(f"{where} is larger than {FILE_BYTES_MAX} bytes")
+        raise UsageError(f"{where} is larger than {FILE_BYTES_MAX:,} bytes")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -159,7 +159,8 @@ def _exit_code(call: Callable[[], Any]) -> int:
 
 
 def _usage(error: Any) -> str:
-    message = str(error.format_message())
+    # The library that checks options puts its own class before its text.
+    message = str(error.format_message()).replace(": Value error, ", ": ")
     message += "" if message.endswith((".", "?")) else "."
     context = getattr(error, "ctx", None)
     return f"{message} Try '{context.command_path} --help'." if context else message

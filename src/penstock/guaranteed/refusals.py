@@ -38,7 +38,8 @@ def publication_text(
         ),
         "not_here": f"stream {stream!r} is stored {where}: publish there",
         "too_large": (
-            f"the message has {size_bytes} bytes: at most {limits.message_bytes_max} are allowed"
+            f"the message has {size_bytes:,} bytes:"
+            f" at most {limits.message_bytes_max:,} are allowed"
         ),
         "malformed": "a message has attributes that cannot be read",
     }

@@ -69,8 +69,31 @@ def test_a_full_stream_names_the_command_that_gives_it_room(
         penstock("subscribe", "small", *name, *at)
         more = [f'{{"n": {n}}}' for n in range(9)]
         refused = penstock("publish", "small", *more, "--payload", "x" * 9_000, *at, code=4)
-    advice = "or write 'penstock stream create small --retention-size SIZE --change'\n"
-    assert refused.stderr.endswith(advice)
+        as_json = penstock(
+            "publish", "small", *more, "--payload", "x" * 9_000, *at, "--json", code=4
+        )
+    advice = "or write 'penstock stream create small --retention-size SIZE --change'"
+    assert refused.stderr.endswith(f"{advice}\n")
+    summary, why = refused.stderr.splitlines()
+    assert re.fullmatch("2 messages are on disk, [1-7] (was|were) refused", summary)
+    found = json.loads(as_json.stdout)
+    assert (found["stored"], found["unconfirmed"]) == (0, 0)
+    assert 1 <= found["refused"]["messages"] <= 9
+    assert found["refused"]["reason"] == "stream_full"
+    assert found["refused"]["error"].endswith(advice)
+    assert why.endswith(advice)
+    assert found["error"].endswith(advice)
+
+
+def test_json_is_printed_whatever_is_wrong(penstock: Penstock) -> None:
+    bad = json.loads(penstock("publish", "x", '{"n": 1}', "oops", "--json", code=2).stdout)
+    assert (bad["stream"], bad["stored"], bad["refused"]) == ("x", 0, None)
+    (only,) = bad["bad"]
+    assert (only["where"], only["error"][:8]) == ("message 2", "not JSON")
+    assert bad["error"] == f"message 2: {only['error']}"
+    away = ["--broker", "127.0.0.1:1", "--timeout", "0.1s", "--json"]
+    unanswered = json.loads(penstock("publish", "x", "{}", *away, code=4).stdout)
+    assert unanswered["error"].startswith("no broker answers at 127.0.0.1:1")
 
 
 def test_json_of_a_reader_is_an_object_a_line_with_a_type(penstock: Penstock, stream: str) -> None:
@@ -145,6 +168,7 @@ def test_a_host_name_that_nobody_knows_is_named(
         (["x", "{}", "--broker", "ftp://x"], "streams speak TCP", 2),
         (["x", "{}", "--broker", "127.0.0.1:1", "--timeout", "0.1s"], "no broker answers", 4),
         (["x", "{}", "--timeout", "soon"], 'timeout is a duration, not "soon"', 2),
+        (["bad name", "{}"], "'bad name' is no name of a stream: use 1 to 64 letters", 2),
     ],
 )
 def test_what_cannot_be_published_is_one_line(
@@ -189,6 +213,9 @@ def test_another_filter_has_to_be_asked_for(penstock: Penstock, stream: str) -> 
         (["--takeover"], "--takeover is about a durable name: add --durable NAME"),
         (["--expire", "x", "--durable", "d"], 'not "x": write a duration such as "30d"'),
         (["--expire", "1d"], "--expire is about a durable name: add --durable NAME"),
+        (["--expire", "9e9s", "--durable", "d"], "expire is 1 s to 4,294,967,295 s, not"),
+        (["--poison", "prk"], "'--poison': 'prk' is not one of 'stop', 'park'."),
+        (["--start", "2026-11-18T10:00"], "has no time zone: write 2026-11-18T10:00:00Z for UTC"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(

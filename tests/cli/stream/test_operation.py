@@ -39,7 +39,11 @@ def test_streams_are_created_with_limits_listed_and_deleted(penstock: Penstock) 
     limits = ["--retention-size", "1GB", "--retention-age", "none", "--overflow", "drop"]
     created = penstock("create", "limited", *limits, "--slow-host", "lag")
     assert created.stdout == "stream limited is there now (1GB, any age, drop)\n"
-    assert "was there already" in penstock("create", "limited", code=1).stderr
+    again = penstock("create", "limited", "--json", code=1)
+    assert again.stderr == "stream limited was there already, and stays as it is\n"
+    found = json.loads(again.stdout)
+    assert (found["name"], found["is_created"]) == ("limited", False)
+    assert found["retention"]["size_bytes"] == 1_000_000_000
     listed = only(json.loads(penstock("list", "--json").stdout)["streams"], "limited")
     assert listed["retention"] == {
         "size_bytes": 1_000_000_000,
@@ -57,7 +61,12 @@ def test_streams_are_created_with_limits_listed_and_deleted(penstock: Penstock) 
     assert refused.startswith(
         "penstock: no stream 'limited' is stored here: 'penstock stream list'"
     )
-    assert "no stream 'limited'" in penstock("create", "limited", "--change", code=4).stderr
+    change = ["create", "limited", "--retention-size", "2GB", "--change"]
+    assert "no stream 'limited'" in penstock(*change, code=4).stderr
+    as_json = json.loads(penstock(*change, "--json", code=4).stdout)
+    assert (as_json["stream"], as_json["reason"]) == ("limited", "unknown_stream")
+    assert as_json["error"].startswith("no stream 'limited' is stored here")
+    assert json.loads(penstock("create", "new", "--json").stdout)["is_created"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +75,9 @@ def test_streams_are_created_with_limits_listed_and_deleted(penstock: Penstock) 
         (["--retention-size", "0"], "--retention-size is 1 B or more"),
         (["--retention-size", "big"], "--retention-size is 1 B or more"),
         (["--retention-age", "-1s"], '--retention-age is a duration, not "-1s"'),
-        (["--overflow", "burst"], "Invalid value for '--overflow'"),
+        (["--overflow", "burst"], "'--overflow': 'burst' is not one of 'refuse', 'drop'."),
+        (["--change"], "--change changes limits: add --retention-size, --retention-age or"),
+        (["--change", "--slow-host", "lag"], "--slow-host cannot be changed: leave it out"),
     ],
 )
 def test_limits_that_nothing_can_keep_are_refused(
@@ -88,6 +99,16 @@ def test_a_durable_name_with_spaces_is_quoted_in_tables(penstock: Penstock, stre
     assert f"'two words'\t{stream}\t" in penstock("durables").stdout
     assert "'two words' at b1: holds " in penstock("list").stdout
     penstock("durables", "--delete", "two words")
+
+
+@pytest.mark.parametrize("parent", ["127.0.0.1:7999", "tcp://localhost:7999", "0.0.0.0:7999"])
+def test_a_broker_is_not_its_own_parent(penstock: Penstock, tmp_path: Path, parent: str) -> None:
+    options = ["--directory", str(tmp_path), "--listen", "127.0.0.1:7999", "--parent", parent]
+    refused = penstock("broker", *options, code=2).stderr
+    assert refused.endswith(
+        f"the parent {parent.removeprefix('tcp://')} is this broker itself, which listens at"
+        " 127.0.0.1:7999: name another broker with --parent, or none\n"
+    )
 
 
 def test_a_port_in_use_is_said_once(penstock: Penstock, address: str, tmp_path: Path) -> None:
@@ -170,6 +191,11 @@ def test_watching_prints_an_object_a_line_until_it_is_stopped(
     assert (
         "--every is 100 ms or more" in penstock("status", "--watch", "--every", "0", code=2).stderr
     )
+
+
+def test_how_often_is_about_watching(penstock: Penstock) -> None:
+    refused = penstock("status", "--every", "5s", code=2).stderr
+    assert refused == "penstock: --every is about --watch: add --watch\n"
 
 
 def test_a_name_without_parked_messages_says_so(penstock: Penstock, stream: str) -> None:
@@ -271,7 +297,9 @@ def test_check_reads_every_block(penstock: Penstock, tmp_path: Path) -> None:
     one = penstock("check", str(tmp_path / "logs" / log["pubend"])).stdout
     assert one == sound.stdout
     assert sorted(tmp_path.iterdir()) == files
-    assert "is no log" in penstock("check", str(tmp_path.parent), code=2).stderr
+    elsewhere = penstock("check", str(tmp_path.parent), code=2).stderr
+    assert "is no log, nor the directory of a broker: name what" in elsewhere
+    assert json.loads(penstock("check", "/no/such", "--json", code=2).stdout)["reason"] is None
     assert "is no directory" in penstock("check", "/no/such", code=2).stderr
 
 

@@ -11,9 +11,13 @@ import pytest
 
 from penstock.guaranteed.settings import BrokerSettings, LinkSettings
 from penstock.kernel.instant import MILLISECOND
-from penstock.live.guaranteed import links
+from penstock.live.guaranteed import links, parents
+from penstock.live.guaranteed.addresses import is_same
 from penstock.live.guaranteed.broker import StreamBroker
+from penstock.live.net import address
 from penstock.live.net.address import HostPort
+from penstock.live.net.frame_connection import FrameConnection
+from penstock.live.net.link import Link
 from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
 from penstock.wire.codec.guaranteed.stream_framing import frame_bytes
 from penstock.wire.frames.guaranteed.channels import CHANNEL_OF
@@ -284,3 +288,82 @@ def test_a_parent_that_cannot_be_used_is_one_line(
     (record,) = caplog.records
     assert said in record.getMessage()
     assert "\n" not in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("listen", "parent", "is_one"),
+    [
+        ("127.0.0.1:7451", "127.0.0.1:7451", True),
+        ("127.0.0.1:7451", "localhost:7451", True),
+        ("0.0.0.0:7451", "127.0.0.1:7451", True),
+        ("127.0.0.1:7451", "0.0.0.0:7451", True),
+        ("[::]:7451", "[::1]:7451", True),
+        ("host7:7451", "host7:7451", True),
+        ("127.0.0.1:7451", "127.0.0.1:7461", False),
+        ("127.0.0.1:7451", "host7:7451", False),
+        ("0.0.0.0:7451", "10.0.0.7:7451", False),
+        ("127.0.0.1:7451", "127.0.0.2:7451", False),
+    ],
+)
+def test_a_broker_that_is_plainly_its_own_parent_is_known(
+    listen: str, parent: str, is_one: bool
+) -> None:
+    assert is_same(address.parse(listen), address.parse(parent)) is is_one
+
+
+def tries_of_parents(monkeypatch: pytest.MonkeyPatch) -> list[HostPort]:
+    """One for each time that a link to a parent was opened; there is no pause between them."""
+    tries: list[HostPort] = []
+    monkeypatch.setattr(parents, "_RETRY_S", 0)
+    opened = parents.ParentLink._open
+
+    async def counted(link: parents.ParentLink) -> tuple[Link, FrameConnection]:
+        tries.append(link._parent)
+        return await opened(link)
+
+    monkeypatch.setattr(parents.ParentLink, "_open", counted)
+    return tries
+
+
+def refused_brokers(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [line for line in caplog.messages if "refused" in line]
+
+
+def test_a_broker_that_is_its_own_parent_by_another_name_says_so_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each side of the link has a line, though it is tried again and again."""
+    caplog.set_level(logging.INFO, "penstock.streams")
+    tries = tries_of_parents(monkeypatch)
+
+    async def test(broker: StreamBroker) -> None:
+        own = address.parse(broker.address)
+        # As by a name that no one can tell is that of this machine.
+        link = parents.ParentLink(own, broker._links, timeout_s=5)
+        keeping = asyncio.create_task(link.keep())
+        await until(lambda: len(tries) >= 5)
+        keeping.cancel()
+
+    run(tmp_path, test)
+    here, there = sorted(refused_brokers(caplog))
+    assert here.endswith("refused: it is broker 'broker' itself: name another parent")
+    assert there.startswith("parent 127.0.0.1:")
+
+
+def test_a_broker_that_is_refused_again_and_again_is_a_line_in_both_logs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, "penstock.streams")
+    tries = tries_of_parents(monkeypatch)
+
+    async def test(broker: StreamBroker) -> None:
+        parent = address.parse(broker.address)
+        namesake = StreamBroker(tmp_path / "other", name="broker", parents=[parent])
+        await namesake.start(HostPort("127.0.0.1", 0))
+        await until(lambda: len(tries) >= 5)
+        await namesake.close()
+
+    run(tmp_path / "one", test)
+    lines = refused_brokers(caplog)
+    assert len(lines) == 2
+    assert all("another broker is called 'broker': give each its own" in line for line in lines)

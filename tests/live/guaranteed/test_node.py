@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
+import socket
+import struct
 from pathlib import Path
 
 import pytest
@@ -12,7 +16,11 @@ from penstock.kernel.errors import UsageError
 from penstock.live.guaranteed.addresses import parse_address
 from penstock.live.guaranteed.broker import StreamBroker
 from penstock.live.net.address import HostPort
-from tests.live.guaranteed.programs import published, run
+from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
+from penstock.wire.codec.guaranteed.stream_framing import frame_bytes
+from penstock.wire.frames.guaranteed.client import Connect
+from tests.live.guaranteed.programs import broker_at, published, run
+from tests.live.loopback import DEADLINE_S
 
 
 def test_what_is_confirmed_is_read_in_order_by_a_filter(tmp_path: Path) -> None:
@@ -153,6 +161,51 @@ def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
 
     run(tmp_path, write)
     run(tmp_path, read)
+
+
+def test_a_broker_that_is_gone_and_back_is_two_lines(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with broker_at(tmp_path) as broker:
+            node = await streams.connect(broker.address)
+            port = int(broker.address.rpartition(":")[2])
+        await node.wait_disconnected()
+        async with broker_at(tmp_path, port):
+            await asyncio.wait_for(node.wait_connected(), DEADLINE_S)
+            await node.aclose()
+
+    with caplog.at_level(logging.WARNING, "penstock.link"):
+        asyncio.run(main())
+    gone, back = caplog.messages
+    assert gone.endswith(" is gone: connecting again")
+    assert back == gone.replace("the broker", "connected to the broker").replace(
+        " is gone: connecting again", " again"
+    )
+
+
+def test_a_connection_that_was_cut_is_told_in_words(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with broker_at(tmp_path) as broker:
+            host, port = broker.address.split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            table = CLIENT_FRAMES
+            writer.write(frame_bytes(table, Connect(publisher="a", life=1)))
+            await reader.read(1)
+            # Closing it then resets the connection.
+            sock = writer.get_extra_info("socket")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.close()
+            async with asyncio.timeout(DEADLINE_S):
+                while not caplog.messages:
+                    await asyncio.sleep(0.001)
+
+    with caplog.at_level(logging.INFO, "penstock.streams"):
+        asyncio.run(main())
+    (line,) = caplog.messages
+    assert re.fullmatch(r"client 127\.0\.0\.1:[0-9]+: Connection reset by peer", line)
 
 
 def test_nobody_answers_is_an_error_of_one_line() -> None:

@@ -42,7 +42,7 @@ def test_one_subscription_reads_several_streams_each_in_order(tmp_path: Path) ->
 @pytest.mark.parametrize("streams_", ["orders", [], [""], [7]])
 def test_streams_are_a_list_of_names(tmp_path: Path, streams_: list[str]) -> None:
     async def program(node: streams.StreamNode) -> None:
-        with pytest.raises(streams.UsageError, match=r"streams|the name of a stream"):
+        with pytest.raises(streams.UsageError, match=r"streams|is no name of a stream"):
             node.subscribe("true", streams=streams_)
 
     run(tmp_path, program)
@@ -243,10 +243,12 @@ def test_of_two_nodes_with_one_name_the_newer_stays(tmp_path: Path) -> None:
     [
         ({"window": 0}, "window is 1 to"),
         ({"attempts": 0}, "attempts is 1 to"),
-        ({"expire": "1ms"}, "expire is 1 s to"),
+        ({"expire": "1ms", "durable": "d"}, "expire is 1 s to"),
         ({"ack": "never"}, 'ack cannot be "never": write "next" or "manual"'),
         ({"poison": "eat"}, 'poison cannot be "eat"'),
         ({"on_gap": "cry"}, 'on_gap cannot be "cry"'),
+        ({"expire": "1d"}, "expire is about a durable name: pass durable=NAME"),
+        ({"takeover": True}, "takeover is about a durable name: pass durable=NAME"),
         ({"start": "last"}, 'start of a stream cannot be "last"'),
         ({"checkpoint": "x"}, "is no checkpoint"),
         ({"durable": "d" * 65}, "a durable name has 1 to 64 bytes"),

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.output import AsJson, print_json
+from penstock.cli.stream.session import answers_in_json
 from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.live.log.check import LogReport
 
 
+@answers_in_json
 def check(
     directory: Annotated[Path, typer.Argument(help="The directory of a broker, or of one log.")],
     as_json: AsJson = False,

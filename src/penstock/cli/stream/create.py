@@ -8,8 +8,16 @@ from typing import Annotated
 import typer
 
 from penstock.cli.output import AsJson, print_json
-from penstock.cli.stream.session import TIMEOUT, BrokerOption, TimeoutOption, ask_once
-from penstock.kernel.errors import RefusedError
+from penstock.cli.stream.session import (
+    TIMEOUT,
+    BrokerOption,
+    TimeoutOption,
+    answers_in_json,
+    ask_all,
+    ask_once,
+    run_once,
+)
+from penstock.kernel.errors import RefusedError, UsageError
 
 
 class Overflow(StrEnum):
@@ -26,6 +34,7 @@ class SlowHost(StrEnum):
     LAG = "lag"
 
 
+@answers_in_json
 def create(
     stream: Annotated[
         str, typer.Argument(help="Its name: letters, digits, '._-', first a letter or digit.")
@@ -54,9 +63,12 @@ def create(
         ),
     ] = None,
     slow_host: Annotated[
-        SlowHost,
-        typer.Option(help="Whether a slow broker slows publishers, or lags; no effect yet."),
-    ] = SlowHost.THROTTLE,
+        SlowHost | None,
+        typer.Option(
+            help="Whether a slow broker slows publishers, or lags; no effect yet.",
+            show_default="throttle",
+        ),
+    ] = None,
     change: Annotated[
         bool, typer.Option("--change", help="Change the limits of a stream that is there.")
     ] = False,
@@ -80,22 +92,43 @@ def create(
     check_stream_name(stream)
     limits = _limits(retention_size, retention_age, overflow)
     if change:
+        if slow_host is not None:
+            raise UsageError("--slow-host cannot be changed: leave it out")
+        if not limits:
+            raise UsageError(
+                "--change changes limits: add --retention-size, --retention-age or --overflow"
+            )
         verb, arguments = "change", {"stream": stream, **limits}
     else:
         verb = "create"
-        arguments = {"stream": stream, "retention": limits, "slow_host": slow_host.value}
+        slowness = slow_host or SlowHost.THROTTLE
+        arguments = {"stream": stream, "retention": limits, "slow_host": slowness.value}
     try:
         found = ask_once(broker, timeout, verb, arguments)
     except RefusedError as error:
         if error.reason != "exists":
             raise
+        if as_json:
+            print_json({**_as_it_is(stream, broker, timeout), "is_created": False})
         typer.echo(f"stream {stream} was there already, and stays as it is", err=True)
         raise typer.Exit(1) from None
     if as_json:
-        print_json(stream_json(found))
+        print_json({**stream_json(found), "is_created": not change})
     else:
         done = "is changed" if change else "is there now"
         typer.echo(f"stream {stream} {done} ({retention(found['retention'])})")
+
+
+def _as_it_is(stream: str, broker: list[str] | None, timeout: str) -> dict[str, object]:
+    """A stream that was there before."""
+    from penstock.cli.stream.texts import stream_json
+
+    found = run_once(
+        broker, timeout, lambda node: ask_all(node, "list", "streams", timeout=timeout)
+    )
+    # It may have been deleted meanwhile.
+    rows = [stream_json(each) for each in found if each["name"] == stream]
+    return rows[0] if rows else {"name": stream}
 
 
 def _limits(size: str | None, age: str | None, overflow: Overflow | None) -> dict[str, object]:

@@ -12,11 +12,13 @@ from penstock.cli.stream.session import (
     BrokerOption,
     TimeoutOption,
     YesOption,
+    answers_in_json,
     ask_once,
     confirm,
 )
 
 
+@answers_in_json
 def delete(
     stream: Annotated[str, typer.Argument(help="The name of a stream.")],
     yes: YesOption = False,

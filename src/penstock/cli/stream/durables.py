@@ -13,6 +13,7 @@ from penstock.cli.stream.session import (
     BrokerOption,
     TimeoutOption,
     YesOption,
+    answers_in_json,
     ask_all,
     ask_once,
     confirm,
@@ -22,6 +23,7 @@ from penstock.cli.stream.session import (
 _FILTER_CHARACTERS_MAX: Final = 40
 
 
+@answers_in_json
 def durables(
     delete: Annotated[
         str | None,

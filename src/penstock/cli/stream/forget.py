@@ -12,11 +12,13 @@ from penstock.cli.stream.session import (
     BrokerOption,
     TimeoutOption,
     YesOption,
+    answers_in_json,
     ask_once,
     confirm,
 )
 
 
+@answers_in_json
 def forget(
     host: Annotated[str, typer.Argument(help="The name of a broker, as 'status' shows it.")],
     yes: YesOption = False,

@@ -6,9 +6,17 @@ from typing import Any
 
 from penstock.cli.output import AsJson, print_json, print_rows
 from penstock.cli.stream import texts
-from penstock.cli.stream.session import TIMEOUT, BrokerOption, TimeoutOption, ask_all, run_once
+from penstock.cli.stream.session import (
+    TIMEOUT,
+    BrokerOption,
+    TimeoutOption,
+    answers_in_json,
+    ask_all,
+    run_once,
+)
 
 
+@answers_in_json
 def list_streams(
     broker: BrokerOption = None,
     timeout: TimeoutOption = TIMEOUT,

@@ -13,6 +13,7 @@ from penstock.cli.stream.session import (
     TIMEOUT,
     BrokerOption,
     TimeoutOption,
+    answers_in_json,
     ask,
     ask_once,
     run_once,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from penstock.live.guaranteed.node import StreamNode
 
 
+@answers_in_json
 def parked(
     durable: Annotated[str, typer.Argument(help="A durable name.")],
     retry: Annotated[

@@ -68,29 +68,34 @@ def publish(
       penstock stream publish orders @orders.jsonl --name importer
       tail -F orders.jsonl | penstock stream publish orders
     """
-    if not messages and not stdin_is_piped():
-        raise UsageError(
-            "no messages: give JSON objects as arguments, or pipe them in, one on a line"
-        )
     from penstock.cli.run_until_stopped import run
+    from penstock.wire.frames.guaranteed.base import check_stream_name
 
-    publishing = _Publishing(_read_payload(payload))
-    # What is wrong in an argument is said before anything is sent.
-    sources = [_read_source(place, text) for place, text in enumerate(messages or ["-"], start=1)]
+    publishing = _Publishing()
 
-    async def program() -> None:
+    async def program(sources: list[str | Labelled], payload: bytes) -> None:
         async with connected(broker, timeout=timeout, name=name) as node:
-            await publishing.publish(node.stream(stream, create=create), sources)
+            await publishing.publish(node.stream(stream, create=create), sources, payload)
 
     try:
+        # What is wrong in an argument is said before anything is sent.
+        check_stream_name(stream)
+        if not messages and not stdin_is_piped():
+            raise UsageError(
+                "no messages: give JSON objects as arguments, or pipe them in, one on a line"
+            )
+        sources = publishing.read_sources(messages or ["-"])
         with errors_for_a_shell():
-            run(program())
+            run(program(sources, _read_payload(payload)))
+        publishing.raise_if_unfinished()
+    except PenstockError as error:
+        publishing.error = str(error)
+        raise
     finally:
         if as_json:
             print_json({"stream": stream, **publishing.as_json()})
         elif publishing.has_begun:
             typer.echo(publishing.summary(), err=True)
-    publishing.raise_if_unfinished()
 
 
 def _read_payload(given: str) -> bytes:
@@ -102,32 +107,26 @@ def _read_payload(given: str) -> bytes:
         raise UsageError(f"cannot read {given[1:]!r}: {error.strerror or error}") from None
 
 
-def _read_source(place: int, text: str) -> str | Labelled:
-    """A message, or where messages are."""
-    if text == "-":
-        return text
-    if text.startswith("@"):
+def _checked_place(text: str) -> str:
+    """`-`, or a file that is there."""
+    if text != "-":
         try:
             Path(text[1:]).stat()
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise UsageError(f"cannot read {text[1:]!r}: {why}") from None
-        return text
-    label = f"message {place}"
-    try:
-        return label, read_message(text)
-    except UsageError as error:
-        raise UsageError(f"{label}: {error}") from None
+    return text
 
 
 class _Publishing:
     """Sends messages as they are read, and counts what becomes of them."""
 
-    def __init__(self, payload: bytes) -> None:
+    def __init__(self) -> None:
         self.has_begun = False
         self.stored = 0
         self.duplicates = 0
-        self._payload: Final = payload
+        # What has ended the command.
+        self.error: str | None = None
         self._sent = 0
         self._rejected: Final[list[object]] = []
         # Of these, messages that could be read, but are too large or have values that are none.
@@ -135,10 +134,28 @@ class _Publishing:
         self._first_position: str | None = None
         self._last_position: str | None = None
         # The first message that the broker has refused, and why.
-        self._refused: tuple[str, PenstockError] | None = None
+        self._refused: tuple[str, RefusedError] | None = None
+        self._refused_count = 0
         self._is_cut_short = False
 
-    async def publish(self, into: Stream, sources: list[str | Labelled]) -> None:
+    @property
+    def _unconfirmed(self) -> int:
+        return self._sent - self.stored - self._refused_count
+
+    def read_sources(self, texts: list[str]) -> list[str | Labelled]:
+        """Messages, and where messages are; raises what is wrong with the first bad one."""
+        return [self._read_source(f"message {place}", text) for place, text in enumerate(texts, 1)]
+
+    def _read_source(self, label: str, text: str) -> str | Labelled:
+        if text == "-" or text.startswith("@"):
+            return _checked_place(text)
+        try:
+            return label, read_message(text)
+        except UsageError as error:
+            self._rejected.append({"where": label, "error": str(error)})
+            raise UsageError(f"{label}: {error}") from None
+
+    async def publish(self, into: Stream, sources: list[str | Labelled], payload: bytes) -> None:
         """Sends all; returns when each is confirmed or refused."""
         import asyncio
 
@@ -146,7 +163,7 @@ class _Publishing:
 
         self.has_begun = True
         queue: asyncio.Queue[tuple[str, Pending] | None] = asyncio.Queue()
-        reading = asyncio.create_task(self._send_all(into, sources, queue))
+        reading = asyncio.create_task(self._send_all(into, sources, payload, queue))
         confirming = asyncio.create_task(self._confirm(queue, on_refused=reading.cancel))
         is_stopped = False
         try:
@@ -167,7 +184,9 @@ class _Publishing:
         if not reading.cancelled():
             reading.result()
 
-    async def _send_all(self, into: Stream, sources: list[str | Labelled], queue: Any) -> None:
+    async def _send_all(
+        self, into: Stream, sources: list[str | Labelled], payload: bytes, queue: Any
+    ) -> None:
         for source in sources:
             async for label, item in _messages(source):
                 try:
@@ -176,7 +195,7 @@ class _Publishing:
                     self._reject(label, error)
                     continue
                 try:
-                    pending = await into.submit(message.attributes, self._payload)
+                    pending = await into.submit(message.attributes, payload)
                 except UsageError as error:
                     self._unsent += 1
                     self._reject(label, error)
@@ -192,6 +211,7 @@ class _Publishing:
             try:
                 confirmation = await pending
             except RefusedError as error:
+                self._refused_count += 1
                 if self._refused is None:
                     self._refused = (label, error)
                     on_refused()
@@ -221,8 +241,10 @@ class _Publishing:
             parts.append(f"{some(unread, 'line')} could not be read")
         if self._unsent:
             parts.append(f"{some(self._unsent, 'message')} {_were(self._unsent)} not sent")
-        if self._refused is None and self._sent > self.stored:
-            parts.append(f"{self._sent - self.stored:,} may or may not be")
+        if self._refused_count:
+            parts.append(f"{self._refused_count:,} {_were(self._refused_count)} refused")
+        if self._unconfirmed:
+            parts.append(f"{self._unconfirmed:,} may or may not be")
         return ", ".join(parts)
 
     def as_json(self) -> dict[str, object]:
@@ -231,22 +253,28 @@ class _Publishing:
         return {
             "stored": self.stored,
             "duplicates": self.duplicates,
-            "unconfirmed": self._sent - self.stored,
+            "unconfirmed": self._unconfirmed,
             "first_position": self._first_position,
             "last_position": self._last_position,
             "bad": self._rejected,
-            "refused": refused and {"where": refused[0], "error": with_options(str(refused[1]))},
+            "refused": refused
+            and {
+                "messages": self._refused_count,
+                "where": refused[0],
+                "reason": refused[1].reason,
+                "error": with_options(str(refused[1])),
+            },
+            "error": self.error,
         }
 
     def raise_if_unfinished(self) -> None:
         """The exit code of the command."""
         if self._refused is not None:
             label, error = self._refused
-            assert isinstance(error, RefusedError)
             raise RefusedError(f"{label}: {with_options(str(error))}", error.reason)
         if self._rejected:
             raise typer.Exit(2)
-        if self._sent > self.stored:
+        if self._unconfirmed:
             raise typer.Exit(1)
         if self._is_cut_short:
             raise typer.Exit(_INTERRUPTED)

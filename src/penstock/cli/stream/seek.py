@@ -7,9 +7,16 @@ from typing import Annotated
 import typer
 
 from penstock.cli.output import AsJson, print_json
-from penstock.cli.stream.session import TIMEOUT, BrokerOption, TimeoutOption, ask_once
+from penstock.cli.stream.session import (
+    TIMEOUT,
+    BrokerOption,
+    TimeoutOption,
+    answers_in_json,
+    ask_once,
+)
 
 
+@answers_in_json
 def seek(
     durable: Annotated[str, typer.Argument(help="A durable name.")],
     start: Annotated[

@@ -6,11 +6,13 @@ import re
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 
 import typer
 
-from penstock.kernel.errors import RefusedError, UnreachableError
+from penstock.cli.output import print_json
+from penstock.kernel.errors import PenstockError, RefusedError, UnreachableError
 
 if TYPE_CHECKING:
     from penstock.live.guaranteed.node import StreamNode
@@ -45,6 +47,9 @@ BrokerOption: TypeAlias = Annotated[
 TimeoutOption: TypeAlias = Annotated[
     str, typer.Option(metavar="DURATION", help="How long to wait for an answer.")
 ]
+# Options and arguments that say what a command is about.
+_SUBJECTS: Final = ("stream", "durable", "host", "directory")
+
 YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
@@ -106,6 +111,28 @@ def ask_once(
 ) -> Any:
     """Connects, asks, and closes."""
     return run_once(brokers, timeout, lambda node: ask(node, verb, arguments, timeout=timeout))
+
+
+def answers_in_json(command: Callable[..., None]) -> Callable[..., None]:
+    """With --json, a command that fails prints one object as well: about what, and why it failed.
+
+    Of one that prints an object a line the exit code says enough.
+    """
+
+    @wraps(command)
+    def answering(**options: Any) -> None:
+        try:
+            command(**options)
+        except PenstockError as error:
+            if options["as_json"] and not options.get("watch"):
+                about: dict[str, object] = {
+                    name: str(options[name]) for name in _SUBJECTS if name in options
+                }
+                reason = getattr(error, "reason", None)
+                print_json({**about, "error": str(error), "reason": reason})
+            raise
+
+    return answering
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -14,22 +14,30 @@ from penstock.cli.stream.session import (
     TIMEOUT,
     BrokerOption,
     TimeoutOption,
+    answers_in_json,
     ask,
     ask_all,
     connected,
     errors_for_a_shell,
     run_once,
 )
+from penstock.kernel.errors import UsageError
 
 if TYPE_CHECKING:
     from penstock.live.guaranteed.node import StreamNode
 
+_EVERY: Final = "2s"
 
+
+@answers_in_json
 def status(
     watch: Annotated[
         bool, typer.Option("--watch", help="Again and again, until it is stopped.")
     ] = False,
-    every: Annotated[str, typer.Option(metavar="DURATION", help="With --watch: how often.")] = "2s",
+    every: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="With --watch: how often.", show_default=_EVERY),
+    ] = None,
     broker: BrokerOption = None,
     timeout: TimeoutOption = TIMEOUT,
     as_json: AsJson = False,
@@ -43,6 +51,8 @@ def status(
       penstock stream status
       penstock stream status --watch --json | jq .sync_p99_seconds
     """
+    if every is not None and not watch:
+        raise UsageError("--every is about --watch: add --watch")
     if not watch:
         found = run_once(broker, timeout, lambda node: _ask_everything(node, timeout))
         if as_json:
@@ -53,7 +63,7 @@ def status(
     from penstock.api.units import duration_ns
     from penstock.cli.run_until_stopped import run
 
-    every_s = duration_ns("--every", every, low_ns=100_000_000) / 1e9
+    every_s = duration_ns("--every", every or _EVERY, low_ns=100_000_000) / 1e9
     with errors_for_a_shell():
         run(_watch(broker, timeout, every_s, as_json))
 

@@ -115,7 +115,9 @@ def subscribe(
     """
     from penstock.cli.inputs import read_argument
     from penstock.cli.run_until_stopped import run
+    from penstock.wire.frames.guaranteed.base import check_stream_name
 
+    check_stream_name(stream)
     if durable is None:
         _refuse_without_durable(
             {

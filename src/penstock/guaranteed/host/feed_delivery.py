@@ -15,8 +15,11 @@ from penstock.wire.frames.guaranteed.knowledge import Gap
 def follow_live(
     feed: Feed, decided: Sequence[Decided], doubt: int, *, settings: HostSettings, now: Instant
 ) -> None:
-    """Hands out what a feed of reader 0 wants; what has to wait is kept, within a bound."""
-    if not feed.pending:
+    """Hands out what a feed of reader 0 wants; what has to wait is kept, within a bound.
+
+    What has waited goes first: nobody says when a connection has room again.
+    """
+    if not feed.pending or hand_out_pending(feed, now=now):
         done = _hand_out(feed, decided, now)
         if done == len(decided):
             feed.position = max(feed.position, doubt)

@@ -22,6 +22,7 @@ class FilterGrant:
         self._asked: Predicate | None = None
         # None before the first filter is granted.
         self._granted: Predicate | None = None
+        self._granted_epoch = 0
         # Silence before that tick may be silence under another filter.
         self.since = 0
         # After a restart the first filter waits for those that have read before.
@@ -33,8 +34,12 @@ class FilterGrant:
         return self._granted == self._asked
 
     def grants(self, predicate: Predicate) -> bool:
-        """Whether all that matches it comes."""
-        return self._granted is not None and covers(self._granted, predicate)
+        """Whether all that matches it comes.
+
+        While a filter is on its way up, it may be a narrower one: its answer has to come first.
+        """
+        is_answered = self._epoch == self._granted_epoch
+        return self._granted is not None and is_answered and covers(self._granted, predicate)
 
     def ask(self, wanted: Predicate) -> None:
         """From now on this is wanted."""
@@ -49,6 +54,7 @@ class FilterGrant:
         if frame.epoch != self._epoch:
             return False
         self._granted, self.since = self._asked, frame.tick
+        self._granted_epoch = frame.epoch
         return True
 
     def reset(self) -> None:

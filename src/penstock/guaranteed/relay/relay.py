@@ -259,9 +259,9 @@ class Relay:
             self.cache.widen(frame.tick)
         self._granted = self._silence_filter = granted
         self._on_horizon(frame.tick, now)
-        self._ask_for_all()
         for child in self._children.values():
             self._grant(child, now)
+        self._ask_for_all()
 
     # From a child
 
@@ -270,8 +270,9 @@ class Relay:
         child = self._children[port]
         if isinstance(frame, FilterRequest):
             child.requested = frame
-            self._ask_for_all()
             self._grant(child, now)
+            # Behind that: a narrower filter holds at once, and the parent need not send more.
+            self._ask_for_all()
         elif isinstance(frame, Nack):
             if frame.reader is not None:
                 self._on_reader_nack(port, frame.reader, frame)

@@ -52,6 +52,23 @@ def broker_addresses(given: str | Sequence[str] | None) -> list[HostPort]:
     return found
 
 
+def is_same(listen: HostPort, parent: HostPort) -> bool:
+    """Whether a broker that listens there is plainly its own parent.
+
+    By the addresses alone: another name of this machine is found out by the HELLO that comes back.
+    """
+    if listen.port != parent.port:
+        return False
+    if listen.host == parent.host:
+        return True
+    # To connect to a wildcard address is to connect to this machine.
+    is_parent_here = _is_here(parent.host) or _is_wildcard(parent.host)
+    if _is_wildcard(listen.host):
+        return is_parent_here
+    names = {"localhost", "127.0.0.1", "::1"}
+    return listen.host in names and (parent.host in names or _is_wildcard(parent.host))
+
+
 def why_not_listening(error: OSError) -> str:
     """What the system says, without the address again, and what to do."""
     if isinstance(error, gaierror) or error.errno is None:
@@ -59,6 +76,13 @@ def why_not_listening(error: OSError) -> str:
     if error.errno == EADDRINUSE:
         return f"{os.strerror(error.errno)}: stop what runs there, or choose another port"
     return f"{os.strerror(error.errno)}: choose another address"
+
+
+def _is_wildcard(host: str) -> bool:
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def _is_here(host: str) -> bool:

@@ -19,7 +19,8 @@ from penstock.guaranteed.settings import BrokerSettings
 from penstock.kernel.errors import PeerError, PenstockError, UsageError, VersionError
 from penstock.kernel.instant import SECOND, Instant
 from penstock.kernel.machine import Append, Count, Deliver, Fetch, Port, Save, Send, Trim
-from penstock.live.guaranteed.addresses import why_not_listening
+from penstock.live.error_text import in_words
+from penstock.live.guaranteed.addresses import is_same, why_not_listening
 from penstock.live.guaranteed.directory import BrokerDirectory
 from penstock.live.guaranteed.links import Links, PortKind
 from penstock.live.guaranteed.parents import ParentLink
@@ -103,6 +104,13 @@ class StreamBroker:
 
     async def start(self, listen: HostPort) -> None:
         """Listens, and connects to parents."""
+        for parent in self._parents:
+            if is_same(listen, parent):
+                self._end()
+                raise UsageError(
+                    f"the parent {parent} is this broker itself, which listens at {listen}:"
+                    " name another broker with --parent, or none"
+                )
         try:
             self._server = await self._loop.create_server(
                 self._links.accepted, listen.host, listen.port
@@ -306,8 +314,12 @@ class StreamBroker:
 
     def _on_disk_failed(self, error: BaseException) -> None:
         """Nothing is confirmed any more: what is not on disk now may never be."""
-        text = f"the disk of {self.directory.path} failed: {error}: check it before starting again"
-        self._end(PenstockError(text))
+        self._end(
+            PenstockError(
+                f"the disk of {self.directory.path} failed: {in_words(error)}: check it before"
+                " starting again"
+            )
+        )
 
     # What concerns the directory and connections
 

@@ -29,6 +29,7 @@ from penstock.guaranteed.settings import Retention
 from penstock.guaranteed.sync_times import SyncTimes
 from penstock.kernel.errors import UsageError
 from penstock.kernel.machine import Append, Count, Fetch, Save, Trim
+from penstock.live.error_text import in_words
 from penstock.live.log.lock import DirectoryLock
 from penstock.live.log.log import PubendLog
 from penstock.live.log.store import STORE_NAME, SaveStore, read_stored
@@ -296,7 +297,7 @@ class BrokerDirectory:
         self._save_own(_LIFE, str(self.life).encode())
         is_saved = self._is_life_saved.wait(_LIFE_S)
         if not is_saved or self._failure is not None:
-            why = self._failure or "the disk does not answer"
+            why = in_words(self._failure) if self._failure else "the disk does not answer"
             raise UsageError(f"cannot write to {self.path}: {why}: make room, or name another")
 
     def _pass_on(self) -> None:

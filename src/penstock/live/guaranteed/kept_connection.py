@@ -70,6 +70,13 @@ class KeptConnection:
 
     def answered(self) -> None:
         """The broker speaks the protocol: this address stays."""
+        if self.reconnects and not self._has_answered:
+            # A warning, as the line about its loss is: who sees one sees the other.
+            _log.warning(
+                "connected to the broker %s again",
+                self.address,
+                extra={"address": str(self.address)},
+            )
         self._addresses = [self.address]
         self._has_answered = True
 

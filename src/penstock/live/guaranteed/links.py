@@ -15,9 +15,11 @@ from time import monotonic_ns
 from typing import Final, Protocol
 
 from penstock.guaranteed.settings import LinkSettings
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.errors import PeerError, UnreachableError, VersionError
 from penstock.kernel.instant import SECOND
 from penstock.kernel.machine import Port
+from penstock.live.error_text import in_words
 from penstock.live.net.frame_connection import AnyFrame, FrameConnection
 from penstock.live.net.link import Link
 from penstock.wire.frames.guaranteed.channels import CHANNEL_OF
@@ -35,6 +37,7 @@ _log: Final = logging.getLogger("penstock.streams")
 _NEW_MAX: Final = 256
 # Links whose second connection is not there yet.
 _HALF_OPEN_MAX: Final = 64
+_REFUSED_MAX: Final = 256
 _OF_BROKERS: Final = frozenset(CHANNEL_OF)
 _ROLES: Final = Role.PUBLISH | Role.RELAY | Role.HOST
 
@@ -85,6 +88,11 @@ class Links:
         self._new: Final[dict[FrameConnection, int]] = {}
         # Who waits for the first frame of a connection that this broker has opened.
         self._answers: Final[dict[FrameConnection, asyncio.Future[AnyFrame]]] = {}
+        # Tokens of links that this broker is opening: who brings one of them is this broker itself.
+        self._greeting: Final[set[int]] = set()
+        # Why brokers may not link to this one, by their name and host: said once, not with every
+        # try.
+        self._refused: Final[BoundedDict[tuple[str, str], str]] = BoundedDict(_REFUSED_MAX)
         # Who waits for the end of a link.
         self._ends: Final[dict[Link, asyncio.Future[None]]] = {}
 
@@ -115,10 +123,12 @@ class Links:
     async def greet(self, connection: FrameConnection, token: int) -> Hello | Refused:
         """Sends HELLO on a control connection and waits for the answer."""
         answer = self._answers[connection] = asyncio.get_running_loop().create_future()
+        self._greeting.add(token)
         connection.say(self._hello(token))
         try:
             frame = await answer
         finally:
+            self._greeting.discard(token)
             self._answers.pop(connection, None)
         if not isinstance(frame, Hello | Refused):
             raise PeerError(f"HELLO was answered by {type(frame).__name__}")
@@ -168,7 +178,7 @@ class Links:
         first = frames[0]
         if isinstance(first, Connect):
             if len(self._clients) >= self._settings.clients_max:
-                text = f"it has its {self._settings.clients_max} clients: use another broker"
+                text = f"it has its {self._settings.clients_max:,} clients: use another broker"
                 self._refuse(connection, "full", text)
                 return
             port = self._port(PortKind.CLIENT, connection.peer)
@@ -193,14 +203,17 @@ class Links:
         """A child has opened the control connection of a link."""
         children = sum(kind is PortKind.CHILD for kind in self._kinds.values())
         half_open = sum(not link.is_paired for link in self._by_token.values())
-        if hello.broker == self._name or self._is_outlived(hello):
+        if hello.token in self._greeting:
+            text = f"it is broker {self._name!r} itself: name another parent"
+            self._refuse_broker(connection, hello, "name", text)
+        elif hello.broker == self._name or self._is_outlived(hello):
             text = (
                 f"another broker is called {hello.broker!r}: give each its own directory and name"
             )
-            self._refuse(connection, "name", text)
+            self._refuse_broker(connection, hello, "name", text)
         elif children >= self._settings.children_max or half_open >= _HALF_OPEN_MAX:
-            text = f"it has its {children} children: use another parent"
-            self._refuse(connection, "full", text)
+            text = f"it has its {children:,} children: use another parent"
+            self._refuse_broker(connection, hello, "full", text)
         elif hello.token == 0 or hello.pubends:
             self._refuse(connection, "token", "HELLO on a control connection has a token only")
         else:
@@ -223,13 +236,26 @@ class Links:
                 other.close(PeerError("replaced"))
                 self._end(other, None)
 
-    def _refuse(self, connection: FrameConnection, reason: str, text: str) -> None:
-        _log.info("%s refused: %s", connection.peer, text)
+    def _refuse_broker(
+        self, connection: FrameConnection, hello: Hello, reason: str, text: str
+    ) -> None:
+        """It will try again and again: its log and this one say so once, until it changes."""
+        who = (hello.broker, _host_of(connection))
+        is_told = self._refused.get(who) == text
+        self._refused[who] = text
+        self._refuse(connection, reason, text, is_told=is_told)
+
+    def _refuse(
+        self, connection: FrameConnection, reason: str, text: str, *, is_told: bool = False
+    ) -> None:
+        if not is_told:
+            _log.info("%s refused: %s", connection.peer, text)
         connection.say(refusal(RefusedKind.CONNECTION, 0, reason, text))
         connection.close()
 
     def _up(self, link: Link, data: FrameConnection, kind: PortKind) -> None:
         self._links[data] = link
+        self._refused.pop((link.broker, _host_of(data)), None)
         link.pair(data, self._port(kind, data.peer))
         self.outlets[link.port] = link
         self._kinds[link.port] = kind
@@ -274,7 +300,7 @@ class Links:
         port = self._clients.pop(connection, None)
         if port is not None:
             if error is not None:
-                _log.info("client %s: %s", connection.peer, error)
+                _log.info("client %s: %s", connection.peer, in_words(error))
             del self.outlets[port]
             self._events.on_down(port, PortKind.CLIENT)
         link = self._links.pop(connection, None)
@@ -291,7 +317,8 @@ class Links:
         if self.outlets.pop(link.port, None) is not None:
             kind = self._kinds.pop(link.port)
             if error is not None:
-                _log.info("%s %s at %s: %s", kind.value, link.broker, link.peer, error)
+                why = in_words(error)
+                _log.info("%s %s at %s: %s", kind.value, link.broker, link.peer, why)
             self._events.on_down(link.port, kind)
 
     # Heartbeats
@@ -341,3 +368,8 @@ class Links:
         """Ends all connections; what was written still leaves."""
         for connection in [*self._clients, *self._links, *self._new, *self._answers]:
             connection.close()
+
+
+def _host_of(connection: FrameConnection) -> str:
+    """Where it comes from; ports differ from one connection to the next."""
+    return connection.peer.rpartition(":")[0]

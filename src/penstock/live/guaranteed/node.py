@@ -259,8 +259,8 @@ class StreamNode:
         unconfirmed = len(self._link.pending)
         if unconfirmed and not self._link.is_ended:
             _log.warning(
-                "%d publications are not confirmed: they may or may not be stored",
-                unconfirmed,
+                "%s publications are not confirmed: they may or may not be stored",
+                f"{unconfirmed:,}",
                 extra={"unconfirmed": unconfirmed, "address": self.address},
             )
         self._link.close()

@@ -21,7 +21,7 @@ from penstock.live.guaranteed.pending import Pending
 from penstock.live.guaranteed.subscription import StreamSubscription, open_subscription
 from penstock.live.guaranteed.subscription_terms import subscription_terms
 from penstock.wire.codec.guaranteed.body import write_body
-from penstock.wire.frames.guaranteed.base import MESSAGE_BYTES_MAX, check_name, check_stream_name
+from penstock.wire.frames.guaranteed.base import MESSAGE_BYTES_MAX, check_stream_name
 
 _TIMEOUT_S: Final = 30.0
 # The size is checked here, for an error that carries it.
@@ -35,9 +35,7 @@ class Stream:
     def __init__(
         self, link: ClientLink, name: str, *, create: bool, confirm: Literal["synced", "received"]
     ) -> None:
-        check_name("the name of a stream", name)
-        if create:
-            check_stream_name(name)
+        check_stream_name(name)
         one_of("confirm", confirm, ("synced", "received"))
         self.name: Final = name
         self._link: Final = link

@@ -14,7 +14,7 @@ from penstock.api.units import Duration, count, duration_ns, one_of, quoted
 from penstock.guaranteed.client import SubscriptionOptions
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND
-from penstock.wire.frames.guaranteed.base import STREAMS_MAX, check_name
+from penstock.wire.frames.guaranteed.base import STREAMS_MAX, check_name, check_stream_name
 from penstock.wire.frames.guaranteed.base import Start as WireStart
 from penstock.wire.frames.guaranteed.base import StartKind as WireStartKind
 from penstock.wire.frames.guaranteed.subscription import AttachFlags, Position
@@ -62,6 +62,15 @@ def subscription_terms(
     one_of("on_gap", on_gap, ("raise", "continue"))
     if durable is not None:
         check_name("a durable name", durable)
+    else:
+        _refuse_without_durable(
+            {
+                "expire": expire is not None,
+                "change_filter": change_filter,
+                "takeover": takeover,
+                "poison": poison == "park",
+            }
+        )
     flags = AttachFlags.NONE
     if change_filter:
         flags |= AttachFlags.CHANGE_FILTER
@@ -102,6 +111,12 @@ def wire_start(start: Start) -> WireStart:
     return WireStart(WireStartKind.TIME, point.time_ns)
 
 
+def _refuse_without_durable(given: dict[str, bool]) -> None:
+    for argument, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{argument} is about a durable name: pass durable=NAME")
+
+
 def _names(streams: Sequence[str]) -> tuple[str, ...]:
     if isinstance(streams, str) or not all(isinstance(name, str) for name in streams):
         raise UsageError(f'streams is a list of names, not {quoted(streams)}: write ["orders"]')
@@ -109,7 +124,7 @@ def _names(streams: Sequence[str]) -> tuple[str, ...]:
     if not 0 < len(names) <= STREAMS_MAX:
         raise UsageError(f"streams has 1 to {STREAMS_MAX} names, not {len(names)}: name some")
     for name in names:
-        check_name("the name of a stream", name)
+        check_stream_name(name)
     return names
 
 

@@ -14,7 +14,7 @@ from penstock.kernel.errors import UsageError
 from penstock.live.log.block import SECTOR_BYTES, Block
 from penstock.live.log.file_system import FileSystem, OsFileSystem, read_into
 from penstock.live.log.lease_file import read_synced_upto
-from penstock.live.log.metadata import METADATA_NAME, load_metadata
+from penstock.live.log.metadata import load_metadata
 from penstock.live.log.scan import DamagedPlace, scan_segment
 from penstock.live.log.segment import (
     decoded_header,
@@ -101,7 +101,10 @@ def check_log(
     numbers = [n for n in map(number_of_name, fs.names(directory)) if n is not None]
     metadata = load_metadata(fs, directory)
     if metadata is None and not numbers:
-        raise UsageError(f"{directory} is no log: name a directory with a {METADATA_NAME}")
+        raise UsageError(
+            f"{directory} is no log, nor the directory of a broker: name what"
+            " 'penstock stream broker --directory' was given, or a log in it"
+        )
     report = LogReport(trimmed_upto=metadata.trimmed_upto if metadata is not None else 0)
     checking = _Checking(report)
     size_bytes = _size_bytes(fs, directory, numbers)
