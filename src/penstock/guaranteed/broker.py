@@ -302,6 +302,8 @@ class Broker:
 
     def _add_pubend(self, state: PubendState, *, wall_ns: int, now: Instant) -> None:
         def may_repair(reader: ReaderId | None) -> bool:
+            if not self.settings.pubend.repairs_wait:
+                return state.id in self.relays
             # Answers leave by links that may be full; the host here asks for no more than it takes.
             relay = self.relays.get(state.id)
             ports = [*self.links.children()]

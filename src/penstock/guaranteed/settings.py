@@ -46,6 +46,8 @@ class PubendSettings(msgspec.Struct, frozen=True, kw_only=True):
     recent_ids_max: int = 1_024
     repair_slice_bytes: int = 256 * 1024
     repair_ranges_max: int = 4_096
+    # Whether repairs wait while the queue of a link is half full.
+    repairs_wait: bool = True
     readers_max: int = 1_024
     # Messages and bytes that a publisher may have unconfirmed.
     credit_messages: int = 1_000
@@ -57,6 +59,8 @@ class RelaySettings(msgspec.Struct, frozen=True, kw_only=True):
     """Of a relay, for each pubend."""
 
     cache_bytes: int = 64 * MB
+    # In stream time: how far behind the newest tick the cache reaches; None is no bound but bytes.
+    cache_ns: Duration | None = None
     silence_ns: Duration = 250 * MILLISECOND
     # A request to a parent is taken for lost after so long.
     outstanding_ns: Duration = 500 * MILLISECOND
@@ -74,6 +78,8 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     nack_range_ns: Duration = 100 * MILLISECOND
     nack_retry_ns: Duration = 500 * MILLISECOND
     nack_doublings_max: int = 3
+    # Whether requests are repeated later where answers take long.
+    nack_retry_adapts: bool = True
     # Cursors are saved, and acknowledged, so often at the most.
     acks_ns: Duration = 200 * MILLISECOND
     # HOLD and FILTER are repeated until they are answered.

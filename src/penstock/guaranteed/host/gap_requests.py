@@ -24,6 +24,7 @@ class GapRequests:
         self._range: Final = duration_ticks(settings.nack_range_ns)
         self._retry_ns: Final = settings.nack_retry_ns
         self._doublings_max: Final = settings.nack_doublings_max
+        self._adapts: Final = settings.nack_retry_adapts
         # How long the last answer took, and a range that is asked for the first time: its end, and
         # since when.
         self._answer_ns: Duration = 0
@@ -87,6 +88,8 @@ class GapRequests:
         return tuple(ranges)
 
     def _wait_ns(self) -> Duration:
+        if not self._adapts:
+            return self._retry_ns
         doublings = min(self._attempts, self._doublings_max)
         return max(self._retry_ns, 2 * self._answer_ns) << doublings
 

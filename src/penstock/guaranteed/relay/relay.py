@@ -19,6 +19,7 @@ from penstock.guaranteed.relay.tick_cache import TickCache
 from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import RelaySettings
 from penstock.guaranteed.stream_item import EVERYTHING
+from penstock.guaranteed.tick import duration_ticks
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import (
@@ -57,8 +58,8 @@ class Relay:
         # The first tick that no reader has been told about.
         self._told_readers = 0
         self._dead_ranges: tuple[TickRange, ...] = ()
-        self.cache = TickCache(settings.cache_bytes)
         self._settings: Final = settings
+        self.cache = self._new_cache()
         self._send: Final = send
         self._children: Final[dict[Port, Child]] = {}
         self._nacks: Final = NackTable(settings.outstanding_ns)
@@ -75,6 +76,11 @@ class Relay:
         self._last_acks: Final[dict[str, HostAck]] = {}
         self._acks: Final[dict[str, HostAck]] = {}
         self._acks_at: Instant | None = None
+
+    def _new_cache(self) -> TickCache:
+        span_ns = self._settings.cache_ns
+        ticks_max = None if span_ns is None else duration_ticks(span_ns)
+        return TickCache(self._settings.cache_bytes, ticks_max=ticks_max)
 
     @property
     def is_idle(self) -> bool:
@@ -124,7 +130,7 @@ class Relay:
         new = [each for each in announcement.dead_ranges if each not in self._dead_ranges]
         self._dead_ranges = announcement.dead_ranges
         if self.passed > announcement.lease + 1 or any(start < self.passed for start, _ in new):
-            self.cache = TickCache(self._settings.cache_bytes)
+            self.cache = self._new_cache()
             self.horizon = self._told_readers = 0
             self._silence_filter = None
 
