@@ -397,6 +397,12 @@ class PubendReading:
 
     def next_wakeup(self) -> Instant | None:
         """The next request to repeat."""
+        live = self.live
+        if not self._catching_up:
+            # As nearly always, and asked for after every event.
+            if live is None:
+                return self._gathers_until
+            return earliest(self._gathers_until, live.requests.next_wakeup(), live.alarm_at)
         readers = self._readers()
         return earliest(
             self._gathers_until,

@@ -230,13 +230,10 @@ def broker_settings(part: StreamsPart) -> BrokerSettings:
 
 
 def _host_settings(control: StreamControl) -> HostSettings:
-    receive_window_ns = seconds(control.receive_window_s)
     retry = control.retry
     return HostSettings(
-        receive_window_ns=receive_window_ns,
-        nack_window_ns=(
-            receive_window_ns if control.window == "none" else seconds(control.window_s)
-        ),
+        receive_window_ns=seconds(control.receive_window_s),
+        nack_window_ns=seconds(control.reach_s if control.window == "none" else control.window_s),
         nack_range_ns=seconds(control.range_s),
         nack_retry_ns=seconds(control.retry_min_s if isinstance(retry, str) else retry),
         nack_retry_adapts=isinstance(retry, str),

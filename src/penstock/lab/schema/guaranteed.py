@@ -57,10 +57,11 @@ class StreamFailure(Part, frozen=True, kw_only=True):
 class StreamControl(Part, frozen=True, kw_only=True):
     """How hosts ask for repairs, and what brokers keep to answer them."""
 
-    # `none`: everything within the receive window is asked for at once.
+    # How far ahead of its doubt horizon a host asks for repairs, in stream time.
     window: Literal["none", "fixed"] = "none"
-    # Only of a fixed window.
+    # Of a fixed window; without a window, what a host asks for at once all the same.
     window_s: Positive = 1
+    reach_s: Positive = 60
     # Repeats a request after so many seconds; `adaptive`: after twice the time that answers take.
     retry: Literal["adaptive"] | Positive = "adaptive"
     # The shortest time before a request is repeated, if that is adaptive.
