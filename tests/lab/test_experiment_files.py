@@ -11,7 +11,6 @@ from penstock.kernel.seeds import Seeds
 from penstock.lab.builders.network import build_scenario
 from penstock.lab.experiment_files import ExperimentFile, catalogue, find_experiment
 from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experiment
-from penstock.sim.recorder import Recorder
 from penstock.tracefile.retention import Recording
 from tests.experiment_files import TINY, load
 
@@ -20,7 +19,7 @@ def stage(source: ExperimentFile, profile: str = "quick", *sets: str) -> None:
     """Everything up to the first simulated instant."""
     (job,) = plan_jobs(source, ExperimentPlan(profile=profile, overrides=sets))
     with Recording("t", keep=None) as recording:
-        build_scenario(job.experiment, job.document, Seeds(1), Recorder(recording))
+        build_scenario(job.experiment, job.document, Seeds(1), recording)
 
 
 def test_the_good_file_is_good(tmp_path: Path) -> None:

@@ -107,6 +107,7 @@ SERIES = {
     "fifo_order": ("violations",),
     "requests": ("requests", "repairs"),
     "receivers": ("received.narrow", "received.wide"),
+    "stream_rates": ("publish_rate", "reading_rate.SB1", "reading_rate.SB2"),
     "response": ("response_at_p", "response_at_rtt_ms", "response.rtt_10ms", "response.p_0.01"),
     "loss_events": ("loss_event_rate.ideal", "allowed_rate.ideal"),
     "adaptivity": ("pair_publications", "pair_out_of_order", "pair_violation_chance"),

@@ -20,6 +20,7 @@ from penstock.guaranteed.host.subscriber_host import SubscriberHost
 from penstock.guaranteed.lag import LagRequests
 from penstock.guaranteed.links import Links
 from penstock.guaranteed.log_record import Counted, Fetched
+from penstock.guaranteed.output.lanes import lane_of, one_lane_of
 from penstock.guaranteed.output.link_queues import LinkQueues
 from penstock.guaranteed.output.output_queue import OutputQueue
 from penstock.guaranteed.pubend.pubend import Pubend, PubendState
@@ -60,7 +61,11 @@ class Broker:
         self._now = now
         # Wall time, at the instant 0 of the driver's clock.
         self._wall_ns: Final = state.wall_ns - now
-        self._queues: Final = LinkQueues[AnyFrame](settings.link.queue_bytes, size_of=size_of)
+        self._queues: Final = LinkQueues[AnyFrame](
+            settings.link.queue_bytes,
+            size_of=size_of,
+            lane_of=lane_of if settings.link.pubends_take_turns else one_lane_of,
+        )
         self._clients: Final = Clients(self)
         self._facts: Final[deque[BrokerFact]] = deque()
         # The last ones, with their Unix time, for who asks later.
@@ -315,6 +320,8 @@ class Broker:
 
     def _add_pubend(self, state: PubendState, *, wall_ns: int, now: Instant) -> None:
         def may_repair(reader: ReaderId | None) -> bool:
+            if not self.settings.pubend.repairs_wait:
+                return state.id in self.relays
             # Answers leave by links that may be full; the host here asks for no more than it takes.
             relay = self.relays.get(state.id)
             ports = [*self.links.children()]

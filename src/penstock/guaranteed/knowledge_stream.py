@@ -146,6 +146,11 @@ class KnowledgeStream(Generic[Item]):
         return not self._known
 
     @property
+    def last(self) -> int | None:
+        """The newest known tick; None if nothing is known."""
+        return self._known.last
+
+    @property
     def messages(self) -> int:
         """How many messages are kept."""
         return len(self._items)

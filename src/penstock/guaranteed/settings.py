@@ -51,6 +51,8 @@ class PubendSettings(msgspec.Struct, frozen=True, kw_only=True):
     recent_ids_max: int = 1_024
     repair_slice_bytes: int = 256 * 1024
     repair_ranges_max: int = 4_096
+    # Whether repairs wait while the queue of a link is half full.
+    repairs_wait: bool = True
     readers_max: int = 1_024
     # Messages and bytes that a publisher may have unconfirmed.
     credit_messages: int = 1_000
@@ -62,6 +64,8 @@ class RelaySettings(msgspec.Struct, frozen=True, kw_only=True):
     """Of a relay, for each pubend."""
 
     cache_bytes: int = 64 * MB
+    # In stream time: how far behind the newest tick the cache reaches; None is no bound but bytes.
+    cache_ns: Duration | None = None
     silence_ns: Duration = 250 * MILLISECOND
     # A request to a parent is taken for lost after so long.
     outstanding_ns: Duration = 500 * MILLISECOND
@@ -119,6 +123,8 @@ class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Of a link to another broker or to a client."""
 
     queue_bytes: int = 5 * MB
+    # Whether pubends share a link by bytes; else what comes first goes first.
+    pubends_take_turns: bool = True
     ping_ns: Duration = 1 * SECOND
     silent_ns: Duration = 3 * SECOND
     client_silent_ns: Duration = 30 * SECOND

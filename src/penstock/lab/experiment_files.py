@@ -18,7 +18,7 @@ import msgspec
 
 import penstock
 from penstock.kernel.errors import UsageError
-from penstock.lab.builders.channel import check_network_or_channel
+from penstock.lab.builders.channel import check_kind_of_network
 from penstock.lab.experiment import Experiment
 from penstock.lab.result_names import result_names
 from penstock.lab.toml_document import (
@@ -86,7 +86,7 @@ def check_experiment(document: TomlDocument) -> Experiment:
         experiment = msgspec.convert(document.tree, Experiment)
     except msgspec.ValidationError as error:
         raise _explain(document, str(error)) from None
-    check_network_or_channel(experiment, document)
+    check_kind_of_network(experiment, document)
     for name, group in experiment.clients.items():
         markets = list(group.subscribe)
         if group.publish is not None:

@@ -1,24 +1,23 @@
-"""A simulated world that is ready to run, as the builders return it."""
+"""A simulation that is ready to run, as the builders return it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import Instant
 from penstock.lab.toml_document import TomlDocument
-from penstock.sim.world import World
+from penstock.sim.events import EventQueue
 from penstock.trace.records import Host
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A world at time 0 with all brokers, clients and scheduled events."""
+    """All brokers and clients at time 0, and what will happen to them."""
 
-    world: World[Any]
+    events: EventQueue
     # Called at the end of the run: endpoints deliver what is still in their reorder buffers.
     close: Callable[[], None]
     # Start of the experiment's clock (after the warm-up), and end of the run.

@@ -35,7 +35,6 @@ from penstock.metrics.catalogue import find_metrics
 from penstock.metrics.gather import Gather
 from penstock.metrics.measurement import Measurement, columns_read
 from penstock.metrics.run_info import RunInfo
-from penstock.sim.recorder import Recorder
 from penstock.trace.records import Run
 from penstock.trace.schema import HOSTS, RUNS, TABLES, Table
 from penstock.tracefile.retention import Recording
@@ -94,8 +93,7 @@ def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: N
     with Recording(
         job.run_id, keep=job.keep, replace=True, tables=tables, metrics=[gather.add]
     ) as recording:
-        recorder = Recorder(recording)
-        scenario = build_scenario(experiment, job.document, Seeds(job.seed), recorder)
+        scenario = build_scenario(experiment, job.document, Seeds(job.seed), recording)
         row = _run_row(job)
         recorded = frozenset(table.name for table in tables)
         measurement = Measurement(
@@ -103,7 +101,6 @@ def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: N
         )
         gather.connect(measurement.update)
         _simulate(scenario, progress)
-        recorder.on_end()
         done = recording.finish(row, scenario.hosts)
     gather.close()
     name_of = partial(result_name, experiment, job.variant)
@@ -119,15 +116,15 @@ def run_job(job: Job, progress: Callable[[float], None] = lambda _simulated_s: N
 def check_buildable(job: Job) -> None:
     """Builds the scenario and discards it, so that errors appear before any simulation."""
     with Recording("rehearsal", keep=None) as recording:
-        build_scenario(job.experiment, job.document, Seeds(job.seed), Recorder(recording))
+        build_scenario(job.experiment, job.document, Seeds(job.seed), recording)
 
 
 def _simulate(scenario: Scenario, progress: Callable[[float], None]) -> None:
-    world = scenario.world
+    events = scenario.events
     with _rare_collection():
         for step in range(1, PROGRESS_STEPS + 1):
-            world.run(scenario.stop * step // PROGRESS_STEPS)
-            progress(to_seconds(world.now))
+            events.run(scenario.stop * step // PROGRESS_STEPS)
+            progress(to_seconds(events.now))
         scenario.close()
 
 
@@ -153,6 +150,9 @@ def experiment_metrics(experiment: Experiment, document: TomlDocument) -> dict[s
 
 def _recorded_tables(experiment: Experiment, metrics: Sequence[MetricType]) -> list[Table]:
     record, read = experiment.record, columns_read(metrics)
+    if experiment.streams is not None:
+        sampled = ["streams", "crossings", "links", "queues"] if experiment.run.sample_s else []
+        return [TABLES[name] for name in ("edges", *sampled)]
     names = ["publications", "arrivals"]
     names += ["expected"] * record.expected + ["deliveries"] * record.deliveries
     names += ["losses"] * (record.losses and bool(experiment.orderings))

@@ -46,6 +46,9 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "queues": "network.queues:Queues",
             "drops": "network.drops:Drops",
             "effairness": "network.effairness:Effairness",
+            "stream_rates": "streams.rates:StreamRates",
+            "doubt_horizon": "streams.doubt_horizon:DoubtHorizon",
+            "crossings": "streams.crossings:Crossings",
             "pair_delays": "laws.pair_delays:PairDelays",
             "delay_laws": "laws.delay_laws:DelayLaws",
         }.items()

@@ -20,6 +20,7 @@ from penstock.report.figures import (
     recovery_traffic,
     response,
     shares,
+    streams,
     violations,
     workload,
 )
@@ -27,6 +28,7 @@ from penstock.report.report_data import ReportData
 
 # In the order of the page: comparisons first, then the workload.
 FAMILIES = (
+    streams,
     bottleneck,
     shares,
     feedback,

@@ -32,6 +32,8 @@ _FIGURE_NUMBERS: Final = {
     ("M-4.5", "delivery-delay"): "4.9",
     ("M-4.5", "hit-ratio"): "4.10",
     ("M-4.5", "cache-limits"): "4.11",
+    ("G-F2", "stream-rates"): "2",
+    ("G-F4", "stream-rates"): "4",
     ("M-5.1", "response"): "5.1",
     ("M-5.7", "loss-events"): "5.7",
     ("M-5.9", "bottleneck"): "5.9",

@@ -310,6 +310,45 @@ class QueueSample(Row, frozen=True, gc=False):
     peak_bytes: Annotated[int | None, "most bytes since the sample before; null if not watched"]
 
 
+class StreamSample(Row, frozen=True, gc=False):
+    """One pubend at one broker; counts are since the sample before."""
+
+    TABLE: ClassVar[str] = "streams"
+    TIME: ClassVar[str | None] = "sampled_ns"
+
+    sampled_ns: Sampled
+    broker: Annotated[str, "name of the broker"]
+    pubend: Annotated[str, "name of the pubend"]
+    period_ns: Annotated[Duration, "time since the sample before"]
+    published_messages: Annotated[int, "messages confirmed to their publishers here"]
+    wanted_messages: Annotated[int, "messages confirmed anywhere that are wanted here"]
+    delivered_messages: Annotated[int, "messages that applications got here"]
+    behind_ns: Annotated[
+        Duration | None, "how far the doubt horizon is behind the clock; null where nobody reads"
+    ]
+    nack_window_ns: Annotated[
+        Duration | None, "how far ahead of it repairs are asked for; null where nobody reads"
+    ]
+    is_recovering: Annotated[bool, "whether the host recovers what it missed"]
+    rate_limit_mps: Annotated[float | None, "rate allowed to publishers; null for any"] = None
+
+
+class CrossingSample(Row, frozen=True, gc=False):
+    """Messages of one pubend that came out of a link; counts are since the sample before."""
+
+    TABLE: ClassVar[str] = "crossings"
+    TIME: ClassVar[str | None] = "sampled_ns"
+
+    sampled_ns: Sampled
+    link: Annotated[str, "name of the link, with its direction"]
+    pubend: Annotated[str, "name of the pubend"]
+    first_messages: Annotated[int, "messages that had not come out of it before"]
+    repair_messages: Annotated[
+        int, "of the others, first repairs of what the cache behind it lacked when it was asked"
+    ]
+    repeat_messages: Annotated[int, "all others"]
+
+
 class Drop(Row, frozen=True, gc=False):
     """The network dropped a packet; whose message it was, when that is known."""
 

@@ -19,7 +19,7 @@ from penstock.trace.records import Row
 
 # Major: older files cannot be read. Minor: columns or tables were added.
 SCHEMA_MAJOR: Final = 1
-SCHEMA_MINOR: Final = 4
+SCHEMA_MINOR: Final = 5
 SCHEMA_VERSION: Final = f"{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 
 # The last part of a column's name gives its unit.
@@ -115,6 +115,8 @@ TABLES: Final[Mapping[str, Table]] = MappingProxyType(
             records.LinkSample,
             records.TcpSample,
             records.QueueSample,
+            records.StreamSample,
+            records.CrossingSample,
             records.Drop,
             records.Hop,
         )

@@ -20,6 +20,7 @@ from penstock.trace.host_role import HostRole
 from penstock.trace.records import (
     Arrival,
     CacheSample,
+    CrossingSample,
     Delivery,
     Drop,
     Edge,
@@ -36,6 +37,7 @@ from penstock.trace.records import (
     Row,
     Run,
     Signal,
+    StreamSample,
     TcpSample,
 )
 from penstock.trace.schema import TABLES
@@ -133,7 +135,8 @@ class _Drawing:
             Delivery: self.delivery, Loss: self.loss, Request: self.request, Repair: self.repair,
             Signal: self.signal, Feedback: self.feedback, FlowSample: self.flow,
             CacheSample: self.cache, Edge: self.edge, LinkSample: self.link, TcpSample: self.tcp,
-            QueueSample: self.queue, Drop: self.drop,
+            QueueSample: self.queue, StreamSample: self.stream, CrossingSample: self.crossing,
+            Drop: self.drop,
         }  # fmt: skip
         for kind, make in makers.items():
             if self._draw.random() < 0.85:
@@ -296,6 +299,19 @@ class _Drawing:
         draw, where = self._draw, self._draw.choice(["B1-B2", "B2-B1", "B3-B1"])
         peak = self._maybe(draw.randrange(99))
         return QueueSample(self._sampled(), where, 1, draw.randrange(99), peak)
+
+    def stream(self) -> StreamSample:
+        draw, broker = self._draw, self._draw.choice(["PB", "SB1", "SB2"])
+        counts = (draw.choice([0, 7]), draw.choice([0, 0, 5]), draw.choice([0, 0, 4]))
+        behind = self._maybe(draw.randrange(3 * SECOND)) if broker != "PB" else None
+        return StreamSample(
+            *(self._sampled(), broker, draw.choice(["PB-1", "PB-2"]), self._period_ns),
+            *(*counts, behind, self._maybe(SECOND), draw.random() < 0.5, None),
+        )
+
+    def crossing(self) -> CrossingSample:
+        draw, counts = self._draw, (self._draw.choice([0, 3]) for _ in range(3))
+        return CrossingSample(self._sampled(), draw.choice(["PB-IB", "IB-SB1"]), "PB-1", *counts)
 
     def drop(self) -> Drop:
         """Of a message, or of something else."""

@@ -22,3 +22,8 @@ def lane_of(frame: Any) -> int:
         return pubend
     # Frames of clients have no channel.
     return _CLIENT if is_data is None else URGENT
+
+
+def one_lane_of(frame: Any) -> int:
+    """First come, first served, but for what is urgent."""
+    return _CLIENT if _CHANNELS.get(type(frame), True) else URGENT

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Generic, TypeVar
 
+from penstock.guaranteed.output.lanes import lane_of
 from penstock.guaranteed.output.output_queue import OutputQueue
 from penstock.kernel.machine import Port, Send
 
@@ -14,8 +15,15 @@ Frame = TypeVar("Frame")
 class LinkQueues(Generic[Frame]):
     """A queue for each port; those that may have something to send are looked at alone."""
 
-    def __init__(self, queue_bytes_max: int, *, size_of: Callable[[Frame], int]) -> None:
+    def __init__(
+        self,
+        queue_bytes_max: int,
+        *,
+        size_of: Callable[[Frame], int],
+        lane_of: Callable[[Frame], int] = lane_of,
+    ) -> None:
         self._queue_bytes_max: Final = queue_bytes_max
+        self._lane_of: Final = lane_of
         self._size_of: Final = size_of
         self._queues: Final[dict[Port, OutputQueue[Frame]]] = {}
         # Those that may have something to send.
@@ -33,7 +41,9 @@ class LinkQueues(Generic[Frame]):
 
     def open(self, port: Port, *, room_bytes: int) -> None:
         """A link is there, and takes so many bytes."""
-        self._queues[port] = OutputQueue(self._queue_bytes_max, room_bytes=room_bytes)
+        self._queues[port] = OutputQueue(
+            self._queue_bytes_max, room_bytes=room_bytes, lane_of=self._lane_of
+        )
 
     def close(self, port: Port) -> None:
         """A link is gone, with what was queued for it."""

@@ -22,6 +22,7 @@ from penstock.guaranteed.relay.tick_cache import TickCache
 from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import RelaySettings
 from penstock.guaranteed.stream_item import EVERYTHING
+from penstock.guaranteed.tick import duration_ticks
 from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import (
@@ -67,8 +68,8 @@ class Relay:
         # The first tick that no reader has been told about.
         self._told_readers = 0
         self._dead_ranges: tuple[TickRange, ...] = ()
-        self.cache = TickCache(settings.cache_bytes)
         self._settings: Final = settings
+        self.cache = self._new_cache()
         self._send: Final = send
         self._children: Final[dict[Port, Child]] = {}
         self._nacks: Final = NackTable(settings.outstanding_ns)
@@ -88,6 +89,11 @@ class Relay:
         self._reports: Final = ReportMerge(pubend)
         self._alerts: Final = AlertMerge(pubend, keeps_all=settings.keeps_late_alerts)
         self._readers: Final = ReaderAnswers(pubend, settings.readers_max)
+
+    def _new_cache(self) -> TickCache:
+        span_ns = self._settings.cache_ns
+        ticks_max = None if span_ns is None else duration_ticks(span_ns)
+        return TickCache(self._settings.cache_bytes, ticks_max=ticks_max)
 
     @property
     def is_idle(self) -> bool:
@@ -141,7 +147,7 @@ class Relay:
             return
         self._dead_ranges = tuple(sorted({*self._dead_ranges, *new})[-DEAD_RANGES_MAX:])
         if self.passed > announcement.lease + 1 or any(start < self.passed for start, _ in new):
-            self.cache = TickCache(self._settings.cache_bytes)
+            self.cache = self._new_cache()
             self.horizon = self._told_readers = 0
             self._silence_filter = None
 

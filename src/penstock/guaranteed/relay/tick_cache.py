@@ -1,4 +1,4 @@
-"""What a relay still knows of a pubend, within a bound in bytes: the oldest ticks go first."""
+"""What a relay still knows of a pubend, within bounds: the oldest ticks go first."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from penstock.guaranteed.stream_item import StreamItem, size_of_item
 class TickCache:
     """Data and silence under the filter that the relay has asked its parent for."""
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, *, ticks_max: int | None = None) -> None:
         self.known: Final[KnowledgeStream[StreamItem]] = KnowledgeStream(size_of=size_of_item)
         self._bytes_max: Final = bytes_max
+        # How far behind the newest tick it reaches.
+        self._ticks_max: Final = ticks_max
 
     def add(self, run: Run) -> None:
         """Keeps messages, and that there is nothing between them; the oldest make room."""
         known, items = self.known, run.items
         known.add_run(run.start, run.stop, [item.tick for item in items], items)
+        if self._ticks_max is not None and known.last is not None:
+            known.forget_below(known.last - self._ticks_max)
         known.evict(self._bytes_max)
 
     def widen(self, tick: int) -> None:

@@ -22,6 +22,7 @@ from penstock.sim.publishing_app import EndpointPublishingApp
 from penstock.sim.recorder import Recorder
 from penstock.trace.host_role import HostRole
 from penstock.trace.records import Host
+from penstock.tracefile.retention import Recording
 from penstock.transport.settings import OrderingSettings
 
 PUBLISHER: Final = "publisher"
@@ -34,13 +35,14 @@ def build_channel(
     experiment: Experiment,
     document: TomlDocument,
     seeds: Seeds,
-    recorder: Recorder,
+    recording: Recording,
 ) -> Scenario:
     """Builds the publisher and all receivers, at time 0."""
     run = experiment.run
     origin = seconds(run.warmup_s)
     end = origin + seconds(run.duration_s)
     stop = end + seconds(run.drain_s)
+    recorder = Recorder(recording)
     orderings = {}
     for name, ordering in experiment.orderings.items():
         with errors_at_key(document, "orderings", name):
@@ -74,16 +76,26 @@ def build_channel(
         )
     hosts = [Host(PUBLISHER, PUBLISHER, HostRole.PUBLISHER)]
     hosts += [Host(name, RECEIVERS, HostRole.SUBSCRIBER) for name in names]
-    return Scenario(network.world, network.close_endpoints, origin, stop, hosts)
+
+    def close() -> None:
+        network.close_endpoints()
+        recorder.on_end()
+
+    return Scenario(network.world.events, close, origin, stop, hosts)
 
 
-def check_network_or_channel(experiment: Experiment, document: TomlDocument) -> None:
-    """Raises a UsageError unless there is exactly one of network and channel, with its keys."""
-    if (experiment.network is None) == (experiment.channel is None):
+def check_kind_of_network(experiment: Experiment, document: TomlDocument) -> None:
+    """Raises a UsageError unless there is exactly one kind of network, with the keys it takes."""
+    kinds = ("network", "channel", "streams")
+    chosen = [kind for kind in kinds if getattr(experiment, kind) is not None]
+    if len(chosen) != 1:
         raise document.error(
-            ("network",) if experiment.network else (),
-            "an experiment runs on a network or on a channel: write one of the two",
+            (chosen[0],) if chosen else (),
+            "an experiment runs on a network, on a channel or on streams: write one of them",
         )
+    if experiment.streams is not None:
+        _check_nothing_of_endpoints(experiment, document)
+        return
     if experiment.network is not None:
         if not experiment.clients:
             raise document.error(("network",), "a network needs clients: write [clients.NAME]")
@@ -94,6 +106,14 @@ def check_network_or_channel(experiment: Experiment, document: TomlDocument) -> 
             raise document.error((key,), f"a channel has a workload of its own: leave {key} out")
     if not experiment.orderings:
         raise document.error(("channel",), "a channel is for orderings: write [orderings.NAME]")
+
+
+def _check_nothing_of_endpoints(experiment: Experiment, document: TomlDocument) -> None:
+    for key in ("clients", "markets", "tcp", "orderings", "transport"):
+        if getattr(experiment, key):
+            raise document.error(
+                (key,), f"streams have programs of their own and no transport: leave {key} out"
+            )
 
 
 def make_path_model(part: ChannelPart) -> PathModel:

@@ -20,6 +20,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant, seconds
 from penstock.kernel.seeds import Seeds
 from penstock.lab.builders.channel import build_channel
+from penstock.lab.builders.streams import build_streams
 from penstock.lab.builders.tcp import add_tcp_connections
 from penstock.lab.experiment import Experiment
 from penstock.lab.scenario import Scenario, errors_at_key
@@ -47,15 +48,19 @@ from penstock.sim.topology_file import read_topology
 from penstock.sim.zipf_workload import ZipfWorkload
 from penstock.trace.host_role import HostRole
 from penstock.trace.records import Host
+from penstock.tracefile.retention import Recording
 from penstock.transport.settings import OrderingSettings
 
 
 def build_scenario(
-    experiment: Experiment, document: TomlDocument, seeds: Seeds, recorder: Recorder
+    experiment: Experiment, document: TomlDocument, seeds: Seeds, recording: Recording
 ) -> Scenario:
-    """Builds the network or channel with all clients and publishers, at time 0."""
+    """Builds what the experiment runs on with all clients and publishers, at time 0."""
+    if experiment.streams is not None:
+        return build_streams(experiment.streams, experiment, document, seeds, recording)
     if experiment.channel is not None:
-        return build_channel(experiment.channel, experiment, document, seeds, recorder)
+        return build_channel(experiment.channel, experiment, document, seeds, recording)
+    recorder = Recorder(recording)
     network = _network(experiment, document, seeds, recorder)
     run = experiment.run
     origin = seconds(run.warmup_s)
@@ -71,7 +76,12 @@ def build_scenario(
     with errors_at_key(document, "network", "changes"):
         _schedule_link_changes(experiment.network, network, origin)
     stop = end + seconds(run.drain_s)
-    return Scenario(network.world, network.close_endpoints, origin, stop, hosts)
+
+    def close() -> None:
+        network.close_endpoints()
+        recorder.on_end()
+
+    return Scenario(network.world.events, close, origin, stop, hosts)
 
 
 def _network(

@@ -18,7 +18,7 @@ from penstock.kernel.seeds import Seeds
 from penstock.sim.events import EventQueue
 from penstock.sim.guaranteed.sim_broker import SimBroker, size_of
 from penstock.sim.guaranteed.sim_client import SimClient
-from penstock.sim.guaranteed.stream_link import WINDOW_BYTES, StreamLink
+from penstock.sim.guaranteed.stream_link import WINDOW_BYTES, LinkTraffic, StreamLink
 from penstock.sim.guaranteed.watcher import NetworkWatcher
 from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
 from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
@@ -37,28 +37,34 @@ class StreamNetwork:
 
     def __init__(
         self,
-        seed: int,
+        seed: int | Seeds,
         *,
         settings: BrokerSettings | None = None,
         delay_ns: Duration = 5 * MILLISECOND,
-        # Of links between brokers.
+        # Of links between brokers, until `set_rate` changes it.
         rate_bps: int | None = None,
         with_codec: bool = False,
         sync_ns: Duration = 2 * MILLISECOND,
         window_bytes: int = WINDOW_BYTES,
+        # Of links between brokers, if it is another than that of connections of clients.
+        link_window_bytes: int | None = None,
     ) -> None:
-        self.seeds: Final = Seeds(seed)
+        self.seeds: Final = Seeds(seed) if isinstance(seed, int) else seed
         self.events: Final = EventQueue()
         self.settings: Final = settings or BrokerSettings()
         self.sync_ns: Final = sync_ns
         # How much a link takes before anything has left.
         self.window_bytes: Final = window_bytes
+        self._link_window_bytes: Final = link_window_bytes or window_bytes
         self.watchers: Final[list[NetworkWatcher]] = []
         self.brokers: Final[dict[str, SimBroker]] = {}
         self.clients: Final[dict[str, SimClient]] = {}
         self._parents: Final[dict[tuple[str, str], bool]] = {}
         self._delay_ns: Final = delay_ns
         self._rate_bps: Final = rate_bps
+        # By sender and receiver: rates that were set, and what was carried.
+        self._rates_bps: Final[dict[tuple[str, str], int | None]] = {}
+        self.traffic: Final[dict[tuple[str, str], LinkTraffic]] = {}
         self._with_codec: Final = with_codec
 
     def add_broker(
@@ -83,22 +89,34 @@ class StreamNetwork:
         self._parents[child, parent] = True
         for sender, receiver in ((low, high), (high, low)):
             sender.links[receiver.name] = self._broker_link(sender, receiver)
-        high.call(
-            lambda b, now: b.link_up(child, to_parent=False, room_bytes=self.window_bytes, now=now)
-        )
-        low.call(
-            lambda b, now: b.link_up(parent, to_parent=True, room_bytes=self.window_bytes, now=now)
-        )
+        room = self._link_window_bytes
+        high.call(lambda b, now: b.link_up(child, to_parent=False, room_bytes=room, now=now))
+        low.call(lambda b, now: b.link_up(parent, to_parent=True, room_bytes=room, now=now))
 
     def cut(self, child: str, parent: str) -> None:
         """Cuts a link; both ends are told."""
         if not self._parents.pop((child, parent), False):
             return
         low, high = self.brokers[child], self.brokers[parent]
-        low.links.pop(parent).cut()
-        high.links.pop(child).cut()
+        for sender, receiver in ((low, parent), (high, child)):
+            sender.links.pop(receiver).cut()
+            queue = sender.machine.queues.get(receiver)
+            if queue is not None:
+                self.traffic[sender.name, receiver].dropped_frames += queue.dropped
         low.call(lambda b, now: b.link_down(parent, now=now))
         high.call(lambda b, now: b.link_down(child, now=now))
+
+    def rate_of(self, sender: str, receiver: str) -> int | None:
+        """The rate of one direction of a link, whether it is up or not."""
+        return self._rates_bps.get((sender, receiver), self._rate_bps)
+
+    def set_rate(self, child: str, parent: str, rate_bps: int | None) -> None:
+        """Gives both directions of a link another rate, now and when it comes up again."""
+        is_up = self._parents.get((child, parent), False)
+        for sender, receiver in ((child, parent), (parent, child)):
+            self._rates_bps[sender, receiver] = rate_bps
+            if is_up:
+                self.brokers[sender].links[receiver].rate_bps = rate_bps
 
     def crash(self, name: str) -> None:
         """Kills a broker: its links and connections break."""
@@ -136,6 +154,7 @@ class StreamNetwork:
         arrive: Callable[[list[AnyFrame]], None],
         on_room: Callable[[int], None] | None,
         rate_bps: int | None = None,
+        traffic: LinkTraffic | None = None,
     ) -> StreamLink:
         """One direction of a connection."""
 
@@ -149,11 +168,13 @@ class StreamNetwork:
             size_of=size_of,
             arrive=land,
             on_room=on_room,
+            traffic=traffic,
         )
 
     def _broker_link(self, sender: SimBroker, receiver: SimBroker) -> StreamLink:
         return self.stream_link(
             arrive=lambda frames: receiver.arrive(sender.name, frames),
-            on_room=lambda size: sender.call(lambda b, now: b.room(receiver.name, size, now=now)),
-            rate_bps=self._rate_bps,
+            on_room=lambda size: sender.room(receiver.name, size),
+            rate_bps=self.rate_of(sender.name, receiver.name),
+            traffic=self.traffic.setdefault((sender.name, receiver.name), LinkTraffic()),
         )

@@ -127,6 +127,8 @@ class SimBroker:
 
     def arrive(self, port: Port, frames: list[AnyFrame]) -> None:
         """Frames have come by a link."""
+        for watcher in self._network.watchers:
+            watcher.on_arrival(self.name, port, frames)
         self.call(lambda broker, now: broker.receive_all(frames, via=port, now=now))
 
     def recreate(self, stream: str) -> None:
@@ -142,8 +144,31 @@ class SimBroker:
             state = PubendState(id=new, stream=stream, log=EMPTY_LOG, saved={})
             self.call(lambda b, now, state=state: b.add_stream(state, now=now))  # type: ignore[misc]
 
+    def room(self, port: Port, size_bytes: int) -> None:
+        """A link takes so many more bytes."""
+        if not self.is_up:
+            return
+        machine = self.machine
+        may_go_on = any(pubend.repairs.is_held_up for pubend in machine.pubends.values())
+        machine.room(port, size_bytes, now=self.now)
+        if may_go_on:
+            self.drain()
+        else:
+            # Frames leave, and nothing else happens: the timer stays.
+            self._carry_out()
+
     def drain(self) -> None:
         """Carries out all outputs and re-arms the timer."""
+        self._carry_out()
+        wakeup = self.machine.next_wakeup()
+        if wakeup is None:
+            return
+        at = self._in_world_time(wakeup)
+        if self._armed_at is None or at < self._armed_at:
+            self._armed_at = max(at, self._network.events.now)
+            self._network.events.schedule(self._armed_at, self._on_timer, self.life, self._armed_at)
+
+    def _carry_out(self) -> None:
         machine, life = self.machine, self.life
         while (output := machine.poll()) is not None:
             if isinstance(output, Send):
@@ -155,13 +180,6 @@ class SimBroker:
                 self._to_disk(output, life)
             elif isinstance(output, Deliver):
                 self._on_fact(output.item, life)
-        wakeup = machine.next_wakeup()
-        if wakeup is None:
-            return
-        at = self._in_world_time(wakeup)
-        if self._armed_at is None or at < self._armed_at:
-            self._armed_at = max(at, self._network.events.now)
-            self._network.events.schedule(self._armed_at, self._on_timer, life, self._armed_at)
 
     def _on_fact(self, fact: object, life: int) -> None:
         """Carries out what the machine asks of its driver, a moment later."""

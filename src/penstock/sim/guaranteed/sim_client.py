@@ -62,7 +62,7 @@ class SimClient:
         )
         broker.links[port] = network.stream_link(
             arrive=self._arrive,
-            on_room=lambda size: broker.call(lambda b, now: b.room(port, size, now=now)),
+            on_room=lambda size: broker.room(port, size),
         )
         self.port = port
         broker.call(lambda b, now: b.client_up(port, room_bytes=network.window_bytes, now=now))

@@ -26,6 +26,20 @@ class _Batch:
         self.size_bytes = 0
 
 
+class LinkTraffic:
+    """What one direction of a link has carried, over all its lives."""
+
+    __slots__ = ("dropped_frames", "lost_frames", "sent_bytes", "sent_frames")
+
+    def __init__(self) -> None:
+        self.sent_bytes = 0
+        self.sent_frames = 0
+        # On their way when the link was cut.
+        self.lost_frames = 0
+        # By full queues of earlier lives; the present queue counts its own.
+        self.dropped_frames = 0
+
+
 class StreamLink:
     """From one machine to another."""
 
@@ -39,10 +53,12 @@ class StreamLink:
         arrive: Callable[[list[Any]], None],
         # None: nobody waits for room.
         on_room: Callable[[int], None] | None,
+        traffic: LinkTraffic | None = None,
     ) -> None:
-        self.sent_bytes = 0
+        self._traffic: Final = traffic or LinkTraffic()
         self._events: Final = events
         self._delay_ns: Final = delay_ns
+        # A new rate is that of frames sent from then on.
         self.rate_bps = rate_bps
         self._size_of: Final = size_of
         self._arrive: Final = arrive
@@ -56,7 +72,8 @@ class StreamLink:
     def send(self, frame: Any) -> None:
         """Puts a frame on its way; room for as much is there when it has left."""
         size_bytes = self._size_of(frame)
-        self.sent_bytes += size_bytes
+        self._traffic.sent_bytes += size_bytes
+        self._traffic.sent_frames += 1
         left = max(self._events.now, self._free_at)
         if self.rate_bps is not None:
             left += size_bytes * 8 * SECOND // self.rate_bps
@@ -84,3 +101,5 @@ class StreamLink:
     def _land(self, life: int, batch: _Batch) -> None:
         if life == self._life:
             self._arrive(batch.frames)
+        else:
+            self._traffic.lost_frames += len(batch.frames)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.kernel.machine import Append, Save, Trim
+from collections.abc import Sequence
+
+from penstock.guaranteed.broker import AnyFrame
+from penstock.kernel.machine import Append, Port, Save, Trim
 from penstock.wire.frames.guaranteed.base import BrokerFrame
 
 
@@ -11,6 +14,9 @@ class NetworkWatcher:
 
     def on_frame(self, sender: str, frame: BrokerFrame) -> None:
         """A broker sends a frame to another."""
+
+    def on_arrival(self, receiver: str, port: Port, frames: Sequence[AnyFrame]) -> None:
+        """Frames have come to a broker, which has not looked at them yet."""
 
     def on_write(self, broker: str, write: Append | Save) -> None:
         """A write is about to be on the disk of a broker: synced, or left there by a crash."""

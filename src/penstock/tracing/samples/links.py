@@ -24,6 +24,8 @@ class LinkState:
     rate_bps: int | None = None
     queue_packets: int = 0
     queue_bytes: int = 0
+    # The most since the state before; None if nobody watches.
+    queue_peak_bytes: int | None = None
 
     def counters(self) -> tuple[int, ...]:
         """The counters, in the order of the columns of `LinkSample`."""
@@ -53,5 +55,5 @@ class LinkSamples:
         since = [a - b for a, b in zip(state.counters(), previous.counters(), strict=True)]
         return (
             LinkSample(now, link, interval_ns, capacity_bps, *since),
-            QueueSample(now, link, state.queue_packets, state.queue_bytes, None),
+            QueueSample(now, link, state.queue_packets, state.queue_bytes, state.queue_peak_bytes),
         )

@@ -1,0 +1,1 @@
+"""Metrics of guaranteed streams: rates, doubt horizons, and what crosses links again."""

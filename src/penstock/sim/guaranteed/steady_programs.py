@@ -1,0 +1,154 @@
+"""Programs that load a network of guaranteed streams: writers at a steady rate, prompt readers.
+
+They count what was confirmed and delivered, and remember no messages: a run has hundreds of
+thousands. Messages are of ten kinds, in turn, so that a filter wants an exact share of them.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from penstock.content.filter import Predicate
+from penstock.content.syntax import parse
+from penstock.guaranteed.client import (
+    ClientFact,
+    Confirmed,
+    Ended,
+    Missed,
+    NotTaken,
+    ReceivedMany,
+    SubscriptionOptions,
+)
+from penstock.guaranteed.stream_item import EVERYTHING
+from penstock.kernel.errors import UsageError
+from penstock.kernel.instant import SECOND, Duration, Instant
+from penstock.sim.guaranteed.network import StreamNetwork
+from penstock.sim.guaranteed.sim_broker import size_of
+from penstock.sim.guaranteed.sim_client import SimClient
+from penstock.wire.codec.guaranteed.body import write_body
+from penstock.wire.frames.guaranteed.base import Start, StartKind
+from penstock.wire.frames.guaranteed.knowledge import Data
+from penstock.wire.frames.guaranteed.subscription import Position
+
+KINDS: Final = 10
+# From one message to the next; no divisor of `KINDS`, so that those of a filter are spread out.
+_STRIDE: Final = 3
+_ATTRIBUTE: Final = "kind"
+_FIRST: Final = Start(StartKind.FIRST)
+
+
+def bodies_of(message_bytes: int) -> tuple[bytes, ...]:
+    """A body of each kind, with which DATA takes so many bytes on a link."""
+    bare = [write_body({_ATTRIBUTE: kind}) for kind in range(KINDS)]
+    lacking = message_bytes - max(
+        size_of(Data(pubend=0, start=0, tick=0, published_ns=0, body=body)) for body in bare
+    )
+    if lacking < 0:
+        raise UsageError(f"a message takes at least {message_bytes - lacking} bytes on a link")
+    return tuple(write_body({_ATTRIBUTE: kind}, bytes(lacking)) for kind in range(KINDS))
+
+
+def predicate_of(wanted_kinds: int) -> Predicate:
+    """Wants messages of so many kinds."""
+    return EVERYTHING if wanted_kinds == KINDS else parse(f"{_ATTRIBUTE} < {wanted_kinds}")
+
+
+class SteadyWriter:
+    """Publishes to one stream; the time between two messages varies evenly about its mean."""
+
+    def __init__(
+        self,
+        network: StreamNetwork,
+        name: str,
+        broker: str,
+        *,
+        stream: str,
+        bodies: tuple[bytes, ...],
+        rate: float,
+        # How far from the mean the time between two messages may be, as a share of it.
+        spread: float,
+        rng: Random,
+    ) -> None:
+        self.stream: Final = stream
+        self.client: Final = network.add_client(name, broker, self._on_fact)
+        # Messages that are on disk, by kind.
+        self.confirmed: Final = [0] * KINDS
+        self._events: Final = network.events
+        self._bodies: Final = bodies
+        self._low_ns: Final[Duration] = max(1, round(SECOND / rate * (1 - spread)))
+        self._high_ns: Final[Duration] = max(1, round(SECOND / rate * (1 + spread)))
+        self._rng: Final = rng
+        self._until: Instant = 0
+        self._published = 0
+        self._first_id = 0
+        self.client.connect()
+
+    def start(self, at: Instant, *, until: Instant) -> None:
+        """Publishes from one instant up to another."""
+        self._until = until
+        # Writers are not in step.
+        self._events.schedule(at + self._rng.randrange(self._high_ns), self._publish)
+
+    def _publish(self) -> None:
+        now = self._events.now
+        if now >= self._until:
+            return
+        body = self._bodies[self._published * _STRIDE % KINDS]
+        id_ = self.client.call(lambda client: client.publish(self.stream, body))
+        if not self._published:
+            self._first_id = id_
+        self._published += 1
+        gap_ns = self._rng.randint(self._low_ns, self._high_ns)
+        self._events.schedule(now + gap_ns, self._publish)
+
+    def _on_fact(self, _client: SimClient, fact: ClientFact) -> None:
+        assert not isinstance(fact, NotTaken | Ended), f"{self.client.name}: {fact}"
+        if isinstance(fact, Confirmed):
+            for run in fact.runs:
+                for id_ in run.ids:
+                    self.confirmed[(id_ - self._first_id) * _STRIDE % KINDS] += 1
+
+
+class PromptReader:
+    """Reads streams under a durable name, and acknowledges each message when it comes."""
+
+    def __init__(
+        self,
+        network: StreamNetwork,
+        name: str,
+        broker: str,
+        *,
+        streams: tuple[str, ...],
+        wanted_kinds: int,
+    ) -> None:
+        self.client: Final = network.add_client(name, broker, self._on_fact)
+        self.wanted_kinds: Final = wanted_kinds
+        # Messages, by pubend.
+        self.delivered: Final[dict[int, int]] = {}
+        self._options: Final = SubscriptionOptions(
+            streams=streams,
+            predicate=predicate_of(wanted_kinds),
+            durable=name,
+            start=_FIRST,
+        )
+        self.client.connect()
+
+    def open(self) -> None:
+        """Begins to read."""
+        self.client.call(lambda client: client.subscribe(self._options))
+
+    def _on_fact(self, client: SimClient, fact: ClientFact) -> None:
+        assert not isinstance(fact, Missed | Ended), f"{client.name}: {fact}"
+        if not isinstance(fact, ReceivedMany):
+            return
+        number, messages, delivered = fact.subscription, fact.messages, self.delivered
+        last: dict[int, int] = {}
+        for message in messages:
+            pubend = message.pubend
+            last[pubend] = message.tick
+            delivered[pubend] = delivered.get(pubend, 0) + 1
+        machine = client.machine
+        positions = [Position(*each) for each in last.items()]
+        machine.acknowledge(number, positions, is_awaited=False)
+        machine.take(number, len(messages), sum(len(each.body) for each in messages))
