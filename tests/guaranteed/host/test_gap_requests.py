@@ -56,3 +56,15 @@ def test_a_range_that_was_asked_for_twice_says_nothing_of_the_time_of_answers() 
     at = requests.next_wakeup()
     assert at is not None
     assert at - (SECOND // 2 + MILLISECOND) >= SECOND
+
+
+def test_a_fixed_time_does_not_grow() -> None:
+    requests = GapRequests(HostSettings(nack_retry_ns=6 * SECOND, nack_retry_adapts=False))
+    times: list[float] = []
+    asks(requests, 0, 0)
+    while len(times) < 3:
+        at = requests.next_wakeup()
+        assert at is not None
+        assert asks(requests, 0, at) == 10
+        times.append(at / SECOND)
+    assert times == [6, 12, 18]
