@@ -13,7 +13,7 @@ from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.lab.metrics import LAB_METRICS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
-FILE, TCP, ORDERINGS = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+FILE, TCP, ORDERINGS, STREAMS = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
 def test_the_file_runs_as_it_stands(tmp_path: Path) -> None:
@@ -44,6 +44,15 @@ def test_a_connection_is_added_as_shown(tmp_path: Path) -> None:
         find_experiment(str(tmp_path / "mine.toml")), ExperimentPlan(processes=1, variants=["off"])
     )
     assert result.variants["off"]["tcp_kbps.beside.early"].mean > 100
+
+
+def test_the_file_of_streams_runs_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(STREAMS)
+    result = run_experiment(
+        find_experiment(str(tmp_path / "mine.toml")), ExperimentPlan(processes=1)
+    )
+    assert result.ok
+    assert result.variants["off"]["reading_rate.SB1.cut"].mean == 0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import fmean
+from typing import Any
 
 from penstock.kernel.instant import SECOND
 from penstock.trace.records import CrossingSample, StreamSample
@@ -17,7 +18,9 @@ def measure(run: BruteRun) -> None:
         crossings(run)
 
 
-def sampled(run: BruteRun, kind: type[StreamSample] | type[CrossingSample]) -> list[tuple]:
+def sampled(
+    run: BruteRun, kind: type[StreamSample] | type[CrossingSample]
+) -> list[tuple[int, Any]]:
     """Samples within the experiment, each with the second that it ends."""
     return [
         ((r.sampled_ns - run.origin - 1) // SECOND, r)

@@ -305,8 +305,16 @@ class _Drawing:
         counts = (draw.choice([0, 7]), draw.choice([0, 0, 5]), draw.choice([0, 0, 4]))
         behind = self._maybe(draw.randrange(3 * SECOND)) if broker != "PB" else None
         return StreamSample(
-            *(self._sampled(), broker, draw.choice(["PB-1", "PB-2"]), self._period_ns),
-            *(*counts, behind, self._maybe(SECOND), draw.random() < 0.5, None),
+            sampled_ns=self._sampled(),
+            broker=broker,
+            pubend=draw.choice(["PB-1", "PB-2"]),
+            period_ns=self._period_ns,
+            published_messages=counts[0],
+            wanted_messages=counts[1],
+            delivered_messages=counts[2],
+            behind_ns=behind,
+            nack_window_ns=self._maybe(SECOND),
+            is_recovering=draw.random() < 0.5,
         )
 
     def crossing(self) -> CrossingSample:

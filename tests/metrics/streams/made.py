@@ -25,8 +25,16 @@ def stream(
 ) -> StreamSample:
     behind_ns = None if behind_s is None else round(behind_s * SECOND)
     return StreamSample(
-        *(second * SECOND, broker, pubend, SECOND),
-        *(published, wanted, delivered, behind_ns, None, False),
+        sampled_ns=second * SECOND,
+        broker=broker,
+        pubend=pubend,
+        period_ns=SECOND,
+        published_messages=published,
+        wanted_messages=wanted,
+        delivered_messages=delivered,
+        behind_ns=behind_ns,
+        nack_window_ns=None,
+        is_recovering=False,
     )
 
 

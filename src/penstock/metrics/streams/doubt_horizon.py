@@ -76,7 +76,9 @@ class DoubtHorizon(AdditiveMetric[Batch]):
             if not at.size:
                 continue
             behind_s = behind_ns[at] / samples[at] / SECOND
-            out.add_series("doubt_behind", behind_s, at=at, entity=broker)
+            # As nearly always, there is a sample in every second.
+            holes = at if at.size < run.seconds else None
+            out.add_series("doubt_behind", behind_s, at=holes, entity=broker)
             moved = 1 - np.diff(behind_s)
             follows = np.diff(at) == 1
             if follows.any():

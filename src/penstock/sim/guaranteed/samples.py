@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from penstock.guaranteed.host.reader import Reader
 from penstock.guaranteed.tick import duration_ns
-from penstock.kernel.instant import SECOND, Duration
+from penstock.kernel.instant import MILLISECOND, Duration
 from penstock.sim.guaranteed.crossings import CrossingCounter
 from penstock.sim.guaranteed.network import StreamNetwork
 from penstock.sim.guaranteed.sim_broker import WALL_START_NS
@@ -15,10 +14,6 @@ from penstock.sim.guaranteed.steady_programs import PromptReader, SteadyWriter
 from penstock.trace.records import CrossingSample, LinkSample, QueueSample, StreamSample
 from penstock.tracing.row_sink import RowSink
 from penstock.tracing.samples.links import LinkSamples, LinkState
-
-# A host recovers until its reader is so near, and has ignored nothing for so long.
-_NEAR_NS: Final = 1 * SECOND
-_CALM_NS: Final = 2 * SECOND
 
 
 class StreamSampler:
@@ -44,7 +39,6 @@ class StreamSampler:
         self._links: Final = LinkSamples()
         self._confirmed: Final = {pubend: (0,) * len(w.confirmed) for pubend, w in writers.items()}
         self._delivered: Final[dict[tuple[str, int], int]] = {}
-        self._recoveries: Final[dict[tuple[str, int], _Recovery]] = {}
         self._interval_ns: Duration = 0
 
     def start(self, interval_ns: Duration) -> None:
@@ -95,14 +89,8 @@ class StreamSampler:
         reading = machine.host.readings.get(pubend)
         if reading is not None and reading.live is not None and reader is not None:
             behind_ns = WALL_START_NS + now - duration_ns(reading.live.doubt)
-            window_ns = machine.settings.host.nack_window_ns
-            recovery = self._recoveries.setdefault((broker, pubend), _Recovery())
-            is_recovering = recovery.update(
-                reading.live,
-                behind_ns,
-                self._interval_ns,
-                receive_window_ns=machine.settings.host.receive_window_ns,
-            )
+            window_ns = reading.window_ms * MILLISECOND
+            is_recovering = reading.is_recovering
         return StreamSample(
             now,
             broker,
@@ -139,29 +127,3 @@ class StreamSampler:
                 self._add(carried)
             if self._collects(QueueSample):
                 self._add(queued)
-
-
-class _Recovery:
-    """Whether reader 0 of a host recovers, as far as samples show."""
-
-    def __init__(self) -> None:
-        self._is_on = False
-        self._ignored = 0
-        self._calm_ns: Duration = 0
-
-    def update(
-        self,
-        reader: Reader,
-        behind_ns: Duration,
-        interval_ns: Duration,
-        *,
-        receive_window_ns: Duration,
-    ) -> bool:
-        """Takes the next sample of the reader."""
-        was_ignored, self._ignored = reader.ignored > self._ignored, reader.ignored
-        self._calm_ns = 0 if was_ignored else self._calm_ns + interval_ns
-        if was_ignored or duration_ns(reader.evidence - reader.doubt) > receive_window_ns:
-            self._is_on = True
-        elif behind_ns <= _NEAR_NS and self._calm_ns >= _CALM_NS:
-            self._is_on = False
-        return self._is_on
