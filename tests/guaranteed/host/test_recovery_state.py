@@ -33,7 +33,7 @@ def test_a_recovery_lasts_until_nothing_was_ignored_for_two_seconds() -> None:
     state.review(10 * S, 10 * S, now=3 * SECOND)
     assert state.ends_at == 4 * SECOND + 500 * MILLISECOND
     # It may fall behind once more.
-    found = []
+    found: list[tuple[bool, int | None]] = []
     for at_s, doubt in [(4, 10), (5, 12)]:
         state.review(doubt * S, 13 * S, now=at_s * SECOND)
         found.append((state.is_recovering, state.ends_at))
