@@ -114,13 +114,13 @@ def test_no_answer_and_a_refusal_are_one_line_and_exit_with_4(
     assert result.stderr == f"penstock: {error}\n"
 
 
-def test_an_abort_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_abort_is_one_line_and_exits_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def abort(text: str) -> NoReturn:
         raise typer.Abort
 
     monkeypatch.setattr(filter_command, "read_filter", abort)
     result = penstock("filter", "check", "a = 1")
-    assert (result.exit_code, result.stderr) == (2, "penstock: stopped\n")
+    assert (result.exit_code, result.stderr) == (130, "penstock: stopped\n")
 
 
 def test_the_real_command_reads_a_pipe() -> None:

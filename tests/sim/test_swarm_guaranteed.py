@@ -162,6 +162,8 @@ SLOW_READERS = replace(
         reader("t"),
     ),
 )
+# Relays remember little, so that the pubend has to answer readers.
+FORGETFUL_RELAYS = replace(SLOW_READERS, cache_bytes=2_000)
 # What every host has read is trimmed at once; readers join late, and read it from the beginning.
 TRIMMING = replace(
     BUSY,
@@ -192,6 +194,7 @@ ALL = {
     "long": LONG,
     "overflowing": OVERFLOWING,
     "slow readers": SLOW_READERS,
+    "forgetful relays": FORGETFUL_RELAYS,
     "trimming": TRIMMING,
     "crashing readers": CRASHING_READERS,
     "joining": JOINING,
@@ -309,7 +312,7 @@ MUTANTS: dict[str, tuple[type, str, Callable[[Any], Any], GuaranteedOptions, set
         StreamClock, "__init__", ignores_the_lease, STEPPED_CLOCKS, {"raised", "decided ticks"}, 0,
     ),
     "a relay caches the silence of readers": (
-        Relay, "_pass_to_reader", caches_the_silence_of_readers, SLOW_READERS, {"delivery"}, 4,
+        Relay, "_pass_to_reader", caches_the_silence_of_readers, FORGETFUL_RELAYS, {"delivery"}, 4,
     ),
     "minimum ACK at a fresh relay": (
         Rows, "acknowledge", takes_one_acknowledgement_for_all, TRIMMING,

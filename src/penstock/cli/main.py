@@ -147,7 +147,8 @@ def _exit_code(call: Callable[[], Any]) -> int:
     except OSError as error:
         return _print_error(f"{error.strerror or error}: check the disk, and where output goes")
     except typer.Abort:
-        return _print_error("stopped")
+        _print_error("stopped")
+        return _EXIT_INTERRUPTED
     except Exception as error:
         # Typer's exception classes have moved between releases, but all have this method.
         if hasattr(error, "format_message"):

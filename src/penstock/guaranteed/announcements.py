@@ -8,6 +8,7 @@ stream was deleted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from hashlib import blake2b
 from typing import Final
 
 import msgspec
@@ -40,6 +41,8 @@ class Announcements:
         # How many parents it was told to connect to.
         self._parents: Final = parents
         self._announced: Final[dict[Port, dict[int, Announcement]]] = {}
+        # The names of those parents.
+        self._names: Final[dict[Port, str]] = {}
         # Parents that do not know yet what their own parents serve.
         self._partial: Final[dict[Port, None]] = {}
         self._remembered: Final[dict[int, Remembered]] = {
@@ -58,10 +61,29 @@ class Announcements:
         """Whether all parents are there: what none of them announces does not exist."""
         return len(self._announced) - len(self._partial) >= self._parents
 
+    @property
+    def has_any(self) -> bool:
+        """Whether any parent is there."""
+        return bool(self._announced)
+
+    def is_served_by(self, pubend: int, port: Port | None) -> bool:
+        """Whether this parent announces a pubend."""
+        return port is not None and pubend in self._announced.get(port, ())
+
+    def best_parent(self, pubend: int) -> Port | None:
+        """The parent that a pubend is taken from: the same one for all brokers with these parents.
+
+        By rendezvous hashing: pubends are spread over parents, and when one of them is lost only
+        its own pubends move.
+        """
+        ports = [port for port, announced in self._announced.items() if pubend in announced]
+        return max(ports, key=lambda port: _weight(pubend, self._names[port]), default=None)
+
     def take(self, port: Port, hello: Hello) -> list[Announcement]:
         """A parent says what it serves, which replaces all that it said before; returns that."""
         announced = [each for each in hello.pubends if each.distance <= DISTANCE_MAX]
         self._announced[port] = {each.pubend: each for each in announced}
+        self._names[port] = hello.broker
         if hello.roles & Role.PARTIAL:
             self._partial[port] = None
         else:
@@ -90,11 +112,22 @@ class Announcements:
     def parent_lost(self, port: Port) -> None:
         """A parent is away: it may know more by the time it is back."""
         self._announced.pop(port, None)
+        self._names.pop(port, None)
         self._partial.pop(port, None)
 
     def passed_on(self) -> Iterator[Announcement]:
         """What children are told, one broker further away."""
+        known: dict[int, list[Announcement]] = {}
         for announced in self._announced.values():
-            for each in announced.values():
-                if each.distance < DISTANCE_MAX:
-                    yield msgspec.structs.replace(each, distance=each.distance + 1)
+            for pubend, each in announced.items():
+                known.setdefault(pubend, []).append(each)
+        for own in known.values():
+            distance = min(each.distance for each in own)
+            # The one that knows of the last life.
+            newest = max(own, key=lambda each: (each.dead_ranges[-1:], each.lease))
+            if distance < DISTANCE_MAX:
+                yield msgspec.structs.replace(newest, distance=distance + 1)
+
+
+def _weight(pubend: int, parent: str) -> bytes:
+    return blake2b(parent.encode(), digest_size=8, key=pubend.to_bytes(8, "big")).digest()

@@ -142,7 +142,7 @@ class Broker:
     def link_down(self, port: Port, *, now: Instant) -> None:
         """A link is gone, with what was queued for it."""
         self._queues.close(port)
-        self.links.down(port)
+        self.links.down(port, now=now)
         self._settle(now)
 
     def client_up(self, port: Port, *, room_bytes: int = 0, now: Instant) -> None:
@@ -281,6 +281,7 @@ class Broker:
             relay.wake(now=now)
         self.host.wake(now=now)
         self._clients.wake(now=now)
+        self.links.wake(now=now)
         self.lags.wake(now=now)
         self._settle(now)
 
@@ -291,6 +292,7 @@ class Broker:
             *(relay.next_wakeup() for relay in self.relays.values()),
             self.host.next_wakeup(),
             self._clients.next_wakeup(now=self._now),
+            self.links.next_wakeup(),
             self.lags.next_wakeup(),
         )
 

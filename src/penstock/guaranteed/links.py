@@ -10,7 +10,7 @@ import msgspec
 from penstock.guaranteed.announcements import Announcements
 from penstock.guaranteed.facts import Alarm
 from penstock.guaranteed.run import run_of
-from penstock.kernel.instant import Instant
+from penstock.kernel.instant import SECOND, Instant
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import PUBENDS_MAX, BrokerFrame
 from penstock.wire.frames.guaranteed.congestion import (
@@ -26,7 +26,10 @@ from penstock.wire.frames.guaranteed.rows import Ack, Hold
 
 if TYPE_CHECKING:
     from penstock.guaranteed.broker import Broker
+    from penstock.guaranteed.relay.relay import Relay
 
+# How long a broker with several parents waits for all of them, when the first one is there.
+_GATHER_NS: Final = SECOND
 _ROLES: Final = Role.PUBLISH | Role.RELAY | Role.HOST
 _FROM_CHILD: Final = (
     Nack,
@@ -50,6 +53,8 @@ class Links:
         self._is_parent: Final[dict[Port, bool]] = {}
         self._child_names: Final[dict[Port, str]] = {}
         self._is_overflow_told = False
+        # Until then parents that are still to come are waited for, so that all of them get a share.
+        self._chooses_at: Instant | None = None
 
     def children(self) -> Iterator[Port]:
         """The ports of brokers that take streams from this one."""
@@ -67,19 +72,46 @@ class Links:
                 relay.child_up(port)
         self._say_hello(port)
 
-    def down(self, port: Port) -> None:
-        """A link is gone."""
+    def down(self, port: Port, *, now: Instant) -> None:
+        """A link is gone: its pubends are taken from other parents that have them."""
         broker, is_parent = self._broker, self._is_parent.pop(port, None)
         self._child_names.pop(port, None)
         if is_parent:
             self.announcements.parent_lost(port)
             for pubend, relay in broker.relays.items():
                 if relay.parent == port:
-                    relay.parent_down()
-                    broker.host.link_lost(pubend)
+                    self._leave_parent(pubend, relay)
+            self._choose_parents(now)
+            # Children may have other parents that still serve what this one served.
+            self.announce()
         elif is_parent is not None:
             for relay in broker.relays.values():
                 relay.child_down(port)
+
+    def _leave_parent(self, pubend: int, relay: Relay) -> None:
+        relay.parent_down()
+        self._broker.host.link_lost(pubend)
+
+    def _choose_parents(self, now: Instant) -> None:
+        """Takes each pubend from one parent: for as long as that one is there and announces it."""
+        if self._chooses_at is not None:
+            if not self.announcements.are_complete and now < self._chooses_at:
+                return
+            self._chooses_at = None
+        for pubend, relay in self._broker.relays.items():
+            if pubend not in self._broker.pubends and relay.parent is None:
+                parent = self.announcements.best_parent(pubend)
+                if parent is not None:
+                    relay.parent_up(parent)
+
+    def wake(self, *, now: Instant) -> None:
+        """Parents that have not come are no longer waited for."""
+        if self._chooses_at is not None and now >= self._chooses_at:
+            self._choose_parents(now)
+
+    def next_wakeup(self) -> Instant | None:
+        """When that is."""
+        return self._chooses_at
 
     def announce(self) -> None:
         """Tells children what this broker can serve now."""
@@ -123,6 +155,8 @@ class Links:
             self._child_names[port] = frame.broker
             return
         broker = self._broker
+        if self._chooses_at is None and not self.announcements.has_any:
+            self._chooses_at = now + _GATHER_NS
         for announcement in self.announcements.take(port, frame):
             if announcement.pubend in broker.pubends:
                 continue
@@ -131,8 +165,10 @@ class Links:
             relay = broker.relay_of(announcement.pubend)
             relay.heard(announcement)
             broker.host.announced(announcement, now=now)
-            if relay.parent is None:
-                relay.parent_up(port)
+        for pubend, relay in broker.relays.items():
+            if relay.parent == port and not self.announcements.is_served_by(pubend, port):
+                self._leave_parent(pubend, relay)
+        self._choose_parents(now)
         for pubend in self.announcements.forget_deleted():
             broker.forget_pubend(pubend, now=now)
         self.announce()

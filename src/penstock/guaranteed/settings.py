@@ -107,6 +107,9 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     # A message that failed comes again after that, doubled each time.
     fail_retry_ns: Duration = 1 * SECOND
     fail_retry_max_ns: Duration = 60 * SECOND
+    # A message that may have killed its reader comes alone, for so long at the most: some readers
+    # acknowledge many at once.
+    alone_ns: Duration = 5 * SECOND
     # Of one durable name.
     parked_max: int = 10_000
     parked_bytes_max: int = 64 * MB

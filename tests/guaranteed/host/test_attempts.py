@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from penstock.guaranteed.disk import Disk
 from penstock.guaranteed.host.attempts import Attempts, Verdict
 from penstock.guaranteed.host.durable import KEY, Durable
@@ -23,6 +25,7 @@ class Bench:
         self.durable = Durable("billing", streams=("orders",), predicate=EVERYTHING)
         self.durable.attempts_max = attempts_max
         self.resumed = 0
+        self.resumes_at: Final[list[int]] = []
         self.stored: bytes | None = None
         self.attempts = Attempts(
             self.durable,
@@ -30,6 +33,7 @@ class Bench:
             disk=self.disk,
             settings=HostSettings(),
             resume=self._on_resume,
+            resume_at=self.resumes_at.append,
             again_stop=again_stop,
         )
 
@@ -88,6 +92,25 @@ def test_the_count_is_on_disk_before_a_message_comes_again() -> None:
     assert bench.attempts.admit(101, now=0) is Verdict.WAIT
     bench.sync()
     assert bench.attempts.admit(101, now=0) is Verdict.GO
+
+
+def test_a_client_that_lives_on_without_an_acknowledgement_gets_the_rest() -> None:
+    bench = Bench(again_stop=200)
+    bench.attempts.reserve(300)
+    bench.attempts.admit(100, now=0)
+    bench.sync()
+    assert bench.attempts.admit(100, now=SECOND) is Verdict.GO
+    assert bench.attempts.hand_out(100) == 2
+    (at,) = bench.resumes_at
+    assert at == SECOND + HostSettings().alone_ns
+    assert bench.attempts.admit(101, now=at - 1) is Verdict.WAIT
+    assert bench.attempts.admit(101, now=at) is Verdict.GO
+    assert bench.attempts.hand_out(101) == 2
+    assert bench.attempts.admit(102, now=at) is Verdict.GO
+    assert bench.attempts.hand_out(102) == 2
+    # Only the first of them counts.
+    assert bench.restored().attempts == {PUBEND: (100, 2)}
+    assert bench.attempts.hand_out(200) == 1
 
 
 def test_a_message_is_poison_after_its_last_attempt() -> None:

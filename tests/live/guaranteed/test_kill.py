@@ -37,6 +37,16 @@ def fork(net: Network) -> None:
     net.reader("top-some", "top", filter_="k = 3", wanted=every_tenth, keeps_checkpoints=True)
 
 
+def diamond(net: Network) -> None:
+    """Two relays that are each other's substitute."""
+    net.broker("top")
+    net.broker("left", "top")
+    net.broker("right", "top")
+    net.broker("edge", "left", "right")
+    net.reader("cursor", "edge")
+    net.reader("checkpoint", "edge", keeps_checkpoints=True)
+
+
 def kill_some(net: Network, kills: int, seed: int, *, every_s: float, late_s: float) -> None:
     """Kills any process, or two at once, and starts them again soon or late."""
     rng = Random(seed)
@@ -68,9 +78,23 @@ def test_ten_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
         assert net.finish() > 0
 
 
+def test_when_one_of_two_relays_is_killed_readers_go_on_by_the_other(tmp_path: Path) -> None:
+    with network(tmp_path) as net:
+        diamond(net)
+        net.publisher("top", per_s=200)
+        net.wait_busy()
+        for relay in ("left", "right"):
+            # One of them carries the stream; while it is gone, the other does.
+            net.brokers[relay].kill()
+            net.wait_read(net.confirmed + 100)
+            net.brokers[relay].start()
+            net.brokers[relay].wait_ready()
+        assert net.finish() > 0
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("shape", [row, fork])
+@pytest.mark.parametrize("shape", [row, fork, diamond])
 def test_many_kills_lose_nothing_and_double_nothing(
     tmp_path: Path, shape: Callable[[Network], None], seed: int
 ) -> None:

@@ -53,6 +53,20 @@ def test_after_a_crash_messages_come_one_at_a_time_until_past_what_was_handed_ou
     assert reader.attempts() == [2, 2, 2, 1]
 
 
+def test_a_client_that_acknowledges_many_at_once_goes_on_after_a_crash() -> None:
+    network, _, reader = network_with(5)
+    reader.crash()
+    reader.is_paused = True
+    network.run(SECOND)
+    received = reader.life.received
+    assert len(received) == 1
+    network.run(6 * SECOND)
+    assert [message.attempt for message in reader.life.received] == [2] * 5
+    reader.resume()
+    network.run(SECOND)
+    assert reader.values() == [*range(5)]
+
+
 def test_a_client_that_lives_gets_nothing_again_when_its_host_crashes() -> None:
     network, writer, reader = network_with(3)
     network.crash("b")

@@ -263,6 +263,7 @@ class Attaching:
             disk=self._disk,
             settings=self._settings,
             resume=lambda now: self._roster.proceed(feed, now),
+            resume_at=lambda at: self._roster.proceed_at(feed, at),
             again_stop=again_stop,
             handed_stop=position if is_own else 0,
         )

@@ -2,8 +2,10 @@
 
 A client that dies leaves messages of which nobody knows whether they were dealt with. The oldest of
 them may be what killed it, so its count is on disk before it is handed out again: a crash loop
-counts. To know after a crash of the host how far messages were handed out, ticks are reserved on
-disk a little ahead; no message at or above the reserved tick leaves.
+counts. The next one comes when that one is acknowledged, or when the client has lived with it for a
+while: it may acknowledge many at once. To know after a crash of the host how far messages were
+handed out, ticks are reserved on disk a little ahead; no message at or above the reserved tick
+leaves.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ class Attempts:
         disk: Disk,
         settings: HostSettings,
         resume: Callable[[Instant], None],
+        resume_at: Callable[[Instant], None],
         again_stop: int = 0,
         handed_stop: int = 0,
     ) -> None:
@@ -59,6 +62,9 @@ class Attempts:
         self._pubend: Final = pubend
         self._disk: Final = disk
         self._resume: Final = resume
+        # Asks for a later call of `resume`.
+        self._resume_at: Final = resume_at
+        self._alone_ns: Final = settings.alone_ns
         self._ahead: Final = duration_ticks(settings.reserve_ns)
         self._backoff: Final = Backoff(
             first_ns=settings.fail_retry_ns,
@@ -72,6 +78,9 @@ class Attempts:
         self._counted: int | None = None
         # The message that has come again and is not acknowledged.
         self._unanswered: int | None = None
+        # How long it comes alone; whether the client has lived with one for so long.
+        self._alone_until: Instant = 0
+        self._has_outlived = False
         self._is_reserving = False
 
     def count(self, tick: int) -> int:
@@ -109,7 +118,13 @@ class Attempts:
         if not count:
             return Verdict.GO if self.reserve(tick) else Verdict.WAIT
         if self._counted == tick:
+            self._alone_until = now + self._alone_ns
+            self._resume_at(self._alone_until)
             return Verdict.GO
+        if self._unanswered is not None and now >= self._alone_until:
+            self._has_outlived = True
+        if self._has_outlived:
+            return Verdict.GO if self.reserve(tick) else Verdict.WAIT
         if self._unanswered is not None or self._saving is not None or self.is_backing_off(now):
             return Verdict.WAIT
         durable = self._durable
@@ -128,7 +143,7 @@ class Attempts:
         """A message leaves; returns which attempt that is."""
         self.handed_stop = max(self.handed_stop, tick + 1)
         if self._counted != tick:
-            return 1
+            return self.count(tick) + 1
         self._counted, self._unanswered = None, tick
         return self._counts[self._pubend][1]
 
@@ -151,6 +166,7 @@ class Attempts:
         self.reasons.append(reason)
         self._counts[self._pubend] = (tick, count)
         self._saving = self._counted = self._unanswered = None
+        self._has_outlived = False
         self.again_at = now + self._backoff.wait_ns(count - 1)
 
     def skip(self, tick: int) -> None:

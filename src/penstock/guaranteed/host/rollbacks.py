@@ -7,6 +7,9 @@ the lease cannot go on at all, because its ticks will be given to other messages
 
 What was heard is on disk before any cursor moves on: else silence that was read in a dead range
 would look like a rollback after a restart.
+
+Of several parents one may know less than another: only what tells of a life that is new here says
+anything of a lease.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from penstock.wire.frames.guaranteed.hello import Announcement
 from penstock.wire.frames.guaranteed.knowledge import Gap
 
 KEY: Final = "heard/"
+# A pubend announces as many.
+RANGES_MAX: Final = 16
 
 
 class _Heard(msgspec.Struct, array_like=True):
@@ -33,6 +38,9 @@ class _Heard(msgspec.Struct, array_like=True):
     dead_ranges: list[tuple[int, int]]
     # Those of them in which messages were lost.
     lost: list[tuple[int, int]]
+    # The lease with which the last life began, and the names that had read beyond it then.
+    limit: int = 0
+    stopped: list[str] = []
 
 
 class Rollbacks:
@@ -85,11 +93,14 @@ class Rollbacks:
         if heard is None:
             heard = self._heard[pubend] = _Heard([], [])
         new = [each for each in ranges if each not in heard.dead_ranges]
+        limit = max(frame.lease, *(stop - 1 for _, stop in ranges), 0)
         read = self._read(pubend)
         lost = [(start, stop) for start, stop in new if any(start <= at < stop for at in read)]
-        if ranges != heard.dead_ranges:
-            heard.dead_ranges = ranges
-            heard.lost = [each for each in heard.lost if each in ranges] + lost
+        if new:
+            heard.dead_ranges = sorted({*heard.dead_ranges, *new})[-RANGES_MAX:]
+            heard.lost = [each for each in heard.lost if each in heard.dead_ranges] + lost
+            heard.limit = limit
+            heard.stopped = self._names_above(pubend, limit)
             self._disk.save(f"{KEY}{pubend:016x}", msgspec.msgpack.encode(heard))
         for each in lost:
             text = (
@@ -98,12 +109,14 @@ class Rollbacks:
             )
             self._tell(Alarm("rolled_back", text))
             self._roster.readings[pubend].give_up(_gap(pubend, each), now=now)
-        self._limits[pubend] = max(frame.lease, *(stop - 1 for _, stop in ranges), 0)
-        self._check_lease(pubend, frame.stream, now)
+        self._limits[pubend] = limit if new else max(limit, self._limits.get(pubend, 0))
+        is_above = bool(new) and any(at > limit for at in read)
+        if is_above or self._stopped_names(pubend):
+            self._stop(pubend, frame.stream, now)
 
     def recheck(self, pubend: int) -> None:
         """A cursor was moved or forgotten: takes a pubend again that nothing was taken from."""
-        if pubend in self.stopped and not self._names_above(pubend):
+        if pubend in self.stopped and not self._stopped_names(pubend):
             del self.stopped[pubend]
 
     def forget(self, pubend: int) -> None:
@@ -123,16 +136,20 @@ class Rollbacks:
             *(doubt - 1 for doubt in reading.doubts().values()),
         ]
 
-    def _names_above(self, pubend: int) -> list[str]:
-        limit = self._limits.get(pubend, 0)
+    def _names_above(self, pubend: int, limit: int) -> list[str]:
         durables = self._roster.durables.values()
         return sorted(d.name for d in durables if d.cursors.get(pubend, -1) > limit)
 
-    def _check_lease(self, pubend: int, stream: str, now: Instant) -> None:
+    def _stopped_names(self, pubend: int) -> list[str]:
+        """Names that had read beyond the lease, and have not been moved or forgotten since."""
+        heard = self._heard.get(pubend)
+        if heard is None or not heard.stopped:
+            return []
+        return [name for name in self._names_above(pubend, heard.limit) if name in heard.stopped]
+
+    def _stop(self, pubend: int, stream: str, now: Instant) -> None:
         """Stops where ticks that were read would be given again."""
-        if not any(at > self._limits[pubend] for at in self._read(pubend)):
-            return
-        names = self._names_above(pubend)
+        names = self._stopped_names(pubend)
         text = f"stream {stream!r} is older than what was read of it: it was restored from a backup"
         if names:
             text += f": seek or delete {', '.join(map(repr, names[:3]))}"

@@ -26,8 +26,8 @@ class Roster:
         self.subscriptions: Final[dict[tuple[Port, int], Subscription]] = {}
         # Who reads a durable name.
         self.reader_of: Final[dict[str, Subscription]] = {}
-        # Feeds that wait after a failure, and until when.
-        self.backing_off: Final[dict[Feed, Instant]] = {}
+        # Feeds that wait after a failure or a crash, and until when.
+        self.waiting_until: Final[dict[Feed, Instant]] = {}
         self._disk: Final = disk
         self._wall_ns: Final = wall_ns
 
@@ -45,6 +45,10 @@ class Roster:
         if reading is not None:
             reading.proceed(feed, now=now)
 
+    def proceed_at(self, feed: Feed, at: Instant) -> None:
+        """A feed may go on then, if nothing happens before."""
+        self.waiting_until[feed] = at
+
     def move_cursors(self, subscription: Subscription, durable: Durable) -> bool:
         """Takes cursors to where the feeds are; returns whether any moved."""
         moved = False
@@ -61,7 +65,7 @@ class Roster:
         """Takes a subscription out; a durable one keeps its cursor."""
         del self.subscriptions[subscription.port, subscription.number]
         for pubend, feed in subscription.feeds.items():
-            self.backing_off.pop(feed, None)
+            self.waiting_until.pop(feed, None)
             if subscription.is_attached:
                 self.readings[pubend].remove(feed)
         durable = subscription.durable

@@ -123,7 +123,8 @@ class SubscriberHost:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is outstanding; a message that failed has to come again."""
-        if self._holds or self._roster.backing_off:
+        waiting = self._roster.waiting_until.items()
+        if self._holds or any(at == feed.attempts.again_at for feed, at in waiting):
             return False
         return all(each.is_idle for each in self.readings.values())
 
@@ -246,7 +247,7 @@ class SubscriberHost:
             feed.attempts.fail(frame.tick, frame.reason, now=now)
             feed.rewind(frame.tick)
             assert feed.attempts.again_at is not None
-            self._roster.backing_off[feed] = feed.attempts.again_at
+            self._roster.proceed_at(feed, feed.attempts.again_at)
             if subscription.is_attached:
                 self.readings[feed.pubend].rewind(feed, now=now)
         # The client waits for this, whatever has come of it: what follows is new.
@@ -367,8 +368,8 @@ class SubscriberHost:
             reading.wake(now=now)
         self._holds.wake(now=now)
         self._forgetting.wake(now=now)
-        for feed in [feed for feed, at in self._roster.backing_off.items() if at <= now]:
-            del self._roster.backing_off[feed]
+        for feed in [feed for feed, at in self._roster.waiting_until.items() if at <= now]:
+            del self._roster.waiting_until[feed]
             self._roster.proceed(feed, now)
         if now >= self._acks_at:
             self._acks_at = now + self._settings.acks_ns
@@ -390,7 +391,7 @@ class SubscriberHost:
             *(reading.next_wakeup() for reading in self.readings.values()),
             self._holds.next_wakeup(),
             self._forgetting.next_wakeup(),
-            *self._roster.backing_off.values(),
+            *self._roster.waiting_until.values(),
         )
 
 

@@ -26,6 +26,7 @@ from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import (
     ACK_ENTRIES_MAX,
+    DEAD_RANGES_MAX,
     NACK_RANGES_MAX,
     BrokerFrame,
     ReaderId,
@@ -135,7 +136,10 @@ class Relay:
         lease: whoever knows anything there has it from a life that the log knows nothing of.
         """
         new = [each for each in announcement.dead_ranges if each not in self._dead_ranges]
-        self._dead_ranges = announcement.dead_ranges
+        if not new:
+            # Another parent may know less of the same life.
+            return
+        self._dead_ranges = tuple(sorted({*self._dead_ranges, *new})[-DEAD_RANGES_MAX:])
         if self.passed > announcement.lease + 1 or any(start < self.passed for start, _ in new):
             self.cache = TickCache(self._settings.cache_bytes)
             self.horizon = self._told_readers = 0

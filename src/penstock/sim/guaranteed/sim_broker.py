@@ -45,7 +45,7 @@ class SimBroker:
         self, network: StreamNetwork, name: str, streams: dict[int, str], parents: int
     ) -> None:
         self.name: Final = name
-        self.streams: Final = streams
+        self.streams: Final = dict(streams)
         self._parents: Final = parents
         self.is_up = False
         self.life = 0

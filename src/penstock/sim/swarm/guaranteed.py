@@ -121,7 +121,9 @@ class GuaranteedSwarm:
         streams = {0x100 + at: STREAM for at in range(options.pubends)}
         for at, (name, parent) in enumerate(options.tree):
             broker = network.add_broker(
-                name, streams={} if parent else streams, parents=int(parent is not None)
+                name,
+                streams={} if parent else streams,
+                parents=sum(child == name for child, _ in options.links),
             )
             broker.drift_ppm = options.drift_ppm * (-1) ** at
             broker.disk.roll_records = options.roll_records

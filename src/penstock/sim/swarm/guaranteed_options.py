@@ -29,7 +29,12 @@ TREES: Final[tuple[Tree, ...]] = (
     (("p", None), ("i", "p"), ("s", "i")),
     (("p", None), ("i", "p"), ("s", "i"), ("t", "i")),
     (("p", None), ("i", "p"), ("j", "i"), ("s", "j"), ("t", "p")),
+    (("p", None), ("i", "p"), ("j", "p"), ("s", "i"), ("t", "j")),
 )
+# Further parents, of hosts that have two, by tree.
+SECOND_PARENTS: Final[dict[Tree, tuple[tuple[str, str], ...]]] = {
+    TREES[5]: (("s", "j"), ("t", "i")),
+}
 FILTERS: Final = ("true", "k = 1", "k < 2", "k >= 2", 'k = 0 or s = "x"', "k = 7")
 FAULT_KINDS: Final = (
     "crash",
@@ -129,7 +134,8 @@ class GuaranteedOptions:
     @property
     def links(self) -> tuple[tuple[str, str], ...]:
         """Child and parent of each link."""
-        return tuple((child, parent) for child, parent in self.tree if parent is not None)
+        first = tuple((child, parent) for child, parent in self.tree if parent is not None)
+        return first + SECOND_PARENTS.get(self.tree, ())
 
 
 def draw_guaranteed_options(seed: int) -> GuaranteedOptions:

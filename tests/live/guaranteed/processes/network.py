@@ -37,15 +37,15 @@ class Network:
         self._publisher: Process | None = None
         directory.mkdir(parents=True, exist_ok=True)
 
-    def broker(self, name: str, parent: str | None = None, *, store: Path | None = None) -> None:
-        """Starts a broker below another, or the top; waits until it listens."""
-        above = self.brokers[parent].address if parent is not None else None
+    def broker(self, name: str, *parents: str, store: Path | None = None) -> None:
+        """Starts a broker below others, or the top; waits until it listens."""
+        above = [self.brokers[parent].address for parent in parents]
         self.brokers[name] = broker = BrokerProcess(
-            name, self._directory, parent=above, store=store
+            name, self._directory, parents=above, store=store
         )
         broker.start()
         broker.wait_ready()
-        if parent is None:
+        if not parents:
             asyncio.run(self._create(broker.address))
 
     async def _create(self, address: str) -> None:

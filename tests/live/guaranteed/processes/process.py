@@ -110,7 +110,12 @@ class BrokerProcess(Process):
     """`penstock stream broker` with a directory and a port that stay."""
 
     def __init__(
-        self, name: str, directory: Path, *, parent: str | None = None, store: Path | None = None
+        self,
+        name: str,
+        directory: Path,
+        *,
+        parents: Sequence[str] = (),
+        store: Path | None = None,
     ) -> None:
         self.address: Final = f"127.0.0.1:{free_port()}"
         self.directory: Final = store or directory / name
@@ -119,7 +124,7 @@ class BrokerProcess(Process):
             [
                 *("-m", "penstock", "stream", "broker", "--name", name),
                 *("--directory", str(self.directory), "--listen", self.address),
-                *(("--parent", parent) if parent else ()),
+                *(word for parent in parents for word in ("--parent", parent)),
             ],
             directory,
         )
