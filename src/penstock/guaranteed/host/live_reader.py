@@ -59,6 +59,8 @@ class LiveReader:
         self._newest = -1
         # Whether the link has said anything since it came up.
         self._is_linked = True
+        # No later tick was asked for in everybody's name.
+        self._shared_to = 0
 
     # What others may know
 
@@ -210,8 +212,15 @@ class LiveReader:
     def request(self, *, now: Instant) -> None:
         """Asks for what is in doubt, within the window."""
         ranges = self.reader.to_ask(now=now)
-        if ranges:
-            self._ask(Nack(pubend=self._pubend, ranges=ranges, reader=self.repair.reader))
+        name = self.repair.reader
+        # What was asked for in everybody's name stays so: relays wait for the answer.
+        shared = tuple(r for r in ranges if name is None or r.start < self._shared_to)
+        if shared:
+            self._shared_to = max(self._shared_to, shared[-1].stop)
+            self._ask(Nack(pubend=self._pubend, ranges=shared))
+        if len(shared) < len(ranges):
+            own = ranges[len(shared) :]
+            self._ask(Nack(pubend=self._pubend, ranges=own, reader=name))
         self._close_repair()
 
     def _close_repair(self) -> None:
