@@ -26,6 +26,7 @@ def test_while_it_waits_its_time_stands_still() -> None:
     demand = PublisherDemand(0)
     demand.arrived(70, now=0)
     demand.wait(True, now=SECOND)
+    demand.arrived(90, now=900 * SECOND)
     assert demand.rate(now=1_000 * SECOND) == 70
     demand.wait(False, now=1_000 * SECOND)
     assert demand.rate(now=1_050 * SECOND) == 70

@@ -80,7 +80,7 @@ class Bottleneck:
                 elapsed_ns=int(STEP_S * SECOND),
             )
         report = CongestionReport(pubend=1, seq=self.seq, normal=normal, recovering=recovering)
-        self.law.on_report(report, demand=DEMAND, logged=self.logged)
+        self.law.on_report(report, demand=DEMAND, logged=self.logged, is_drained=True)
 
 
 def test_publishers_find_what_a_bottleneck_carries_and_use_it() -> None:
@@ -131,6 +131,7 @@ def test_where_hosts_may_lag_they_slow_nobody_down() -> None:
         CongestionReport(pubend=1, seq=1, recovering=recovering),
         demand=DEMAND,
         logged=lambda _after, _upto: 0,
+        is_drained=True,
     )
     assert law.rate is None
 
@@ -141,5 +142,23 @@ def test_a_report_counts_once() -> None:
         pubend=1, seq=1, recovering=Progress(start=0, stop=10, elapsed_ns=SECOND)
     )
     for _ in range(3):
-        law.on_report(report, demand=DEMAND, logged=lambda _after, _upto: 700)
+        law.on_report(report, demand=DEMAND, logged=lambda _after, _upto: 700, is_drained=True)
         assert law.rate == 200
+
+
+def test_throttling_does_not_end_while_messages_wait() -> None:
+    law = ModelRate(RateSettings())
+    found: list[float | None] = []
+    for seq in range(1, 12):
+        got = Progress(start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=5 * SECOND * (seq == 1))
+        law.on_report(
+            CongestionReport(pubend=1, seq=seq, normal=got),
+            demand=10,
+            logged=lambda _after, _upto: 10,
+            is_drained=seq > 10,
+        )
+        found.append(law.rate)
+    assert found[0] == 5
+    assert all(rate is not None for rate in found[:-1])
+    assert max(rate for rate in found if rate is not None) > 10
+    assert found[-1] is None

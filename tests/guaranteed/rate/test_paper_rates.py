@@ -107,7 +107,7 @@ def test_without_alerts_the_rate_rises_to_what_publishers_want() -> None:
     law.on_alert(CongestionAlert(pubend=1, seq=1, recovering_rate=1.5), demand=8, now=0)
     rates: list[float | None] = []
     for second in range(1, 9):
-        law.wake(demand=8, now=second * SECOND)
+        law.wake(demand=8, now=second * SECOND, is_drained=True)
         rates.append(law.rate)
     assert rates == [4, 6, 6, None, None, None, None, None]
 

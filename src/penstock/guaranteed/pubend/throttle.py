@@ -43,6 +43,8 @@ class Throttle:
         self._counts: Final = MessageCounts(start)
         self._demands: Final[dict[str, PublisherDemand]] = {}
         self._bucket: TokenBucket | None = None
+        # Publishers of which messages wait.
+        self._waiting: Final[set[str]] = set()
         # For how long it was slowed down, and since when that has not been added.
         self._throttled_ns: Duration = 0
         self._since: Instant | None = None
@@ -71,6 +73,7 @@ class Throttle:
 
     def wait(self, publisher: str, is_waiting: bool, *, now: Instant) -> None:
         """Messages of a publisher wait from now on, or no more."""
+        (self._waiting.add if is_waiting else self._waiting.discard)(publisher)
         demand = self._demands.get(publisher)
         if demand is not None:
             demand.wait(is_waiting, now=now)
@@ -78,6 +81,7 @@ class Throttle:
     def gone(self, publisher: str) -> None:
         """A publisher has disconnected: it wants nothing any more."""
         self._demands.pop(publisher, None)
+        self._waiting.discard(publisher)
 
     def logged(self, tick: int, messages: int) -> None:
         """Messages have been taken, the last one at this tick."""
@@ -102,7 +106,12 @@ class Throttle:
     def on_report(self, frame: CongestionReport, *, now: Instant) -> None:
         """REPORT: hosts have said how they are."""
         if self._law is not None:
-            self._law.on_report(frame, demand=self.demand(now), logged=self._counts.between)
+            self._law.on_report(
+                frame,
+                demand=self.demand(now),
+                logged=self._counts.between,
+                is_drained=not self._waiting,
+            )
             self._follow(now)
 
     # Time
@@ -110,7 +119,8 @@ class Throttle:
     def wake(self, newest: int, *, now: Instant) -> CongestionQuery | None:
         """Asks hosts when it is time to; `newest` is the last decided tick."""
         if self._law is not None:
-            self._law.wake(demand=self.demand(now), now=now)
+            is_drained = not self._waiting
+            self._law.wake(demand=self.demand(now), now=now, is_drained=is_drained)
             self._follow(now)
         if now < self._asks_at:
             return None

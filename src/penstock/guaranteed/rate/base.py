@@ -48,8 +48,14 @@ class RateLaw(Protocol):
     def on_alert(self, alert: CongestionAlert, *, demand: float, now: Instant) -> None:
         """Hosts complain."""
 
-    def on_report(self, report: CongestionReport, *, demand: float, logged: Logged) -> None:
+    def on_report(
+        self, report: CongestionReport, *, demand: float, logged: Logged, is_drained: bool
+    ) -> None:
         """Hosts have said how they are."""
 
-    def wake(self, *, demand: float, now: Instant) -> None:
-        """Time has passed."""
+    def wake(self, *, demand: float, now: Instant, is_drained: bool) -> None:
+        """Time has passed.
+
+        Throttling ends when the rate is what publishers want, and not before it `is_drained`: what
+        has waited would come at once.
+        """

@@ -48,12 +48,14 @@ class CorrectedRate:
             self._steps.decrease(demand)
             self._lowered_at = self._newest
 
-    def on_report(self, report: CongestionReport, *, demand: float, logged: Logged) -> None:
+    def on_report(
+        self, report: CongestionReport, *, demand: float, logged: Logged, is_drained: bool
+    ) -> None:
         """See `RateLaw`: this one knows alerts only."""
 
-    def wake(self, *, demand: float, now: Instant) -> None:
+    def wake(self, *, demand: float, now: Instant, is_drained: bool) -> None:
         """See `RateLaw`."""
         if self.rate is not None and now >= self._quiet_since + self._settings.no_alert_ns:
             self._quiet_since = now
             self._shortfall = None
-            self._steps.increase(demand)
+            self._steps.increase(demand, is_drained=is_drained)

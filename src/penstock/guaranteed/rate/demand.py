@@ -29,8 +29,10 @@ class PublisherDemand:
         self._is_waiting = False
 
     def arrived(self, messages: int, *, now: Instant) -> None:
-        """Messages have come."""
+        """Messages have come; while it waits, they say nothing of what it wants."""
         self._pass(now)
+        if self._is_waiting:
+            return
         self._slots[-1] += messages
         self._remember()
 

@@ -41,14 +41,16 @@ class LiteralRate:
             self._steps.decrease(demand)
             self._first_seq = self._last_seq + 1
 
-    def on_report(self, report: CongestionReport, *, demand: float, logged: Logged) -> None:
+    def on_report(
+        self, report: CongestionReport, *, demand: float, logged: Logged, is_drained: bool
+    ) -> None:
         """See `RateLaw`: this one knows alerts only."""
 
-    def wake(self, *, demand: float, now: Instant) -> None:
+    def wake(self, *, demand: float, now: Instant, is_drained: bool) -> None:
         """See `RateLaw`: one step up for each stretch without alerts."""
         if self.rate is not None and now >= self._quiet_since + self._settings.no_alert_ns:
             self._quiet_since = now
-            self._steps.increase(demand)
+            self._steps.increase(demand, is_drained=is_drained)
 
 
 def shortfall(alert: CongestionAlert, settings: RateSettings) -> float:

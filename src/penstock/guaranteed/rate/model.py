@@ -50,7 +50,9 @@ class ModelRate:
     def on_alert(self, alert: CongestionAlert, *, demand: float, now: Instant) -> None:
         """See `RateLaw`: this one knows reports only."""
 
-    def on_report(self, report: CongestionReport, *, demand: float, logged: Logged) -> None:
+    def on_report(
+        self, report: CongestionReport, *, demand: float, logged: Logged, is_drained: bool
+    ) -> None:
         """See `RateLaw`: the tighter of both kinds of hosts counts."""
         if report.seq <= self._answered_seq:
             return
@@ -64,11 +66,11 @@ class ModelRate:
         if not wanted:
             return
         rate = max(min(wanted), _FLOOR, self._settings.floor_share * demand)
-        self.rate = None if rate >= demand else rate
+        self.rate = None if rate >= demand and is_drained else rate
 
-    def wake(self, *, demand: float, now: Instant) -> None:  # noqa: ARG002
+    def wake(self, *, demand: float, now: Instant, is_drained: bool) -> None:  # noqa: ARG002
         """See `RateLaw`: publishers that want less than they may have end throttling."""
-        if self.rate is not None and self.rate >= demand:
+        if self.rate is not None and self.rate >= demand and is_drained:
             self.rate = None
 
     def _for_normal(self, host: Progress, rate: float, logged: Logged) -> float:

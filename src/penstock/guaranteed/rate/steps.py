@@ -20,14 +20,14 @@ class Steps:
         self._after_decrease = 0.0
         self._settings: Final = settings
 
-    def increase(self, demand: float) -> None:
-        """One step up; what publishers want is the end of throttling."""
+    def increase(self, demand: float, *, is_drained: bool = True) -> None:
+        """One step up; what publishers want is the end of throttling, if nothing waits."""
         if self.rate is None:
             return
         settings, rate = self._settings, self.rate
         gain = settings.increase_share * (rate - self._after_decrease)
         self.rate = rate + max(settings.increase_min, gain)
-        if self.rate >= demand:
+        if self.rate >= demand and is_drained:
             self.rate, self._after_decrease = None, 0.0
 
     def decrease(self, demand: float) -> None:

@@ -55,7 +55,11 @@ def predicate_of(wanted_kinds: int) -> Predicate:
 
 
 class SteadyWriter:
-    """Publishes to one stream; the time between two messages varies evenly about its mean."""
+    """Publishes to one stream; the time between two messages varies evenly about its mean.
+
+    While a second's worth of messages is not confirmed it publishes nothing, and does not make up
+    for it later.
+    """
 
     def __init__(
         self,
@@ -78,6 +82,8 @@ class SteadyWriter:
         self._bodies: Final = bodies
         self._low_ns: Final[Duration] = max(1, round(SECOND / rate * (1 - spread)))
         self._high_ns: Final[Duration] = max(1, round(SECOND / rate * (1 + spread)))
+        self._open_max: Final = max(1, round(rate))
+        self._open = 0
         self._rng: Final = rng
         self._until: Instant = 0
         self._published = 0
@@ -94,11 +100,13 @@ class SteadyWriter:
         now = self._events.now
         if now >= self._until:
             return
-        body = self._bodies[self._published * _STRIDE % KINDS]
-        id_ = self.client.call(lambda client: client.publish(self.stream, body))
-        if not self._published:
-            self._first_id = id_
-        self._published += 1
+        if self._open < self._open_max:
+            body = self._bodies[self._published * _STRIDE % KINDS]
+            id_ = self.client.call(lambda client: client.publish(self.stream, body))
+            if not self._published:
+                self._first_id = id_
+            self._published += 1
+            self._open += 1
         gap_ns = self._rng.randint(self._low_ns, self._high_ns)
         self._events.schedule(now + gap_ns, self._publish)
 
@@ -106,6 +114,7 @@ class SteadyWriter:
         assert not isinstance(fact, NotTaken | Ended), f"{self.client.name}: {fact}"
         if isinstance(fact, Confirmed):
             for run in fact.runs:
+                self._open -= run.messages
                 for id_ in run.ids:
                     self.confirmed[(id_ - self._first_id) * _STRIDE % KINDS] += 1
 
