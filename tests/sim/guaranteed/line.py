@@ -17,8 +17,14 @@ ORDERS = {PUBEND: "orders"}
 class Line:
     """p – i – s, with a writer at p."""
 
-    def __init__(self, seed: int, settings: BrokerSettings | None = None) -> None:
-        self.network = StreamNetwork(seed, settings=settings)
+    def __init__(
+        self,
+        seed: int,
+        settings: BrokerSettings | None = None,
+        *,
+        link_window_bytes: int | None = None,
+    ) -> None:
+        self.network = StreamNetwork(seed, settings=settings, link_window_bytes=link_window_bytes)
         self.decided = DecidedTicksChecker()
         self.network.watchers.append(self.decided)
         self.network.add_broker("p", streams=dict(ORDERS))
