@@ -50,6 +50,8 @@ class DurableInfo:
     reader_since_ns: int | None = None
     # Messages that failed too often and were put aside.
     parked: int = 0
+    # Of its streams those that are not there any more.
+    deleted: tuple[str, ...] = ()
     # Why its reading was ended, by a message that failed too often; "" if it was not.
     stopped: str = ""
 

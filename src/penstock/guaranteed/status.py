@@ -80,6 +80,8 @@ class DurableStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     streams: list[str]
+    # Of these streams those that are not there any more.
+    deleted: list[str]
     # The broker that keeps its cursor.
     host: str
     filter: str
@@ -208,9 +210,30 @@ def _furthest_behind(broker: Broker, pubend: int, names: list[str]) -> list[str]
 # Durable names
 
 
-def durable_places(durable: Durable) -> Iterator[Place]:
-    """What has to be measured for the lag of a durable name."""
-    return (Place(pubend, tick) for pubend, tick in durable.cursors.items())
+def durable_places(broker: Broker, durable: Durable) -> Iterator[Place]:
+    """What has to be measured for the lag of a durable name.
+
+    Of a stream that was deleted there is nothing left to read; of one that was created anew, all of
+    it.
+    """
+    gone = {pubend for pubend in durable.cursors if _is_gone(broker, pubend)}
+    for pubend, tick in durable.cursors.items():
+        if pubend not in gone:
+            yield Place(pubend, tick)
+    if gone:
+        new = {pubend for name in durable.streams for pubend in broker.streams.everywhere(name)}
+        yield from (Place(pubend, 0) for pubend in sorted(new - durable.cursors.keys()))
+
+
+def _is_gone(broker: Broker, pubend: int) -> bool:
+    """Whether nobody will answer for it any more: a parent that is away may know it."""
+    return broker.knows_all_streams and pubend not in broker.relays
+
+
+def _deleted_streams(broker: Broker, durable: Durable) -> list[str]:
+    if not broker.knows_all_streams:
+        return []
+    return [name for name in durable.streams if not broker.streams.everywhere(name)]
 
 
 def durable_status(
@@ -218,13 +241,15 @@ def durable_status(
 ) -> DurableStatus:
     """One durable name; `places` are where its cursors were when the logs were asked."""
     reader = broker.host.names.reader_of(durable.name)
+    deleted = _deleted_streams(broker, durable)
     return DurableStatus(
         name=durable.name,
         streams=list(durable.streams),
+        deleted=deleted,
         host=broker.name,
         filter=format_predicate(durable.predicate),
         positions={f"{id_:016x}": tick for id_, tick in durable.cursors.items()},
-        lag=_lag(durable, places, lags),
+        lag=_lag(durable, places, lags, is_deleted=len(deleted) == len(durable.streams)),
         reader=None if reader is None else reader[0],
         reader_since_ns=None if reader is None else reader[1],
         unread_since_ns=durable.unread_since_ns or None,
@@ -236,10 +261,10 @@ def durable_status(
     )
 
 
-def _lag(durable: Durable, places: list[Place], lags: Lags) -> LagStatus:
+def _lag(durable: Durable, places: list[Place], lags: Lags, *, is_deleted: bool) -> LagStatus:
     is_upper_bound = not covers(durable.predicate, EVERYTHING)
     found = [lags[place] for place in places if place in lags]
-    if len(found) < len(places):
+    if len(found) < len(places) or is_deleted:
         return LagStatus(
             messages=None, seconds=None, retention_share=None, is_upper_bound=is_upper_bound
         )
