@@ -21,7 +21,7 @@ class Lag:
     seconds: float | None
     # Of what retention allows, 0 to 1; above 1 where what is not acknowledged holds more.
     retention_share: float | None
-    # With a filter: some of the messages may not match.
+    # With a filter some of the messages may not match, and with `overflow="drop"` some may be gone.
     is_upper_bound: bool
 
     def __post_init__(self) -> None:

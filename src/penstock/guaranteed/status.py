@@ -71,7 +71,7 @@ class LagStatus(msgspec.Struct, frozen=True, kw_only=True):
     messages: int | None
     seconds: float | None
     retention_share: float | None
-    # With a filter: some of the messages may not match.
+    # With a filter: some of the messages may not match; or the log has given up some of them.
     is_upper_bound: bool
 
 
@@ -188,7 +188,8 @@ def _hosts(broker: Broker, pubend: Pubend, places: HostPlaces, lags: Lags) -> It
             host=host,
             durables=sorted(own_names)[:_NAMES_MAX],
             since_ns=row.since_ns,
-            messages=behind.messages,
+            # No more is kept for it than there is.
+            messages=min(behind.messages, pubend.size.messages),
             bytes=behind.size_bytes,
             seconds=behind.seconds,
             retention_share=behind.retention_share,
@@ -273,7 +274,7 @@ def _lag(durable: Durable, places: list[Place], lags: Lags, *, is_deleted: bool)
         seconds=max((behind.seconds for behind in found), default=0.0),
         # Of several pubends the one that is filled most.
         retention_share=max((behind.retention_share for behind in found), default=0.0),
-        is_upper_bound=is_upper_bound,
+        is_upper_bound=is_upper_bound or any(behind.is_upper_bound for behind in found),
     )
 
 

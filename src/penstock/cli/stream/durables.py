@@ -36,8 +36,8 @@ def durables(
 ) -> None:
     """Lists the durable names of a broker, or deletes one.
 
-    Lag is what lies behind the last acknowledged message. With a filter it counts messages that
-    may not match, and is shown as "at most".
+    Lag is what lies behind the last acknowledged message. It is shown as "at most" where it counts
+    messages that may not match the filter, or that the stream has given up.
 
     \b
     Example:

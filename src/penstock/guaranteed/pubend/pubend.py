@@ -372,9 +372,11 @@ class Pubend:
         """Has the log count what lies behind a tick, then answers."""
 
         def answer(counted: Counted, then: Instant) -> None:
-            # The log keeps whole segments, and so more than is still counted on; behind a tick
-            # that is yet to come there is nothing.
-            messages = max(0, min(counted.messages, self.size.messages))
+            # Behind a tick that is yet to come there is nothing.
+            messages = max(0, counted.messages)
+            # What was given up may still be in the log, which goes by whole segments, or in a
+            # cache on the way: how much of it a reader gets is not known.
+            is_upper_bound = frame.tick < self.trimmed_upto
             age_ns = self.clock.published_ns(then) - counted.oldest_ns
             self._send(
                 LagAnswer(
@@ -382,6 +384,7 @@ class Pubend:
                     host=frame.host,
                     serial=frame.serial,
                     messages=messages,
+                    is_upper_bound=is_upper_bound,
                     size_bytes=self.size.newest_bytes(messages),
                     limit_bytes=self.size.retention.size_bytes or 0,
                     age_us=max(0, age_ns) // 1_000 if messages and counted.oldest_ns else 0,
