@@ -316,6 +316,7 @@ class Broker:
             settings=self.settings.pubend,
             send=lambda frame: self._internal.append((f"relay/{state.id}", _PUBEND, frame)),
             confirm=self._clients.confirm,
+            tell=self.tell,
             may_repair=may_repair,
             wall_ns=wall_ns,
             now=now,
