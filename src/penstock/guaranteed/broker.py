@@ -69,6 +69,8 @@ class Broker:
         # Between the parts: where to, where from, and what.
         self._internal: Final[deque[tuple[Port, Port, BrokerFrame | Run]]] = deque()
         self.pubends: Final[dict[int, Pubend]] = {}
+        # Logs without room that are not those of a pubend yet.
+        self._full_logs: Final[dict[str, None]] = {}
         self.streams: Final = StreamTable(self.links.announcements)
         self.relays: Final[dict[int, Relay]] = {}
         self.lags: Final = LagRequests(self)
@@ -209,6 +211,11 @@ class Broker:
         pubend = self.pubends.get(int(log, 16))
         if pubend is not None:
             pubend.is_disk_full = is_full
+        elif is_full:
+            # Its stream is just being created.
+            self._full_logs[log] = None
+        else:
+            self._full_logs.pop(log, None)
         self._settle(now)
 
     # Streams
@@ -321,6 +328,7 @@ class Broker:
             wall_ns=wall_ns,
             now=now,
         )
+        pubend.is_disk_full = self._full_logs.pop(pubend.log, self) is not self
         self.pubends[state.id] = pubend
         self.streams.add(pubend)
         self.relay_of(state.id).parent_up(_PUBEND)

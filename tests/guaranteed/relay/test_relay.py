@@ -32,9 +32,9 @@ def test_a_filter_waits_while_a_narrower_one_is_on_its_way_to_the_parent() -> No
     relay.parent_up("parent")
     relay.receive_from_child("wide", request(1, EVERYTHING), now=0)
     relay.receive_from_parent(FilterAck(pubend=1, epoch=1, tick=100), now=0)
-    # The one goes away; with the next request of the other the parent is asked for less.
-    relay.receive_from_child("wide", request(2, NOTHING), now=0)
     relay.receive_from_child("narrow", request(1, SOME), now=0)
+    # The one goes away: the parent is asked for less at once.
+    relay.receive_from_child("wide", request(2, NOTHING), now=0)
     assert granted("wide") == [1, 2]
     relay.receive_from_child("wide", request(3, EVERYTHING), now=0)
     asked = [f.epoch for to, f in sent if to == "parent" and isinstance(f, FilterRequest)]
@@ -45,6 +45,22 @@ def test_a_filter_waits_while_a_narrower_one_is_on_its_way_to_the_parent() -> No
     relay.receive_from_parent(FilterAck(pubend=1, epoch=3, tick=300), now=0)
     assert granted("wide") == [1, 2, 3]
     assert [f.tick for to, f in sent if to == "wide" and isinstance(f, FilterAck)][-1] == 300
+
+
+def test_a_parent_is_asked_for_nothing_when_the_last_child_wants_nothing_more() -> None:
+    asked: list[Predicate] = []
+
+    def send(port: str, frame: BrokerFrame | Run) -> None:
+        if port == "parent" and isinstance(frame, FilterRequest):
+            asked.append(frame.predicate)
+
+    relay = Relay(1, settings=RelaySettings(), send=send)
+    relay.child_up("child")
+    relay.parent_up("parent")
+    relay.receive_from_child("child", request(1, EVERYTHING), now=0)
+    relay.receive_from_parent(FilterAck(pubend=1, epoch=1, tick=100), now=0)
+    relay.receive_from_child("child", request(2, NOTHING), now=0)
+    assert asked == [EVERYTHING, NOTHING]
 
 
 def test_where_a_host_was_told_to_begin_has_been_said_whatever_was_lost_on_the_way() -> None:

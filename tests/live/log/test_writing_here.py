@@ -110,3 +110,46 @@ def test_what_was_appended_last_is_synced_by_closing(tmp_path: Path) -> None:
     one.append()
     one.close()
     assert one.told.upto == 2
+
+
+def test_nothing_is_written_behind_a_failure_by_a_thread_that_waited_for_its_end() -> None:
+    told = Waiting(0)
+    writer = LogWriter(told, writes_here=True, quick_syncs=QuickSyncs(HOUR))
+    error = OSError(5, "Input/output error")
+    written: list[str] = []
+
+    def fail() -> None:
+        asks = threading.Thread(target=lambda: writer.wake(lambda: written.append("behind")))
+        asks.start()
+        asks.join()
+        deadline = time.monotonic() + PATIENCE_S
+        while not writer._writing.empty():
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        # The thread has taken the job, and waits for the end of this one.
+        time.sleep(0.05)
+        raise error
+
+    writer.wake(fail)
+    writer.write_here()
+    writer.close()
+    assert told.failed == [error]
+    assert not written
+
+
+def test_of_many_logs_one_is_tried_here_while_syncs_are_slow() -> None:
+    syncs = QuickSyncs(try_again_ns=HOUR)
+    syncs.add(8 * HOUR, now_ns=time.perf_counter_ns() - HOUR)
+    writer = LogWriter(Waiting(0), writes_here=True, quick_syncs=syncs)
+    threads: list[str] = []
+
+    def write() -> None:
+        threads.append(threading.current_thread().name)
+        writer.sync_times.add(HOUR)
+
+    for _ in range(5):
+        writer.wake(write)
+    writer.write_here()
+    writer.close()
+    here = threading.current_thread().name
+    assert threads == [here, *["penstock-log"] * 4]

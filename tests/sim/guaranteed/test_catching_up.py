@@ -75,3 +75,18 @@ def test_a_client_that_gives_credit_and_does_not_read_has_a_bounded_queue() -> N
     line.run(10_000)
     assert reader.values() == [*range(200)]
     assert line.is_idle
+
+
+def test_what_waits_for_a_connection_with_too_much_on_its_way_leaves_when_it_has_room() -> None:
+    line = Line(45, BrokerSettings(host=HostSettings(client_queue_bytes=500)))
+    # It gives all its credit at once, and says nothing more.
+    reader = line.reader("r", "p", window=1_000_000, is_paused=True)
+    broker = line.network.brokers["p"]
+    queue = broker.machine.queues[reader.client.port]
+    room_bytes, queue.room_bytes = queue.room_bytes, 0
+    line.publish(30)
+    (feed,) = broker.machine.host.readings[PUBEND].feeds
+    assert feed.pending
+    broker.call(lambda b, now: b.room(reader.client.port, room_bytes, now=now))
+    line.run(5_000)
+    assert reader.values() == [*range(30)]

@@ -60,6 +60,7 @@ class PubendReading:
         self._asked: Predicate | None = None
         self._granted: Predicate | None = None
         self._granted_from = 0
+        self._granted_epoch = 0
         # Messages that came, and those of them that were known.
         self.received = 0
         self.repeated = 0
@@ -109,7 +110,10 @@ class PubendReading:
     def add(self, feed: Feed, *, now: Instant) -> None:
         """A subscription begins to read at its position."""
         self.feeds.append(feed)
-        if self._granted is not None and covers(self._granted, feed.subscription.predicate):
+        is_answered = self._epoch == self._granted_epoch
+        granted = self._granted
+        # While a filter is on its way up, it may be a narrower one: its answer has to come first.
+        if granted is not None and is_answered and covers(granted, feed.subscription.predicate):
             assert self.live is not None
             # While reader 0 is behind, it may know silence from before that filter was granted.
             feed.valid_from = max(self.live.doubt, self._granted_from)
@@ -255,8 +259,11 @@ class PubendReading:
                 self.proceed(feed, now=now)
 
     def _pass_on(self, feed: Feed, decided: Sequence[Decided], doubt: int, now: Instant) -> None:
-        """Hands out what a feed of reader 0 wants; what has to wait is kept, within a bound."""
-        if not feed.pending:
+        """Hands out what a feed of reader 0 wants; what has to wait is kept, within a bound.
+
+        What has waited goes first: nobody says when a connection has room again.
+        """
+        if not feed.pending or self._hand_on_pending(feed, now):
             done = self._hand_out(feed, decided, now)
             if done == len(decided):
                 feed.position = max(feed.position, doubt)
@@ -344,6 +351,7 @@ class PubendReading:
         if frame.epoch != self._epoch:
             return
         self._granted, self._granted_from = self._asked, frame.tick
+        self._granted_epoch = frame.epoch
         begins_at = frame.tick
         if self.live is None:
             # Those that are not far behind go on together; what they have missed is asked for once.

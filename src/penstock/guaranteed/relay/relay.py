@@ -231,9 +231,9 @@ class Relay:
             self.cache.widen(frame.tick)
         self._granted = self._silence_filter = granted
         self._on_horizon(frame.tick, now)
-        self._ask_for_all()
         for child in self._children.values():
             self._grant(child, now)
+        self._ask_for_all()
 
     # From a child
 
@@ -242,8 +242,9 @@ class Relay:
         child = self._children[port]
         if isinstance(frame, FilterRequest):
             child.requested = frame
-            self._ask_for_all()
             self._grant(child, now)
+            # Behind that: a narrower filter holds at once, and the parent need not send more.
+            self._ask_for_all()
         elif isinstance(frame, Nack):
             if frame.reader is not None:
                 self._port_of[frame.reader.host] = port

@@ -93,13 +93,13 @@ class LogWriter:
         here = self._here
         while here:
             job = here.popleft()
-            if self.has_failed or not self._is_writing.acquire(blocking=False):
+            # The last one may have been slow: of many logs only one is tried.
+            is_quick = self._quick_syncs.is_quick(now_ns=perf_counter_ns())
+            if not is_quick or not self._is_writing.acquire(blocking=False):
                 self._writing.put(job)
                 continue
             try:
-                job()
-            except BaseException as error:
-                self._fail(error)
+                self._run(job)
             finally:
                 self._is_writing.release()
             self._quick_syncs.add(self.sync_times.last_ns, now_ns=perf_counter_ns())
@@ -129,11 +129,18 @@ class LogWriter:
 
     def _write(self) -> None:
         take = self._writing.get
+        while (job := take()) is not None and not self.has_failed:
+            with self._is_writing:
+                self._run(job)
+
+    def _run(self, job: Job) -> None:
+        """Does a job of a log, unless one has failed; whoever calls it holds `_is_writing`."""
+        if self.has_failed:
+            return
         try:
-            while (job := take()) is not None and not self.has_failed:
-                with self._is_writing:
-                    job()
+            job()
         except BaseException as error:
+            # Before the other thread can write: it would try again what has failed.
             self._fail(error)
 
     def _keep(self) -> None:
