@@ -36,6 +36,7 @@ class Asked:
                 size_bytes=50 * messages,
                 limit_bytes=1_000,
                 age_us=3_000_000,
+                is_upper_bound=False,
             ),
             now=1,
         )

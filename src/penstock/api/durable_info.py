@@ -21,7 +21,7 @@ class Lag:
     seconds: float | None
     # Of what retention allows, 0 to 1; above 1 where what is not acknowledged holds more.
     retention_share: float | None
-    # With a filter: some of the messages may not match.
+    # With a filter some of the messages may not match, and with `overflow="drop"` some may be gone.
     is_upper_bound: bool
 
     def __post_init__(self) -> None:
@@ -50,6 +50,8 @@ class DurableInfo:
     reader_since_ns: int | None = None
     # Messages that failed too often and were put aside.
     parked: int = 0
+    # Of its streams those that are not there any more.
+    deleted: tuple[str, ...] = ()
     # Why its reading was ended, by a message that failed too often; "" if it was not.
     stopped: str = ""
 

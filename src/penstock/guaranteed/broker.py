@@ -337,6 +337,7 @@ class Broker:
             congestion=self.settings.congestion,
             send=lambda frame: self._internal.append((f"relay/{state.id}", _PUBEND, frame)),
             confirm=self._clients.confirm,
+            tell=self.tell,
             may_repair=may_repair,
             wall_ns=wall_ns,
             now=now,

@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
 
 class Behind(msgspec.Struct, frozen=True, gc=False):
-    """What lies behind a place; all of it is on disk."""
+    """What lies behind a place."""
 
     messages: int
     size_bytes: int
@@ -37,6 +37,8 @@ class Behind(msgspec.Struct, frozen=True, gc=False):
     seconds: float
     # Of what the log may keep.
     retention_share: float
+    # Some of the messages have been given up: those may still come from a cache, or be a gap.
+    is_upper_bound: bool = False
 
 
 # Without places whose pubend has not answered.
@@ -91,6 +93,7 @@ class LagRequests:
             frame.size_bytes,
             frame.age_us / 1e6,
             frame.size_bytes / frame.limit_bytes if frame.limit_bytes else 0.0,
+            frame.is_upper_bound,
         )
         if not measurement.waiting:
             measurement.then(measurement.found, now)

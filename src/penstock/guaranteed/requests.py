@@ -156,7 +156,9 @@ class Requests:
             raise _unknown_durable(arguments.only)
         wanted_names = [arguments.only] if arguments.only else durables
         names = sorted(name for name in wanted_names if name > arguments.after)
-        places = {name: list(durable_places(durables[name])) for name in names[:_NAMES_MAX]}
+        places = {
+            name: list(durable_places(self._broker, durables[name])) for name in names[:_NAMES_MAX]
+        }
 
         def measured(lags: Lags, _now: Instant) -> None:
             rows = (

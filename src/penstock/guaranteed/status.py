@@ -71,7 +71,7 @@ class LagStatus(msgspec.Struct, frozen=True, kw_only=True):
     messages: int | None
     seconds: float | None
     retention_share: float | None
-    # With a filter: some of the messages may not match.
+    # With a filter: some of the messages may not match; or the log has given up some of them.
     is_upper_bound: bool
 
 
@@ -80,6 +80,8 @@ class DurableStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     streams: list[str]
+    # Of these streams those that are not there any more.
+    deleted: list[str]
     # The broker that keeps its cursor.
     host: str
     filter: str
@@ -186,7 +188,8 @@ def _hosts(broker: Broker, pubend: Pubend, places: HostPlaces, lags: Lags) -> It
             host=host,
             durables=sorted(own_names)[:_NAMES_MAX],
             since_ns=row.since_ns,
-            messages=behind.messages,
+            # No more is kept for it than there is.
+            messages=min(behind.messages, pubend.size.messages),
             bytes=behind.size_bytes,
             seconds=behind.seconds,
             retention_share=behind.retention_share,
@@ -208,9 +211,30 @@ def _furthest_behind(broker: Broker, pubend: int, names: list[str]) -> list[str]
 # Durable names
 
 
-def durable_places(durable: Durable) -> Iterator[Place]:
-    """What has to be measured for the lag of a durable name."""
-    return (Place(pubend, tick) for pubend, tick in durable.cursors.items())
+def durable_places(broker: Broker, durable: Durable) -> Iterator[Place]:
+    """What has to be measured for the lag of a durable name.
+
+    Of a stream that was deleted there is nothing left to read; of one that was created anew, all of
+    it.
+    """
+    gone = {pubend for pubend in durable.cursors if _is_gone(broker, pubend)}
+    for pubend, tick in durable.cursors.items():
+        if pubend not in gone:
+            yield Place(pubend, tick)
+    if gone:
+        new = {pubend for name in durable.streams for pubend in broker.streams.everywhere(name)}
+        yield from (Place(pubend, 0) for pubend in sorted(new - durable.cursors.keys()))
+
+
+def _is_gone(broker: Broker, pubend: int) -> bool:
+    """Whether nobody will answer for it any more: a parent that is away may know it."""
+    return broker.knows_all_streams and pubend not in broker.relays
+
+
+def _deleted_streams(broker: Broker, durable: Durable) -> list[str]:
+    if not broker.knows_all_streams:
+        return []
+    return [name for name in durable.streams if not broker.streams.everywhere(name)]
 
 
 def durable_status(
@@ -218,13 +242,15 @@ def durable_status(
 ) -> DurableStatus:
     """One durable name; `places` are where its cursors were when the logs were asked."""
     reader = broker.host.names.reader_of(durable.name)
+    deleted = _deleted_streams(broker, durable)
     return DurableStatus(
         name=durable.name,
         streams=list(durable.streams),
+        deleted=deleted,
         host=broker.name,
         filter=format_predicate(durable.predicate),
         positions={f"{id_:016x}": tick for id_, tick in durable.cursors.items()},
-        lag=_lag(durable, places, lags),
+        lag=_lag(durable, places, lags, is_deleted=len(deleted) == len(durable.streams)),
         reader=None if reader is None else reader[0],
         reader_since_ns=None if reader is None else reader[1],
         unread_since_ns=durable.unread_since_ns or None,
@@ -236,10 +262,10 @@ def durable_status(
     )
 
 
-def _lag(durable: Durable, places: list[Place], lags: Lags) -> LagStatus:
+def _lag(durable: Durable, places: list[Place], lags: Lags, *, is_deleted: bool) -> LagStatus:
     is_upper_bound = not covers(durable.predicate, EVERYTHING)
     found = [lags[place] for place in places if place in lags]
-    if len(found) < len(places):
+    if len(found) < len(places) or is_deleted:
         return LagStatus(
             messages=None, seconds=None, retention_share=None, is_upper_bound=is_upper_bound
         )
@@ -248,7 +274,7 @@ def _lag(durable: Durable, places: list[Place], lags: Lags) -> LagStatus:
         seconds=max((behind.seconds for behind in found), default=0.0),
         # Of several pubends the one that is filled most.
         retention_share=max((behind.retention_share for behind in found), default=0.0),
-        is_upper_bound=is_upper_bound,
+        is_upper_bound=is_upper_bound or any(behind.is_upper_bound for behind in found),
     )
 
 

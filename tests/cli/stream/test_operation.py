@@ -136,6 +136,22 @@ def test_durables_tell_how_far_they_are(penstock: Penstock, stream: str) -> None
     assert "no durable 'exact'" in penstock("durables", "--delete", "exact", code=4).stderr
 
 
+def test_a_durable_name_of_a_deleted_stream_says_so(penstock: Penstock, stream: str) -> None:
+    read(penstock, stream, "bereft", 4)
+    penstock("delete", stream)
+
+    def found() -> Any:
+        return only(json.loads(penstock("durables", "--json").stdout)["durables"], "bereft")
+
+    assert (found()["deleted"], found()["lag"]["messages"]) == ([stream], None)
+    shown = penstock("durables").stdout
+    assert f"bereft\t{stream} (deleted)\ttrue\tnothing to read\t\t\tnobody since " in shown
+    # Its first message is the next one of a stream that is created anew.
+    penstock("publish", stream, '{"n": 1}', '{"n": 2}', "--create")
+    assert (found()["deleted"], found()["lag"]["messages"]) == ([], 2)
+    penstock("durables", "--delete", "bereft")
+
+
 def test_seek_moves_a_cursor(penstock: Penstock, stream: str) -> None:
     read(penstock, stream, "moved", 5)
 

@@ -35,6 +35,7 @@ class Repairing:
             may_answer=lambda _reader: self.has_room,
             horizon=lambda _now: HORIZON,
             last_tick=lambda: NEWEST,
+            on_read=lambda _result: None,
         )
         request = ReaderRequest(pubend=PUBEND, reader=READER, predicate=EVERYTHING)
         self.repairs.on_reader(request)

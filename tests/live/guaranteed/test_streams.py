@@ -94,6 +94,33 @@ def test_a_gap_raises_and_iterating_again_goes_on(tmp_path: Path) -> None:
     with_gap(tmp_path, program)
 
 
+def test_the_lag_of_what_was_given_up_is_a_bound(tmp_path: Path) -> None:
+    """What is given up may still be delivered, out of memory: the lag is not below that."""
+
+    async def program(node: streams.StreamNode) -> None:
+        await node.create_stream("orders", retention=streams.Retention(size="1MB", overflow="drop"))
+        orders = await published(node, 0)
+        async with orders.subscribe(durable="d", start="first") as inbox:
+            await inbox.receive(1, wait="5s")
+        for pending in [await orders.submit({"n": n}, bytes(10_000)) for n in range(1, 501)]:
+            await pending
+        while (await node.list_streams())[0].messages > 150:
+            # It is trimmed five times a second.
+            pass
+        (found,) = await node.list_durables()
+        assert (found.lag.messages, found.lag.is_upper_bound) == (500, True)
+        async with orders.subscribe(durable="d", on_gap="continue") as inbox:
+            delivered = 0
+            while (await anext(inbox))["n"] < 500:
+                delivered += 1
+            assert delivered <= 499
+        # Nothing is left that could be gone.
+        (found,) = await node.list_durables()
+        assert (found.lag.messages, found.lag.is_upper_bound) == (0, False)
+
+    run(tmp_path, program)
+
+
 def test_gaps_can_be_losses_instead(tmp_path: Path) -> None:
     async def program(orders: streams.Stream, checkpoint: str) -> None:
         async with orders.subscribe(checkpoint=checkpoint, on_gap="continue") as inbox:

@@ -36,8 +36,8 @@ def durables(
 ) -> None:
     """Lists the durable names of a broker, or deletes one.
 
-    Lag is what lies behind the last acknowledged message. With a filter it counts messages that
-    may not match, and is shown as "at most".
+    Lag is what lies behind the last acknowledged message. It is shown as "at most" where it counts
+    messages that may not match the filter, or that the stream has given up.
 
     \b
     Example:
@@ -72,15 +72,25 @@ def print_durables(durables: list[dict[str, Any]]) -> None:
             filter_text = filter_text[: _FILTER_CHARACTERS_MAX - 1] + "…"
         row = [
             texts.label(durable["name"]),
-            ", ".join(durable["streams"]),
+            ", ".join(_stream(name, durable) for name in durable["streams"]),
             filter_text,
-            texts.lag(durable["lag"]),
-            texts.age(durable["lag"]["seconds"]),
-            texts.share(durable["lag"]["retention_share"]),
+            *_lag(durable),
             _reader(durable),
         ]
         rows.append([*row, str(durable["parked"])] if has_parked else row)
     print_rows([*headings, "parked"] if has_parked else headings, rows)
+
+
+def _stream(name: str, durable: dict[str, Any]) -> str:
+    return f"{name} (deleted)" if name in durable["deleted"] else name
+
+
+def _lag(durable: dict[str, Any]) -> tuple[str, str, str]:
+    """Three columns; nothing is behind the end of what is not there."""
+    if durable["deleted"] == durable["streams"]:
+        return ("nothing to read", "", "")
+    lag = durable["lag"]
+    return (texts.lag(lag), texts.age(lag["seconds"]), texts.share(lag["retention_share"]))
 
 
 def _reader(durable: dict[str, Any]) -> str:

@@ -123,6 +123,7 @@ def durable_json(durable: dict[str, Any]) -> dict[str, object]:
     return {
         "name": durable["name"],
         "streams": durable["streams"],
+        "deleted": durable["deleted"],
         "host": durable["host"],
         "filter": durable["filter"],
         "positions": [

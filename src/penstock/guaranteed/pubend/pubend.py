@@ -12,7 +12,15 @@ from typing import Final
 import msgspec
 
 from penstock.guaranteed.disk import Disk
-from penstock.guaranteed.log_record import Counted, LogRecord, LogSnapshot, RecoveredLog
+from penstock.guaranteed.facts import Alarm
+from penstock.guaranteed.log_record import (
+    Counted,
+    Fetched,
+    LogRecord,
+    LogSnapshot,
+    RecoveredLog,
+)
+from penstock.guaranteed.pubend.damage import Change, Damage
 from penstock.guaranteed.pubend.holding import Holding
 from penstock.guaranteed.pubend.publishers import Publishers
 from penstock.guaranteed.pubend.repair import Repairs
@@ -44,6 +52,7 @@ from penstock.wire.frames.guaranteed.rows import Ack, Hold
 
 # Where limits are saved that are not those of its creation.
 _RETENTION: Final = "retention"
+_DAMAGE: Final = "damage"
 DEAD_RANGES_MAX: Final = 16
 
 
@@ -73,6 +82,7 @@ class Pubend:
         congestion: CongestionSettings,
         send: Callable[[BrokerFrame | Run], None],
         confirm: Callable[[Port, str, list[StoredRun]], None],
+        tell: Callable[[Alarm], None],
         may_repair: Callable[[ReaderId | None], bool],
         wall_ns: int,
         now: Instant,
@@ -85,6 +95,7 @@ class Pubend:
         self._disk: Final = disk
         self._send: Final = send
         self._confirm: Final = confirm
+        self._tell: Final = tell
         key = f"pubend/{self.log}"
         recovered = state.log
         self.clock: Final = StreamClock(now, wall_ns // MILLISECOND, recovered.lease)
@@ -115,6 +126,17 @@ class Pubend:
             else msgspec.msgpack.decode(changed, type=Retention)
         )
         self.size.restore(recovered.segments)
+        self.damage: Final = Damage(
+            f"{key}/{_DAMAGE}",
+            disk,
+            state.saved.get(_DAMAGE),
+            trimmed_upto=recovered.trimmed_upto,
+        )
+        for place in self.damage:
+            self.size.lose(place.stop - 1, place.messages)
+        self._lose(self.damage.read(recovered.damaged))
+        if self.damage.messages:
+            self._tell_damage()
         self.holding: Final = Holding(
             self.id,
             self.log,
@@ -136,6 +158,7 @@ class Pubend:
             may_answer=may_repair,
             horizon=self.horizon,
             last_tick=lambda: self._last_tick,
+            on_read=self._on_read,
         )
         self.throttle: Final = Throttle(
             self.id,
@@ -333,6 +356,7 @@ class Pubend:
         self.rows.delete_all()
         self._disk.save(f"pubend/{self.log}/{_RETENTION}", None)
         self._disk.save(f"pubend/{self.log}/dead_ranges", None)
+        self.damage.delete_saved()
 
     def wake(self, *, now: Instant) -> None:
         """Says silence, renews the lease, saves rows and trims."""
@@ -396,9 +420,11 @@ class Pubend:
         """Has the log count what lies behind a tick, then answers."""
 
         def answer(counted: Counted, then: Instant) -> None:
-            # The log keeps whole segments, and so more than is still counted on; behind a tick
-            # that is yet to come there is nothing.
-            messages = max(0, min(counted.messages, self.size.messages))
+            # Behind a tick that is yet to come there is nothing.
+            messages = max(0, counted.messages - self.damage.behind(frame.tick))
+            # What was given up may still be in the log, which goes by whole segments, or in a
+            # cache on the way: how much of it a reader gets is not known.
+            is_upper_bound = frame.tick < self.trimmed_upto
             age_ns = self.clock.published_ns(then) - counted.oldest_ns
             self._send(
                 LagAnswer(
@@ -406,6 +432,7 @@ class Pubend:
                     host=frame.host,
                     serial=frame.serial,
                     messages=messages,
+                    is_upper_bound=is_upper_bound,
                     size_bytes=self.size.newest_bytes(messages),
                     limit_bytes=self.size.retention.size_bytes or 0,
                     age_us=max(0, age_ns) // 1_000 if messages and counted.oldest_ns else 0,
@@ -413,6 +440,21 @@ class Pubend:
             )
 
         self._disk.count(self.log, frame.tick, self.horizon(now) - 1, answer)
+
+    def _on_read(self, result: Fetched) -> None:
+        """Damage within a full segment shows when it is read."""
+        if result.gaps or self.damage.messages:
+            changes = self.damage.read(result.gaps, result.records)
+            self._lose(changes)
+            if any(change.messages > 0 for change in changes):
+                self._tell_damage()
+
+    def _lose(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            self.size.lose(change.last_tick, change.messages)
+
+    def _tell_damage(self) -> None:
+        self._tell(Alarm("damaged", self.damage.in_words(self.stream)))
 
     def _trim(self, now: Instant, *, needed_bytes: int = 0) -> None:
         upto = self.size.trim(
@@ -423,6 +465,7 @@ class Pubend:
         )
         if upto is not None:
             self.trimmed_upto = max(self.trimmed_upto, upto)
+            self.damage.trim(upto)
             self._disk.trim(self.log, upto)
 
 

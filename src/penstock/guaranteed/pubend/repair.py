@@ -48,6 +48,7 @@ class Repairs:
         may_answer: Callable[[ReaderId | None], bool],
         horizon: Callable[[Instant], int],
         last_tick: Callable[[], int],
+        on_read: Callable[[Fetched], None],
     ) -> None:
         self._pubend: Final = pubend
         self._log: Final = log
@@ -58,6 +59,7 @@ class Repairs:
         self._horizon: Final = horizon
         # Of the newest message, on disk or not.
         self._last_tick: Final = last_tick
+        self._on_read: Final = on_read
         self._readers: Final[BoundedDict[ReaderId, _Request]] = BoundedDict(settings.readers_max)
         self._shared: Final = _Request(EVERYTHING)
         # Whether any request waits for room.
@@ -130,6 +132,7 @@ class Repairs:
 
         def fetched(result: Fetched, now: Instant) -> None:
             request.is_fetching = False
+            self._on_read(result)
             if self._request_of(reader) is request:
                 self._tell(reader, request, start, stop, result, now)
                 self._fetch(reader, request, now)

@@ -69,6 +69,15 @@ class LogSize:
             self.size_bytes += segment.size_bytes
             self.messages += segment.messages
 
+    def lose(self, last_tick: int, messages: int) -> None:
+        """So many messages up to a tick cannot be read; less than none can be read again."""
+        for stretch in self._stretches:
+            if stretch.last_tick >= last_tick:
+                lost = min(messages, stretch.messages)
+                stretch.messages -= lost
+                self.messages -= lost
+                return
+
     def add(self, records: Sequence[LogRecord]) -> None:
         """Messages have been appended."""
         stretches, stretch_bytes = self._stretches, self._stretch_bytes

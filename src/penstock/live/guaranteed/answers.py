@@ -90,6 +90,7 @@ def durable_info(status: DurableStatus) -> DurableInfo:
         reader=status.reader,
         reader_since_ns=status.reader_since_ns,
         parked=status.parked,
+        deleted=tuple(status.deleted),
         stopped=status.stopped,
     )
 

@@ -146,14 +146,6 @@ class BrokerDirectory:
         log = PubendLog(key, str(self.path / _LOGS / key), self._writer)
         recovered = log.open()
         self._logs[key] = log
-        if recovered.damaged:
-            _log.warning(
-                "the log of stream %r is damaged, at most %d messages are lost: readers are told of"
-                " gaps; penstock stream check %s says where",
-                entry.name,
-                sum(gap.messages for gap in recovered.damaged),
-                self.path,
-            )
         prefix = f"pubend/{key}/"
         own = {k.removeprefix(prefix): v for k, v in self.saved.items() if k.startswith(prefix)}
         return PubendState(

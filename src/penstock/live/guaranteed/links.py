@@ -206,7 +206,7 @@ class Links:
         if hello.token in self._greeting:
             text = f"it is broker {self._name!r} itself: name another parent"
             self._refuse_broker(connection, hello, "name", text)
-        elif hello.broker == self._name or self._is_outlived(hello):
+        elif hello.broker == self._name or self._has_namesake(hello):
             text = (
                 f"another broker is called {hello.broker!r}: give each its own directory and name"
             )
@@ -221,10 +221,17 @@ class Links:
             self._links[connection] = self._by_token[hello.token] = link
             link.put_control(self._hello(hello.token))
 
-    def _is_outlived(self, hello: Hello) -> bool:
-        """Whether a broker of that name that was started later is linked here."""
+    def _has_namesake(self, hello: Hello) -> bool:
+        """Whether another broker of that name is linked here.
+
+        One that was started later is; so is one of the same life that has just been heard: whoever
+        links anew has lost its link, and is silent there.
+        """
+        heard_since_ns = monotonic_ns() - 2 * self._settings.ping_ns
         return any(
-            link.is_paired and link.broker == hello.broker and link.life > hello.life
+            link.is_paired
+            and link.broker == hello.broker
+            and (link.life, link.alive_ns) > (hello.life, heard_since_ns)
             for link in self._by_token.values()
         )
 

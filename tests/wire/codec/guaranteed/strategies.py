@@ -293,6 +293,7 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
         size_bytes=unsigned(64),
         limit_bytes=unsigned(64),
         age_us=unsigned(64),
+        is_upper_bound=st.booleans(),
     ),
     Ack: st.builds(
         Ack,

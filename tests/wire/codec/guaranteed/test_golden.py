@@ -171,9 +171,10 @@ GOLDEN: list[tuple[BrokerFrame | ClientFrame, str]] = [
             size_bytes=1_200,
             limit_bytes=10**10,
             age_us=2_000_000,
+            is_upper_bound=True,
         ),
         "01 8e 0102030405060708 5152535455565758 61626364 0000000000000003 00000000000004b0"
-        "00000002540be400 00000000001e8480 03 534231",
+        "00000002540be400 00000000001e8480 01 03 534231",
     ),
     (Live(pubend=PUBEND, is_on=True), "01 90 0102030405060708 01"),
     (

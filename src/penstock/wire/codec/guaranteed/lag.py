@@ -7,13 +7,13 @@ from typing import Final
 
 from penstock.wire.codec.codec_table import BODY_OFFSET
 from penstock.wire.codec.guaranteed.fields import read_text, size_text, write_text
-from penstock.wire.codec.reader import Reader
+from penstock.wire.codec.reader import Reader, decode_flag
 from penstock.wire.frames.guaranteed.base import NAME_BYTES_MAX, Serial
 from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
 
 _NAME_FIELD_BYTES_MAX: Final = 1 + NAME_BYTES_MAX
 _REQUEST: Final = Struct(">QQIQ")
-_ANSWER: Final = Struct(">QQIQQQQ")
+_ANSWER: Final = Struct(">QQIQQQQB")
 
 
 class LagRequestCodec:
@@ -51,10 +51,10 @@ class LagRequestCodec:
 class LagAnswerCodec:
     """LAG_ANSWER: the answer to LAG.
 
-    +--------+------+--------+----------+------+-------+--------+-------+------+
-    | pubend | life | number | messages | size | limit | age us | bytes | host |
-    +--------+------+--------+----------+------+-------+--------+-------+------+
-      8        8      4        8          8      8       8        1       bytes
+    +--------+------+--------+----------+------+-------+--------+-------------+-------+------+
+    | pubend | life | number | messages | size | limit | age us | upper bound | bytes | host |
+    +--------+------+--------+----------+------+-------+--------+-------------+-------+------+
+      8        8      4        8          8      8       8        1             1       bytes
     """
 
     BYTES_MAX: Final = BODY_OFFSET + _ANSWER.size + _NAME_FIELD_BYTES_MAX
@@ -74,6 +74,7 @@ class LagAnswerCodec:
             frame.size_bytes,
             frame.limit_bytes,
             frame.age_us,
+            frame.is_upper_bound,
         )
         return head + write_text(frame.host)
 
@@ -81,7 +82,8 @@ class LagAnswerCodec:
     def read(data: bytes) -> LagAnswer:
         """Decodes a whole frame."""
         cursor = Reader(data)
-        pubend, life, number, messages, size_bytes, limit_bytes, age_us = cursor.unpack(_ANSWER)
+        pubend, life, number, *numbers, is_upper_bound = cursor.unpack(_ANSWER)
+        messages, size_bytes, limit_bytes, age_us = numbers
         host = read_text(cursor)
         cursor.expect_end()
         return LagAnswer(
@@ -92,4 +94,5 @@ class LagAnswerCodec:
             size_bytes=size_bytes,
             limit_bytes=limit_bytes,
             age_us=age_us,
+            is_upper_bound=decode_flag("upper bound", is_upper_bound),
         )

@@ -28,7 +28,7 @@ class LagRequest(BrokerFrame, frozen=True, kw_only=True, gc=False):
 
 
 class LagAnswer(BrokerFrame, frozen=True, kw_only=True, gc=False):
-    """LAG_ANSWER: messages on disk behind that tick, what they take, and the age of the oldest."""
+    """LAG_ANSWER: messages behind that tick, what they take, and the age of the oldest."""
 
     pubend: int
     host: str
@@ -38,6 +38,8 @@ class LagAnswer(BrokerFrame, frozen=True, kw_only=True, gc=False):
     # What the log may keep; 0 for no limit.
     limit_bytes: int
     age_us: int
+    # The log has given up messages behind that tick: some of them, or all, are gone.
+    is_upper_bound: bool
 
     def __post_init__(self) -> None:
         check_unsigned(
