@@ -58,6 +58,8 @@ class Clients:
         self.connected: Final[dict[Port, Connection]] = {}
         # Connections that the driver was told to close: nothing they send counts any more.
         self.closing: Final[dict[Port, None]] = {}
+        # Those that leave too much unread.
+        self._overflown: Final[dict[Port, None]] = {}
         self._confirmed: Final[dict[tuple[Port, str], list[StoredRun]]] = {}
 
     def receive(self, port: Port, frame: ClientFrame, *, now: Instant) -> None:
@@ -87,6 +89,7 @@ class Clients:
         """A connection has ended."""
         self.connected.pop(port, None)
         self.closing.pop(port, None)
+        self._overflown.pop(port, None)
 
     def close(self, port: Port, reason: str, text: str, *, now: Instant) -> None:
         """Refuses a connection and has it closed."""
@@ -95,6 +98,21 @@ class Clients:
         self.connected.pop(port, None)
         self.closing[port] = None
         self._broker.tell(Disconnect(port, text))
+
+    def note_unread(self, port: Port, size_bytes: int) -> None:
+        """So much waits for a client."""
+        if size_bytes > self._broker.settings.link.client_unread_bytes:
+            self._overflown[port] = None
+
+    def close_overflown(self, *, now: Instant) -> None:
+        """Ends connections that take nothing and ask for more and more."""
+        while self._overflown:
+            port, _ = self._overflown.popitem()
+            if port not in self.closing:
+                limit = self._broker.settings.link.client_unread_bytes
+                text = f"more than {limit} bytes wait for this client: read what comes"
+                self._broker.drop_queue(port)
+                self.close(port, "slow", text, now=now)
 
     def connect(self, port: Port, frame: Connect, *, now: Instant) -> None:
         """CONNECT: of two with one name the newer life stays."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.guaranteed.broker import AnyFrame
 from penstock.guaranteed.stream_item import EVERYTHING, NOTHING
 from penstock.wire.frames.guaranteed.base import Start, StartKind
 from penstock.wire.frames.guaranteed.client import Credit, CreditKind
@@ -10,7 +11,7 @@ from penstock.wire.frames.guaranteed.subscription import Attach, AttachFlags, De
 from .line import PUBEND, Line
 
 
-def attach(number: int, *positions: Position) -> list[Attach | Credit]:
+def attach(number: int, *positions: Position) -> list[AnyFrame]:
     """A subscription without a name that is within its credit all the time."""
     subscription = Attach(
         subscription=number,

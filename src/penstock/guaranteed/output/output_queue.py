@@ -43,6 +43,11 @@ class OutputQueue(Generic[Frame]):
         self.queue_bytes += size_bytes
         return True
 
+    def clear(self) -> None:
+        """Forgets what waits: nobody takes it."""
+        self._frames.clear()
+        self.queue_bytes = 0
+
     def take(self) -> Frame | None:
         """The next frame, if the link has room for it; a link with any room takes a whole one."""
         if not self._frames or self.room_bytes <= 0:
