@@ -76,7 +76,8 @@ class OutputQueue(Generic[Frame]):
 
     def clear(self) -> None:
         """Forgets what waits: nobody takes it."""
-        self._frames.clear()
+        self._urgent.clear()
+        self._lanes.clear()
         self.queue_bytes = 0
 
     def take(self) -> Frame | None:

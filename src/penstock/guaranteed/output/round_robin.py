@@ -52,6 +52,12 @@ class RoundRobin(Generic[Frame]):
         queue.frames.append((frame, size_bytes))
         self._count += 1
 
+    def clear(self) -> None:
+        """Forgets all frames."""
+        self._lanes.clear()
+        self._turns.clear()
+        self._count = 0
+
     def take(self) -> tuple[Frame, int] | None:
         """The next frame, with its size."""
         turns, lanes = self._turns, self._lanes
