@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from penstock.guaranteed.settings import BrokerSettings, LinkSettings
 from penstock.guaranteed.stream_item import EVERYTHING
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.sim.guaranteed.network import StreamNetwork
 from penstock.sim.guaranteed.sim_broker import SimBroker
 from penstock.wire.codec.guaranteed.body import write_body
 from penstock.wire.frames.guaranteed.base import TICK_MAX, Serial, Start, StartKind
+from penstock.wire.frames.guaranteed.client import Ask
 from penstock.wire.frames.guaranteed.lag import LagRequest
 from penstock.wire.frames.guaranteed.publication import Publish
 from penstock.wire.frames.guaranteed.subscription import Attach, AttachFlags, Fail, Position
@@ -60,3 +62,22 @@ def test_a_lag_behind_a_tick_that_is_yet_to_come() -> None:
         network.run(MILLISECOND)
     network.run(SECOND)
     assert broker.machine.clients == 1
+
+
+def test_requests_of_a_client_that_reads_no_answer_have_an_end() -> None:
+    settings = BrokerSettings(link=LinkSettings(client_unread_bytes=20_000))
+    network = StreamNetwork(1, settings=settings)
+    broker = network.add_broker("b1", streams={7: "orders"})
+    client = network.add_client("c", "b1", lambda *_: None)
+    client.connect()
+    network.run(SECOND)
+    port = client.port
+    queue = broker.machine.queues[port]
+    # Its connection takes nothing more.
+    queue.room_bytes = 0
+    for number in range(1_000):
+        if port in broker.machine.queues:
+            broker.arrive(port, [Ask(number=number, verb="list", arguments=b"{}")])
+            network.run(MILLISECOND)
+    assert queue.queue_bytes < 21_000
+    assert not broker.machine.clients

@@ -379,7 +379,13 @@ class Broker:
 
     def send_client(self, port: Port, /, *frames: ClientFrame) -> None:
         """Sends frames to a client, if it is still there."""
-        self._queues.put(port, frames)
+        if port not in self._clients.closing:
+            self._queues.put(port, frames)
+            self._clients.note_unread(port, self._queues.queued_bytes(port))
+
+    def drop_queue(self, port: Port) -> None:
+        """Forgets what waits for a connection that is about to be closed."""
+        self._queues.clear(port)
 
     def send_broker(self, port: Port, frame: BrokerFrame) -> None:
         """Sends a frame to another broker, if the link is still there."""
@@ -388,6 +394,7 @@ class Broker:
     def _settle(self, now: Instant) -> None:
         """Passes frames between the parts until none is left, then confirms what is stored."""
         self._now = now
+        self._clients.close_overflown(now=now)
         self.host.settle(now=now)
         while self._internal:
             to, source, frame = self._internal.popleft()

@@ -59,6 +59,8 @@ class Clients:
         self.connected: Final[dict[Port, Connection]] = {}
         # Connections that the driver was told to close: nothing they send counts any more.
         self.closing: Final[dict[Port, None]] = {}
+        # Those that leave too much unread.
+        self._overflown: Final[dict[Port, None]] = {}
         self._confirmed: Final[dict[tuple[Port, str], list[StoredRun]]] = {}
         # What pubends may not take yet, because hosts are behind.
         self._waiting: Final[dict[int, WaitingPublications[Publication]]] = {}
@@ -95,6 +97,7 @@ class Clients:
         """A connection has ended."""
         client = self.connected.pop(port, None)
         self.closing.pop(port, None)
+        self._overflown.pop(port, None)
         if client is not None:
             self._leave(port, client)
 
@@ -115,6 +118,21 @@ class Clients:
             self._leave(port, client)
         self.closing[port] = None
         self._broker.tell(Disconnect(port, text))
+
+    def note_unread(self, port: Port, size_bytes: int) -> None:
+        """So much waits for a client."""
+        if size_bytes > self._broker.settings.link.client_unread_bytes:
+            self._overflown[port] = None
+
+    def close_overflown(self, *, now: Instant) -> None:
+        """Ends connections that take nothing and ask for more and more."""
+        while self._overflown:
+            port, _ = self._overflown.popitem()
+            if port not in self.closing:
+                limit = self._broker.settings.link.client_unread_bytes
+                text = f"more than {limit} bytes wait for this client: read what comes"
+                self._broker.drop_queue(port)
+                self.close(port, "slow", text, now=now)
 
     def connect(self, port: Port, frame: Connect, *, now: Instant) -> None:
         """CONNECT: of two with one name the newer life stays."""

@@ -129,6 +129,8 @@ class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
     silent_ns: Duration = 3 * SECOND
     client_silent_ns: Duration = 30 * SECOND
     clients_max: int = 4_096
+    # Answers have no credit: a client that leaves so much unread is disconnected.
+    client_unread_bytes: int = 128 * MB
     children_max: int = 1_024
 
 

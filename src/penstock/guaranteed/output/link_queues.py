@@ -50,6 +50,12 @@ class LinkQueues(Generic[Frame]):
         self._queues.pop(port, None)
         self._ready.pop(port, None)
 
+    def clear(self, port: Port) -> None:
+        """Forgets what waits for a link that takes nothing."""
+        queue = self._queues.get(port)
+        if queue is not None:
+            queue.clear()
+
     def add_room(self, port: Port, size_bytes: int) -> bool:
         """A link takes so many more bytes; False if it is gone."""
         queue = self._queues.get(port)

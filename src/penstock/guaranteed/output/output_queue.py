@@ -74,6 +74,11 @@ class OutputQueue(Generic[Frame]):
         self.peak_bytes = max(self.peak_bytes, self.queue_bytes)
         return True
 
+    def clear(self) -> None:
+        """Forgets what waits: nobody takes it."""
+        self._frames.clear()
+        self.queue_bytes = 0
+
     def take(self) -> Frame | None:
         """The next frame, if the link has room for it; a link with any room takes a whole one."""
         if self._urgent:
