@@ -130,7 +130,7 @@ def test_match_reports_bad_lines_and_loses_nothing() -> None:
         7: "attribute 'a': a value is a number, string or boolean, not an array",
         8: "1e999 is too large for a number",
         9: "integers must fit 64 bits",
-        10: "a line has at most 1048576 bytes",
+        10: "a line has at most 1,048,576 bytes",
         11: "",
         12: 'a message is a JSON object such as {"price": 120}, not an array',
     }

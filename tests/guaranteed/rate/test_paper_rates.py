@@ -136,3 +136,10 @@ def test_the_corrected_law_forgets_how_bad_it_was_long_ago() -> None:
     assert law.rate == 250
     law.on_alert(alert(5, 0.9), demand=500, now=5 * SECOND)
     assert law.rate == 125
+
+
+def test_no_rate_is_ever_zero() -> None:
+    steps = Steps(SETTINGS)
+    for _ in range(20):
+        steps.decrease(0)
+    assert steps.rate == 1

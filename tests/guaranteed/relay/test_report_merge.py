@@ -37,6 +37,8 @@ def test_who_does_not_answer_is_waited_for_a_moment() -> None:
 def test_what_comes_late_joins_the_next_unless_it_is_too_old() -> None:
     merge = ReportMerge(7)
     merge.on_query(1, ["a", "b"])
+    merge.add("a", report(1, lag=5), now=0)
+    assert merge.due(60 * MILLISECOND) == report(1, lag=5)
     merge.on_query(2, ["a", "b"])
     merge.add("b", report(1, lag=9), now=0)
     assert merge.due(10**12) is None
@@ -48,6 +50,20 @@ def test_what_comes_late_joins_the_next_unless_it_is_too_old() -> None:
     merge.add("b", report(2, lag=9), now=0)
     merge.add("a", report(5, lag=1), now=0)
     assert merge.due(0) == report(5, lag=1)
+
+
+def test_where_all_answers_are_late_they_go_up_all_the_same() -> None:
+    merge = ReportMerge(7)
+    sent = []
+    for seq in range(1, 8):
+        merge.on_query(seq, ["a", "b"])
+        # Both answer the query before.
+        if seq > 1:
+            merge.add("a", report(seq - 1, lag=seq), now=seq * 250 * MILLISECOND)
+            merge.add("b", report(seq - 1, lag=0), now=seq * 250 * MILLISECOND)
+        due = merge.due((seq * 250 + 60) * MILLISECOND)
+        sent.append(None if due is None else due.seq)
+    assert sent == [None, 1, 2, 3, 4, 5, 6]
 
 
 def test_a_child_that_leaves_keeps_nobody_waiting() -> None:

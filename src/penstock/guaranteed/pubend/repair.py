@@ -154,6 +154,9 @@ class Repairs:
         # Without a reader others get it too, who may not have asked: no more than was asked for.
         limit = self._horizon(now) if reader is not None else asked_stop
         stop = min(result.stop, limit)
+        if reader is not None and result.gaps:
+            # One gap is told once, however little of it was asked for.
+            stop = max(stop, min(result.gaps[-1].stop, limit))
         assert start < stop, f"a fetch from {start} got nowhere: {result.stop}, {limit}"
         wanted = [
             item

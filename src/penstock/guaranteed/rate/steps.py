@@ -10,6 +10,9 @@ from typing import Final
 
 from penstock.guaranteed.rate.base import RateSettings
 
+# Of publishers that want nothing just now, and after many decreases: nobody stands still for ever.
+_LOWEST: Final = 1.0
+
 
 class Steps:
     """A rate that moves in steps; None while nobody is held up."""
@@ -33,8 +36,8 @@ class Steps:
     def decrease(self, demand: float) -> None:
         """One step down, at first from what publishers want."""
         settings, before = self._settings, self._after_decrease
-        rate = demand if self.rate is None else self.rate
+        rate = max(demand, _LOWEST) if self.rate is None else self.rate
         lower = settings.decrease_share * rate
         if rate != before:
             lower = max(lower, before + settings.rise_kept_share * (rate - before))
-        self.rate = self._after_decrease = lower
+        self.rate = self._after_decrease = max(lower, _LOWEST)

@@ -65,7 +65,8 @@ class NackTable:
         self._asked_by.pop(port, None)
 
     def forget_parent(self) -> None:
-        """Requests to the parent are lost; children ask again."""
+        """Requests to the parent are lost; children ask again, here or at another relay."""
+        self._asked_by.clear()
         self._young.clear()
         self._old.clear()
 

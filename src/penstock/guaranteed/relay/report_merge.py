@@ -1,7 +1,8 @@
 """REPORTs of all children as one: of each kind of hosts the one that counts.
 
 One goes up when all children that were asked have answered, at the latest a moment after the first.
-What comes later joins the next, unless it is too old by then.
+What comes later joins the next, unless it is too old by then. Where answers take longer than it is
+from one query to the next, all of them come late: then they go up all the same.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ class ReportMerge:
     def __init__(self, pubend: int) -> None:
         self._pubend: Final = pubend
         self._seq = 0
+        # The newest query that the answers here are about, and the one that the last report was.
+        self._answered_seq = 0
+        self._sent_seq = 0
         # Who has not answered the last query; when its answer leaves without them.
         self._awaited: Final[dict[Port, None]] = {}
         self._due_at: Instant | None = None
@@ -46,8 +50,9 @@ class ReportMerge:
             return
         if frame.seq >= self._seq:
             self._awaited.pop(child, None)
-            if self._due_at is None:
-                self._due_at = now + _WAIT_NS
+        if self._due_at is None and frame.seq > self._sent_seq:
+            self._due_at = now + _WAIT_NS
+        self._answered_seq = max(self._answered_seq, frame.seq)
         self._normal = _more_lagging(self._normal, frame.normal)
         self._recovering = _further_behind(self._recovering, frame.recovering)
 
@@ -55,8 +60,12 @@ class ReportMerge:
         """What goes up now."""
         if self._due_at is None or (self._awaited and now < self._due_at):
             return None
+        self._sent_seq = self._answered_seq
         report = CongestionReport(
-            pubend=self._pubend, seq=self._seq, normal=self._normal, recovering=self._recovering
+            pubend=self._pubend,
+            seq=self._sent_seq,
+            normal=self._normal,
+            recovering=self._recovering,
         )
         self._due_at = self._normal = self._recovering = None
         return report
