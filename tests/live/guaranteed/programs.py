@@ -52,3 +52,11 @@ async def published(
 async def numbers_of(inbox: streams.StreamSubscription, count: int) -> list[int]:
     """So many messages, one after another."""
     return [(await anext(inbox))["n"] for _ in range(count)]
+
+
+async def messages_of(inbox: streams.StreamSubscription, count: int) -> list[streams.StreamMessage]:
+    """So many messages; `receive` returns as soon as there is any."""
+    messages: list[streams.StreamMessage] = []
+    while len(messages) < count:
+        messages += await inbox.receive(count - len(messages), wait="5s")
+    return messages

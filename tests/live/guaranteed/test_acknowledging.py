@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from penstock import streams
-from tests.live.guaranteed.programs import numbers_of, published, run
+from tests.live.guaranteed.programs import messages_of, numbers_of, published, run
 
 
 def test_leaving_a_block_acknowledges_the_batch_in_hand(tmp_path: Path) -> None:
     async def program(node: streams.StreamNode) -> None:
         orders = await published(node, 1, 2, 3)
         async with orders.subscribe(durable="d", start="first") as inbox:
-            assert len(await inbox.receive(2, wait="5s")) == 2
+            assert len(await messages_of(inbox, 2)) == 2
         assert inbox.statistics().acknowledged == 2
         async with orders.subscribe(durable="d") as inbox:
             assert await numbers_of(inbox, 1) == [3]
@@ -145,7 +145,7 @@ def test_a_seek_moves_whoever_reads(tmp_path: Path) -> None:
     async def program(node: streams.StreamNode) -> None:
         orders = await published(node, *range(5))
         async with orders.subscribe(durable="d", start="first", ack="manual") as inbox:
-            messages = await inbox.receive(3, wait="5s")
+            messages = await messages_of(inbox, 3)
             assert [each["n"] for each in messages] == [0, 1, 2]
             await node.seek("d", "first")
             assert await numbers_of(inbox, 5) == [0, 1, 2, 3, 4]
@@ -162,7 +162,7 @@ def test_an_earlier_message_can_be_acknowledged_later(tmp_path: Path) -> None:
     async def program(node: streams.StreamNode) -> None:
         orders = await published(node, 1, 2, 3)
         async with orders.subscribe(durable="d", start="first", ack="manual") as inbox:
-            first, second, third = await inbox.receive(3, wait="5s")
+            first, second, third = await messages_of(inbox, 3)
             await asyncio.gather(third.ack(), first.ack(), second.ack())
             assert inbox.statistics().acknowledged == 3
         assert (await node.list_durables())[0].lag.messages == 0

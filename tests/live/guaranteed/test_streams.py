@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -76,6 +77,13 @@ def with_gap(directory: Path, program: Callable[[streams.Stream, str], Awaitable
     run(directory, read)
 
 
+async def first_behind_gaps(inbox: streams.StreamSubscription) -> int:
+    """The number of the next message; a gap is asked for in pieces, and told so."""
+    while True:
+        with contextlib.suppress(streams.GapError):
+            return int((await anext(inbox))["n"])
+
+
 def test_a_gap_raises_and_iterating_again_goes_on(tmp_path: Path) -> None:
     async def program(orders: streams.Stream, checkpoint: str) -> None:
         async with orders.subscribe(checkpoint=checkpoint) as inbox:
@@ -87,7 +95,7 @@ def test_a_gap_raises_and_iterating_again_goes_on(tmp_path: Path) -> None:
                 await anext(inbox)
             loss = caught.value.loss
             assert (loss.stream, loss.reason, loss.fate) == ("orders", "retention", "lost")
-            first = (await anext(inbox))["n"]
+            first = await first_behind_gaps(inbox)
             assert 1 < first <= loss.count + 1
             assert await numbers_of(inbox, 499 - first) == [*range(first + 1, 500)]
 
@@ -126,13 +134,15 @@ def test_gaps_can_be_losses_instead(tmp_path: Path) -> None:
         async with orders.subscribe(checkpoint=checkpoint, on_gap="continue") as inbox:
             told = inbox.losses
             assert (await anext(inbox))["n"] > 1
-            (loss,) = await told.receive()
-            assert (loss.reason, inbox.statistics().lost) == ("retention", loss.count)
+            # A gap is asked for in pieces, and told so.
+            losses = await told.receive()
+            assert {loss.reason for loss in losses} == {"retention"}
+            assert inbox.statistics().lost == sum(loss.count for loss in losses)
         async with orders.subscribe(checkpoint=checkpoint) as inbox:
             items = inbox.with_losses()
             assert isinstance(await anext(items), streams.Loss)
-            message = await anext(items)
-            assert isinstance(message, streams.StreamMessage)
+            while isinstance(message := await anext(items), streams.Loss):
+                pass
             assert message["n"] > 1
 
     with_gap(tmp_path, program)
