@@ -22,6 +22,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant, seconds
 from penstock.kernel.seeds import Seeds
 from penstock.lab.experiment import Experiment
+from penstock.lab.scaled_streams import scaled
 from penstock.lab.scenario import Scenario, errors_at_key
 from penstock.lab.schema.guaranteed import StreamControl, StreamsPart
 from penstock.lab.toml_document import TomlDocument
@@ -51,7 +52,7 @@ def build_streams(
     recording: Recording,
 ) -> Scenario:
     """Builds brokers, links, writers and readers, at time 0."""
-    return _StreamsBuilder(part, experiment, document, seeds, recording).build()
+    return _StreamsBuilder(scaled(part), experiment, document, seeds, recording).build()
 
 
 class _StreamsBuilder:
@@ -225,7 +226,11 @@ def broker_settings(part: StreamsPart) -> BrokerSettings:
     control = part.control
     return BrokerSettings(
         pubend=PubendSettings(repairs_wait=control.repairs_wait),
-        relay=RelaySettings(cache_bytes=control.cache_bytes, cache_ns=seconds(control.cache_s)),
+        relay=RelaySettings(
+            cache_bytes=control.cache_bytes,
+            cache_ns=seconds(control.cache_s),
+            keeps_late_alerts=control.keeps_late_alerts,
+        ),
         host=_host_settings(control),
         link=LinkSettings(queue_bytes=part.link.queue_bytes, pubends_take_turns=control.turns),
         congestion=_congestion_settings(control),

@@ -79,6 +79,8 @@ class StreamControl(Part, frozen=True, kw_only=True):
     rate: Literal["off", "literal", "corrected", "model"] = "off"
     # How much faster than time a host that recovers has to be; the paper's Δ_rec.
     recovery_gain: NotNegative = 1.0
+    # Whether relays merge alerts as the paper prints it, however late they are.
+    keeps_late_alerts: bool = False
     # The share of what they want that publishers always get, by the model.
     floor_share: Annotated[float, Meta(ge=0, le=1)] = 0.25
     # Whether a link carries repairs alone while the host behind it is far behind.
@@ -88,6 +90,15 @@ class StreamControl(Part, frozen=True, kw_only=True):
     # Whether pubends share links in turns, and publishers that wait take turns; else first come,
     # first served.
     turns: bool = False
+
+
+class StreamScale(Part, frozen=True, kw_only=True):
+    """Makes a run smaller: what is written above stays as published."""
+
+    # Divides what is published and what links carry, in messages and bytes a second.
+    rates: Positive = 1
+    # Divides times: when links are limited and cut, windows, and how far caches reach.
+    times: Positive = 1
 
 
 class StreamsPart(Part, frozen=True, kw_only=True):
@@ -103,5 +114,7 @@ class StreamsPart(Part, frozen=True, kw_only=True):
     limits: list[StreamLimit] = field(default_factory=list)
     failures: list[StreamFailure] = field(default_factory=list)
     control: StreamControl = StreamControl()
+    # Of all the rest, for profiles; `run` and `measure` have times of their own.
+    scale: StreamScale = StreamScale()
     # Writes every frame to bytes and reads it again: slower, and the same run.
     codec: bool = False
