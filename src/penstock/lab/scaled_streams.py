@@ -17,9 +17,10 @@ from penstock.lab.schema.guaranteed import (
     StreamLimit,
     StreamScale,
     StreamsPart,
+    StreamWorker,
 )
 
-_Spell = TypeVar("_Spell", StreamLimit, StreamFailure)
+_Spell = TypeVar("_Spell", StreamLimit, StreamFailure, StreamWorker)
 _QUEUE_BYTES_MIN = 1_000
 
 
@@ -40,6 +41,10 @@ def scaled(part: StreamsPart) -> StreamsPart:
             for each in part.limits
         ],
         failures=[_sooner(each, scale) for each in part.failures],
+        workers=[
+            replace(_sooner(each, scale), messages_per_s=each.messages_per_s / scale.rates)
+            for each in part.workers
+        ],
         control=_control(part.control, scale),
         scale=StreamScale(),
     )

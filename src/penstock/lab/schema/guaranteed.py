@@ -46,11 +46,25 @@ class StreamLimit(Part, frozen=True, kw_only=True):
 
 
 class StreamFailure(Part, frozen=True, kw_only=True):
-    """A link that is cut for some time."""
+    """A link that is cut, or a broker that is gone, for some time: one of the two."""
 
-    link: Edge
+    link: Edge | None = None
+    broker: Name | None = None
     from_s: NotNegative
-    # The link stays down if left out.
+    # It stays so if left out.
+    to_s: Positive | None = None
+    # When other brokers notice that a broker is gone: at once if its process ends, after 3 s of
+    # silence if its machine does.
+    noticed_s: NotNegative = 0
+
+
+class StreamWorker(Part, frozen=True, kw_only=True):
+    """A broker with one worker that handles so many messages a second, for some time."""
+
+    broker: Name
+    messages_per_s: Positive
+    from_s: NotNegative = 0
+    # The end of the run if left out.
     to_s: Positive | None = None
 
 
@@ -113,6 +127,7 @@ class StreamsPart(Part, frozen=True, kw_only=True):
     link: StreamLinkPart = StreamLinkPart()
     limits: list[StreamLimit] = field(default_factory=list)
     failures: list[StreamFailure] = field(default_factory=list)
+    workers: list[StreamWorker] = field(default_factory=list)
     control: StreamControl = StreamControl()
     # Of all the rest, for profiles; `run` and `measure` have times of their own.
     scale: StreamScale = StreamScale()
