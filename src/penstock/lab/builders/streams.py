@@ -30,7 +30,7 @@ from penstock.lab.toml_document import TomlDocument
 from penstock.sim.guaranteed.crossings import CrossingCounter
 from penstock.sim.guaranteed.network import StreamNetwork
 from penstock.sim.guaranteed.samples import StreamSampler
-from penstock.sim.guaranteed.steady_programs import KINDS, PromptReader, SteadyWriter, bodies_of
+from penstock.sim.guaranteed.steady_programs import KINDS, PromptReader, SteadyWriter, WantedKinds, bodies_of
 from penstock.trace.host_role import HostRole
 from penstock.trace.records import CrossingSample, Edge, Host
 from penstock.tracefile.retention import Recording
@@ -227,15 +227,16 @@ class _StreamsBuilder:
             )
             writer.start(_OPEN_NS, until=self._end)
         readers = {}
-        for host, share in part.hosts.items():
+        for place, (host, share) in enumerate(part.hosts.items()):
             with errors_at_key(self._document, "streams", "hosts", host):
-                kinds = _kinds(share)
+                count = _kinds(share)
             readers[host] = PromptReader(
                 network,
                 f"reader-{host}",
                 host,
                 streams=tuple(self._pubends.values()),
-                wanted_kinds=kinds,
+                # Hosts do not all want the same.
+                wanted=WantedKinds(count, first=place * KINDS // len(part.hosts)),
             )
             events.schedule(_KNOWN_NS, readers[host].open)
         return writers, readers

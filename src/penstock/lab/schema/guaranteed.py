@@ -121,7 +121,8 @@ class StreamsPart(Part, frozen=True, kw_only=True):
     edges: Annotated[list[Edge], Meta(min_length=1, max_length=1_000)]
     # How many pubends each of these brokers has.
     pubends: Annotated[dict[Name, Count], Meta(min_length=1)]
-    # The share of all messages that subscriptions at each of these brokers want, in tenths.
+    # The share of all messages that subscriptions at each of these brokers want, in tenths. What
+    # they want is spread evenly over all messages.
     hosts: Annotated[dict[Name, Annotated[float, Meta(ge=0.1, le=1)]], Meta(min_length=1)]
     workload: StreamWorkload = StreamWorkload()
     link: StreamLinkPart = StreamLinkPart()
