@@ -15,7 +15,7 @@ LATER = 1 << 32
 
 def slow_down(line: Line, *, seq: int = LATER) -> None:
     """A host says that it lags: publishers get the least that they ever get."""
-    slow = Progress(start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=5 * SECOND)
+    slow = Progress(host="h", start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=5 * SECOND)
     report = CongestionReport(pubend=PUBEND, seq=seq, normal=slow)
 
     def tell(broker: Broker, now: Instant) -> None:

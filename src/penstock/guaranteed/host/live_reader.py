@@ -53,7 +53,7 @@ class LiveReader:
         self._recovery: Final = RecoveryState(window)
         self._switch: Final = LiveSwitch(window)
         self._throughput: Final = Throughput(begins_at, now=now)
-        self._answers: Final = congestion_answers(congestion)
+        self._answers: Final = congestion_answers(congestion, host)
         self._answers.begin(self._upto, now=now)
         # The last tick that the pubend has decided, as far as it has told hosts.
         self._newest = -1
