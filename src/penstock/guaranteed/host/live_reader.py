@@ -80,6 +80,11 @@ class LiveReader:
         return self._switch.is_on
 
     @property
+    def is_linked(self) -> bool:
+        """Whether the link has said anything since it came up."""
+        return self._is_linked
+
+    @property
     def rate(self) -> float:
         """How fast its doubt horizon moves: stream time by time, smoothed."""
         return self._throughput.rate
