@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.guaranteed.settings import BrokerSettings, HostSettings
+from penstock.guaranteed.settings import BrokerSettings, CongestionSettings, HostSettings
 from penstock.kernel.instant import SECOND
 from penstock.sim.guaranteed.crossings import CrossingCounter
 from penstock.sim.guaranteed.network import StreamNetwork
 from penstock.sim.guaranteed.samples import StreamSampler
-from penstock.sim.guaranteed.steady_programs import KINDS, PromptReader, SteadyWriter, bodies_of
+from penstock.sim.guaranteed.steady_programs import (
+    KINDS,
+    PromptReader,
+    SteadyWriter,
+    WantedKinds,
+    bodies_of,
+)
 from penstock.trace.records import CrossingSample, LinkSample, QueueSample, Row, StreamSample
 
 
@@ -38,7 +44,7 @@ class Pair:
             rng=network.seeds.rng("w"),
         )  # fmt: skip
         network.run(SECOND // 4)
-        reader = PromptReader(network, "r", "SB", streams=("one",), wanted_kinds=KINDS)
+        reader = PromptReader(network, "r", "SB", streams=("one",), wanted=WantedKinds(KINDS))
         reader.open()
         network.run(SECOND // 4)
         StreamSampler(
@@ -79,7 +85,7 @@ def test_counts_are_since_the_sample_before() -> None:
 
 
 def test_a_limited_link_shows_in_its_samples_and_its_queue() -> None:
-    pair = Pair()
+    pair = Pair(BrokerSettings(congestion=CongestionSettings(rate_law="off")))
     pair.run(1)
     pair.network.set_rate("SB", "PB", 50 * 345 * 8)
     rows = pair.run(2)
