@@ -231,7 +231,7 @@ class Broker:
         """A log was created for a stream: the answer to `StreamWanted`."""
         self._add_pubend(state, wall_ns=self.wall_ns(now), now=now)
         self.links.announce()
-        self.requests.stream_created(state.stream)
+        self.requests.stream_created(state.stream, now=now)
         self.host.streams_changed(now=now)
         self._settle(now)
 

@@ -114,10 +114,10 @@ class Requests:
 
     # Streams that the driver creates and deletes
 
-    def stream_created(self, stream: str) -> None:
+    def stream_created(self, stream: str, *, now: Instant) -> None:
         """The stream is here: tells who has asked for it."""
         for who in self._creating.pop(stream, ()):
-            self._answer(who, stream_status(self._broker, stream, {}, {}))
+            self._answer(who, stream_status(self._broker, stream, {}, {}, now=now))
 
     def stream_refused(self, stream: str, reason: str, text: str) -> None:
         """The stream could not be created."""
@@ -135,9 +135,9 @@ class Requests:
         names = sorted(name for name in self._broker.streams.names() if name > arguments.after)
         places = {name: stream_places(self._broker, name) for name in names[:_NAMES_MAX]}
 
-        def measured(lags: Lags, _now: Instant) -> None:
+        def measured(lags: Lags, now: Instant) -> None:
             rows = (
-                stream_status(self._broker, name, own, lags)
+                stream_status(self._broker, name, own, lags, now=now)
                 for name, own in places.items()
                 if self._broker.streams.everywhere(name)
             )
@@ -295,8 +295,8 @@ class Requests:
         for pubend in own:
             pubend.change_retention(retention)
 
-        def changed(_now: Instant) -> None:
-            self._answer(who, stream_status(self._broker, arguments.stream, {}, {}))
+        def changed(now: Instant) -> None:
+            self._answer(who, stream_status(self._broker, arguments.stream, {}, {}, now=now))
 
         self._broker.disk.save("answered", None, changed)
         return LATER

@@ -12,11 +12,17 @@ import msgspec
 
 from penstock.content.covering import covers
 from penstock.content.syntax import format_predicate
+from penstock.guaranteed.congestion_status import (
+    ReadingStatus,
+    ThrottleStatus,
+    readings,
+    throttles,
+)
 from penstock.guaranteed.lag import Lags, Place
 from penstock.guaranteed.settings import Retention
 from penstock.guaranteed.stream_item import EVERYTHING
 from penstock.guaranteed.tick import seconds_between
-from penstock.kernel.instant import SECOND
+from penstock.kernel.instant import SECOND, Instant
 
 if TYPE_CHECKING:
     from penstock.guaranteed.broker import Broker
@@ -63,6 +69,9 @@ class StreamStatus(msgspec.Struct, frozen=True, kw_only=True):
     hosts: list[HostStatus] = []
     unsynced: int = 0
     is_disk_full: bool = False
+    # By pubend: its publishers, and the readers of this broker.
+    throttles: list[ThrottleStatus] = []
+    readings: list[ReadingStatus] = []
 
 
 class LagStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +158,9 @@ def stream_places(broker: Broker, name: str) -> HostPlaces:
     }
 
 
-def stream_status(broker: Broker, name: str, places: HostPlaces, lags: Lags) -> StreamStatus:
+def stream_status(
+    broker: Broker, name: str, places: HostPlaces, lags: Lags, *, now: Instant
+) -> StreamStatus:
     """One stream; `places` are where its hosts were when the log was asked."""
     own = [pubend for pubend in broker.pubends.values() if pubend.stream == name]
     hosts = sorted(
@@ -168,6 +179,8 @@ def stream_status(broker: Broker, name: str, places: HostPlaces, lags: Lags) -> 
         hosts=hosts[:_HOSTS_MAX],
         unsynced=sum(pubend.unsynced for pubend in own),
         is_disk_full=any(pubend.is_disk_full for pubend in own),
+        throttles=list(throttles(broker, name, now=now)),
+        readings=list(readings(broker, name)),
     )
 
 

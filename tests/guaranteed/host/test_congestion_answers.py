@@ -59,7 +59,7 @@ def standing(
 def test_a_host_complains_while_it_is_too_slow(
     law: RateLawName, rate: float, is_recovering: bool, lag_s: float, complains: bool
 ) -> None:
-    answers = congestion_answers(CongestionSettings(rate_law=law))
+    answers = congestion_answers(CongestionSettings(rate_law=law), "h")
     upto = 1_000 * S
     newest = upto + round(lag_s * S)
     alert = answers.answer(query(newest), standing(upto, rate, is_recovering=is_recovering), now=0)
@@ -71,20 +71,20 @@ def test_a_host_complains_while_it_is_too_slow(
 
 def test_the_gain_that_is_asked_of_a_recovery_can_be_set() -> None:
     settings = CongestionSettings(rate_law="literal", rate=RateSettings(recovery_gain=0.5))
-    answers = congestion_answers(settings)
+    answers = congestion_answers(settings, "h")
     assert answers.answer(query(0), standing(0, 1.4, is_recovering=True), now=0)
     assert not answers.answer(query(0), standing(0, 1.5, is_recovering=True), now=0)
 
 
 @pytest.mark.parametrize("law", ["off", "literal", "corrected", "model"])
 def test_a_host_at_which_nobody_reads_answers_nothing(law: RateLawName) -> None:
-    answers = congestion_answers(CongestionSettings(rate_law=law))
+    answers = congestion_answers(CongestionSettings(rate_law=law), "h")
     answers.begin(0, now=0)
     assert answers.answer(query(99 * S), standing(0, 0.1, is_attached=False), now=SECOND) is None
 
 
 def test_without_a_law_nothing_is_answered() -> None:
-    answers = congestion_answers(CongestionSettings(rate_law="off"))
+    answers = congestion_answers(CongestionSettings(rate_law="off"), "h")
     assert answers.answer(query(99 * S), standing(0, 0.1), now=SECOND) is None
 
 
@@ -95,26 +95,28 @@ def test_a_link_that_is_up_has_to_speak_before_a_host_says_how_it_is(
     law: RateLawName, answers_at_once: bool
 ) -> None:
     """DCQ overtakes the data: before that comes, a host does not know that it recovers."""
-    answers = congestion_answers(CongestionSettings(rate_law=law))
+    answers = congestion_answers(CongestionSettings(rate_law=law), "h")
     answers.begin(0, now=0)
     answer = answers.answer(query(99 * S), standing(0, is_linked=False), now=SECOND)
     assert (answer is not None) == answers_at_once
 
 
 def test_a_report_says_what_was_got_since_the_last() -> None:
-    answers = congestion_answers(CongestionSettings())
+    answers = congestion_answers(CongestionSettings(), "h")
     answers.begin(10 * S, now=0)
     answer = answers.answer(query(11 * S), standing(11 * S - 5), now=SECOND)
     assert isinstance(answer, CongestionReport)
-    assert answer.normal == Progress(start=10 * S, stop=11 * S - 5, elapsed_ns=SECOND)
+    assert answer.normal == Progress(host="h", start=10 * S, stop=11 * S - 5, elapsed_ns=SECOND)
     answer = answers.answer(query(13 * S), standing(12 * S, is_recovering=True), now=3 * SECOND)
     assert isinstance(answer, CongestionReport)
     assert answer.normal is None
-    assert answer.recovering == Progress(start=11 * S - 5, stop=12 * S, elapsed_ns=2 * SECOND)
+    assert answer.recovering == Progress(
+        host="h", start=11 * S - 5, stop=12 * S, elapsed_ns=2 * SECOND
+    )
 
 
 def test_a_lag_counts_as_far_as_it_is_above_the_smallest_of_the_last_minutes() -> None:
-    answers = congestion_answers(CongestionSettings())
+    answers = congestion_answers(CongestionSettings(), "h")
     answers.begin(0, now=0)
 
     def over_lag_ms(at_s: int, lag_ms: int, *, is_recovering: bool = False) -> float:
@@ -136,19 +138,19 @@ def test_a_lag_counts_as_far_as_it_is_above_the_smallest_of_the_last_minutes() -
 
 
 def test_queries_that_come_together_are_answered_once() -> None:
-    answers = congestion_answers(CongestionSettings())
+    answers = congestion_answers(CongestionSettings(), "h")
     answers.begin(0, now=0)
     assert answers.answer(query(S, 1), standing(S), now=SECOND) is not None
     assert answers.answer(query(S, 2), standing(S + 5), now=SECOND + MILLISECOND) is None
     answer = answers.answer(query(2 * S, 3), standing(2 * S), now=2 * SECOND)
     assert isinstance(answer, CongestionReport)
-    assert answer.normal == Progress(start=S, stop=2 * S, elapsed_ns=SECOND)
+    assert answer.normal == Progress(host="h", start=S, stop=2 * S, elapsed_ns=SECOND)
 
 
 def test_what_is_passed_while_nobody_reads_is_no_part_of_the_next_report() -> None:
-    answers = congestion_answers(CongestionSettings())
+    answers = congestion_answers(CongestionSettings(), "h")
     answers.begin(0, now=0)
     assert answers.answer(query(S), standing(S, is_attached=False), now=SECOND) is None
     answer = answers.answer(query(2 * S), standing(2 * S), now=2 * SECOND)
     assert isinstance(answer, CongestionReport)
-    assert answer.normal == Progress(start=S, stop=2 * S, elapsed_ns=SECOND)
+    assert answer.normal == Progress(host="h", start=S, stop=2 * S, elapsed_ns=SECOND)

@@ -37,9 +37,10 @@ def test_hosts_are_asked_once_a_second_and_more_often_while_publishers_are_slowe
     throttle = Throttle(7, ModelRate(RateSettings()), is_adaptive=True, start=0, now=0)
     published(throttle, 100, 2)
     assert len(queries(throttle, 0, 2 * SECOND)) == 2
-    slow = Progress(start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=2 * SECOND)
+    slow = Progress(host="h", start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=2 * SECOND)
     throttle.on_report(CongestionReport(pubend=7, seq=2, normal=slow), now=2 * SECOND)
     assert throttle.rate == 25
+    assert throttle.limited_by == "h"
     assert len(queries(throttle, 2 * SECOND, 4 * SECOND)) == 8
 
 
@@ -48,6 +49,8 @@ def test_the_paper_asks_at_one_pace() -> None:
     published(throttle, 100, 2)
     throttle.on_alert(CongestionAlert(pubend=7, seq=1, normal_rate=0.5), now=0)
     assert throttle.rate == 50
+    # Alerts have no names.
+    assert throttle.limited_by is None
     assert len(queries(throttle, 0, 10 * SECOND)) == 10
 
 

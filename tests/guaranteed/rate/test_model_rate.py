@@ -13,7 +13,7 @@ DEMAND = 500.0
 STEP_S = 0.25
 # Ticks are milliseconds here.
 MS = 1_000
-RECOVERING = Progress(start=0, stop=10, elapsed_ns=SECOND)
+RECOVERING = Progress(host="h", start=0, stop=10, elapsed_ns=SECOND)
 
 
 class Bottleneck:
@@ -67,6 +67,7 @@ class Bottleneck:
         self.law.on_query(self.seq, now)
         position = self.position(self.carried)
         normal = Progress(
+            host="h",
             start=before,
             stop=position,
             elapsed_ns=int(STEP_S * SECOND),
@@ -75,6 +76,7 @@ class Bottleneck:
         recovering = None
         if self.recovered_to is not None and recovered_before is not None:
             recovering = Progress(
+                host="h",
                 start=self.position(recovered_before),
                 stop=self.position(self.recovered_to),
                 elapsed_ns=int(STEP_S * SECOND),
@@ -126,7 +128,7 @@ def test_a_host_that_recovers_gets_its_share() -> None:
 
 def test_where_hosts_may_lag_they_slow_nobody_down() -> None:
     law = ModelRate(RateSettings(), waits_for_recovery=False)
-    recovering = Progress(start=0, stop=10, elapsed_ns=SECOND)
+    recovering = Progress(host="h", start=0, stop=10, elapsed_ns=SECOND)
     law.on_report(
         CongestionReport(pubend=1, seq=1, recovering=recovering),
         demand=DEMAND,
@@ -139,7 +141,7 @@ def test_where_hosts_may_lag_they_slow_nobody_down() -> None:
 def test_a_report_counts_once() -> None:
     law = ModelRate(RateSettings())
     report = CongestionReport(
-        pubend=1, seq=1, recovering=Progress(start=0, stop=10, elapsed_ns=SECOND)
+        pubend=1, seq=1, recovering=Progress(host="h", start=0, stop=10, elapsed_ns=SECOND)
     )
     for _ in range(3):
         law.on_report(report, demand=DEMAND, logged=lambda _after, _upto: 700, is_drained=True)
@@ -150,7 +152,9 @@ def test_throttling_does_not_end_while_messages_wait() -> None:
     law = ModelRate(RateSettings())
     found: list[float | None] = []
     for seq in range(1, 12):
-        got = Progress(start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=5 * SECOND * (seq == 1))
+        got = Progress(
+            host="h", start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=5 * SECOND * (seq == 1)
+        )
         law.on_report(
             CongestionReport(pubend=1, seq=seq, normal=got),
             demand=10,
@@ -162,3 +166,47 @@ def test_throttling_does_not_end_while_messages_wait() -> None:
     assert all(rate is not None for rate in found[:-1])
     assert max(rate for rate in found if rate is not None) > 10
     assert found[-1] is None
+
+
+def said(seq: int, *, lag_s: float, got: bool) -> CongestionReport:
+    """One host that keeps up and lags so far, and one that recovers and gets all or nothing."""
+    normal = Progress(
+        host="normal", start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=int(lag_s * SECOND)
+    )
+    recovering = Progress(host="recovering", start=0, stop=10 * got, elapsed_ns=SECOND)
+    return CongestionReport(pubend=1, seq=seq, normal=normal, recovering=recovering)
+
+
+def logged(_after: int, upto: int) -> float:
+    """A recovering host that moves at all gets more than it needs; the other one all."""
+    return {0: 0.0, 1: DEMAND, 10: 3 * DEMAND}[upto]
+
+
+def test_the_host_that_publishers_are_slowed_down_for_is_known() -> None:
+    law = ModelRate(RateSettings())
+
+    def hear(seq: int, *, lag_s: float, got: bool) -> tuple[bool, str | None]:
+        law.on_report(
+            said(seq, lag_s=lag_s, got=got), demand=DEMAND, logged=logged, is_drained=True
+        )
+        return law.rate is not None, law.limited_by
+
+    # Both are well: nobody is slowed down, for nobody.
+    assert hear(1, lag_s=0, got=True) == (False, None)
+    assert hear(2, lag_s=2, got=True) == (True, "normal")
+    # At the floor already, and kept there by the other one.
+    for seq in range(3, 6):
+        assert hear(seq, lag_s=0, got=False) == (True, "recovering")
+    # While the rate rises it was last lowered for the same.
+    assert hear(6, lag_s=0, got=True) == (True, "recovering")
+    seq = 6
+    while law.rate is not None:
+        seq += 1
+        hear(seq, lag_s=0, got=True)
+    assert law.limited_by == "recovering"
+
+
+def test_a_recovery_that_may_lag_is_not_named() -> None:
+    law = ModelRate(RateSettings(), waits_for_recovery=False)
+    law.on_report(said(1, lag_s=2, got=False), demand=DEMAND, logged=logged, is_drained=True)
+    assert law.limited_by == "normal"

@@ -88,3 +88,35 @@ def test_a_query_goes_to_all_who_take_part_also_while_they_are_behind() -> None:
         net.told(port)
     net.parent(query)
     assert [net.told(port) for port in "abc"] == [[query], [query], []]
+
+
+def test_the_parent_sends_no_new_messages_once_no_child_wants_any() -> None:
+    net = Told()
+    net.told("parent")
+    net.child("a", Live(pubend=7, is_on=False))
+    assert net.told("parent") == []
+    net.child("b", Live(pubend=7, is_on=False))
+    assert net.told("parent") == [Live(pubend=7, is_on=False)]
+    net.child("a", Live(pubend=7, is_on=True))
+    assert net.told("parent") == [Live(pubend=7, is_on=True)]
+
+
+def test_a_child_that_comes_or_goes_changes_what_the_parent_sends() -> None:
+    net = Told()
+    net.child("a", Live(pubend=7, is_on=False))
+    net.told("parent")
+    net.relay.child_down("b")
+    assert net.told("parent")[-1] == Live(pubend=7, is_on=False)
+    net.relay.child_up("b")
+    assert net.told("parent") == []
+    net.child("b", FilterRequest(pubend=7, epoch=1, predicate=EVERYTHING))
+    assert net.told("parent")[-1] == Live(pubend=7, is_on=True)
+
+
+def test_another_parent_is_told_that_no_child_wants_new_messages() -> None:
+    net = Told()
+    for port in "ab":
+        net.child(port, Live(pubend=7, is_on=False))
+    net.relay.parent_down()
+    net.relay.parent_up("other")
+    assert net.told("other")[-1] == Live(pubend=7, is_on=False)

@@ -7,9 +7,13 @@ from penstock.kernel.instant import MILLISECOND
 from penstock.wire.frames.guaranteed.congestion import CongestionReport, Progress
 
 
-def report(seq: int, *, lag: int | None = None, behind: int | None = None) -> CongestionReport:
-    normal = None if lag is None else Progress(start=0, stop=9, elapsed_ns=1, over_lag_ns=lag)
-    recovering = None if behind is None else Progress(start=0, stop=behind, elapsed_ns=1)
+def report(
+    seq: int, *, lag: int | None = None, behind: int | None = None, host: str = "h"
+) -> CongestionReport:
+    normal = (
+        None if lag is None else Progress(host=host, start=0, stop=9, elapsed_ns=1, over_lag_ns=lag)
+    )
+    recovering = None if behind is None else Progress(host=host, start=0, stop=behind, elapsed_ns=1)
     return CongestionReport(pubend=7, seq=seq, normal=normal, recovering=recovering)
 
 
@@ -79,3 +83,15 @@ def test_a_silent_network_says_nothing() -> None:
     merge.on_query(1, ["a"])
     assert merge.due(10**12) is None
     assert merge.next_wakeup() is None
+
+
+def test_each_kind_keeps_the_name_of_the_host_that_counts() -> None:
+    merge = ReportMerge(7)
+    merge.on_query(1, ["a", "b"])
+    merge.add("a", report(1, lag=5, behind=30, host="near"), now=0)
+    merge.add("b", report(1, lag=8, behind=40, host="far"), now=0)
+    merged = merge.due(0)
+    assert merged is not None
+    assert merged.normal is not None
+    assert merged.recovering is not None
+    assert (merged.normal.host, merged.recovering.host) == ("far", "near")

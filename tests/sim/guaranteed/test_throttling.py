@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from penstock.guaranteed.broker import Broker
 from penstock.kernel.instant import SECOND, Instant
 from penstock.sim.guaranteed.application import Writer
 from penstock.wire.frames.guaranteed.congestion import CongestionReport, Progress
 
+from .asking import Operator
 from .line import PUBEND, Line
 
 # What the host of the line says by itself answers earlier queries.
@@ -15,7 +18,7 @@ LATER = 1 << 32
 
 def slow_down(line: Line, *, seq: int = LATER) -> None:
     """A host says that it lags: publishers get the least that they ever get."""
-    slow = Progress(start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=5 * SECOND)
+    slow = Progress(host="slow", start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=5 * SECOND)
     report = CongestionReport(pubend=PUBEND, seq=seq, normal=slow)
 
     def tell(broker: Broker, now: Instant) -> None:
@@ -72,3 +75,59 @@ def test_what_waits_when_its_stream_is_deleted_is_refused() -> None:
     line.run(5_000)
     assert not line.writer.unconfirmed
     assert len(line.writer.refused) > 30
+
+
+def of_stream(operator: Operator) -> dict[str, Any]:
+    """What `list` says of the one stream."""
+    (stream,) = operator.ask("list")["streams"]
+    found: dict[str, Any] = stream
+    return found
+
+
+def test_status_says_who_slows_publishers_down_and_by_how_much() -> None:
+    line = Line(53)
+    at_p, at_s = Operator(line.network, "p"), Operator(line.network, "s")
+    line.reader("r", window=1_000)
+    line.publish(100, every_ms=10)
+    (before,) = of_stream(at_p)["throttles"]
+    assert before["throttled_seconds"] == 0
+    assert before["limited_by"] is before["rate_limit_per_second"] is None
+    slow_down(line)
+    line.publish(100, every_ms=0)
+    line.run(1_000)
+    (during,) = of_stream(at_p)["throttles"]
+    assert during["pubend"] == f"{PUBEND:016x}"
+    assert during["limited_by"] == "slow"
+    assert during["rate_limit_per_second"] == 25
+    assert during["demand_per_second"] == 100
+    assert 1 <= during["throttled_seconds"] < 2
+    # What others read is theirs to tell, and who publishes is not.
+    assert of_stream(at_s)["throttles"] == []
+    assert of_stream(at_p)["readings"] == []
+
+
+def test_status_of_a_host_says_that_it_recovers_and_how_fast() -> None:
+    line = Line(54)
+    line.reader("r", window=1_000)
+    operator = Operator(line.network, "s")
+
+    def reading() -> dict[str, Any]:
+        (found,) = of_stream(operator)["readings"]
+        return dict(found)
+
+    line.publish(50, every_ms=20)
+    keeps_up = reading()
+    assert (keeps_up["pubend"], keeps_up["is_recovering"]) == (f"{PUBEND:016x}", False)
+    assert 0.9 <= keeps_up["doubt_horizon_rate"] <= 1.1
+    line.network.cut("s", "i")
+    line.publish(750, every_ms=20)
+    # It does not know yet how far it is behind, and nothing can come.
+    assert reading() == {**keeps_up, "doubt_horizon_rate": None}
+    line.network.set_rate("s", "i", 8 * 10_000)
+    line.network.connect("s", "i")
+    line.run(3_000)
+    recovering = reading()
+    assert recovering["is_recovering"]
+    assert recovering["doubt_horizon_rate"] > 1
+    line.run(20_000)
+    assert not reading()["is_recovering"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from penstock.cli.output import AsJson, on_terminal, print_json
+from penstock.cli.output import AsJson, on_terminal, print_json, print_rows
 from penstock.cli.stream import texts
 from penstock.cli.stream.durables import print_durables
 from penstock.cli.stream.listing import print_streams
@@ -113,6 +113,8 @@ def _print(found: dict[str, Any]) -> None:
         print_streams(found["streams"])
     for line in _other_hosts(found["streams"]):
         typer.echo(line)
+    _print_throttled(found["streams"])
+    _print_recovering(found["streams"])
     if found["durables"]:
         typer.echo("")
         print_durables(found["durables"])
@@ -141,6 +143,50 @@ def _head(found: dict[str, Any]) -> list[str]:
     return lines + [
         f"alarm at {texts.at(alarm['at_ns'])}: {alarm['text']}" for alarm in found["alarms"]
     ]
+
+
+def _print_throttled(streams: list[dict[str, Any]]) -> None:
+    """Those of which publishers are slowed down now, and for whom."""
+    rows = [
+        (
+            _pubend_name(stream, each),
+            each["limited_by"] or "?",
+            f"{each['rate_limit_per_second']:,.1f}",
+            f"{each['demand_per_second']:,.1f}",
+            f"{each['throttled_seconds']:,.1f}",
+        )
+        for stream in streams
+        for each in stream["throttles"]
+        if each["rate_limit_per_second"] is not None
+    ]
+    if rows:
+        typer.echo("")
+        headings = ("slowed down", "by", "allowed, 1/s", "wanted, 1/s", "so far, s")
+        print_rows(headings, rows)
+
+
+def _print_recovering(streams: list[dict[str, Any]]) -> None:
+    """Those of which the readers here are so far behind that they slow publishers down."""
+    rows = [
+        (
+            _pubend_name(stream, each),
+            "no parent"
+            if each["doubt_horizon_rate"] is None
+            else f"{each['doubt_horizon_rate']:.2f}",
+        )
+        for stream in streams
+        for each in stream["readings"]
+        if each["is_recovering"]
+    ]
+    if rows:
+        typer.echo("")
+        print_rows(("recovering", "seconds of the stream a second"), rows)
+
+
+def _pubend_name(stream: dict[str, Any], of: dict[str, Any]) -> str:
+    """The stream, and which of its logs if it has several."""
+    name = str(stream["name"])
+    return f"{name} {of['pubend']}" if len(stream["pubends"]) > 1 else name
 
 
 def _other_hosts(streams: list[dict[str, Any]]) -> list[str]:

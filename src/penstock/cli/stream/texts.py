@@ -114,6 +114,8 @@ def stream_json(stream: dict[str, Any]) -> dict[str, object]:
         "hosts": [_host_json(host) for host in stream["hosts"]],
         "unsynced": stream["unsynced"],
         "is_disk_full": stream["is_disk_full"],
+        "throttles": stream["throttles"],
+        "readings": stream["readings"],
     }
 
 

@@ -113,7 +113,8 @@ class Alerts:
 class Reports:
     """The model's: a host says what it has got since it was last asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str) -> None:
+        self._host: Final = host
         # How far it was when it was last asked, and when.
         self._before: tuple[int, Instant] | None = None
         self._smallest: Final = SmallestLag()
@@ -135,6 +136,7 @@ class Reports:
         if not standing.is_attached:
             return None
         progress = Progress(
+            host=self._host,
             start=before,
             stop=standing.upto,
             elapsed_ns=now - since,
@@ -152,10 +154,10 @@ class Reports:
         return lag_ns - self._smallest.add(lag_ns, now=now)
 
 
-def congestion_answers(settings: CongestionSettings) -> CongestionAnswers:
-    """The answers to one pubend."""
+def congestion_answers(settings: CongestionSettings, host: str) -> CongestionAnswers:
+    """The answers of a host to one pubend."""
     if settings.rate_law == "off":
         return NoAnswers()
     if settings.rate_law == "model":
-        return Reports()
+        return Reports(host)
     return Alerts(settings.rate, waits_for_link=settings.rate_law == "corrected")

@@ -53,7 +53,7 @@ class LiveReader:
         self._recovery: Final = RecoveryState(window)
         self._switch: Final = LiveSwitch(window)
         self._throughput: Final = Throughput(begins_at, now=now)
-        self._answers: Final = congestion_answers(congestion)
+        self._answers: Final = congestion_answers(congestion, host)
         self._answers.begin(self._upto, now=now)
         # The last tick that the pubend has decided, as far as it has told hosts.
         self._newest = -1
@@ -78,6 +78,11 @@ class LiveReader:
     def is_live_on(self) -> bool:
         """Whether its link is to carry new messages."""
         return self._switch.is_on
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the link has said anything since it came up."""
+        return self._is_linked
 
     @property
     def rate(self) -> float:

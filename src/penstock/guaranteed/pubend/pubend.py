@@ -42,7 +42,7 @@ from penstock.wire.frames.guaranteed.base import (
     ReaderId,
     TickRange,
 )
-from penstock.wire.frames.guaranteed.congestion import CongestionAlert, CongestionReport
+from penstock.wire.frames.guaranteed.congestion import CongestionAlert, CongestionReport, Live
 from penstock.wire.frames.guaranteed.hello import Announcement
 from penstock.wire.frames.guaranteed.knowledge import Horizon
 from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
@@ -335,7 +335,8 @@ class Pubend:
             self.throttle.on_alert(frame, now=now)
         elif isinstance(frame, CongestionReport):
             self.throttle.on_report(frame, now=now)
-        else:
+        elif not isinstance(frame, Live):
+            # Between a pubend and the relay beside it nothing is narrow.
             assert isinstance(frame, ReaderRequest), f"a pubend takes no {frame!r}"
             self.repairs.on_reader(frame)
 

@@ -54,6 +54,11 @@ class Throttle:
         """How many messages a second may be taken; None for all."""
         return None if self._law is None else self._law.rate
 
+    @property
+    def limited_by(self) -> str | None:
+        """The host that publishers were last slowed down for, if it is known."""
+        return None if self._law is None else self._law.limited_by
+
     def throttled_ns(self, now: Instant) -> Duration:
         """For how long publishers were slowed down."""
         return self._throttled_ns + (0 if self._since is None else now - self._since)

@@ -42,6 +42,10 @@ class RateLaw(Protocol):
     def rate(self) -> float | None:
         """How many messages a second a pubend may take; None for all that come."""
 
+    @property
+    def limited_by(self) -> str | None:
+        """The host that the rate was last lowered for; None if none was named so far."""
+
     def on_query(self, seq: int, tick: int) -> None:
         """Hosts are asked how they are; this is the newest tick."""
 

@@ -32,6 +32,11 @@ class CorrectedRate:
         """See `RateLaw`."""
         return self._steps.rate
 
+    @property
+    def limited_by(self) -> str | None:
+        """See `RateLaw`: alerts name nobody."""
+        return None
+
     def on_query(self, seq: int, tick: int) -> None:  # noqa: ARG002
         """See `RateLaw`."""
         self._newest = tick

@@ -27,6 +27,11 @@ class LiteralRate:
         """See `RateLaw`."""
         return self._steps.rate
 
+    @property
+    def limited_by(self) -> str | None:
+        """See `RateLaw`: alerts name nobody."""
+        return None
+
     def on_query(self, seq: int, tick: int) -> None:  # noqa: ARG002
         """See `RateLaw`."""
         self._last_seq = seq

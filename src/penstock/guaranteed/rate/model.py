@@ -39,6 +39,7 @@ class ModelRate:
         # Whether publishers are slowed down for hosts that recover.
         self._waits_for_recovery: Final = waits_for_recovery
         self.rate: float | None = None
+        self.limited_by: str | None = None
         self._newest = self._cut_at = 0
         self._answered_seq = 0
         self._got: Final[deque[float]] = deque(maxlen=_REMEMBERED)
@@ -58,14 +59,20 @@ class ModelRate:
             return
         self._answered_seq = report.seq
         rate = demand if self.rate is None else self.rate
-        wanted: list[float] = []
-        if report.normal is not None:
-            wanted.append(self._for_normal(report.normal, rate, logged))
-        if report.recovering is not None and self._waits_for_recovery:
-            wanted.append(self._for_recovering(report.recovering, rate, demand, logged))
+        # With the host that each is for.
+        wanted: list[tuple[float, str]] = []
+        if (host := report.normal) is not None:
+            wanted.append((self._for_normal(host, rate, logged), host.host))
+        if (host := report.recovering) is not None and self._waits_for_recovery:
+            wanted.append((self._for_recovering(host, rate, demand, logged), host.host))
         if not wanted:
             return
-        rate = max(min(wanted), _FLOOR, self._settings.floor_share * demand)
+        before = rate
+        lowest, limited_by = min(wanted)
+        rate = max(lowest, _FLOOR, self._settings.floor_share * demand)
+        # At the floor it goes no lower, whoever keeps it there.
+        if rate < demand and rate <= before:
+            self.limited_by = limited_by
         self.rate = None if rate >= demand and is_drained else rate
 
     def wake(self, *, demand: float, now: Instant, is_drained: bool) -> None:  # noqa: ARG002

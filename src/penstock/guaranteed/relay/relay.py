@@ -89,6 +89,8 @@ class Relay:
         self._reports: Final = ReportMerge(pubend)
         self._alerts: Final = AlertMerge(pubend, keeps_all=settings.keeps_late_alerts)
         self._readers: Final = ReaderAnswers(pubend, settings.readers_max)
+        # Whether the parent sends new messages, as far as it was told.
+        self._is_live = True
 
     def _new_cache(self) -> TickCache:
         span_ns = self._settings.cache_ns
@@ -124,6 +126,7 @@ class Relay:
         self.parent = port
         if self._asked is not None:
             self._ask_filter(self._asked)
+        self._tell_live()
         if self._last_acks:
             self._acks.update(self._last_acks)
             self._acks_at = 0
@@ -132,6 +135,8 @@ class Relay:
         """Nothing comes until there is a parent again; what is known stays known."""
         self.parent = None
         self._granted = None
+        # At both ends of a new link LIVE is on.
+        self._is_live = True
         self._requests.clear()
         self._nacks.forget_parent()
 
@@ -166,6 +171,7 @@ class Relay:
         self._readers.gone({host for host, at in self._port_of.items() if at == port})
         self._reports.gone(port)
         self._ask_for_all()
+        self._tell_live()
 
     # From the parent
 
@@ -279,6 +285,7 @@ class Relay:
             self._grant(child, now)
             # Behind that: a narrower filter holds at once, and the parent need not send more.
             self._ask_for_all()
+            self._tell_live()
         elif isinstance(frame, Nack):
             if frame.reader is not None:
                 self._on_reader_nack(port, frame.reader, frame)
@@ -295,6 +302,7 @@ class Relay:
             self._gather_acks(frame, now)
         elif isinstance(frame, Live):
             child.set_live(frame.is_on, horizon=self.horizon, now=now)
+            self._tell_live()
         elif isinstance(frame, CongestionReport):
             self._reports.add(port, frame, now=now)
             self._send_report(now)
@@ -365,6 +373,14 @@ class Relay:
         if self.parent is not None:
             self._requests[self._epoch] = wanted
             self._send_up(FilterRequest(pubend=self.pubend, epoch=self._epoch, predicate=wanted))
+
+    def _tell_live(self) -> None:
+        """Has the parent send no new messages while no child wants any."""
+        asking = [child for child in self._children.values() if child.wants]
+        is_live = not asking or any(child.is_live for child in asking)
+        if self.parent is not None and is_live != self._is_live:
+            self._is_live = is_live
+            self._send_up(Live(pubend=self.pubend, is_on=is_live))
 
     def _gather_acks(self, frame: Ack, now: Instant) -> None:
         for entry in frame.entries:

@@ -6,8 +6,9 @@ them. What links go through is scheduled on the experiment's clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, TypeAlias
 
 from penstock.guaranteed.rate.base import RateSettings
 from penstock.guaranteed.settings import (
@@ -22,6 +23,7 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant, seconds
 from penstock.kernel.seeds import Seeds
 from penstock.lab.experiment import Experiment
+from penstock.lab.scaled_streams import scaled
 from penstock.lab.scenario import Scenario, errors_at_key
 from penstock.lab.schema.guaranteed import StreamControl, StreamsPart
 from penstock.lab.toml_document import TomlDocument
@@ -29,7 +31,7 @@ from penstock.sim.guaranteed.alerts import AlertRecorder
 from penstock.sim.guaranteed.crossings import CrossingCounter
 from penstock.sim.guaranteed.network import StreamNetwork
 from penstock.sim.guaranteed.samples import StreamSampler
-from penstock.sim.guaranteed.steady_programs import KINDS, PromptReader, SteadyWriter, bodies_of
+from penstock.sim.guaranteed.steady_programs import KINDS, PromptReader, SteadyWriter, WantedKinds, bodies_of
 from penstock.trace.host_role import HostRole
 from penstock.trace.records import CrossingSample, Edge, Host, StreamAlert
 from penstock.tracefile.retention import Recording
@@ -42,6 +44,8 @@ _OPEN_NS: Final = seconds(1)
 # Records after which a log writes what its pubend knows of publishers; no broker restarts here.
 _ROLL_RECORDS: Final = 10_000
 _BITS_PER_KB: Final = 8 * 1024
+# When, whether something begins there rather than ends, and what is done.
+_Change: TypeAlias = tuple[Instant, bool, Callable[[], None]]
 
 
 def build_streams(
@@ -52,7 +56,7 @@ def build_streams(
     recording: Recording,
 ) -> Scenario:
     """Builds brokers, links, writers and readers, at time 0."""
-    return _StreamsBuilder(part, experiment, document, seeds, recording).build()
+    return _StreamsBuilder(scaled(part), experiment, document, seeds, recording).build()
 
 
 class _StreamsBuilder:
@@ -95,7 +99,7 @@ class _StreamsBuilder:
     def build(self) -> Scenario:
         """Everything, in the order in which it depends on each other."""
         self._add_brokers()
-        self._schedule_links()
+        self._schedule_changes()
         writers, readers = self._add_programs()
         self._record(writers, readers)
         hosts = [Host(name, "", HostRole.BROKER) for name in self._network.brokers]
@@ -127,24 +131,63 @@ class _StreamsBuilder:
         for parent, child in part.edges:
             network.connect(child, parent)
 
-    def _schedule_links(self) -> None:
-        part, network = self._part, self._network
-        changes: list[tuple[Instant, bool, Callable[[], None]]] = []
-        for index, limit in enumerate(part.limits):
+    def _schedule_changes(self) -> None:
+        """What links and brokers go through; what ends goes before what begins at the same time."""
+        changes = [*self._limits(), *self._failures(), *self._workers()]
+        for at, _, change in sorted(changes, key=lambda each: each[:2]):
+            if at < self._stop:
+                self._network.events.schedule(at, change)
+
+    def _limits(self) -> Iterator[_Change]:
+        set_rate = self._network.set_rate
+        for index, limit in enumerate(self._part.limits):
             parent, child = self._link(limit.link, "limits", index)
             rate_bps = round(limit.kb_per_s * _BITS_PER_KB)
             begin, end = self._span(limit.from_s, limit.to_s, "limits", index)
-            changes.append((begin, True, _call(network.set_rate, child, parent, rate_bps)))
-            changes.append((end, False, _call(network.set_rate, child, parent, self._rate_bps)))
-        for index, failure in enumerate(part.failures):
-            parent, child = self._link(failure.link, "failures", index)
+            yield begin, True, partial(set_rate, child, parent, rate_bps)
+            yield end, False, partial(set_rate, child, parent, self._rate_bps)
+
+    def _failures(self) -> Iterator[_Change]:
+        network = self._network
+        for index, failure in enumerate(self._part.failures):
             begin, end = self._span(failure.from_s, failure.to_s, "failures", index)
-            changes.append((begin, True, _call(network.cut, child, parent)))
-            changes.append((end, False, _call(network.connect, child, parent)))
-        # What ends goes before what begins at the same time: a limit may follow another.
-        for at, _, change in sorted(changes, key=lambda each: each[:2]):
-            if at < self._stop:
-                network.events.schedule(at, change)
+            if (failure.link is None) == (failure.broker is None):
+                raise self._document.error(
+                    ("streams", "failures", index),
+                    "either a link or a broker fails: write link = [parent, child] or broker = name",
+                )
+            if failure.link is not None:
+                parent, child = self._link(failure.link, "failures", index)
+                yield begin, True, partial(network.cut, child, parent)
+                yield end, False, partial(network.connect, child, parent)
+                continue
+            assert failure.broker is not None
+            name = self._broker(failure.broker, "failures", index)
+            noticed_ns = seconds(failure.noticed_s)
+            yield begin, True, partial(network.crash, name, noticed_ns=noticed_ns)
+            yield end, False, partial(self._restart, name)
+
+    def _restart(self, name: str) -> None:
+        self._network.restart(name)
+        for parent, child in self._part.edges:
+            if name in (parent, child):
+                self._network.connect(child, parent)
+
+    def _workers(self) -> Iterator[_Change]:
+        for index, worker in enumerate(self._part.workers):
+            name = self._broker(worker.broker, "workers", index)
+            begin, end = self._span(worker.from_s, worker.to_s, "workers", index)
+            set_rate = self._network.brokers[name].worker.set_rate
+            yield begin, True, partial(set_rate, worker.messages_per_s)
+            yield end, False, partial(set_rate, None)
+
+    def _broker(self, name: str, key: str, index: int) -> str:
+        if name not in self._network.brokers:
+            raise self._document.error(
+                ("streams", key, index),
+                f"there is no broker {name!r}: choose from {', '.join(self._network.brokers)}",
+            )
+        return name
 
     def _link(self, link: list[str], key: str, index: int) -> tuple[str, str]:
         for edge in self._part.edges:
@@ -185,15 +228,16 @@ class _StreamsBuilder:
             )
             writer.start(_OPEN_NS, until=self._end)
         readers = {}
-        for host, share in part.hosts.items():
+        for place, (host, share) in enumerate(part.hosts.items()):
             with errors_at_key(self._document, "streams", "hosts", host):
-                kinds = _kinds(share)
+                count = _kinds(share)
             readers[host] = PromptReader(
                 network,
                 f"reader-{host}",
                 host,
                 streams=tuple(self._pubends.values()),
-                wanted_kinds=kinds,
+                # Hosts do not all want the same.
+                wanted=WantedKinds(count, first=place * KINDS // len(part.hosts)),
             )
             events.schedule(_KNOWN_NS, readers[host].open)
         return writers, readers
@@ -228,7 +272,11 @@ def broker_settings(part: StreamsPart) -> BrokerSettings:
     control = part.control
     return BrokerSettings(
         pubend=PubendSettings(repairs_wait=control.repairs_wait),
-        relay=RelaySettings(cache_bytes=control.cache_bytes, cache_ns=seconds(control.cache_s)),
+        relay=RelaySettings(
+            cache_bytes=control.cache_bytes,
+            cache_ns=seconds(control.cache_s),
+            keeps_late_alerts=control.keeps_late_alerts,
+        ),
         host=_host_settings(control),
         link=LinkSettings(queue_bytes=part.link.queue_bytes, pubends_take_turns=control.turns),
         congestion=_congestion_settings(control),
@@ -286,13 +334,6 @@ def _kinds(share: float) -> int:
     if abs(kinds - share * KINDS) > 1e-9:
         raise UsageError(f"{share:g} is no number of tenths: write 0.1, 0.2, … 1")
     return kinds
-
-
-def _call(function: Callable[..., object], *arguments: object) -> Callable[[], None]:
-    def call() -> None:
-        function(*arguments)
-
-    return call
 
 
 def _nothing() -> None:

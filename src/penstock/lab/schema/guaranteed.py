@@ -46,11 +46,25 @@ class StreamLimit(Part, frozen=True, kw_only=True):
 
 
 class StreamFailure(Part, frozen=True, kw_only=True):
-    """A link that is cut for some time."""
+    """A link that is cut, or a broker that is gone, for some time: one of the two."""
 
-    link: Edge
+    link: Edge | None = None
+    broker: Name | None = None
     from_s: NotNegative
-    # The link stays down if left out.
+    # It stays so if left out.
+    to_s: Positive | None = None
+    # When other brokers notice that a broker is gone: at once if its process ends, after 3 s of
+    # silence if its machine does.
+    noticed_s: NotNegative = 0
+
+
+class StreamWorker(Part, frozen=True, kw_only=True):
+    """A broker with one worker that handles so many messages a second, for some time."""
+
+    broker: Name
+    messages_per_s: Positive
+    from_s: NotNegative = 0
+    # The end of the run if left out.
     to_s: Positive | None = None
 
 
@@ -79,6 +93,8 @@ class StreamControl(Part, frozen=True, kw_only=True):
     rate: Literal["off", "literal", "corrected", "model"] = "off"
     # How much faster than time a host that recovers has to be; the paper's Δ_rec.
     recovery_gain: NotNegative = 1.0
+    # Whether relays merge alerts as the paper prints it, however late they are.
+    keeps_late_alerts: bool = False
     # The share of what they want that publishers always get, by the model.
     floor_share: Annotated[float, Meta(ge=0, le=1)] = 0.25
     # Whether a link carries repairs alone while the host behind it is far behind.
@@ -90,18 +106,31 @@ class StreamControl(Part, frozen=True, kw_only=True):
     turns: bool = False
 
 
+class StreamScale(Part, frozen=True, kw_only=True):
+    """Makes a run smaller: what is written above stays as published."""
+
+    # Divides what is published and what links carry, in messages and bytes a second.
+    rates: Positive = 1
+    # Divides times: when links are limited and cut, windows, and how far caches reach.
+    times: Positive = 1
+
+
 class StreamsPart(Part, frozen=True, kw_only=True):
     """Brokers with pubends, relays and hosts, and how links fare during a run."""
 
     edges: Annotated[list[Edge], Meta(min_length=1, max_length=1_000)]
     # How many pubends each of these brokers has.
     pubends: Annotated[dict[Name, Count], Meta(min_length=1)]
-    # The share of all messages that subscriptions at each of these brokers want, in tenths.
+    # The share of all messages that subscriptions at each of these brokers want, in tenths. What
+    # they want is spread evenly over all messages.
     hosts: Annotated[dict[Name, Annotated[float, Meta(ge=0.1, le=1)]], Meta(min_length=1)]
     workload: StreamWorkload = StreamWorkload()
     link: StreamLinkPart = StreamLinkPart()
     limits: list[StreamLimit] = field(default_factory=list)
     failures: list[StreamFailure] = field(default_factory=list)
+    workers: list[StreamWorker] = field(default_factory=list)
     control: StreamControl = StreamControl()
+    # Of all the rest, for profiles; `run` and `measure` have times of their own.
+    scale: StreamScale = StreamScale()
     # Writes every frame to bytes and reads it again: slower, and the same run.
     codec: bool = False

@@ -103,6 +103,8 @@ class StreamNetwork:
             queue = sender.machine.queues.get(receiver)
             if queue is not None:
                 self.traffic[sender.name, receiver].dropped_frames += queue.dropped
+        low.worker.forget(parent)
+        high.worker.forget(child)
         low.call(lambda b, now: b.link_down(parent, now=now))
         high.call(lambda b, now: b.link_down(child, now=now))
 
@@ -118,24 +120,42 @@ class StreamNetwork:
             if is_up:
                 self.brokers[sender].links[receiver].rate_bps = rate_bps
 
-    def crash(self, name: str) -> None:
-        """Kills a broker: its links and connections break."""
+    def crash(self, name: str, *, noticed_ns: Duration = 0) -> None:
+        """Kills a broker: its links and connections break.
+
+        Other brokers notice at once, as when a process ends, or later, as when a machine does.
+        """
         broker = self.brokers[name]
         if not broker.is_up:
             return
         broker.crash()
-        for child, parent in list(self._parents):
-            if name in (child, parent):
+        links = [pair for pair in self._parents if name in pair]
+        if noticed_ns:
+            for child, parent in links:
+                self.brokers[child].links[parent].mute()
+                self.brokers[parent].links[child].mute()
+        for child, parent in links:
+            if noticed_ns:
+                at = self.events.now + noticed_ns
+                link = self.brokers[child].links[parent]
+                self.events.schedule(at, self._notice, child, parent, link)
+            else:
                 self.cut(child, parent)
         for client in self.clients.values():
             if client.broker == name:
                 client.disconnect()
-        broker.links.clear()
+
+    def _notice(self, child: str, parent: str, link: StreamLink) -> None:
+        """The other end is gone, unless it is back already."""
+        if self.brokers[child].links.get(parent) is link:
+            self.cut(child, parent)
 
     def restart(self, name: str) -> None:
         """Starts a broker again; links and clients come back by `connect`."""
         broker = self.brokers[name]
         if not broker.is_up:
+            for child, parent in [pair for pair in self._parents if name in pair]:
+                self.cut(child, parent)
             broker.start()
 
     def disconnect(self, port: Port) -> None:

@@ -83,7 +83,7 @@ class StreamSampler:
         now = network.events.now
         wanted = delivered = 0
         if reader is not None:
-            wanted = sum(since[: reader.wanted_kinds])
+            wanted = reader.wanted.count(since)
             total = reader.delivered.get(pubend, 0)
             delivered = total - self._delivered.get((broker, pubend), 0)
             self._delivered[broker, pubend] = total

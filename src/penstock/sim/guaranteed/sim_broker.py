@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.guaranteed.broker import AnyFrame, Broker
 from penstock.guaranteed.broker_state import BrokerState
 from penstock.guaranteed.facts import Alarm, Disconnect, StreamUnwanted, StreamWanted
-from penstock.guaranteed.log_record import RecoveredLog
+from penstock.guaranteed.log_record import Fetched, RecoveredLog
 from penstock.guaranteed.pubend.pubend import PubendState
 from penstock.guaranteed.settings import Retention
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.machine import Append, Count, Deliver, Fetch, Port, Save, Send, Trim
 from penstock.sim.guaranteed.disk import SimDisk
 from penstock.sim.guaranteed.stream_link import StreamLink
+from penstock.sim.guaranteed.worker import Worker
 from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
 from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
 from penstock.wire.frames.guaranteed.base import BrokerFrame
+from penstock.wire.frames.guaranteed.channels import CHANNEL_OF, Channel
+from penstock.wire.frames.guaranteed.knowledge import Data
+from penstock.wire.frames.guaranteed.publication import Publish
 
 if TYPE_CHECKING:
     from penstock.sim.guaranteed.network import StreamNetwork
@@ -38,6 +43,13 @@ def size_of(frame: AnyFrame) -> int:
     return 4 + CLIENT_FRAMES.size_of(frame)
 
 
+def messages_in(frame: AnyFrame) -> int:
+    """How many messages have to be handled with it."""
+    if isinstance(frame, Publish):
+        return len(frame.ids)
+    return 1 if isinstance(frame, Data) else 0
+
+
 class SimBroker:
     """A broker, its disk, and the streams it was created with."""
 
@@ -53,6 +65,7 @@ class SimBroker:
         self.wall_offset_ns: Duration = 0
         self.drift_ppm = 0
         self.links: Final[dict[Port, StreamLink]] = {}
+        self.worker: Final = Worker(network.events)
         self.machine: Broker
         self._network: Final = network
         self.disk: Final = SimDisk(
@@ -118,6 +131,7 @@ class SimBroker:
         """Loses everything but the disk."""
         self.is_up = False
         self.disk.crash()
+        self.worker.crash()
 
     def call(self, verb: Callable[[Broker, Instant], object]) -> None:
         """Calls a verb of the machine and drains it."""
@@ -129,7 +143,26 @@ class SimBroker:
         """Frames have come by a link."""
         for watcher in self._network.watchers:
             watcher.on_arrival(self.name, port, frames)
-        self.call(lambda broker, now: broker.receive_all(frames, via=port, now=now))
+        if not self.worker.is_limited:
+            self.call(lambda broker, now: broker.receive_all(frames, via=port, now=now))
+            return
+        link = self.links.get(port)
+        urgent = [frame for frame in frames if CHANNEL_OF.get(type(frame)) is Channel.CONTROL]
+        others = [frame for frame in frames if CHANNEL_OF.get(type(frame)) is not Channel.CONTROL]
+        for some, is_urgent in ((urgent, True), (others, False)):
+            if some:
+                self.worker.do(
+                    port,
+                    partial(self._handle, port, link, some),
+                    messages=sum(map(messages_in, some)),
+                    size_bytes=sum(map(size_of, some)),
+                    is_urgent=is_urgent,
+                )
+
+    def _handle(self, port: Port, link: StreamLink | None, frames: list[AnyFrame]) -> None:
+        """The connection that they came by may be gone by now."""
+        if self.links.get(port) is link:
+            self.call(lambda broker, now: broker.receive_all(frames, via=port, now=now))
 
     def recreate(self, stream: str) -> None:
         """Deletes a stream and creates it again, empty."""
@@ -218,13 +251,23 @@ class SimBroker:
                 if output.records and output.upto % self.disk.roll_records < len(output.records):
                     self.call(lambda b, now: b.rolled(output.log, now=now))
             elif isinstance(output, Fetch):
-                self.call(lambda b, now: b.fetched(output.request, answer[0], now=now))
+                self._on_fetched(output, answer[0])
             elif isinstance(output, Count):
                 self.call(lambda b, now: b.counted(output.request, answer[0], now=now))
             elif isinstance(output, Save):
                 self.call(lambda b, now: b.saved(output.serial, now=now))
 
         self.disk.take(output, told=told)
+
+    def _on_fetched(self, output: Fetch, found: Fetched) -> None:
+        """What was read is as much work as what comes by links."""
+        self.worker.do(
+            output.log,
+            lambda: self.call(lambda b, now: b.fetched(output.request, found, now=now)),
+            messages=len(found.records),
+            size_bytes=sum(len(record.body) for record in found.records),
+            is_urgent=False,
+        )
 
     def _on_timer(self, life: int, at: Instant) -> None:
         if not self.is_up or life != self.life or at != self._armed_at:

@@ -77,6 +77,7 @@ class SimClient:
         assert self._up is not None
         self._up.cut()
         broker.links.pop(self.port).cut()
+        broker.worker.forget(self.port)
         broker.call(lambda b, now: b.client_down(self.port, now=now))
         self.machine.connection_down()
 

@@ -6,6 +6,7 @@ thousands. Messages are of ten kinds, in turn, so that a filter wants an exact s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Final
 
@@ -49,9 +50,26 @@ def bodies_of(message_bytes: int) -> tuple[bytes, ...]:
     return tuple(write_body({_ATTRIBUTE: kind}, bytes(lacking)) for kind in range(KINDS))
 
 
-def predicate_of(wanted_kinds: int) -> Predicate:
-    """Wants messages of so many kinds."""
-    return EVERYTHING if wanted_kinds == KINDS else parse(f"{_ATTRIBUTE} < {wanted_kinds}")
+class WantedKinds:
+    """So many kinds of messages, from one on; behind the last kind the first one follows."""
+
+    def __init__(self, count: int, *, first: int = 0) -> None:
+        self._first: Final = first
+        self._stop: Final = first + count
+
+    def count(self, by_kind: Sequence[int]) -> int:
+        """How many messages are wanted, of so many of each kind."""
+        return sum(by_kind[kind % KINDS] for kind in range(self._first, self._stop))
+
+    @property
+    def predicate(self) -> Predicate:
+        """The filter for them."""
+        first, stop = self._first, self._stop
+        if stop - first == KINDS:
+            return EVERYTHING
+        if stop <= KINDS:
+            return parse(f"{_ATTRIBUTE} >= {first} and {_ATTRIBUTE} < {stop}")
+        return parse(f"{_ATTRIBUTE} >= {first} or {_ATTRIBUTE} < {stop - KINDS}")
 
 
 class SteadyWriter:
@@ -132,15 +150,15 @@ class PromptReader:
         broker: str,
         *,
         streams: tuple[str, ...],
-        wanted_kinds: int,
+        wanted: WantedKinds,
     ) -> None:
         self.client: Final = network.add_client(name, broker, self._on_fact)
-        self.wanted_kinds: Final = wanted_kinds
+        self.wanted: Final = wanted
         # Messages, by pubend.
         self.delivered: Final[dict[int, int]] = {}
         self._options: Final = SubscriptionOptions(
             streams=streams,
-            predicate=predicate_of(wanted_kinds),
+            predicate=wanted.predicate,
             durable=name,
             start=_FIRST,
         )

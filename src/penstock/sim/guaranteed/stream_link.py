@@ -66,6 +66,8 @@ class StreamLink:
         self._free_at: Instant = 0
         # Counts cuts: what is under way carries the number of its time.
         self._life = 0
+        # The other end is gone, and nobody has noticed.
+        self._is_mute = False
         # The last one, while it may still grow.
         self._batch: _Batch | None = None
 
@@ -86,6 +88,11 @@ class StreamLink:
         batch.frames.append(frame)
         batch.size_bytes += size_bytes
 
+    def mute(self) -> None:
+        """The other end takes nothing any more, and does not say so."""
+        self.cut()
+        self._is_mute = True
+
     def cut(self) -> None:
         """Everything under way is lost."""
         self._life += 1
@@ -95,11 +102,11 @@ class StreamLink:
     def _leave(self, life: int, batch: _Batch) -> None:
         if self._batch is batch:
             self._batch = None
-        if life == self._life and self._on_room is not None:
+        if life == self._life and not self._is_mute and self._on_room is not None:
             self._on_room(batch.size_bytes)
 
     def _land(self, life: int, batch: _Batch) -> None:
-        if life == self._life:
+        if life == self._life and not self._is_mute:
             self._arrive(batch.frames)
         else:
             self._traffic.lost_frames += len(batch.frames)

@@ -33,9 +33,12 @@ def wait_until(what: str, is_so: Callable[[], bool], *, timeout_s: float = _WAIT
 class Process:
     """A Python program; all that its lives say is kept in one file."""
 
-    def __init__(self, name: str, arguments: Sequence[str], directory: Path) -> None:
+    def __init__(
+        self, name: str, arguments: Sequence[str], directory: Path, *, inside: Sequence[str] = ()
+    ) -> None:
         self.name: Final = name
-        self._arguments: Final = [sys.executable, *arguments]
+        # `inside` is what a command begins with to run in another network.
+        self._arguments: Final = [*inside, sys.executable, *arguments]
         self._said: Final = directory / f"{name}.said"
         # Compiled once: half of what a start costs.
         self._environment: Final = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
@@ -116,8 +119,10 @@ class BrokerProcess(Process):
         *,
         parents: Sequence[str] = (),
         store: Path | None = None,
+        host: str = "127.0.0.1",
+        inside: Sequence[str] = (),
     ) -> None:
-        self.address: Final = f"127.0.0.1:{free_port()}"
+        self.address: Final = f"{host}:{free_port()}"
         self.directory: Final = store or directory / name
         super().__init__(
             name,
@@ -127,6 +132,7 @@ class BrokerProcess(Process):
                 *(word for parent in parents for word in ("--parent", parent)),
             ],
             directory,
+            inside=inside,
         )
 
     def wait_ready(self) -> None:

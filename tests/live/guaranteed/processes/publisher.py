@@ -1,6 +1,7 @@
 """Publishes 1, 2, 3 … until SIGTERM, and notes what was confirmed: a program of the kill tests.
 
-A later life repeats what was not confirmed, under the same numbers: it is stored once.
+A later life repeats what was not confirmed, under the same numbers: it is stored once. It has one
+batch on its way at a time, so it never publishes faster than the broker confirms.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import asyncio
 import signal
 import sys
 from pathlib import Path
-from time import monotonic
+from time import monotonic, monotonic_ns
 from typing import Final
 
 from penstock import streams
@@ -18,7 +19,9 @@ from tests.live.guaranteed.processes.journal import Journal, read_journal
 BATCH: Final = 32
 
 
-async def publish(address: str, stream: str, name: str, path: Path, per_s: float) -> None:
+async def publish(
+    address: str, stream: str, name: str, path: Path, per_s: float, payload: bytes
+) -> None:
     """Goes on behind what the journal has."""
     confirmed = max((row["confirmed"] for row in read_journal(path)), default=0)
     journal = Journal(path)
@@ -35,18 +38,21 @@ async def publish(address: str, stream: str, name: str, path: Path, per_s: float
             begun = monotonic()
             batch = range(confirmed + 1, confirmed + 1 + BATCH)
             pending = [
-                await into.submit({"n": number, "k": number % 10}, publication=number)
+                await into.submit({"n": number, "k": number % 10}, payload, publication=number)
                 for number in batch
             ]
             for each in pending:
                 await each
             confirmed = batch[-1]
-            journal.write({"confirmed": confirmed})
+            journal.write({"confirmed": confirmed, "at_ns": monotonic_ns()})
             # No more than so many a second.
             await asyncio.sleep(max(0.0, BATCH / per_s - (monotonic() - begun)))
 
 
 if __name__ == "__main__":
+    where, into_stream, as_publisher, kept, rate, payload_bytes = sys.argv[1:]
     asyncio.run(
-        publish(sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4]), float(sys.argv[5]))
+        publish(
+            where, into_stream, as_publisher, Path(kept), float(rate), bytes(int(payload_bytes))
+        )
     )

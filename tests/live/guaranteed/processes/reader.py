@@ -1,6 +1,7 @@
 """Reads a durable subscription until SIGTERM and notes what it gets: a program of the kill tests.
 
-What it got is on disk before it acknowledges it, and that it is acknowledged behind that.
+What it got is on disk before it acknowledges it, and that it is acknowledged behind that. It notes
+when it got it by the monotonic clock, which is that of all processes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic_ns
 
 from penstock import streams
 from tests.live.guaranteed.processes.journal import Journal, read_journal
@@ -43,7 +45,8 @@ async def read(
             messages = await inbox.receive(1_000, wait="60s")
             if messages:
                 got = [[message["n"], message.attempt] for message in messages]
-                journal.write({"got": got, "checkpoint": messages[-1].checkpoint})
+                row = {"got": got, "checkpoint": messages[-1].checkpoint, "at_ns": monotonic_ns()}
+                journal.write(row)
                 await messages[-1].ack()
                 journal.write({"acknowledged": messages[-1]["n"]})
 

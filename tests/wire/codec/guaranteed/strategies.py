@@ -90,6 +90,7 @@ def progresses(draw: st.DrawFn) -> Progress:
     """What hosts say of themselves; they may have got nowhere."""
     start, stop = draw(ranges())
     return Progress(
+        host=draw(NAMES),
         start=start,
         stop=draw(st.sampled_from([start, stop])),
         elapsed_ns=draw(unsigned(64)),

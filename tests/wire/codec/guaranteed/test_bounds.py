@@ -128,10 +128,16 @@ IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "alert below zero": lambda: with_field(CongestionAlert, recovering_rate=-0.5),
     "alert at no tick": lambda: with_field(CongestionAlert, position=2**64 - 1),
     "report backwards": lambda: with_field(
-        CongestionReport, normal=Progress(start=2, stop=1, elapsed_ns=1)
+        CongestionReport, normal=Progress(host="h", start=2, stop=1, elapsed_ns=1)
+    ),
+    "report of nobody": lambda: with_field(
+        CongestionReport, normal=Progress(host="", start=1, stop=2, elapsed_ns=1)
+    ),
+    "report of a long name": lambda: with_field(
+        CongestionReport, recovering=Progress(host="x" * 65, start=1, stop=2, elapsed_ns=1)
     ),
     "report in less than no time": lambda: with_field(
-        CongestionReport, recovering=Progress(start=1, stop=2, elapsed_ns=-1)
+        CongestionReport, recovering=Progress(host="h", start=1, stop=2, elapsed_ns=-1)
     ),
     "held in life 2^64": lambda: with_field(Held, serial=Serial(2**64, 1)),
     "ack of 65": lambda: with_field(Ack, entries=(HostAck("h", SERIAL, 1),) * 65),

@@ -189,10 +189,12 @@ GOLDEN: list[tuple[BrokerFrame | ClientFrame, str]] = [
         CongestionReport(
             pubend=PUBEND,
             seq=7,
-            recovering=Progress(start=START, stop=STOP, elapsed_ns=10**9, over_lag_ns=5),
+            recovering=Progress(
+                host="SB1", start=START, stop=STOP, elapsed_ns=10**9, over_lag_ns=5
+            ),
         ),
         "01 93 0102030405060708 0000000000000007 02 1112131415161718 2122232425262728"
-        "000000003b9aca00 0000000000000005",
+        "000000003b9aca00 0000000000000005 03 534231",
     ),
     (
         Ack(

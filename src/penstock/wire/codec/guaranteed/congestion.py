@@ -6,7 +6,9 @@ from struct import Struct
 from typing import Final
 
 from penstock.wire.codec.codec_table import BODY_OFFSET
+from penstock.wire.codec.guaranteed.fields import read_text, size_text, write_text
 from penstock.wire.codec.reader import Reader, check_flags, decode_flag
+from penstock.wire.frames.guaranteed.base import NAME_BYTES_MAX
 from penstock.wire.frames.guaranteed.congestion import (
     CongestionAlert,
     CongestionQuery,
@@ -125,19 +127,18 @@ class AlertCodec:
 class ReportCodec:
     """REPORT: how hosts are; `which` says who follows, the lowest bit who keeps up.
 
-    +--------+-----+-------+-------------------------------------------+
-    | pubend | seq | which | start | stop | elapsed ns | over lag ns   |  for each of them
-    +--------+-----+-------+-------------------------------------------+
-      8        8     1       8       8      8            8
+    +--------+-----+-------+         +-------+------+------------+-------------+-------+------+
+    | pubend | seq | which |  each   | start | stop | elapsed ns | over lag ns | bytes | host |
+    +--------+-----+-------+  host:  +-------+------+------------+-------------+-------+------+
+      8        8     1                 8       8      8            8             1       bytes
     """
 
-    BYTES_MAX: Final = BODY_OFFSET + _REPORT.size + 2 * _PROGRESS.size
+    BYTES_MAX: Final = BODY_OFFSET + _REPORT.size + 2 * (_PROGRESS.size + 1 + NAME_BYTES_MAX)
 
     @staticmethod
     def size(frame: CongestionReport) -> int:
         """The size of the body in bytes."""
-        both = (frame.normal is not None) + (frame.recovering is not None)
-        return _REPORT.size + both * _PROGRESS.size
+        return _REPORT.size + _size_progress(frame.normal) + _size_progress(frame.recovering)
 
     @staticmethod
     def write(frame: CongestionReport) -> bytes:
@@ -146,10 +147,10 @@ class ReportCodec:
         parts = [_REPORT.pack(frame.pubend, frame.seq, which)]
         for progress in (frame.normal, frame.recovering):
             if progress is not None:
-                parts.append(
-                    _PROGRESS.pack(
-                        progress.start, progress.stop, progress.elapsed_ns, progress.over_lag_ns
-                    )
+                times = (progress.elapsed_ns, progress.over_lag_ns)
+                parts += (
+                    _PROGRESS.pack(progress.start, progress.stop, *times),
+                    write_text(progress.host),
                 )
         return b"".join(parts)
 
@@ -165,6 +166,16 @@ class ReportCodec:
         return CongestionReport(pubend=pubend, seq=seq, normal=normal, recovering=recovering)
 
 
+def _size_progress(progress: Progress | None) -> int:
+    return 0 if progress is None else _PROGRESS.size + size_text(progress.host)
+
+
 def _read_progress(cursor: Reader) -> Progress:
     start, stop, elapsed_ns, over_lag_ns = cursor.unpack(_PROGRESS)
-    return Progress(start=start, stop=stop, elapsed_ns=elapsed_ns, over_lag_ns=over_lag_ns)
+    return Progress(
+        host=read_text(cursor),
+        start=start,
+        stop=stop,
+        elapsed_ns=elapsed_ns,
+        over_lag_ns=over_lag_ns,
+    )

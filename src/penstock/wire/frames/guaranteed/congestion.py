@@ -8,7 +8,12 @@ import msgspec
 
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import check_type, check_unsigned
-from penstock.wire.frames.guaranteed.base import BrokerFrame, check_range, check_ticks
+from penstock.wire.frames.guaranteed.base import (
+    BrokerFrame,
+    check_name,
+    check_range,
+    check_ticks,
+)
 
 
 class Live(BrokerFrame, frozen=True, kw_only=True, gc=False):
@@ -57,6 +62,7 @@ class CongestionAlert(BrokerFrame, frozen=True, kw_only=True, gc=False):
 class Progress(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """From where up to where a host has got since it was last asked, and in which time."""
 
+    host: str
     start: int
     stop: int
     elapsed_ns: int
@@ -65,6 +71,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def check(self) -> None:
         """Refuses what cannot be."""
+        check_name("the name of a host", self.host)
         if self.stop != self.start:
             check_range(self.start, self.stop)
         check_ticks(start=self.start)
