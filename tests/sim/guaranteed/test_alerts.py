@@ -47,9 +47,9 @@ def test_an_alert_has_a_row_for_each_kind_of_hosts_that_complain() -> None:
 def test_a_report_tells_the_rate_by_how_far_hosts_have_got() -> None:
     alerts, rows = recorder()
     start = duration_ticks(SECOND)
-    slow = Progress(start=start, stop=start, elapsed_ns=SECOND)
-    fast = Progress(start=start, stop=4 * start, elapsed_ns=SECOND)
-    new = Progress(start=start, stop=start, elapsed_ns=0)
+    slow = Progress(host="SB", start=start, stop=start, elapsed_ns=SECOND)
+    fast = Progress(host="SB", start=start, stop=4 * start, elapsed_ns=SECOND)
+    new = Progress(host="SB", start=start, stop=start, elapsed_ns=0)
     alerts.on_arrival("PB", "IB", [CongestionReport(pubend=1, seq=1, normal=slow, recovering=fast)])
     alerts.on_arrival("PB", "IB", [CongestionReport(pubend=1, seq=2, normal=new)])
     assert [(row.kind, row.doubt_rate) for row in rows if isinstance(row, StreamAlert)] == [

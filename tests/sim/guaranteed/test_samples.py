@@ -9,7 +9,13 @@ from penstock.kernel.instant import SECOND
 from penstock.sim.guaranteed.crossings import CrossingCounter
 from penstock.sim.guaranteed.network import StreamNetwork
 from penstock.sim.guaranteed.samples import StreamSampler
-from penstock.sim.guaranteed.steady_programs import KINDS, PromptReader, SteadyWriter, bodies_of
+from penstock.sim.guaranteed.steady_programs import (
+    KINDS,
+    PromptReader,
+    SteadyWriter,
+    WantedKinds,
+    bodies_of,
+)
 from penstock.trace.records import CrossingSample, LinkSample, QueueSample, Row, StreamSample
 
 
@@ -38,7 +44,7 @@ class Pair:
             rng=network.seeds.rng("w"),
         )  # fmt: skip
         network.run(SECOND // 4)
-        reader = PromptReader(network, "r", "SB", streams=("one",), wanted_kinds=KINDS)
+        reader = PromptReader(network, "r", "SB", streams=("one",), wanted=WantedKinds(KINDS))
         reader.open()
         network.run(SECOND // 4)
         StreamSampler(
