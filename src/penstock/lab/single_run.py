@@ -151,8 +151,8 @@ def experiment_metrics(experiment: Experiment, document: TomlDocument) -> dict[s
 def _recorded_tables(experiment: Experiment, metrics: Sequence[MetricType]) -> list[Table]:
     record, read = experiment.record, columns_read(metrics)
     if experiment.streams is not None:
-        sampled = ["streams", "crossings", "links", "queues"] if experiment.run.sample_s else []
-        return [TABLES[name] for name in ("edges", *sampled)]
+        sampled = ("streams", "crossings", "alerts", "links", "queues")
+        return [TABLES[name] for name in ("edges", *sampled * bool(experiment.run.sample_s))]
     names = ["publications", "arrivals"]
     names += ["expected"] * record.expected + ["deliveries"] * record.deliveries
     names += ["losses"] * (record.losses and bool(experiment.orderings))

@@ -49,6 +49,12 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "stream_rates": "streams.rates:StreamRates",
             "doubt_horizon": "streams.doubt_horizon:DoubtHorizon",
             "crossings": "streams.crossings:Crossings",
+            "publish_shares": "streams.publish_shares:PublishShares",
+            "stream_recovery": "streams.recovery:StreamRecovery",
+            "stream_silence": "streams.silence:StreamSilence",
+            "nack_window": "streams.nack_window:NackWindow",
+            "alerts": "streams.alerts:Alerts",
+            "link_goodput": "streams.goodput:LinkGoodput",
             "pair_delays": "laws.pair_delays:PairDelays",
             "delay_laws": "laws.delay_laws:DelayLaws",
         }.items()

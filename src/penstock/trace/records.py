@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar, TypeAlias
 import msgspec
 
 from penstock.kernel.instant import Duration, Instant
+from penstock.trace.alert_kind import AlertKind
 from penstock.trace.fates import (
     DropReason,
     HopDecision,
@@ -331,6 +332,14 @@ class StreamSample(Row, frozen=True, gc=False):
     ]
     is_recovering: Annotated[bool, "whether the host recovers what it missed"]
     rate_limit_mps: Annotated[float | None, "rate allowed to publishers; null for any"] = None
+    demanded_messages: Annotated[
+        int | None, "messages that publishers here would have published; null where nobody does"
+    ] = None
+    doubt_rate: Annotated[
+        float | None,
+        "smoothed seconds of the stream that the doubt horizon passes in a second; null where"
+        " nobody reads",
+    ] = None
 
 
 class CrossingSample(Row, frozen=True, gc=False):
@@ -347,6 +356,23 @@ class CrossingSample(Row, frozen=True, gc=False):
         int, "of the others, first repairs of what the cache behind it lacked when it was asked"
     ]
     repeat_messages: Annotated[int, "all others"]
+    necessary_bytes: Annotated[int, "bytes of the first ones and of the repairs"] = 0
+
+
+class StreamAlert(Row, frozen=True, gc=False):
+    """The slowest hosts of one kind, as the broker that has the pubend is told of them."""
+
+    TABLE: ClassVar[str] = "alerts"
+    TIME: ClassVar[str | None] = "arrived_ns"
+
+    arrived_ns: Annotated[Instant, "when it came"]
+    broker: Annotated[str, "name of the broker that has the pubend"]
+    pubend: Annotated[str, "name of the pubend"]
+    seq: Annotated[int, "number of the query that it answers"]
+    kind: Annotated[AlertKind, "whether these hosts keep up or recover what they missed"]
+    doubt_rate: Annotated[
+        float, "seconds of the stream that the doubt horizon of the slowest passes in a second"
+    ]
 
 
 class Drop(Row, frozen=True, gc=False):

@@ -12,7 +12,15 @@ from penstock.lab.experiment_runner import ExperimentPlan, plan_jobs, run_experi
 from penstock.lab.result import Result
 from penstock.lab.schema.guaranteed import StreamControl, StreamsPart
 from penstock.lab.single_run import check_buildable
-from penstock.trace.records import CrossingSample, Edge, Host, LinkSample, QueueSample, StreamSample
+from penstock.trace.records import (
+    CrossingSample,
+    Edge,
+    Host,
+    LinkSample,
+    QueueSample,
+    StreamAlert,
+    StreamSample,
+)
 from penstock.tracefile.reader import TraceReader
 from tests.experiment_files import load
 
@@ -119,6 +127,9 @@ def test_the_trace_has_hosts_edges_and_samples(tmp_path: Path) -> None:
     assert links == {row.queue for row in reader.records(QueueSample, name)}
     crossings = list(reader.records(CrossingSample, name))
     assert {row.link for row in crossings} == {"PB-IB", "IB-SB1", "IB-SB2"}
+    assert sum(row.necessary_bytes for row in crossings) > 100_000
+    alerts = list(reader.records(StreamAlert, name))
+    assert {row.broker for row in alerts} <= {"PB"}
 
 
 def test_the_same_seed_gives_the_same_trace_through_the_codec_too(tmp_path: Path) -> None:

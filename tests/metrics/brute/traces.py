@@ -14,6 +14,7 @@ from random import Random
 from typing import TypeVar, cast
 
 from penstock.kernel.instant import MILLISECOND, SECOND, Instant
+from penstock.trace.alert_kind import AlertKind
 from penstock.trace.batch import Packer
 from penstock.trace.fates import DropReason, MissingState, PublisherFate, ReceiverFate
 from penstock.trace.host_role import HostRole
@@ -37,6 +38,7 @@ from penstock.trace.records import (
     Row,
     Run,
     Signal,
+    StreamAlert,
     StreamSample,
     TcpSample,
 )
@@ -136,7 +138,7 @@ class _Drawing:
             Signal: self.signal, Feedback: self.feedback, FlowSample: self.flow,
             CacheSample: self.cache, Edge: self.edge, LinkSample: self.link, TcpSample: self.tcp,
             QueueSample: self.queue, StreamSample: self.stream, CrossingSample: self.crossing,
-            Drop: self.drop,
+            StreamAlert: self.alert, Drop: self.drop,
         }  # fmt: skip
         for kind, make in makers.items():
             if self._draw.random() < 0.85:
@@ -314,12 +316,27 @@ class _Drawing:
             delivered_messages=counts[2],
             behind_ns=behind,
             nack_window_ns=self._maybe(SECOND),
-            is_recovering=draw.random() < 0.5,
+            is_recovering=draw.random() < 0.2,
+            demanded_messages=draw.choice([0, 7, 9]) if broker == "PB" else None,
+            doubt_rate=draw.choice([0.5, 1.0, 4.0]) if behind is not None else None,
         )
 
     def crossing(self) -> CrossingSample:
-        draw, counts = self._draw, (self._draw.choice([0, 3]) for _ in range(3))
-        return CrossingSample(self._sampled(), draw.choice(["PB-IB", "IB-SB1"]), "PB-1", *counts)
+        """Also of links that were not sampled."""
+        draw = self._draw
+        return CrossingSample(
+            sampled_ns=self._sampled(),
+            link=draw.choice(["PB-IB", *LINKS[:2]]),
+            pubend="PB-1",
+            first_messages=draw.choice([0, 3]),
+            repair_messages=draw.choice([0, 3]),
+            repeat_messages=draw.choice([0, 3]),
+            necessary_bytes=draw.choice([0, 700]),
+        )
+
+    def alert(self) -> StreamAlert:
+        kind, rate = self._draw.choice([*AlertKind]), self._draw.choice([0.0, 0.5, 3.0])
+        return StreamAlert(self._time(), "PB", self._draw.choice(["PB-1", "PB-2"]), 4, kind, rate)
 
     def drop(self) -> Drop:
         """Of a message, or of something else."""

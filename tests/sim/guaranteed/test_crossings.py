@@ -11,7 +11,7 @@ from .line import PUBEND, Line
 
 
 def counts(counter: CrossingCounter) -> dict[tuple[str, str], tuple[int, int, int]]:
-    return {(parent, child): found for parent, child, pubend, found in counter.take()
+    return {(parent, child): found[:3] for parent, child, pubend, found in counter.take()
             if pubend == PUBEND}  # fmt: skip
 
 
@@ -31,12 +31,12 @@ def line_of(cache_ns: int | None) -> tuple[Line, CrossingCounter]:
 def test_a_message_is_first_then_a_repair_if_it_is_lacking_and_then_a_repeat() -> None:
     link, lacking = LinkCrossings(), IntervalSet([(0, 10)])
     for tick in (3, 3, 3, 20, 20):
-        link.cross(tick, lacking)
+        link.cross(tick, lacking, 100)
     # The first crossing of 3 has brought it: what it lacked before does not count.
-    assert link.take() == (2, 0, 3)
+    assert link.take() == (2, 0, 3, 200)
     lacking.add(3, 4)
-    link.cross(3, lacking)
-    assert link.take() == (0, 1, 0)
+    link.cross(3, lacking, 50)
+    assert link.take() == (0, 1, 0, 50)
 
 
 def test_everything_crosses_each_link_once() -> None:

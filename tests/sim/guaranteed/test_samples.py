@@ -79,9 +79,14 @@ def test_counts_are_since_the_sample_before() -> None:
     assert counts == [pytest.approx((100, 100), abs=1)] * 3
     assert all(0 < (row.behind_ns or 0) < SECOND // 10 for row in of_host(rows))
     assert not any(row.is_recovering for row in of_host(rows))
+    assert [row.demanded_messages for row in stored] == pytest.approx([100] * 3, abs=1)
+    assert {row.demanded_messages for row in of_host(rows)} == {None}
+    assert [row.doubt_rate for row in of_host(rows)] == pytest.approx([1] * 3, abs=0.02)
+    assert {row.doubt_rate for row in stored} == {row.rate_limit_mps for row in stored} == {None}
     crossings = [row for row in rows if isinstance(row, CrossingSample)]
     assert [row.first_messages for row in crossings] == pytest.approx([100] * 3, abs=1)
     assert {row.link for row in crossings} == {"PB-SB"}
+    assert [row.necessary_bytes for row in crossings] == pytest.approx([34_500] * 3, abs=400)
 
 
 def test_a_limited_link_shows_in_its_samples_and_its_queue() -> None:
@@ -125,3 +130,15 @@ def test_a_host_that_is_further_behind_than_it_can_keep_recovers_until_it_is_nea
     assert not states[-1]
     # Once, without a break.
     assert states == sorted(states, reverse=True)
+
+
+def test_a_publisher_that_is_slowed_down_shows_its_limit_and_what_it_wants() -> None:
+    congestion = CongestionSettings(rate_law="model", window_law="vegas")
+    pair = Pair(BrokerSettings(congestion=congestion))
+    pair.run(1)
+    pair.network.set_rate("SB", "PB", 50 * 345 * 8)
+    rows = pair.run(20)
+    stored = [row for row in rows if isinstance(row, StreamSample) and row.broker == "PB"][10:]
+    assert [row.rate_limit_mps for row in stored] == pytest.approx([50] * 10, rel=0.4)
+    assert sum(row.demanded_messages or 0 for row in stored) == pytest.approx(1_000, abs=2)
+    assert sum(row.published_messages for row in stored) == pytest.approx(500, rel=0.15)

@@ -27,6 +27,7 @@ from penstock.lab.scaled_streams import scaled
 from penstock.lab.scenario import Scenario, errors_at_key
 from penstock.lab.schema.guaranteed import StreamControl, StreamsPart
 from penstock.lab.toml_document import TomlDocument
+from penstock.sim.guaranteed.alerts import AlertRecorder
 from penstock.sim.guaranteed.crossings import CrossingCounter
 from penstock.sim.guaranteed.network import StreamNetwork
 from penstock.sim.guaranteed.samples import StreamSampler
@@ -38,7 +39,7 @@ from penstock.sim.guaranteed.steady_programs import (
     bodies_of,
 )
 from penstock.trace.host_role import HostRole
-from penstock.trace.records import CrossingSample, Edge, Host
+from penstock.trace.records import CrossingSample, Edge, Host, StreamAlert
 from penstock.tracefile.retention import Recording
 
 WRITERS: Final = "writers"
@@ -259,6 +260,8 @@ class _StreamsBuilder:
         if recording.collects(CrossingSample):
             crossings = CrossingCounter(network.brokers)
             network.watchers.append(crossings)
+        if recording.collects(StreamAlert):
+            network.watchers.append(AlertRecorder(network, recording, self._pubends))
         sampler = StreamSampler(
             network,
             recording,

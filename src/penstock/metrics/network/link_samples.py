@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.kernel.instant import SECOND
 from penstock.metrics.run_info import RunInfo
-from penstock.trace.batch import Batch, Floats, Ints
+from penstock.trace.batch import Batch, Flags, Floats, Ints
 
 # The columns that are always read.
 CAPACITY_COLUMNS: Final = ("sampled_ns", "link", "period_ns", "capacity_bps")
@@ -62,3 +62,14 @@ class LinkSamples:
     def sent_bits(self) -> Floats:
         """How much the link sent; needs the column `sent_bytes`."""
         return self._batch.integers("sent_bytes")[self._kept].astype(np.float64) * 8
+
+
+def rate_at(sampled_ns: Ints, rates: Ints, wanted_ns: Ints) -> tuple[Ints, Flags]:
+    """The rate of a link at each instant, and whether it was sampled then."""
+    if not sampled_ns.size:
+        return np.zeros(wanted_ns.size, np.int64), np.zeros(wanted_ns.size, np.bool_)
+    order = np.lexsort([rates, sampled_ns])
+    # Of several samples at one instant this finds the last, which has the highest rate.
+    place = np.searchsorted(sampled_ns[order], wanted_ns, side="right") - 1
+    is_known = (place >= 0) & (sampled_ns[order][place] == wanted_ns)
+    return rates[order][place], is_known

@@ -13,9 +13,10 @@ import numpy as np
 
 from penstock.metrics.base import Entity, Metric, Output, Window
 from penstock.metrics.codes import grown
+from penstock.metrics.network.link_samples import rate_at
 from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
-from penstock.trace.batch import Batch, Flags, Floats, Ints
+from penstock.trace.batch import Batch, Floats, Ints
 
 _UNSEEN: Final = -1
 _MS_PER_S: Final = 1000.0
@@ -126,19 +127,8 @@ class Queues(Metric[Batch]):
         for code in np.unique(queue).tolist():
             name = names[code]
             own, its = queue == code, link == links.get(name, _UNSEEN)
-            rate, is_known = _rate_at(rate_ns[its], rate_bps[its], held_ns[own])
+            rate, is_known = rate_at(rate_ns[its], rate_bps[its], held_ns[own])
             if is_known.any():
                 held_bits = held_bytes[own][is_known] * _BITS_PER_BYTE
                 found[name] = held_bits * _MS_PER_S / rate[is_known]
         return found
-
-
-def _rate_at(sampled_ns: Ints, rates: Ints, wanted_ns: Ints) -> tuple[Ints, Flags]:
-    """The rate of a link at each instant, and whether it was sampled then."""
-    if not sampled_ns.size:
-        return np.zeros(wanted_ns.size, np.int64), np.zeros(wanted_ns.size, np.bool_)
-    order = np.lexsort([rates, sampled_ns])
-    # Of several samples at one instant this finds the last, which has the highest rate.
-    place = np.searchsorted(sampled_ns[order], wanted_ns, side="right") - 1
-    is_known = (place >= 0) & (sampled_ns[order][place] == wanted_ns)
-    return rates[order][place], is_known

@@ -1,1 +1,1 @@
-"""Metrics of guaranteed streams: rates, doubt horizons, and what crosses links again."""
+"""Metrics of guaranteed streams: rates, recoveries, alerts, and what crosses links again."""

@@ -8,46 +8,53 @@ crossings are repeats. What is on its way when a link is cut has not crossed it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from penstock.guaranteed.broker import AnyFrame
 from penstock.guaranteed.relay.relay import Relay
 from penstock.kernel.interval_set import IntervalSet
 from penstock.kernel.machine import Port
-from penstock.sim.guaranteed.sim_broker import SimBroker
+from penstock.sim.guaranteed.sim_broker import SimBroker, size_of
 from penstock.sim.guaranteed.watcher import NetworkWatcher
 from penstock.wire.frames.guaranteed.knowledge import Data
 from penstock.wire.frames.guaranteed.requests import Nack
+
+# First crossings, repairs, repeats, and bytes of the first two.
+Counts: TypeAlias = tuple[int, int, int, int]
 
 
 class LinkCrossings:
     """Messages of one pubend on one link, since the counts were last taken."""
 
-    __slots__ = ("_crossed", "first", "repair", "repeat")
+    __slots__ = ("_crossed", "first", "necessary_bytes", "repair", "repeat")
 
     def __init__(self) -> None:
         self.first = 0
         self.repair = 0
         self.repeat = 0
+        # Of first crossings and repairs.
+        self.necessary_bytes = 0
         # The ticks of all messages that have crossed.
         self._crossed: Final[set[int]] = set()
 
-    def cross(self, tick: int, lacking: IntervalSet | None) -> None:
+    def cross(self, tick: int, lacking: IntervalSet | None, size_bytes: int) -> None:
         """One message; ticks that are lacking behind the link are so until it has crossed."""
         if tick not in self._crossed:
             self._crossed.add(tick)
             self.first += 1
+            self.necessary_bytes += size_bytes
         elif lacking and tick in lacking:
             self.repair += 1
+            self.necessary_bytes += size_bytes
         else:
             self.repeat += 1
         if lacking:
             lacking.remove(tick, tick + 1)
 
-    def take(self) -> tuple[int, int, int]:
-        """First crossings, repairs and repeats; they are counted from 0 again."""
-        counts = self.first, self.repair, self.repeat
-        self.first = self.repair = self.repeat = 0
+    def take(self) -> Counts:
+        """First crossings, repairs, repeats and necessary bytes; all count from 0 again."""
+        counts = self.first, self.repair, self.repeat, self.necessary_bytes
+        self.first = self.repair = self.repeat = self.necessary_bytes = 0
         return counts
 
 
@@ -70,11 +77,12 @@ class CrossingCounter(NetworkWatcher):
                 link = self._links.get(key)
                 if link is None:
                     link = self._links[key] = LinkCrossings()
-                link.cross(frame.tick, self._lacking.get((receiver, frame.pubend)))
+                lacking = self._lacking.get((receiver, frame.pubend))
+                link.cross(frame.tick, lacking, size_of(frame))
             elif type(frame) is Nack:
                 self._on_nack(receiver, frame)
 
-    def take(self) -> Iterator[tuple[str, str, int, tuple[int, int, int]]]:
+    def take(self) -> Iterator[tuple[str, str, int, Counts]]:
         """Parent, child, pubend and the counts since they were last taken."""
         for (parent, child, pubend), link in self._links.items():
             yield parent, child, pubend, link.take()

@@ -38,6 +38,7 @@ class StreamSampler:
         self._crossings: Final = crossings
         self._links: Final = LinkSamples()
         self._confirmed: Final = {pubend: (0,) * len(w.confirmed) for pubend, w in writers.items()}
+        self._demanded: Final = dict.fromkeys(writers, 0)
         self._delivered: Final[dict[tuple[str, int], int]] = {}
         self._interval_ns: Duration = 0
 
@@ -67,14 +68,17 @@ class StreamSampler:
             before, now = self._confirmed[pubend], tuple(writer.confirmed)
             self._confirmed[pubend] = now
             since = [a - b for a, b in zip(now, before, strict=True)]
-            self._add(self._stream_sample(writer.client.broker, pubend, sum(since), since))
+            demanded = writer.demanded - self._demanded[pubend]
+            self._demanded[pubend] = writer.demanded
+            self._add(self._stream_sample(writer.client.broker, pubend, since, demanded))
             for broker in self._readers:
                 if broker != writer.client.broker:
-                    self._add(self._stream_sample(broker, pubend, 0, since))
+                    self._add(self._stream_sample(broker, pubend, since, None))
 
     def _stream_sample(
-        self, broker: str, pubend: int, published: int, since: Sequence[int]
+        self, broker: str, pubend: int, since: Sequence[int], demanded: int | None
     ) -> StreamSample:
+        """One row; only the broker that has the pubend is told of demand."""
         network, reader = self._network, self._readers.get(broker)
         now = network.events.now
         wanted = delivered = 0
@@ -83,25 +87,30 @@ class StreamSampler:
             total = reader.delivered.get(pubend, 0)
             delivered = total - self._delivered.get((broker, pubend), 0)
             self._delivered[broker, pubend] = total
-        behind_ns = window_ns = None
+        behind_ns = window_ns = doubt_rate = None
         is_recovering = False
         machine = network.brokers[broker].machine
+        limit_mps = None if demanded is None else machine.pubends[pubend].throttle.rate
         reading = machine.host.readings.get(pubend)
         if reading is not None and reading.live is not None and reader is not None:
             behind_ns = WALL_START_NS + now - duration_ns(reading.live.doubt)
             window_ns = reading.window_ms * MILLISECOND
             is_recovering = reading.is_recovering
+            doubt_rate = reading.dh_rate
         return StreamSample(
             now,
             broker,
             self._pubends[pubend],
             self._interval_ns,
-            published,
+            0 if demanded is None else sum(since),
             wanted,
             delivered,
             behind_ns,
             window_ns,
             is_recovering,
+            limit_mps,
+            demanded,
+            doubt_rate,
         )
 
     def _sample_links(self) -> None:

@@ -96,6 +96,8 @@ class SteadyWriter:
         self.client: Final = network.add_client(name, broker, self._on_fact)
         # Messages that are on disk, by kind.
         self.confirmed: Final = [0] * KINDS
+        # Messages that it has published, or would have if it had not been held up.
+        self.demanded = 0
         self._events: Final = network.events
         self._bodies: Final = bodies
         self._low_ns: Final[Duration] = max(1, round(SECOND / rate * (1 - spread)))
@@ -118,6 +120,7 @@ class SteadyWriter:
         now = self._events.now
         if now >= self._until:
             return
+        self.demanded += 1
         if self._open < self._open_max:
             body = self._bodies[self._published * _STRIDE % KINDS]
             id_ = self.client.call(lambda client: client.publish(self.stream, body))
