@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from penstock.guaranteed.settings import BrokerSettings, RelaySettings
@@ -24,7 +26,7 @@ def test_publishers_are_not_slowed_down_for_messages_that_nobody_wants(
     settings = BrokerSettings(relay=RelaySettings(tells_with_queries=tells_with_queries))
     network = StreamNetwork(5, settings=settings)
     network.add_broker("PB", streams={1: "one"})
-    for parent, child in zip(LINE, LINE[1:], strict=False):
+    for parent, child in pairwise(LINE):
         network.add_broker(child, parents=1)
         network.connect(child, parent)
     writer = SteadyWriter(

@@ -160,7 +160,7 @@ class _StreamsBuilder:
             if (failure.link is None) == (failure.broker is None):
                 raise self._document.error(
                     ("streams", "failures", index),
-                    "either a link or a broker fails: write link = [parent, child] or broker = name",
+                    "a link fails, or a broker: write link = [parent, child] or broker = name",
                 )
             if failure.link is not None:
                 parent, child = self._link(failure.link, "failures", index)
