@@ -276,5 +276,10 @@ class LiveReader:
 
     def next_wakeup(self) -> Instant | None:
         """The next request to repeat, the end of a recovery, or an answer that has waited."""
-        answers_at = None if self._query is None else self._query.at + self._answers.wait_ns
-        return earliest(self._recovery.ends_at, self.reader.requests.next_wakeup(), answers_at)
+        first = self.reader.requests.next_wakeup()
+        ends_at = self._recovery.ends_at
+        if ends_at is not None and (first is None or ends_at < first):
+            first = ends_at
+        if self._query is not None:
+            first = earliest(first, self._query.at + self._answers.wait_ns)
+        return first

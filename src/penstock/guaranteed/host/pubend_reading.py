@@ -346,13 +346,12 @@ class PubendReading:
 
     def next_wakeup(self) -> Instant | None:
         """The next request to repeat, or whatever else is due first."""
-        readers = self._readers()
-        return earliest(
-            self._filter.gathers_until,
-            None if self.live is None else self.live.next_wakeup(),
-            *(reader.requests.next_wakeup() for reader in readers),
-            *(reader.alarm_at for reader in readers),
-        )
+        first, live = self._filter.gathers_until, self.live
+        if live is not None:
+            first = earliest(first, live.next_wakeup(), live.reader.alarm_at)
+        for reader in self._catch_up.asking() if self._catch_up else ():
+            first = earliest(first, reader.requests.next_wakeup(), reader.alarm_at)
+        return first
 
     def _readers(self) -> list[Reader]:
         readers = self._catch_up.asking()

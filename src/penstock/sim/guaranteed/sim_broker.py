@@ -246,8 +246,7 @@ class SimBroker:
             if not self.is_up or life != self.life:
                 return
             if isinstance(output, Append):
-                self.call(lambda b, now: b.appended(output.log, output.upto, output.lease, now=now))
-                self.call(lambda b, now: b.settle(now=now))
+                self._on_appended(output)
                 if output.records and output.upto % self.disk.roll_records < len(output.records):
                     self.call(lambda b, now: b.rolled(output.log, now=now))
             elif isinstance(output, Fetch):
@@ -258,6 +257,13 @@ class SimBroker:
                 self.call(lambda b, now: b.saved(output.serial, now=now))
 
         self.disk.take(output, told=told)
+
+    def _on_appended(self, output: Append) -> None:
+        def tell(broker: Broker, now: Instant) -> None:
+            broker.appended(output.log, output.upto, output.lease, now=now)
+            broker.settle(now=now)
+
+        self.call(tell)
 
     def _on_fetched(self, output: Fetch, found: Fetched) -> None:
         """What was read is as much work as what comes by links."""

@@ -36,6 +36,7 @@ KINDS: Final = 10
 # From one message to the next; no divisor of `KINDS`, so that those of a filter are spread out.
 _STRIDE: Final = 3
 _ATTRIBUTE: Final = "kind"
+_ACKNOWLEDGED_TOGETHER: Final = 10
 _FIRST: Final = Start(StartKind.FIRST)
 
 
@@ -141,7 +142,7 @@ class SteadyWriter:
 
 
 class PromptReader:
-    """Reads streams under a durable name, and acknowledges each message when it comes."""
+    """Reads streams under a durable name, and acknowledges messages by tens."""
 
     def __init__(
         self,
@@ -156,6 +157,9 @@ class PromptReader:
         self.wanted: Final = wanted
         # Messages, by pubend.
         self.delivered: Final[dict[int, int]] = {}
+        # How far it has read what it has not acknowledged, by pubend; and how much that is.
+        self._read: Final[dict[int, int]] = {}
+        self._unacknowledged = 0
         self._options: Final = SubscriptionOptions(
             streams=streams,
             predicate=wanted.predicate,
@@ -173,12 +177,16 @@ class PromptReader:
         if not isinstance(fact, ReceivedMany):
             return
         number, messages, delivered = fact.subscription, fact.messages, self.delivered
-        last: dict[int, int] = {}
+        read = self._read
         for message in messages:
             pubend = message.pubend
-            last[pubend] = message.tick
+            read[pubend] = message.tick
             delivered[pubend] = delivered.get(pubend, 0) + 1
         machine = client.machine
-        positions = [Position(*each) for each in last.items()]
-        machine.acknowledge(number, positions, is_awaited=False)
+        self._unacknowledged += len(messages)
+        if self._unacknowledged >= _ACKNOWLEDGED_TOGETHER:
+            positions = [Position(*each) for each in read.items()]
+            machine.acknowledge(number, positions, is_awaited=False)
+            self._unacknowledged = 0
+            read.clear()
         machine.take(number, len(messages), sum(len(each.body) for each in messages))
