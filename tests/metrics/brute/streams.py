@@ -72,6 +72,12 @@ def doubt_horizon(run: BruteRun) -> None:
             for second, its in sorted(grouped(own, lambda each: each[0]).items())
         }
         run.series("doubt_behind", behind, entity=broker)
+        rates = {
+            second: fmean(r.doubt_rate for r in rated)
+            for second, its in grouped(own, lambda each: each[0]).items()
+            if (rated := [r for _, r in its if r.doubt_rate is not None])
+        }
+        run.series("doubt_rate_smooth", rates, entity=broker)
         moved = {s: 1 - (b - behind[s - 1]) for s, b in behind.items() if s - 1 in behind}
         run.series("doubt_rate", moved, entity=broker)
         for phase, (low, high) in run.spans.items():
@@ -192,6 +198,10 @@ def alerts(run: BruteRun) -> None:
         by_second = grouped(inside, lambda r: (r.arrived_ns - run.origin) // SECOND)
         means = {second: fmean(r.doubt_rate for r in its) for second, its in by_second.items()}
         run.series(f"alert_rate_{kind}", means)
+        for second in range(run.seconds):
+            its = by_second.get(second, [])
+            run.series(f"alerts_{kind}", {second: len(its)})
+            run.series(f"alert_rate_sum_{kind}", {second: sum(r.doubt_rate for r in its)})
 
 
 def recovery(run: BruteRun) -> None:
