@@ -67,6 +67,8 @@ class RelaySettings(msgspec.Struct, frozen=True, kw_only=True):
     # In stream time: how far behind the newest tick the cache reaches; None is no bound but bytes.
     cache_ns: Duration | None = None
     silence_ns: Duration = 250 * MILLISECOND
+    # Whether all that is known is said with each DCQ, so that a host which lags has a reason.
+    tells_with_queries: bool = True
     # A request to a parent is taken for lost after so long.
     outstanding_ns: Duration = 500 * MILLISECOND
     acks_ns: Duration = 200 * MILLISECOND

@@ -118,12 +118,34 @@ def test_a_query_is_no_evidence_of_a_gap() -> None:
     relay.run(30_000)
     asked = len(relay.asked)
     relay.query()
+    assert relay.asked[asked:] == []
+    relay.run(25)
     relay.wake()
     assert [type(frame) for frame in relay.asked[asked:]] == [CongestionReport]
     assert not recovers(relay)
     [report] = relay.all_asked(CongestionReport)
     assert report.normal is not None
     assert report.normal.over_lag_ns == 0
+
+
+def test_a_host_does_not_lag_that_hears_soon_what_a_query_speaks_of() -> None:
+    relay = FakeRelay()
+    Subscriber(relay, SOME, 0)
+    relay.answer()
+    for wait_ms in (2, 2, 12, 12):
+        relay.run(980)
+        relay.is_up = False
+        relay.run(20)
+        relay.query()
+        relay.ms += wait_ms
+        relay.say()
+        relay.is_up = True
+    over_ms = [
+        report.normal.over_lag_ns // 1_000_000
+        for report in relay.all_asked(CongestionReport)
+        if report.normal is not None
+    ]
+    assert over_ms == [0, 0, 10, 10]
 
 
 def test_a_recovery_ends_near_the_newest_tick_that_a_query_has_told_of() -> None:

@@ -120,3 +120,16 @@ def test_another_parent_is_told_that_no_child_wants_new_messages() -> None:
     net.relay.parent_down()
     net.relay.parent_up("other")
     assert net.told("other")[-1] == Live(pubend=7, is_on=False)
+
+
+def test_what_is_known_is_said_behind_a_query() -> None:
+    net = Told()
+    for _ in range(3):
+        net.publish(now=0)
+    net.parent(Run(7, 3, 9, []), now=1)
+    net.told("a")
+    query = CongestionQuery(pubend=7, seq=1, newest=8)
+    net.parent(query, now=1)
+    first, silence = net.told("a")
+    assert first == query
+    assert (silence.start, silence.stop, silence.items) == (3, 9, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Final
 
 import pytest
 
+import penstock.streams
+from penstock.guaranteed.settings import BrokerSettings
 from tests.live.guaranteed.processes.network import Network, network
 from tests.live.guaranteed.processes.process import wait_until
 
@@ -137,15 +140,31 @@ def test_a_relay_that_only_stops_is_noticed_by_its_silence(tmp_path: Path) -> No
         assert net.finish() > 0
 
 
+def throttled_s(address: str) -> float:
+    """For how long the publisher was slowed down, in the present life of the top."""
+
+    async def main() -> float:
+        async with penstock.streams.connect(address, timeout="30s") as node:
+            (stream,) = (await node.request("list", {}))["streams"]
+            return float(sum(each["throttled_seconds"] for each in stream["throttles"]))
+
+    return asyncio.run(main())
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("shape", [row, fork, diamond])
 def test_many_kills_lose_nothing_and_double_nothing(
     tmp_path: Path, shape: Callable[[Network], None], seed: int
 ) -> None:
+    """With congestion control, as brokers have it when nobody turns it off."""
+    assert BrokerSettings().congestion.rate_law == "model"
     with network(tmp_path) as net:
         shape(net)
         net.publisher("top", per_s=400)
         net.wait_busy()
         kill_some(net, 50, seed, every_s=2.0, late_s=5.0)
-        assert net.finish() > 0
+        confirmed = net.finish()
+        slowed_s = throttled_s(net.brokers["top"].address)
+        print(f"{confirmed} messages; the last top slowed its publisher down for {slowed_s:.1f} s")
+        assert confirmed > 0

@@ -90,7 +90,7 @@ def test_counts_are_since_the_sample_before() -> None:
 
 
 def test_a_limited_link_shows_in_its_samples_and_its_queue() -> None:
-    pair = Pair()
+    pair = Pair(BrokerSettings(congestion=CongestionSettings(rate_law="off")))
     pair.run(1)
     pair.network.set_rate("SB", "PB", 50 * 345 * 8)
     rows = pair.run(2)

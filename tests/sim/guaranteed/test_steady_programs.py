@@ -8,7 +8,13 @@ from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import SECOND
 from penstock.sim.guaranteed.network import StreamNetwork
 from penstock.sim.guaranteed.sim_broker import size_of
-from penstock.sim.guaranteed.steady_programs import KINDS, PromptReader, SteadyWriter, bodies_of
+from penstock.sim.guaranteed.steady_programs import (
+    KINDS,
+    PromptReader,
+    SteadyWriter,
+    WantedKinds,
+    bodies_of,
+)
 from penstock.wire.frames.guaranteed.knowledge import Data
 
 
@@ -41,7 +47,9 @@ def test_a_reader_gets_what_it_wants_of_what_is_confirmed(wanted_kinds: int, sha
         rng=network.seeds.rng("writer"),
     )
     network.run(SECOND // 2)
-    reader = PromptReader(network, "reader", "SB", streams=("one",), wanted_kinds=wanted_kinds)
+    reader = PromptReader(
+        network, "reader", "SB", streams=("one",), wanted=WantedKinds(wanted_kinds)
+    )
     reader.open()
     network.run(SECOND // 2)
     writer.start(network.events.now, until=network.events.now + 10 * SECOND)

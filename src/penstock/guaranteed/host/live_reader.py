@@ -7,7 +7,7 @@ its link is to carry new messages. Each of these is decided elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from penstock.content.filter import Predicate
 from penstock.guaranteed.host.congestion_answers import Standing, congestion_answers
@@ -25,6 +25,14 @@ from penstock.wire.frames.guaranteed.base import BrokerFrame
 from penstock.wire.frames.guaranteed.congestion import CongestionQuery, Live
 from penstock.wire.frames.guaranteed.knowledge import Gap, Horizon
 from penstock.wire.frames.guaranteed.requests import Nack
+
+
+class _Query(NamedTuple):
+    """What was asked, whether anybody reads, and when it came."""
+
+    query: CongestionQuery
+    is_attached: bool
+    at: Instant
 
 
 class LiveReader:
@@ -55,6 +63,8 @@ class LiveReader:
         self._throughput: Final = Throughput(begins_at, now=now)
         self._answers: Final = congestion_answers(congestion, host)
         self._answers.begin(self._upto, now=now)
+        # A query that is not answered yet.
+        self._query: _Query | None = None
         # The last tick that the pubend has decided, as far as it has told hosts.
         self._newest = -1
         # Whether the link has said anything since it came up.
@@ -128,6 +138,8 @@ class LiveReader:
             self._recovery.ignored(now=now)
         if self.is_recovering or self._recovery.is_beyond(reader.doubt, reader.evidence):
             self._review(now)
+        if self._query is not None:
+            self._answer_query(now)
         return decided
 
     def on_query(self, query: CongestionQuery, *, is_attached: bool, now: Instant) -> None:
@@ -137,14 +149,27 @@ class LiveReader:
         self._newest = query.newest
         if self.is_recovering:
             self._review(now)
+        self._query = _Query(query, is_attached, now)
+        self._answer_query(now)
+
+    def _answer_query(self, now: Instant) -> None:
+        """Answers once it has all that the query speaks of, or has waited long enough for it."""
+        asked = self._query
+        if asked is None:
+            return
+        waits = self._upto < asked.query.newest and not self.is_recovering
+        if waits and now < asked.at + self._answers.wait_ns:
+            return
+        self._query = None
         standing = Standing(
             upto=self._upto,
             is_recovering=self.is_recovering,
             rate=self.rate,
-            is_attached=is_attached,
+            is_attached=asked.is_attached,
             is_linked=self._is_linked,
+            waited_ns=now - asked.at,
         )
-        answer = self._answers.answer(query, standing, now=now)
+        answer = self._answers.answer(asked.query, standing, now=now)
         if answer is not None:
             self._ask(answer)
 
@@ -155,6 +180,7 @@ class LiveReader:
             # The paper knows no links: to it, one that is down is a slow one.
             self._throughput.pause()
         self._is_linked = False
+        self._query = None
         if self._switch.reset():
             # The relay of this broker is still there.
             self._tell_live()
@@ -246,7 +272,9 @@ class LiveReader:
             self._review(now)
         if asks_at is not None and asks_at <= now:
             self.request(now=now)
+        self._answer_query(now)
 
     def next_wakeup(self) -> Instant | None:
-        """The next request to repeat, or the end of a recovery."""
-        return earliest(self._recovery.ends_at, self.reader.requests.next_wakeup())
+        """The next request to repeat, the end of a recovery, or an answer that has waited."""
+        answers_at = None if self._query is None else self._query.at + self._answers.wait_ns
+        return earliest(self._recovery.ends_at, self.reader.requests.next_wakeup(), answers_at)

@@ -371,6 +371,9 @@ class Pubend:
             self._trim(now)
         query = self.throttle.wake(max(0, self.horizon(now) - 1), now=now)
         if query is not None:
+            if self.throttle.is_adaptive:
+                # What hosts are asked about, they shall know.
+                self._say_silence(now)
             self._send(query)
 
     def next_wakeup(self) -> Instant | None:

@@ -36,7 +36,7 @@ class Throttle:
         self._pubend: Final = pubend
         # None: nobody is slowed down, but hosts still hear where the pubend is.
         self._law: Final = law
-        self._is_adaptive: Final = is_adaptive
+        self.is_adaptive: Final = is_adaptive
         self._seq = 0
         self._asks_at: Instant = now
         self._throttled_at: Instant | None = None
@@ -141,7 +141,7 @@ class Throttle:
 
     def _period_ns(self, now: Instant) -> Duration:
         at = self._throttled_at
-        is_short = self._is_adaptive and at is not None and now <= at + _AFTERMATH_NS
+        is_short = self.is_adaptive and at is not None and now <= at + _AFTERMATH_NS
         return _SHORT_PERIOD_NS if is_short else _PERIOD_NS
 
     def _follow(self, now: Instant) -> None:
@@ -152,7 +152,7 @@ class Throttle:
                 self._throttled_ns += now - self._since
             self._bucket = self._since = None
             return
-        if self._is_adaptive:
+        if self.is_adaptive:
             # Hosts are asked soon, when they are asked more often from now on.
             self._asks_at = min(self._asks_at, now + _SHORT_PERIOD_NS)
         self._throttled_at = now

@@ -66,14 +66,14 @@ class Child:
 
     def say_silence(self, horizon: int, *, now: Instant) -> None:
         """Says what has not been said up to the horizon."""
-        if self.predicate is None:
+        if self.predicate is None or self.position >= horizon:
             return
         if not self.is_live:
             # What it was not sent is no silence.
             self.say_horizon(horizon, now=now)
-        elif self.position < horizon:
-            self._send(self.port, Run(self._pubend, self.position, horizon, NO_ITEMS))
-            self.position, self.said_at = horizon, now
+            return
+        self._send(self.port, Run(self._pubend, self.position, horizon, NO_ITEMS))
+        self.position, self.said_at = horizon, now
 
     def set_live(self, is_live: bool, *, horizon: int, now: Instant) -> None:
         """Begins or ceases to pass on new messages; what lies between is asked for."""

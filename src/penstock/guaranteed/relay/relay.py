@@ -89,6 +89,8 @@ class Relay:
         self._reports: Final = ReportMerge(pubend)
         self._alerts: Final = AlertMerge(pubend, keeps_all=settings.keeps_late_alerts)
         self._readers: Final = ReaderAnswers(pubend, settings.readers_max)
+        # All before it is said as soon as it is known: hosts are asked about it.
+        self._queried_stop = 0
         # Whether the parent sends new messages, as far as it was told.
         self._is_live = True
 
@@ -193,7 +195,7 @@ class Relay:
             self._told_readers = max(self._told_readers, frame.tick + 1)
             self._send_to_host(frame.host, frame)
         elif isinstance(frame, CongestionQuery):
-            self._on_query(frame)
+            self._on_query(frame, now)
         elif isinstance(frame, LagAnswer):
             self._send_to_host(frame.host, frame)
         elif isinstance(frame, ReaderRequest):
@@ -217,7 +219,8 @@ class Relay:
         for child in self._children.values():
             if items:
                 child.say_items(items, now=now)
-            if now - child.said_at >= self._settings.silence_ns:
+            is_asked_for = child.position < self._queried_stop <= stop
+            if is_asked_for or now - child.said_at >= self._settings.silence_ns:
                 child.say_silence(stop, now=now)
 
     def _answer_askers(self, run: Run) -> None:
@@ -254,12 +257,17 @@ class Relay:
             child.say_horizon(stop, now=now)
         self.horizon = stop
 
-    def _on_query(self, frame: CongestionQuery) -> None:
+    def _on_query(self, frame: CongestionQuery, now: Instant) -> None:
         """DCQ goes to all that take part, and their answers are awaited."""
-        asked = [port for port, child in self._children.items() if child.predicate is not None]
-        self._reports.on_query(frame.seq, asked)
-        for port in asked:
-            self._send(port, frame)
+        asked = [child for child in self._children.values() if child.predicate is not None]
+        self._reports.on_query(frame.seq, [child.port for child in asked])
+        for child in asked:
+            self._send(child.port, frame)
+        if self._settings.tells_with_queries:
+            # The query may have overtaken what it speaks of.
+            self._queried_stop = frame.newest + 1
+            for child in asked:
+                child.say_silence(self.horizon, now=now)
 
     def _on_filter_ack(self, frame: FilterAck, now: Instant) -> None:
         granted = self._requests.pop(frame.epoch, None)

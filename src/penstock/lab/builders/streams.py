@@ -31,7 +31,13 @@ from penstock.sim.guaranteed.alerts import AlertRecorder
 from penstock.sim.guaranteed.crossings import CrossingCounter
 from penstock.sim.guaranteed.network import StreamNetwork
 from penstock.sim.guaranteed.samples import StreamSampler
-from penstock.sim.guaranteed.steady_programs import KINDS, PromptReader, SteadyWriter, WantedKinds, bodies_of
+from penstock.sim.guaranteed.steady_programs import (
+    KINDS,
+    PromptReader,
+    SteadyWriter,
+    WantedKinds,
+    bodies_of,
+)
 from penstock.trace.host_role import HostRole
 from penstock.trace.records import CrossingSample, Edge, Host, StreamAlert
 from penstock.tracefile.retention import Recording
@@ -154,7 +160,7 @@ class _StreamsBuilder:
             if (failure.link is None) == (failure.broker is None):
                 raise self._document.error(
                     ("streams", "failures", index),
-                    "either a link or a broker fails: write link = [parent, child] or broker = name",
+                    "a link fails, or a broker: write link = [parent, child] or broker = name",
                 )
             if failure.link is not None:
                 parent, child = self._link(failure.link, "failures", index)
@@ -271,11 +277,15 @@ def broker_settings(part: StreamsPart) -> BrokerSettings:
     """What all brokers are set to."""
     control = part.control
     return BrokerSettings(
-        pubend=PubendSettings(repairs_wait=control.repairs_wait),
+        pubend=PubendSettings(
+            repairs_wait=control.repairs_wait, silence_ns=seconds(control.silence_s)
+        ),
         relay=RelaySettings(
             cache_bytes=control.cache_bytes,
             cache_ns=seconds(control.cache_s),
             keeps_late_alerts=control.keeps_late_alerts,
+            silence_ns=seconds(control.silence_s),
+            tells_with_queries=control.rate == "model",
         ),
         host=_host_settings(control),
         link=LinkSettings(queue_bytes=part.link.queue_bytes, pubends_take_turns=control.turns),

@@ -89,6 +89,8 @@ class StreamControl(Part, frozen=True, kw_only=True):
     cache_bytes: Annotated[int, Meta(ge=1, le=10**12)] = 64_000_000
     # Whether repairs wait at the pubend while the queue of a link is half full.
     repairs_wait: bool = True
+    # Silence is said where nothing was for so long.
+    silence_s: Positive = 0.25
     # How the rate of publishers follows hosts.
     rate: Literal["off", "literal", "corrected", "model"] = "off"
     # How much faster than time a host that recovers has to be; the paper's Δ_rec.

@@ -1,7 +1,7 @@
 """How hosts recover what they missed: for how long, at whose cost, and how near to the best.
 
-A host *recovers* in a phase if it is behind in its first sample: a pubend that it reads is more
-than 1.5 s behind the clock, or in recovery. It has recovered with the first sample in which none
+A host *recovers* in a phase if it is behind in its first sample, which may have been taken as the
+phase begins: a pubend that it reads is more than 1.5 s behind the clock, or in recovery. It has recovered with the first sample in which none
 is. A host that does not has no time of recovery, and its span goes on to the end of the phase.
 
 The *bound* is the time that a link needs for what had to cross it in that span: first crossings,
@@ -124,7 +124,7 @@ class StreamRecovery(Metric[Batch]):
         for phase, (low_s, high_s) in self.run.phase_bounds.items():
             low, high = (self.run.origin + seconds(bound) for bound in (low_s, high_s))
             for host in streams.hosts():
-                own = streams.within(low, high) & (streams.broker == host) & streams.is_read
+                own = streams.between(low, high) & (streams.broker == host) & streams.is_read
                 if own.any():
                     found = _recovery(streams, crossings, own, low, high)
                     for name, value in found:
@@ -159,6 +159,10 @@ class _Streams:
     def hosts(self) -> list[int]:
         """Codes of brokers with readers."""
         return np.unique(self.broker[self.is_read]).tolist()  # type: ignore[no-any-return]
+
+    def between(self, low: Instant, high: Instant) -> Flags:
+        """Samples that were taken then, also at the very beginning."""
+        return np.asarray((self.sampled_ns >= low) & (self.sampled_ns <= high))
 
     def within(self, low: Instant, high: Instant) -> Flags:
         """Samples that describe a time within these bounds: a sample ends what it describes."""

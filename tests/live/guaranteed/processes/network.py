@@ -140,7 +140,7 @@ class Network:
     def wait_busy(self) -> None:
         """Waits until messages reach all readers."""
         for stream in self.publishings:
-            wait_until("a message is confirmed", lambda s=stream: self.confirmed_of(s) > 0)
+            self._wait_confirmed(stream, 0)
             self.wait_read(self.confirmed_of(stream), stream)
 
     def wait_read(self, upto: int, stream: str = STREAM) -> None:
@@ -152,6 +152,10 @@ class Network:
 
             while (read := self.read(durable)) < last:
                 self._wait_more(durable, read)
+
+    def _wait_confirmed(self, stream: str, before: int) -> None:
+        """Waits until more is confirmed than there was."""
+        wait_until(f"{stream} goes on", lambda: self.confirmed_of(stream) > before)
 
     def _wait_more(self, durable: str, read: int) -> None:
         """Waits until a reader has got anything more: on a busy machine many steps take long."""
@@ -170,8 +174,7 @@ class Network:
         """
         for stream, (publisher, _) in self.publishings.items():
             # One that was just started does not listen to signals yet.
-            before = self.confirmed_of(stream)
-            wait_until("the publisher goes on", lambda s=stream, b=before: self.confirmed_of(s) > b)
+            self._wait_confirmed(stream, self.confirmed_of(stream))
             assert publisher.stop() == 0, publisher.said()
         confirmed = {stream: self.confirmed_of(stream) for stream in self.publishings}
         for stream, upto in confirmed.items():
