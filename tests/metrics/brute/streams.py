@@ -209,7 +209,8 @@ def recovery(run: BruteRun) -> None:
     for phase, (low_s, high_s) in run.phases.items():
         low, high = run.origin + low_s * SECOND, run.origin + high_s * SECOND
         inside = [r for r in rows if low < r.sampled_ns <= high]
-        read = [r for r in inside if r.behind_ns is not None]
+        # Also a sample that was taken as the phase begins.
+        read = [r for r in rows if low <= r.sampled_ns <= high and r.behind_ns is not None]
         for host, own in grouped(read, lambda r: r.broker).items():
             for name, value in recovery_of(run, own, inside, low, high).items():
                 run.value(name, value, entity=host, phase=phase)
@@ -248,7 +249,7 @@ def recovery_of(
     by_pubend = grouped(its, lambda r: r.pubend).values()
     counts = [sum(r.published_messages for r in each) for each in by_pubend]
     found["recovery_publish_jain"] = jain(counts)
-    mine = [r for r in own if r.sampled_ns <= last]
+    mine = [r for r in own if low < r.sampled_ns <= last]
     windows = [r.nack_window_ns for r in mine if r.nack_window_ns is not None]
     if windows:
         found["recovery_window"] = fmean(windows) / SECOND
