@@ -60,6 +60,11 @@ NETWORK: dict[str, dict[str, tuple[float, str]]] = {
         "rate_limited": (200, "messages"),
         "dropped_at_source": (50, "messages"),
     },
+    "stream_recovery": {
+        "recovered_after.SB1.back": (0, "s"),
+        "recovered_after.SB2.back": (2, "s"),
+        "recovery_publish_rate.SB2.back": (130, "messages/s"),
+    },
     "requests": {
         "repaired": (40, "deliveries"),
         "header_bytes": (130, "B"),
@@ -108,6 +113,13 @@ SERIES = {
     "requests": ("requests", "repairs"),
     "receivers": ("received.narrow", "received.wide"),
     "stream_rates": ("publish_rate", "reading_rate.SB1", "reading_rate.SB2"),
+    "doubt_horizon": ("doubt_rate_smooth.SB1", "doubt_rate_smooth.SB2"),
+    "nack_window": ("nack_window.SB1", "nack_window.SB2"),
+    "queue_lengths": ("queue_bytes.PB-IB",),
+    "alerts": (
+        *("alerts_normal", "alert_rate_sum_normal"),
+        *("alerts_recovering", "alert_rate_sum_recovering"),
+    ),
     "response": ("response_at_p", "response_at_rtt_ms", "response.rtt_10ms", "response.p_0.01"),
     "loss_events": ("loss_event_rate.ideal", "allowed_rate.ideal"),
     "adaptivity": ("pair_publications", "pair_out_of_order", "pair_violation_chance"),

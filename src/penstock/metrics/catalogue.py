@@ -44,6 +44,7 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "links": "network.links:Links",
             "bottleneck": "network.bottleneck:Bottleneck",
             "queues": "network.queues:Queues",
+            "queue_lengths": "network.queue_lengths:QueueLengths",
             "drops": "network.drops:Drops",
             "effairness": "network.effairness:Effairness",
             "stream_rates": "streams.rates:StreamRates",

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from penstock.report.figure import Figure
 from penstock.report.figures import (
+    alert_rates,
     bottleneck,
     calibrated,
     delay_laws,
     detection_curves,
     detection_grid,
+    doubt_rates,
     extra_delay,
     false_negatives,
     feedback,
     generic,
     latch,
+    nack_windows,
     one_pair,
     rates,
     recovery_delays,
+    recovery_gain,
     recovery_traffic,
     response,
     shares,
+    stream_queues,
     streams,
     violations,
     workload,
@@ -28,7 +33,12 @@ from penstock.report.report_data import ReportData
 
 # In the order of the page: comparisons first, then the workload.
 FAMILIES = (
+    recovery_gain,
     streams,
+    nack_windows,
+    stream_queues,
+    alert_rates,
+    doubt_rates,
     bottleneck,
     shares,
     feedback,

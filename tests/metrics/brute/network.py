@@ -24,6 +24,7 @@ def measure(run: BruteRun) -> None:
         bottleneck(run)
     if run.has("queues"):
         queues(run)
+        queue_lengths(run)
     if run.has("drops"):
         drops(run)
     if run.has("publications", "expected", "arrivals", "edges"):
@@ -93,6 +94,15 @@ def filled_after(samples: list[LinkSample], span_s: float) -> float:
         if fmean(uses[end - width : end]) >= 0.95:
             return end * sample_s
     return span_s
+
+
+def queue_lengths(run: BruteRun) -> None:
+    samples = [r for r in run.rows(QueueSample) if run.is_sampled_within(r.sampled_ns)]
+    for queue, own in grouped(samples, lambda r: r.queue).items():
+        by_second = grouped(own, lambda r: (r.sampled_ns - run.origin - 1) // SECOND)
+        held = {second: fmean(r.held_bytes for r in its) for second, its in by_second.items()}
+        if max(held.values()) >= 1000:
+            run.series("queue_bytes", held, entity=queue)
 
 
 def queues(run: BruteRun) -> None:

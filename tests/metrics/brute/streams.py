@@ -72,6 +72,12 @@ def doubt_horizon(run: BruteRun) -> None:
             for second, its in sorted(grouped(own, lambda each: each[0]).items())
         }
         run.series("doubt_behind", behind, entity=broker)
+        rates = {
+            second: fmean(r.doubt_rate for r in rated)
+            for second, its in grouped(own, lambda each: each[0]).items()
+            if (rated := [r for _, r in its if r.doubt_rate is not None])
+        }
+        run.series("doubt_rate_smooth", rates, entity=broker)
         moved = {s: 1 - (b - behind[s - 1]) for s, b in behind.items() if s - 1 in behind}
         run.series("doubt_rate", moved, entity=broker)
         for phase, (low, high) in run.spans.items():
@@ -192,6 +198,10 @@ def alerts(run: BruteRun) -> None:
         by_second = grouped(inside, lambda r: (r.arrived_ns - run.origin) // SECOND)
         means = {second: fmean(r.doubt_rate for r in its) for second, its in by_second.items()}
         run.series(f"alert_rate_{kind}", means)
+        for second in range(run.seconds):
+            its = by_second.get(second, [])
+            run.series(f"alerts_{kind}", {second: len(its)})
+            run.series(f"alert_rate_sum_{kind}", {second: sum(r.doubt_rate for r in its)})
 
 
 def recovery(run: BruteRun) -> None:
@@ -199,7 +209,8 @@ def recovery(run: BruteRun) -> None:
     for phase, (low_s, high_s) in run.phases.items():
         low, high = run.origin + low_s * SECOND, run.origin + high_s * SECOND
         inside = [r for r in rows if low < r.sampled_ns <= high]
-        read = [r for r in inside if r.behind_ns is not None]
+        # Also a sample that was taken as the phase begins.
+        read = [r for r in rows if low <= r.sampled_ns <= high and r.behind_ns is not None]
         for host, own in grouped(read, lambda r: r.broker).items():
             for name, value in recovery_of(run, own, inside, low, high).items():
                 run.value(name, value, entity=host, phase=phase)
@@ -238,7 +249,7 @@ def recovery_of(
     by_pubend = grouped(its, lambda r: r.pubend).values()
     counts = [sum(r.published_messages for r in each) for each in by_pubend]
     found["recovery_publish_jain"] = jain(counts)
-    mine = [r for r in own if r.sampled_ns <= last]
+    mine = [r for r in own if low < r.sampled_ns <= last]
     windows = [r.nack_window_ns for r in mine if r.nack_window_ns is not None]
     if windows:
         found["recovery_window"] = fmean(windows) / SECOND

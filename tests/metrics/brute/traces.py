@@ -300,7 +300,9 @@ class _Drawing:
     def queue(self) -> QueueSample:
         draw, where = self._draw, self._draw.choice(["B1-B2", "B2-B1", "B3-B1"])
         peak = self._maybe(draw.randrange(99))
-        return QueueSample(self._sampled(), where, 1, draw.randrange(99), peak)
+        return QueueSample(
+            self._sampled(), where, 1, draw.choice([draw.randrange(99), 2_500]), peak
+        )
 
     def stream(self) -> StreamSample:
         draw, broker = self._draw, self._draw.choice(["PB", "SB1", "SB2"])

@@ -33,14 +33,19 @@ def test_alerts_are_counted_by_kind_and_phase_and_their_rates_averaged_by_second
         "alerts_recovering.early": 0,
     }
     assert series_of(results, "alert_rate_normal") == [0.5, 0]
-    (recovering,) = (s for key, s in results.series.items() if "recovering" in key.metric)
+    assert series_of(results, "alerts_normal") == [2, 1]
+    assert series_of(results, "alert_rate_sum_recovering") == [0, 3]
+    (recovering,) = (s for k, s in results.series.items() if k.metric == "alert_rate_recovering")
     assert (recovering.seconds.tolist(), recovering.values.tolist()) == ([1], [3])
 
 
 def test_a_table_without_rows_gives_zeros_and_a_missing_one_nothing() -> None:
     recorded = measure_rows([], [Alerts], recorded=["alerts"])
     assert values_of(recorded) == {"alerts_normal": 0, "alerts_recovering": 0}
-    assert not recorded.series
+    assert {key.metric for key in recorded.series} == {
+        *("alerts_normal", "alerts_recovering"),
+        *("alert_rate_sum_normal", "alert_rate_sum_recovering"),
+    }
     assert not measure_rows([], [Alerts]).values
 
 

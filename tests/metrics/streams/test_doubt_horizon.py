@@ -36,6 +36,16 @@ def test_a_phase_looks_at_its_own_samples_alone() -> None:
     assert "doubt_rate.SB1.one" not in values
 
 
+def test_the_smoothed_rate_is_the_mean_over_pubends() -> None:
+    rows = [
+        stream(1, "SB1", behind_s=1, doubt_rate=2),
+        stream(1, "SB1", behind_s=1, doubt_rate=4, pubend="PB-2"),
+        stream(2, "SB1", behind_s=1, doubt_rate=1),
+    ]
+    results = measure_rows(rows, [DoubtHorizon], run=run_of(2))
+    assert series_of(results, "doubt_rate_smooth.SB1") == [3, 1]
+
+
 def test_pubends_count_alike() -> None:
     rows = [stream(1, "SB1", behind_s=behind, pubend=f"PB-{behind}") for behind in (1, 2, 6)]
     assert values_of(measure_rows(rows, [DoubtHorizon]))["doubt_behind.SB1"] == pytest.approx(3)

@@ -92,6 +92,11 @@ def test_a_host_that_is_not_behind_needs_no_time_and_publishers_have_their_rate(
     assert found(rows) == {"recovered_after": 0, "full_rate_after": 0}
 
 
+def test_a_host_may_be_behind_only_as_the_phase_begins() -> None:
+    assert found([host(10, 9), host(11, 0)])["recovered_after"] == 1
+    assert found([host(10, 9)]) == {}
+
+
 def test_a_host_that_does_not_recover_has_no_time_and_its_span_is_the_phase() -> None:
     rows: list[Row] = [*LINKS, host(11, 9), host(20, 9), stream(20, "PB", published=40)]
     values = found(rows)

@@ -31,6 +31,7 @@ class Alerts(AdditiveMetric[Batch]):
             Output(
                 name=f"alerts_{kind}",
                 unit="alerts",
+                kinds=("value", "series"),
                 phased=True,
                 meaning=f"alerts and reports of {who} that came to pubends",
             )
@@ -43,6 +44,16 @@ class Alerts(AdditiveMetric[Batch]):
                 kinds=("series",),
                 meaning="how far the doubt horizon of the slowest moves in a second, mean over"
                 f" alerts and reports of {who}",
+            )
+            for kind, who in _WHO.items()
+        ),
+        *(
+            Output(
+                name=f"alert_rate_sum_{kind}",
+                unit="s/s",
+                kinds=("series",),
+                meaning=f"sum of these rates of {who}: by the number of alerts it is the mean, of"
+                " several seconds or runs as well",
             )
             for kind, who in _WHO.items()
         ),
@@ -83,6 +94,8 @@ class Alerts(AdditiveMetric[Batch]):
             for phase, low_s, high_s in run.spans():
                 count = counts[run.seconds_of(low_s, high_s)].sum()
                 out.add_value(f"alerts_{kind}", count, phase=phase)
+            out.add_series(f"alerts_{kind}", counts)
+            out.add_series(f"alert_rate_sum_{kind}", rates)
             at = np.flatnonzero(counts)
             if at.size:
                 out.add_series(f"alert_rate_{kind}", rates[at] / counts[at], at=at)

@@ -27,7 +27,7 @@ class DoubtHorizon(AdditiveMetric[Batch]):
     Rows of streams belong to no subscriber: one part of a run has all of them.
     """
 
-    READS: ClassVar = {"streams": ("sampled_ns", "broker", "behind_ns")}
+    READS: ClassVar = {"streams": ("sampled_ns", "broker", "behind_ns", "doubt_rate")}
     OUTPUTS: ClassVar = (
         Output(
             name="doubt_behind",
@@ -45,11 +45,18 @@ class DoubtHorizon(AdditiveMetric[Batch]):
             phased=True,
             meaning="how far doubt horizons of a broker's readers move in a second",
         ),
+        Output(
+            name="doubt_rate_smooth",
+            unit="s/s",
+            entity=Entity.HOST,
+            kinds=("series",),
+            meaning="the same as the broker itself smooths it",
+        ),
     )
 
     def __init__(self, run: RunInfo) -> None:
         super().__init__(run)
-        self._sums: Final = SecondSums(run, _AMOUNTS)
+        self._sums: Final = SecondSums(run, [*_AMOUNTS, "rated"], reals=["doubt_rate"])
 
     def update(self, batch: Batch) -> None:
         """Adds the next samples of pubends that are read."""
@@ -59,6 +66,8 @@ class DoubtHorizon(AdditiveMetric[Batch]):
             batch.integers("sampled_ns"),
             behind_ns=batch.integers("behind_ns"),
             samples=is_read.astype(np.int64),
+            doubt_rate=batch.reals("doubt_rate"),
+            rated=batch.present("doubt_rate").astype(np.int64),
         )
 
     def tally(self, out: Tally) -> None:
@@ -79,6 +88,13 @@ class DoubtHorizon(AdditiveMetric[Batch]):
             # As nearly always, there is a sample in every second.
             holes = at if at.size < run.seconds else None
             out.add_series("doubt_behind", behind_s, at=holes, entity=broker)
+            rate, rated = (tally.get(name, entity=broker) for name in ("doubt_rate", "rated"))
+            if rated.any():
+                where = np.flatnonzero(rated)
+                means, gaps = rate[where] / rated[where], where.size < run.seconds
+                out.add_series(
+                    "doubt_rate_smooth", means, at=where if gaps else None, entity=broker
+                )
             moved = 1 - np.diff(behind_s)
             follows = np.diff(at) == 1
             if follows.any():

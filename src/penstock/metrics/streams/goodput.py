@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-import numpy as np
-
 from penstock.metrics.base import AdditiveMetric, Entity, Output
 from penstock.metrics.network.link_samples import CAPACITY_COLUMNS, LinkSamples
 from penstock.metrics.results import Results
@@ -14,7 +12,8 @@ from penstock.metrics.streams.second_sums import SecondSums
 from penstock.metrics.tally import Tally
 from penstock.trace.batch import Batch
 
-_AMOUNTS: Final = ("necessary_bytes", "possible_bits")
+_NECESSARY: Final = "necessary_bytes"
+_POSSIBLE: Final = "possible_bits"
 _BITS_PER_BYTE: Final = 8
 
 
@@ -40,7 +39,7 @@ class LinkGoodput(AdditiveMetric[Batch]):
 
     def __init__(self, run: RunInfo) -> None:
         super().__init__(run)
-        self._sums: Final = SecondSums(run, _AMOUNTS)
+        self._sums: Final = SecondSums(run, [_NECESSARY], reals=[_POSSIBLE])
 
     def update(self, batch: Batch) -> None:
         """Adds the next samples."""
@@ -52,7 +51,7 @@ class LinkGoodput(AdditiveMetric[Batch]):
             )
         else:
             samples = LinkSamples(batch, self.run)
-            possible_bits = np.rint(samples.possible_bits).astype(np.int64)
+            possible_bits = samples.possible_bits
             self._sums.add(samples.link, samples.sampled_ns, possible_bits=possible_bits)
 
     def tally(self, out: Tally) -> None:
@@ -62,8 +61,8 @@ class LinkGoodput(AdditiveMetric[Batch]):
     @classmethod
     def report(cls, tally: Tally, run: RunInfo, out: Results) -> None:
         """Links with a limit that messages cross: the experiment and each phase."""
-        for link in tally.names_of_entities("necessary_bytes"):
-            necessary, possible = (tally.get(name, entity=link) for name in _AMOUNTS)
+        for link in tally.names_of_entities(_NECESSARY):
+            necessary, possible = (tally.get(name, entity=link) for name in (_NECESSARY, _POSSIBLE))
             if not necessary.any():
                 continue
             for phase, low_s, high_s in run.spans():

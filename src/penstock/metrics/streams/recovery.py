@@ -1,8 +1,9 @@
 """How hosts recover what they missed: for how long, at whose cost, and how near to the best.
 
 A host *recovers* in a phase if it is behind in its first sample, which may have been taken as the
-phase begins: a pubend that it reads is more than 1.5 s behind the clock, or in recovery. It has recovered with the first sample in which none
-is. A host that does not has no time of recovery, and its span goes on to the end of the phase.
+phase begins: a pubend that it reads is more than 1.5 s behind the clock, or in recovery. It has
+recovered with the first sample in which none is. A host that does not has no time of recovery, and
+its span goes on to the end of the phase.
 
 The *bound* is the time that a link needs for what had to cross it in that span: first crossings,
 and repairs that the relay behind it needed. No recovery can be shorter than that of its slowest

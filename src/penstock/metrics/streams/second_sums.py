@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.metrics.codes import grown
 from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
 from penstock.metrics.tally import Array, Tally
-from penstock.trace.batch import Ints
+from penstock.trace.batch import Floats, Ints
 
 
 class SecondSums:
-    """Whole numbers of a table of samples; a sample belongs to the second that it ends."""
+    """Numbers of a table of samples; a sample belongs to the second that it ends.
 
-    def __init__(self, run: RunInfo, amounts: Iterable[str]) -> None:
+    `amounts` are whole numbers, `reals` others.
+    """
+
+    def __init__(self, run: RunInfo, amounts: Iterable[str], *, reals: Iterable[str] = ()) -> None:
         self._run: Final = run
         # By code of the thing and second.
-        self._sums: Final = {name: np.zeros((0, run.seconds), np.int64) for name in amounts}
+        self._sums: Final[dict[str, NDArray[Any]]] = {
+            **{name: np.zeros((0, run.seconds), np.int64) for name in amounts},
+            **{name: np.zeros((0, run.seconds)) for name in reals},
+        }
 
-    def add(self, code: Ints, sampled_ns: Ints, **amounts: Ints) -> None:
+    def add(self, code: Ints, sampled_ns: Ints, **amounts: Ints | Floats) -> None:
         """Adds samples; those outside of the experiment do not count."""
         inside = self._run.sampled_within(sampled_ns)
         second = self._run.sampled_second(sampled_ns)

@@ -1,0 +1,85 @@
+"""Queues of links that guaranteed streams cross, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from penstock.report import published_values
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import format_thousands, second_midpoints
+from penstock.report.figures.stream_panels import (
+    colours,
+    height_of,
+    panel_by_variant,
+    things,
+    variants_with,
+)
+from penstock.report.number_format import format_number
+from penstock.report.report_data import ReportData
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+_HELD: Final = "queue_bytes."
+_READING: Final = "reading_rate."
+_BYTES_PER_KB: Final = 1_000
+# The axis is logarithmic where the longest queue is so many times as long as another one's peak.
+_WIDE: Final = 30
+
+
+def figures(facts: ReportData) -> list[Figure]:
+    """One panel for each variant with streams, if a queue ever held anything."""
+    names = [name for name in variants_with(facts, _HELD) if things(facts, name, _READING)]
+    if not names:
+        return []
+    return [
+        Figure(
+            name="stream-queues",
+            title=_title(facts, names),
+            caption="What waits for links, in kB of 1,000 B, means over seeds; links where 1 kB"
+            " never waited are left out."
+            f" {published_values.redrawn_figure(facts.id, 'stream-queues')}",
+            draw=partial(_draw, facts=facts, names=names),
+            height_in=height_of(names),
+        )
+    ]
+
+
+def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
+    colour_of = colours(facts, _HELD)
+    peaks = [peak for name in names for peak, _ in _peaks(facts, name)]
+    is_wide = max(peaks) > _WIDE * min(peaks)
+
+    def draw(axes: Axes, name: str) -> None:
+        for link in things(facts, name, _HELD):
+            values = facts.series(name, f"{_HELD}{link}")
+            held_kb = np.array(values, np.float64) / _BYTES_PER_KB
+            axes.plot(second_midpoints(values), held_kb, color=colour_of[link], linewidth=1.3,
+                      label=link.replace("-", " to "))  # fmt: skip
+        if is_wide:
+            axes.set_yscale("symlog", linthresh=1)
+        format_thousands(axes.yaxis)
+
+    panel_by_variant(canvas, names, "queue (kB)", draw)
+
+
+def _peaks(facts: ReportData, name: str) -> list[tuple[float, str]]:
+    """The most that waited for each link, in kB."""
+    return [
+        (max(facts.series(name, f"{_HELD}{link}")) / _BYTES_PER_KB, link)
+        for link in things(facts, name, _HELD)
+    ]
+
+
+def _title(facts: ReportData, names: Sequence[str]) -> str:
+    longest = {name: max(_peaks(facts, name)) for name in names}
+    found = [
+        f"{name} {format_number(round(peak, 1))} kB ({link.replace('-', ' to ')})"
+        for name, (peak, link) in longest.items()
+    ]
+    return f"The longest queue: {', '.join(found)}"
