@@ -7,7 +7,7 @@ stream was deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from hashlib import blake2b
 from typing import Final
 
@@ -66,6 +66,11 @@ class Announcements:
         """Whether any parent is there."""
         return bool(self._announced)
 
+    @property
+    def parents(self) -> Collection[str]:
+        """The names of the parents that are there."""
+        return self._names.values()
+
     def is_served_by(self, pubend: int, port: Port | None) -> bool:
         """Whether this parent announces a pubend."""
         return port is not None and pubend in self._announced.get(port, ())
@@ -116,7 +121,7 @@ class Announcements:
         self._partial.pop(port, None)
 
     def passed_on(self) -> Iterator[Announcement]:
-        """What children are told, one broker further away."""
+        """What children may be told, one broker further away: perhaps too far."""
         known: dict[int, list[Announcement]] = {}
         for announced in self._announced.values():
             for pubend, each in announced.items():
@@ -125,8 +130,7 @@ class Announcements:
             distance = min(each.distance for each in own)
             # The one that knows of the last life.
             newest = max(own, key=lambda each: (each.dead_ranges[-1:], each.lease))
-            if distance < DISTANCE_MAX:
-                yield msgspec.structs.replace(newest, distance=distance + 1)
+            yield msgspec.structs.replace(newest, distance=distance + 1)
 
 
 def _weight(pubend: int, parent: str) -> bytes:

@@ -41,8 +41,8 @@ class Disconnect(msgspec.Struct, frozen=True):
 class Alarm(msgspec.Struct, frozen=True):
     """Something that an operator must know: one line for the log, told once."""
 
-    # A word for programs: `rolled_back`, `above_lease`, `gap_open`, `damaged`, `too_many_pubends`
-    # or `same_name`.
+    # A word for programs: `rolled_back`, `above_lease`, `gap_open`, `damaged`, `too_many_pubends`,
+    # `same_name` or `loop`.
     kind: str
     text: str
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from penstock.guaranteed.announcements import Announcements
+from penstock.guaranteed.announcements import DISTANCE_MAX, Announcements
 from penstock.guaranteed.facts import Alarm
+from penstock.guaranteed.parent_loops import ParentLoops
 from penstock.guaranteed.run import run_of
+from penstock.guaranteed.said_hellos import SaidHellos
 from penstock.kernel.instant import SECOND, Instant
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import PUBENDS_MAX, BrokerFrame
@@ -52,6 +54,8 @@ class Links:
         self.announcements: Final = Announcements(broker.disk, saved, parents=parents)
         self._is_parent: Final[dict[Port, bool]] = {}
         self._child_names: Final[dict[Port, str]] = {}
+        self._said: Final = SaidHellos()
+        self._loops: Final = ParentLoops(broker.tell)
         self._is_overflow_told = False
         # Until then parents that are still to come are waited for, so that all of them get a share.
         self._chooses_at: Instant | None = None
@@ -76,6 +80,7 @@ class Links:
         """A link is gone: its pubends are taken from other parents that have them."""
         broker, is_parent = self._broker, self._is_parent.pop(port, None)
         self._child_names.pop(port, None)
+        self._said.forget(port)
         if is_parent:
             self.announcements.parent_lost(port)
             for pubend, relay in broker.relays.items():
@@ -114,29 +119,47 @@ class Links:
         return self._chooses_at
 
     def announce(self) -> None:
-        """Tells children what this broker can serve now."""
-        for port in self.children():
-            self._say_hello(port)
+        """Tells children what this broker can serve now, if that is not what they know."""
+        children = [*self.children()]
+        if not children:
+            return
+        hello = self._hello()
+        for port in children:
+            if self._said.is_new(port, hello):
+                self._broker.send_broker(port, hello)
 
     def _say_hello(self, port: Port) -> None:
+        hello = self._hello()
+        self._said.is_new(port, hello)
+        self._broker.send_broker(port, hello)
+
+    def _hello(self) -> Hello:
         broker = self._broker
         own = [pubend.announcement(broker.address) for pubend in broker.pubends.values()]
-        broker.send_broker(
-            port,
-            Hello(
-                broker=broker.name,
-                life=broker.life,
-                roles=_ROLES if broker.knows_all_streams else _ROLES | Role.PARTIAL,
-                token=0,
-                pubends=self._fitting([*own, *self._passed_on()]),
-            ),
+        return Hello(
+            broker=broker.name,
+            life=broker.life,
+            roles=_ROLES if broker.knows_all_streams else _ROLES | Role.PARTIAL,
+            token=0,
+            pubends=self._fitting([*own, *self._passed_on()]),
         )
 
-    def _passed_on(self) -> Iterator[Announcement]:
+    def _passed_on(self) -> list[Announcement]:
         """Leases were true when they were announced: this broker may have passed more since."""
+        broker = self._broker
+        found: list[Announcement] = []
+        too_far: list[Announcement] = []
         for each in self.announcements.passed_on():
-            passed = self._broker.relays[each.pubend].passed - 1
-            yield msgspec.structs.replace(each, lease=max(each.lease, passed))
+            relay = broker.relays.get(each.pubend)
+            if relay is None or each.pubend in broker.pubends:
+                # Parents that form a loop announce what is stored here, or was until just now.
+                continue
+            lease = max(each.lease, relay.passed - 1)
+            (found if each.distance <= DISTANCE_MAX else too_far).append(
+                msgspec.structs.replace(each, lease=lease)
+            )
+        self._loops.not_passed_on(too_far)
+        return found
 
     def _fitting(self, announcements: list[Announcement]) -> tuple[Announcement, ...]:
         """As many as one HELLO takes."""
@@ -153,11 +176,15 @@ class Links:
         """A parent says what it serves; of a child only the name is of interest."""
         if not self._is_parent.get(port):
             self._child_names[port] = frame.broker
+            self._find_loops()
             return
         broker = self._broker
         if self._chooses_at is None and not self.announcements.has_any:
             self._chooses_at = now + _GATHER_NS
-        for announcement in self.announcements.take(port, frame):
+        self._loops.announced(frame.broker, frame.pubends)
+        taken = self.announcements.take(port, frame)
+        self._find_loops()
+        for announcement in taken:
             if announcement.pubend in broker.pubends:
                 continue
             self._warn_of_namesake(announcement)
@@ -173,6 +200,9 @@ class Links:
             broker.forget_pubend(pubend, now=now)
         self.announce()
         broker.host.streams_changed(now=now)
+
+    def _find_loops(self) -> None:
+        self._loops.neighbours(self.announcements.parents, self._child_names.values())
 
     def _warn_of_namesake(self, announcement: Announcement) -> None:
         """Two brokers have created streams of one name: who reads here gets both."""

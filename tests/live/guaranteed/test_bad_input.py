@@ -11,12 +11,15 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from time import time_ns
+from typing import Any
 
 import pytest
 
 from penstock import streams
+from penstock.guaranteed.settings import BrokerSettings, LinkSettings
 from penstock.kernel.errors import UsageError
 from penstock.live.guaranteed import broker as broker_module
+from penstock.live.guaranteed import parents as parents_module
 from penstock.live.guaranteed.broker import StreamBroker
 from penstock.live.net.address import HostPort, parse
 from penstock.wire.frames.guaranteed.client import Connect, Refused, Welcome
@@ -245,6 +248,113 @@ def test_a_parent_that_does_not_answer(tmp_path: Path, caplog: pytest.LogCapture
         in_process(tmp_path, program, parent=parent)
     (record,) = caplog.records
     assert f"parent {parent} does not answer: " in record.getMessage()
+
+
+def lines_with(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
+    return sorted(line for line in caplog.messages if words in line)
+
+
+def test_two_brokers_that_are_each_others_parents(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ports = {"a": free_port(), "b": free_port()}
+    hellos = 0
+
+    async def main() -> None:
+        nonlocal hellos
+        brokers = {}
+        for name, other in (("a", "b"), ("b", "a")):
+            brokers[name] = StreamBroker(
+                tmp_path / name, name=name, parents=[HostPort("127.0.0.1", ports[other])]
+            )
+            await brokers[name].start(HostPort("127.0.0.1", ports[name]))
+        received = brokers["a"].machine.links.on_hello
+
+        def counted(*arguments: Any, **named: Any) -> None:
+            nonlocal hellos
+            hellos += 1
+            received(*arguments, **named)
+
+        brokers["a"].machine.links.on_hello = counted  # type: ignore[method-assign]
+        try:
+            await asyncio.wait_for(programs(brokers), 30)
+        finally:
+            for broker in brokers.values():
+                await broker.close()
+
+    async def programs(brokers: dict[str, StreamBroker]) -> None:
+        await write(brokers["a"].address)
+        while len(lines_with(caplog, "takes streams from it, too")) < 2:
+            await asyncio.sleep(0.01)
+        # What is there is read at both.
+        for broker in brokers.values():
+            async with streams.connect(broker.address) as node:
+                assert await numbers(node) == [0, 1, 2]
+        async with streams.connect(brokers["a"].address) as node:
+            status: Any = await node.request("status", {})
+            assert [alarm["kind"] for alarm in status["alarms"]] == ["loop"]
+            # The other one announces it for a moment longer.
+            await node.delete_stream("orders")
+            assert await node.list_streams() == []
+
+    with caplog.at_level(logging.WARNING, "penstock.streams"):
+        asyncio.run(main())
+    assert lines_with(caplog, "takes streams from it, too") == [
+        f"broker {name!r} is a parent of this one and takes streams from it, too:"
+        " leave --parent out at one of them"
+        for name in ("a", "b")
+    ]
+    # They do not answer each other's HELLO for ever.
+    assert hellos < 20
+
+
+def test_two_parents_that_both_refuse(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parents_module, "_RETRY_S", 0.01)
+    refused = 0
+    say = parents_module.ParentLink._say
+
+    def counted(link: parents_module.ParentLink, text: str) -> None:
+        nonlocal refused
+        refused += 1
+        say(link, text)
+
+    monkeypatch.setattr(parents_module.ParentLink, "_say", counted)
+    full = BrokerSettings(link=LinkSettings(children_max=0))
+
+    async def main() -> None:
+        above = [
+            StreamBroker(tmp_path / "full", name="full", settings=full),
+            StreamBroker(tmp_path / "namesake", name="edge"),
+        ]
+        for broker in above:
+            await broker.start(HostPort("127.0.0.1", 0))
+        addresses = [broker.address for broker in above]
+        edge = StreamBroker(tmp_path / "edge", name="edge", parents=[*map(parse, addresses)])
+        await edge.start(HostPort("127.0.0.1", 0))
+        try:
+            # What it stores itself is served all the same.
+            await write(edge.address)
+            async with streams.connect(edge.address) as node:
+                assert await numbers(node) == [0, 1, 2]
+            # It is tried again and again, and said once.
+            while refused < 8:
+                await asyncio.sleep(0.01)
+        finally:
+            for broker in (edge, *above):
+                await broker.close()
+        assert lines_with(caplog, " refused: ") == sorted(
+            [
+                f"parent {addresses[0]} refused: it has its 0 children: use another parent"
+                " (trying again)",
+                f"parent {addresses[1]} refused: another broker is called 'edge': give each its"
+                " own directory and name (trying again)",
+            ]
+        )
+
+    with caplog.at_level(logging.WARNING, "penstock.streams"):
+        asyncio.run(asyncio.wait_for(main(), 60))
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 65])

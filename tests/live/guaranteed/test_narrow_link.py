@@ -102,7 +102,11 @@ class Watched:
 def test_a_host_behind_a_narrow_link_recovers_and_publishers_go_on(
     tmp_path: Path, link: NarrowLink
 ) -> None:
-    """Stopped for 30 s, at 250 KB/s of which publishers want two thirds."""
+    """Stopped for 30 s, at 250 KB/s of which publishers want two thirds.
+
+    Its programs give it up meanwhile and come back: each then catches up by itself beside reader 0
+    of its host, and what was missed crosses the link twice.
+    """
     with network(tmp_path) as net:
         net.broker("top", host=link.here, streams=STREAMS)
         net.broker("edge", "top", host=link.there, inside=link.inside)

@@ -1,0 +1,58 @@
+"""Parents that form a loop: each is said once, in a line that says what to do.
+
+A loop of two is known by the names of neighbours. A longer one shows when the stream that goes
+round in it seems to be further away than any can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+from penstock.guaranteed.announcements import DISTANCE_MAX
+from penstock.guaranteed.facts import Alarm
+from penstock.kernel.bounded import BoundedDict
+from penstock.wire.frames.guaranteed.hello import Announcement
+
+_TOLD_MAX: Final = 256
+
+
+class ParentLoops:
+    """What one broker has found, and told."""
+
+    def __init__(self, tell: Callable[[Alarm], None]) -> None:
+        self._tell: Final = tell
+        self._told: Final[BoundedDict[str, None]] = BoundedDict(_TOLD_MAX)
+
+    def neighbours(self, parents: Collection[str], children: Collection[str]) -> None:
+        """Brokers that are linked to this one have said their names."""
+        for name in parents:
+            if name in children:
+                self._say(
+                    f"neighbour {name}",
+                    f"broker {name!r} is a parent of this one and takes streams from it, too:"
+                    " leave --parent out at one of them",
+                )
+
+    def announced(self, parent: str, announcements: Collection[Announcement]) -> None:
+        """A parent has said what it serves; what is too far away is not taken from it."""
+        for each in announcements:
+            if each.distance > DISTANCE_MAX:
+                self._too_far(each, f"parent {parent!r} has it from further away")
+
+    def not_passed_on(self, announcements: Collection[Announcement]) -> None:
+        """These are as far away as they may be: children are not told of them."""
+        for each in announcements:
+            self._too_far(each, "children of this one cannot have it")
+
+    def _too_far(self, announcement: Announcement, what: str) -> None:
+        self._say(
+            f"stream {announcement.stream}",
+            f"stream {announcement.stream!r} comes over {DISTANCE_MAX} brokers, the most there can"
+            f" be, and {what}: if parents form a loop, leave --parent out at one of them",
+        )
+
+    def _say(self, what: str, text: str) -> None:
+        if what not in self._told:
+            self._told[what] = None
+            self._tell(Alarm("loop", text))

@@ -1,0 +1,45 @@
+"""Loops of parents are told once, with what to do."""
+
+from __future__ import annotations
+
+from penstock.guaranteed.announcements import DISTANCE_MAX
+from penstock.guaranteed.facts import Alarm
+from penstock.guaranteed.parent_loops import ParentLoops
+from penstock.wire.frames.guaranteed.hello import Announcement
+
+
+def announced(distance: int, stream: str = "orders") -> Announcement:
+    return Announcement(pubend=1, stream=stream, distance=distance, lease=0)
+
+
+def test_a_neighbour_on_both_sides_is_told_once() -> None:
+    told: list[Alarm] = []
+    loops = ParentLoops(told.append)
+    loops.neighbours(["p", "both"], ["c"])
+    assert not told
+    for _ in range(3):
+        loops.neighbours(["p", "both"], ["c", "both"])
+    (alarm,) = told
+    assert alarm.kind == "loop"
+    assert alarm.text == (
+        "broker 'both' is a parent of this one and takes streams from it, too:"
+        " leave --parent out at one of them"
+    )
+
+
+def test_a_stream_that_is_too_far_away_is_told_once() -> None:
+    told: list[Alarm] = []
+    loops = ParentLoops(told.append)
+    loops.announced("p", [announced(DISTANCE_MAX)])
+    assert not told
+    for distance in (DISTANCE_MAX + 1, 255):
+        loops.announced("p", [announced(distance), announced(0, "near")])
+    (alarm,) = told
+    assert alarm.text == (
+        "stream 'orders' comes over 16 brokers, the most there can be, and parent 'p' has it from"
+        " further away: if parents form a loop, leave --parent out at one of them"
+    )
+    loops.not_passed_on([announced(DISTANCE_MAX + 1, "trades")])
+    assert "'trades'" in told[1].text
+    assert "children of this one cannot have it" in told[1].text
+    assert "\n" not in told[0].text + told[1].text
