@@ -231,7 +231,8 @@ class LiveReader:
         self.reader.requests.begin_recovery()
         if self._congestion.rate_law == "corrected":
             # Else it would complain for what it was before it could recover.
-            self._throughput.restart(1 + self._congestion.rate.recovery_gain)
+            rate = self._congestion.rate
+            self._throughput.restart(1 + rate.recovery_gain if rate.recovers_afresh else 1)
         if self._congestion.filtered_repair:
             self.repair.begin(self._wanted())
 

@@ -29,6 +29,10 @@ class RateSettings(msgspec.Struct, frozen=True, kw_only=True):
     # A host that keeps up may be slower by this, one that recovers has to be quicker by that.
     normal_slack: float = 0.05
     recovery_gain: float = 1.0
+    # The corrected law: a decrease waits until the last one has arrived at hosts; and a host that
+    # begins to recover forgets how slow it was before.
+    holds_decreases: bool = True
+    recovers_afresh: bool = True
     # The model never goes below this share of what publishers want.
     floor_share: float = 0.25
     # A host may lag by so much more than it ever did, before the model slows publishers down.

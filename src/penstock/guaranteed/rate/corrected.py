@@ -46,7 +46,7 @@ class CorrectedRate:
         if now >= self._quiet_since + self._settings.no_alert_ns:
             self._shortfall = None
         self._quiet_since = now
-        if alert.position < self._lowered_at:
+        if self._settings.holds_decreases and alert.position < self._lowered_at:
             return
         before, self._shortfall = self._shortfall, shortfall(alert, self._settings)
         if before is None or self._shortfall <= before:

@@ -297,7 +297,12 @@ def _congestion_settings(control: StreamControl) -> CongestionSettings:
     retry = control.retry
     return CongestionSettings(
         rate_law=control.rate,
-        rate=RateSettings(recovery_gain=control.recovery_gain, floor_share=control.floor_share),
+        rate=RateSettings(
+            recovery_gain=control.recovery_gain,
+            floor_share=control.floor_share,
+            holds_decreases=control.holds_decreases,
+            recovers_afresh=control.recovers_afresh,
+        ),
         publishers_take_turns=control.turns,
         window_law="fixed" if control.window == "none" else control.window,
         live=control.live,

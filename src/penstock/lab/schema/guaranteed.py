@@ -99,6 +99,10 @@ class StreamControl(Part, frozen=True, kw_only=True):
     keeps_late_alerts: bool = False
     # The share of what they want that publishers always get, by the model.
     floor_share: Annotated[float, Meta(ge=0, le=1)] = 0.25
+    # Of the corrected law: whether a decrease waits until the last one has arrived, and a host that
+    # begins to recover forgets how slow it was.
+    holds_decreases: bool = True
+    recovers_afresh: bool = True
     # Whether a link carries repairs alone while the host behind it is far behind.
     live: bool = False
     # Whether the repairs of such a host go through its own filters only, to it alone.

@@ -136,3 +136,21 @@ class StreamSampler:
                 self._add(carried)
             if self._collects(QueueSample):
                 self._add(queued)
+        if self._collects(QueueSample):
+            self._sample_workers()
+
+    def _sample_workers(self) -> None:
+        """What waits for brokers that were slow at any time."""
+        for name, broker in self._network.brokers.items():
+            worker = broker.worker
+            if worker.is_limited:
+                self._add(
+                    QueueSample(
+                        self._network.events.now,
+                        name,
+                        worker.waiting_messages,
+                        worker.waiting_bytes,
+                        worker.peak_bytes,
+                    )
+                )
+                worker.peak_bytes = worker.waiting_bytes
