@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from penstock.guaranteed.pubend.throttle import Throttle
 from penstock.guaranteed.rate.base import RateSettings
 from penstock.guaranteed.rate.literal import LiteralRate
@@ -73,6 +76,20 @@ def test_messages_are_taken_at_the_rate_of_the_law() -> None:
         assert throttle.ready_at(now) > now
     assert 49 <= taken <= 51
     assert throttle.throttled_ns(3 * SECOND) == SECOND
+
+
+@given(messages=st.integers(1, 300), elapsed_ns=st.integers(SECOND, 2 * SECOND))
+def test_a_message_may_be_taken_when_it_is_said_to_be_ready(messages: int, elapsed_ns: int) -> None:
+    """Else a broker that wakes then would wake again and again, at one instant."""
+    law = ModelRate(RateSettings())
+    # What a host has got, as the law computes it.
+    law.rate = messages * SECOND / elapsed_ns
+    throttle = Throttle(7, law, is_adaptive=True, start=0, now=0)
+    published(throttle, 1_000, 1)
+    throttle.wake(0, now=(now := SECOND))
+    for _ in range(20):
+        now = max(now, throttle.ready_at(now))
+        assert throttle.may_take(now)
 
 
 def test_a_publisher_that_has_gone_wants_nothing() -> None:
