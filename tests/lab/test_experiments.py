@@ -61,3 +61,16 @@ def test_what_only_the_paper_profile_expects_has_a_quick_sibling(id_: str) -> No
                 sibling.fails_with == expectation.fails_with or sibling.metric == expectation.metric
                 for sibling in siblings
             ), expectation.metric
+
+
+RECOVERING = [
+    id_ for id_, s in CATALOGUE.items() if "stream_recovery" in s.experiment.measure.metrics
+]
+
+
+@pytest.mark.parametrize("id_", RECOVERING)
+def test_no_recovery_is_shorter_than_its_bound(id_: str, quick_run: QuickRuns) -> None:
+    for variant in quick_run(id_).result.variants.values():
+        for name, ratio in variant.items():
+            if name.startswith("recovery_over_bound."):
+                assert ratio.mean >= 1, name
