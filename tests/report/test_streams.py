@@ -61,7 +61,7 @@ def test_there_is_a_figure_of_each_idea_with_its_number_in_the_source() -> None:
     assert [f.name for f in figures_of(ReportData(streams("model")))] == ALL
     numbers = {
         ("G-F2", "stream-queues"): 3,
-        ("G-E1", "nack-window"): 8,
+        ("G-E1-500", "nack-window"): 8,
         ("G-E2", "stream-alerts"): 11,
         ("G-E3", "doubt-rate"): 14,
     }
@@ -204,3 +204,28 @@ def test_a_recovery_that_does_not_end_is_no_point_and_two_are_no_curve() -> None
     assert "recovery-time" not in names
     nobody = [(name, gain, None) for name, gain, _ in MODEL]
     assert "recovery-time" not in [f.name for f in figures_of(swept(*nobody))]
+
+
+@pytest.mark.parametrize(
+    ("id_", "name", "label", "at"),
+    [
+        ("G-E1", "stream-rates", "the paper: recovered", ([280, 280], [0, 1])),
+        ("G-E1-500", "nack-window", "the paper: about 0.9 s", ([0, 1], [0.9, 0.9])),
+        ("G-E2", "stream-queues", "the paper: below 1,000 kB", ([0, 1], [1_000, 1_000])),
+        ("G-E3", "doubt-rate", "the paper: up to about 5", ([0, 1], [5, 5])),
+    ],
+)
+def test_what_the_paper_states_is_a_line_at_the_published_scale(
+    id_: str, name: str, label: str, at: tuple[list[float], list[float]]
+) -> None:
+    for times, is_there in ((1, True), (6, False)):
+        result = streams("model", id_=id_)
+        result.parameters["model"] = PARAMETERS | {"streams": {"scale": {"times": times}}}
+        [panel] = curves(figure(ReportData(result), name))
+        assert panel.get(label) == (at if is_there else None)
+
+
+def test_the_knees_of_the_paper_are_lines() -> None:
+    for panel in curves(figure(swept(*MODEL), "recovery-time")):
+        knees = [label for label in panel if label.startswith("the paper")]
+        assert len(knees) == 1

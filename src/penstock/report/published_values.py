@@ -36,7 +36,7 @@ _FIGURE_NUMBERS: Final = {
     ("G-F2", "stream-queues"): "3",
     ("G-F4", "stream-rates"): "4",
     ("G-E1", "stream-rates"): "7",
-    ("G-E1", "nack-window"): "8",
+    ("G-E1-500", "nack-window"): "8",
     ("G-E2", "stream-rates"): "9",
     ("G-E2", "stream-queues"): "10",
     ("G-E2", "stream-alerts"): "11",
@@ -86,6 +86,17 @@ ADDED_DELAY: Final = {"M-4.5": 25.0}
 # The target hit ratio of caches, and the bounds (min, max) on their size.
 HIT_RATIO: Final = {"M-4.5": 1.0}
 CACHE_LIMITS: Final = {"M-4.5": (5, 300)}
+# Of guaranteed streams, at the published scale. The time at which a host has recovered: 160 s
+# after its link is back.
+RECOVERED_AT_S: Final = {"G-E1": 280.0}
+# How far ahead of its doubt horizon a host asks for repairs in the end.
+NACK_WINDOW_S: Final = {"G-E1-500": 0.9}
+# What queues stay below, in kB.
+QUEUE_LIMIT_KB: Final = {"G-E2": 1_000.0}
+# The fastest that a doubt horizon moves, in seconds of the stream a second.
+DOUBT_RATE_PEAK: Final = {"G-E3": 5.0}
+# Between these values of delta_rec a recovery is the shorter, the larger the value.
+RECOVERY_KNEES: Final = {"G-E4": (1.0, 1.8)}
 
 
 def redrawn_figure(experiment: str, figure: str) -> str:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.report import published_values
 from penstock.report.figure import Figure
-from penstock.report.figures.plot_helpers import second_midpoints
+from penstock.report.figures.plot_helpers import PUBLISHED, reference_line, second_midpoints
 from penstock.report.figures.recovered import figure_mean
 from penstock.report.figures.stream_panels import (
     colours,
     height_of,
     panel_by_variant,
+    published,
     things,
     variants_with,
 )
@@ -64,8 +65,11 @@ def _phases(facts: ReportData, name: str) -> Iterator[tuple[str, float]]:
 
 def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     colour_of = colours(facts, _RATE)
+    peak = published(facts, published_values.DOUBT_RATE_PEAK)
 
     def draw(axes: Axes, name: str) -> None:
+        if peak is not None:
+            reference_line(axes, y=peak, label=f"{PUBLISHED}: up to about {format_number(peak)}")
         for host, start, end in _recoveries(facts, name):
             axes.axvspan(start, end, color=colour_of[host], alpha=0.14, linewidth=0)
         for host in things(facts, name, _RATE):

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.report import published_values
 from penstock.report.figure import Figure
-from penstock.report.figures.plot_helpers import second_midpoints
+from penstock.report.figures.plot_helpers import PUBLISHED, reference_line, second_midpoints
 from penstock.report.figures.stream_panels import (
     PANELS_MAX,
     colours,
     height_of,
     panel_by_variant,
+    published,
     things,
 )
 from penstock.report.number_format import format_number
@@ -55,8 +56,11 @@ def _changing(facts: ReportData, name: str) -> list[str]:
 
 def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     colour_of = colours(facts, _WINDOW)
+    found_s = published(facts, published_values.NACK_WINDOW_S)
 
     def draw(axes: Axes, name: str) -> None:
+        if found_s is not None:
+            reference_line(axes, y=found_s, label=f"{PUBLISHED}: about {format_number(found_s)} s")
         for host in _changing(facts, name):
             values = facts.series(name, f"{_WINDOW}{host}")
             axes.plot(second_midpoints(values), values, color=colour_of[host], label=host)

@@ -14,12 +14,14 @@ from penstock.report import published_values
 from penstock.report.curve_style import curve_style
 from penstock.report.figure import Figure
 from penstock.report.figures.plot_helpers import (
+    PUBLISHED,
     error_bars,
     format_thousands,
     legend_below,
     panels,
+    reference_line,
 )
-from penstock.report.figures.stream_panels import HEADROOM
+from penstock.report.figures.stream_panels import HEADROOM, published
 from penstock.report.number_format import format_number
 from penstock.report.report_data import ReportData
 from penstock.report.sweep import numeric
@@ -103,6 +105,8 @@ def _draw(canvas: Canvas, *, facts: ReportData, curves: Curves, where: str) -> N
                     capsize=3,
                     label=family,
                 )
+        for knee in published(facts, published_values.RECOVERY_KNEES) or ():
+            reference_line(axes, x=knee, label=f"{PUBLISHED}: where it begins and ends to fall")
         top = axes.dataLim.ymax
         axes.set(ylabel=label, xlim=(0, None), ylim=(0, HEADROOM * top if top > 0 else None))
         format_thousands(axes.yaxis)

@@ -5,8 +5,8 @@ A host or a link has one colour in all panels of all figures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from penstock.report.curve_style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from penstock.report.figures.plot_helpers import legend_below, panels
@@ -15,6 +15,8 @@ from penstock.report.report_data import ReportData
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
+
+Value = TypeVar("Value")
 
 PANELS_MAX: Final = 4
 # How far axes go beyond what is drawn.
@@ -46,6 +48,15 @@ def colours(facts: ReportData, prefix: str) -> dict[str, str]:
     ]
     known = sorted(dict.fromkeys(found))
     return {thing: _COLOURS[index % len(_COLOURS)] for index, thing in enumerate(known)}
+
+
+def published(facts: ReportData, known: Mapping[str, Value]) -> Value | None:
+    """The published value for this experiment; None where a profile scales rates or times."""
+    for name in facts.names:
+        for part in ("rates", "times"):
+            if facts.parameter(name, f"streams.scale.{part}") not in (None, 1):
+                return None
+    return known.get(facts.id)
 
 
 def height_of(names: Sequence[str]) -> float:

@@ -10,11 +10,17 @@ import numpy as np
 
 from penstock.report import published_values
 from penstock.report.figure import Figure
-from penstock.report.figures.plot_helpers import format_thousands, second_midpoints
+from penstock.report.figures.plot_helpers import (
+    PUBLISHED,
+    format_thousands,
+    reference_line,
+    second_midpoints,
+)
 from penstock.report.figures.stream_panels import (
     colours,
     height_of,
     panel_by_variant,
+    published,
     things,
     variants_with,
 )
@@ -53,7 +59,8 @@ def figures(facts: ReportData) -> list[Figure]:
 def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     colour_of = colours(facts, _HELD)
     peaks = [peak for name in names for peak, _ in _peaks(facts, name)]
-    is_wide = max(peaks) > _WIDE * min(peaks)
+    limit_kb = published(facts, published_values.QUEUE_LIMIT_KB)
+    is_wide = max(*peaks, limit_kb or 0) > _WIDE * min(peaks)
 
     def draw(axes: Axes, name: str) -> None:
         for link in things(facts, name, _HELD):
@@ -61,6 +68,9 @@ def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
             held_kb = np.array(values, np.float64) / _BYTES_PER_KB
             axes.plot(second_midpoints(values), held_kb, color=colour_of[link], linewidth=1.3,
                       label=link.replace("-", " to "))  # fmt: skip
+        if limit_kb is not None:
+            told = f"{PUBLISHED}: below {format_number(limit_kb)} kB"
+            reference_line(axes, y=limit_kb, label=told)
         if is_wide:
             axes.set_yscale("symlog", linthresh=1)
         format_thousands(axes.yaxis)

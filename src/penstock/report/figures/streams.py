@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Final
 from penstock.report import published_values
 from penstock.report.curve_style import INK
 from penstock.report.figure import Figure
-from penstock.report.figures.plot_helpers import format_thousands, second_midpoints
+from penstock.report.figures.plot_helpers import (
+    PUBLISHED,
+    format_thousands,
+    reference_line,
+    second_midpoints,
+)
 from penstock.report.figures.stream_panels import (
     colours,
     height_of,
     panel_by_variant,
+    published,
     things,
     variants_with,
 )
@@ -48,16 +54,25 @@ def figures(facts: ReportData) -> list[Figure]:
 
 def _rates(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
     colour_of = colours(facts, _READING)
+    recovered_s = published(facts, published_values.RECOVERED_AT_S)
 
     def draw(axes: Axes, name: str) -> None:
-        published = facts.series(name, _PUBLISHED)
-        times = second_midpoints(published)
+        sent = facts.series(name, _PUBLISHED)
         for host in things(facts, name, _READING):
             values = facts.series(name, f"{_READING}{host}")
             axes.plot(second_midpoints(values), values, color=colour_of[host], linewidth=1.3,
                       label=host)  # fmt: skip
         # Above the hosts, which mostly get what is published.
-        axes.plot(times, published, color=INK, linestyle="--", linewidth=1.2, label="published")
+        axes.plot(
+            second_midpoints(sent),
+            sent,
+            color=INK,
+            linestyle="--",
+            linewidth=1.2,
+            label="published",
+        )
+        if recovered_s is not None:
+            reference_line(axes, x=recovered_s, label=f"{PUBLISHED}: recovered")
         format_thousands(axes.yaxis)
 
     panel_by_variant(canvas, names, "messages/s", draw)
