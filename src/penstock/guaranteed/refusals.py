@@ -55,7 +55,7 @@ def _full_text(stream: str, pubend: Pubend) -> str:
     names = sorted(name for name, owner in pubend.rows.host_of.items() if owner == host)
     shown = ", ".join(map(repr, names[:NAMES_MAX]))
     more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
-    _, waiting_bytes = pubend.size.behind(row.tick)
+    _, waiting_bytes = pubend.stored.size.behind(row.tick)
     return (
         f"stream {stream!r} is full: {size_text(waiting_bytes)} wait for {shown}{more} at {host},"
         f" away since {time_text(row.since_ns)}: start it, delete it, or raise retention.size"

@@ -287,13 +287,13 @@ class Requests:
 
     def _change(self, arguments: ChangeArguments, who: _Waiting, _now: Instant) -> Result:
         own = self._own(arguments.stream)
-        retention = arguments.applied(own[0].size.retention)
+        retention = arguments.applied(own[0].stored.size.retention)
         try:
             check_retention(retention)
         except UsageError as error:
             raise RefusalError("bad_request", str(error)) from None
         for pubend in own:
-            pubend.change_retention(retention)
+            pubend.stored.change_retention(retention)
 
         def changed(now: Instant) -> None:
             self._answer(who, stream_status(self._broker, arguments.stream, {}, {}, now=now))

@@ -23,7 +23,7 @@ ANYWHERE = HostPort("127.0.0.1", 0)
 async def stored(broker: StreamBroker) -> int:
     """How many messages its stream has."""
     (pubend,) = broker.machine.pubends.values()
-    return pubend.size.messages
+    return pubend.stored.size.messages
 
 
 async def confirmed_until_the_end(peer: Peer) -> int:

@@ -31,7 +31,7 @@ def test_a_host_that_comes_back_after_it_was_forgotten_is_told_of_a_gap_and_kept
     assert operator.ask("forget", host="s") == {}
     line.publish(100)
     line.run(1_000)
-    assert pubend.trimmed_upto
+    assert pubend.stored.trimmed_upto
     line.network.restart("s")
     line.connect()
     line.run(3_000)

@@ -147,7 +147,7 @@ def test_a_client_is_not_told_of_a_gap_where_there_was_silence() -> None:
     reader = line.reader("r", predicate=parse("k = 7"))
     line.publish(200)
     line.run(2_000)
-    assert line.network.brokers["p"].machine.pubends[PUBEND].trimmed_upto
+    assert line.network.brokers["p"].machine.pubends[PUBEND].stored.trimmed_upto
     reader.client.disconnect()
     reader.client.connect()
     line.run(2_000)
@@ -218,7 +218,7 @@ def test_a_gap_is_told_again_if_the_client_has_not_got_it() -> None:
     line.run(100)
     line.publish(200)
     line.run(1_000)
-    trimmed = line.network.brokers["p"].machine.pubends[PUBEND].trimmed_upto
+    trimmed = line.network.brokers["p"].machine.pubends[PUBEND].stored.trimmed_upto
     reader.open()
     host = line.network.brokers["s"].machine.host
     while not any(feed.position > trimmed for feed in host.readings[PUBEND].feeds):

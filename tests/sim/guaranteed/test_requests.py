@@ -180,7 +180,9 @@ def test_a_stream_is_created_used_and_deleted(network: StreamNetwork) -> None:
     for client in network.clients.values():
         client.connect()
     network.run(100 * MILLISECOND)
-    retention = network.brokers["b"].machine.pubends[int(stream["pubends"][0], 16)].size.retention
+    retention = (
+        network.brokers["b"].machine.pubends[int(stream["pubends"][0], 16)].stored.size.retention
+    )
     assert retention.size_bytes == 5_000_000
     assert operator.ask("delete", stream="bids") == {}
     assert [each.refused.reason for each in reader.life.ended] == ["unknown_stream"]
@@ -204,7 +206,7 @@ def test_limits_that_were_changed_outlive_a_crash(network: StreamNetwork) -> Non
     network.crash("b")
     network.restart("b")
     network.run(100 * MILLISECOND)
-    retention = network.brokers["b"].machine.pubends[pubend].size.retention
+    retention = network.brokers["b"].machine.pubends[pubend].stored.size.retention
     assert (retention.size_bytes, retention.drops) == (5_000_000, True)
     assert retention.age_ns == 7 * 86_400 * SECOND
 

@@ -73,6 +73,8 @@ def _streams_in_words(running: StreamBroker) -> str:
 
     pubends = running.machine.pubends.values()
     return (
-        ", ".join(f"{each.stream} has {some(each.size.messages, 'message')}" for each in pubends)
+        ", ".join(
+            f"{each.stream} has {some(each.stored.size.messages, 'message')}" for each in pubends
+        )
         or "no streams"
     )

@@ -14,18 +14,17 @@ import msgspec
 from penstock.guaranteed.disk import Disk
 from penstock.guaranteed.facts import Alarm
 from penstock.guaranteed.log_record import (
-    Counted,
-    Fetched,
     LogRecord,
     LogSnapshot,
     RecoveredLog,
 )
-from penstock.guaranteed.pubend.damage import Change, Damage
+from penstock.guaranteed.pubend.dead_ranges import dead_ranges_at_start, delete_dead_ranges
 from penstock.guaranteed.pubend.holding import Holding
 from penstock.guaranteed.pubend.publishers import Publishers
 from penstock.guaranteed.pubend.repair import Repairs
-from penstock.guaranteed.pubend.retention import LogSize, record_bytes
+from penstock.guaranteed.pubend.retention import record_bytes
 from penstock.guaranteed.pubend.rows import Rows
+from penstock.guaranteed.pubend.stored_messages import StoredMessages
 from penstock.guaranteed.pubend.throttle import Throttle
 from penstock.guaranteed.pubend.unsynced import Unsynced
 from penstock.guaranteed.rate.laws import rate_law
@@ -40,20 +39,14 @@ from penstock.wire.codec.guaranteed.body import read_attributes_of
 from penstock.wire.frames.guaranteed.base import (
     BrokerFrame,
     ReaderId,
-    TickRange,
 )
 from penstock.wire.frames.guaranteed.congestion import CongestionAlert, CongestionReport, Live
 from penstock.wire.frames.guaranteed.hello import Announcement
 from penstock.wire.frames.guaranteed.knowledge import Horizon
-from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
+from penstock.wire.frames.guaranteed.lag import LagRequest
 from penstock.wire.frames.guaranteed.publication import Stored, StoredRun, stored_at
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
 from penstock.wire.frames.guaranteed.rows import Ack, Hold
-
-# Where limits are saved that are not those of its creation.
-_RETENTION: Final = "retention"
-_DAMAGE: Final = "damage"
-DEAD_RANGES_MAX: Final = 16
 
 
 class PubendState(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +88,6 @@ class Pubend:
         self._disk: Final = disk
         self._send: Final = send
         self._confirm: Final = confirm
-        self._tell: Final = tell
         key = f"pubend/{self.log}"
         recovered = state.log
         self.clock: Final = StreamClock(now, wall_ns // MILLISECOND, recovered.lease)
@@ -104,7 +96,6 @@ class Pubend:
         self._next_number = recovered.next_number
         # Of the newest message.
         self._last_tick = recovered.last_tick
-        self.trimmed_upto = recovered.trimmed_upto
         self._unsynced: Final = Unsynced()
         # The first tick that nothing has been said about.
         self._said = self.clock.now_tick(now)
@@ -114,39 +105,35 @@ class Pubend:
         # A filter that waits for the first lease of this life.
         self._waiting_filter: FilterRequest | None = None
         self.is_disk_full = False
-        self.dead_ranges: Final = self._find_dead_ranges(state, key)
+        self.dead_ranges: Final = dead_ranges_at_start(
+            disk, self.log, state.saved, lease=recovered.lease, first_tick=self._said
+        )
         self.publishers: Final = Publishers(settings.publishers_max, settings.recent_ids_max)
         self.publishers.restore(recovered.snapshot, recovered.since_snapshot)
         self.rows: Final = Rows(key, disk)
         self.rows.restore(state.saved)
-        changed = state.saved.get(_RETENTION)
-        self.size: Final = LogSize(
-            state.retention or settings.retention
-            if changed is None
-            else msgspec.msgpack.decode(changed, type=Retention)
+        self.stored: Final = StoredMessages(
+            self.id,
+            self.log,
+            stream=self.stream,
+            recovered=recovered,
+            saved=state.saved,
+            retention=state.retention or settings.retention,
+            disk=disk,
+            rows=self.rows,
+            tell=tell,
+            wall_ns=self.clock.published_ns,
         )
-        self.size.restore(recovered.segments)
-        self.damage: Final = Damage(
-            f"{key}/{_DAMAGE}",
-            disk,
-            state.saved.get(_DAMAGE),
-            trimmed_upto=recovered.trimmed_upto,
-        )
-        for place in self.damage:
-            self.size.lose(place.stop - 1, place.messages)
-        self._lose(self.damage.read(recovered.damaged))
-        if self.damage.messages:
-            self._tell_damage()
         self.holding: Final = Holding(
             self.id,
             self.log,
             disk=disk,
             rows=self.rows,
-            size=self.size,
+            size=self.stored.size,
             settings=settings,
             send=send,
             newest=lambda then: self.horizon(then) - 1,
-            oldest=lambda: self.trimmed_upto,
+            oldest=lambda: self.stored.trimmed_upto,
             wall_ns=self.clock.published_ns,
         )
         self.repairs: Final = Repairs(
@@ -158,7 +145,7 @@ class Pubend:
             may_answer=may_repair,
             horizon=self.horizon,
             last_tick=lambda: self._last_tick,
-            on_read=self._on_read,
+            on_read=self.stored.on_read,
         )
         self.throttle: Final = Throttle(
             self.id,
@@ -169,21 +156,6 @@ class Pubend:
         )
         # Before anything is said, a lease must be on disk.
         self._append_lease(now)
-
-    def _find_dead_ranges(self, state: PubendState, key: str) -> tuple[TickRange, ...]:
-        """Between the lease that was found and the first tick of this life nothing is ever said."""
-        stored = state.saved.get("dead_ranges")
-        ranges = (
-            [TickRange(*r) for r in msgspec.msgpack.decode(stored, type=list[tuple[int, int]])]
-            if stored is not None
-            else []
-        )
-        if state.log.lease:
-            ranges = [*ranges, TickRange(state.log.lease + 1, self._said)][-DEAD_RANGES_MAX:]
-            self._disk.save(
-                f"{key}/dead_ranges", msgspec.msgpack.encode([tuple(r) for r in ranges])
-            )
-        return tuple(ranges)
 
     # What is asked of it
 
@@ -237,10 +209,8 @@ class Pubend:
     def _find_no_room(self, body: bytes, now: Instant) -> str | None:
         if self.is_disk_full:
             return "disk_full"
-        if self.size.is_full(len(body)):
-            self._trim(now, needed_bytes=len(body))
-            if self.size.is_full(len(body)):
-                return "stream_full"
+        if not self.stored.has_room(body, synced=self.horizon(now) - 1, now=now):
+            return "stream_full"
         return None
 
     def publish_new(
@@ -259,7 +229,7 @@ class Pubend:
         if self.is_disk_full:
             return 0
         last_id = self.publishers.last_id(publisher)
-        room_bytes, bytes_max = self.size.room_bytes, self.settings.message_bytes_max
+        room_bytes, bytes_max = self.stored.size.room_bytes, self.settings.message_bytes_max
         count = 0
         for id_, body in zip(ids, bodies, strict=True):
             room_bytes -= record_bytes(body)
@@ -284,7 +254,7 @@ class Pubend:
         self._last_tick = records[-1].tick
         self.throttle.logged(self._last_tick, len(records))
         self.publishers.add(publisher, records)
-        self.size.add(records)
+        self.stored.size.add(records)
         self._unsynced.add(self._next_number, records, port)
         self._append(records, now)
 
@@ -330,7 +300,7 @@ class Pubend:
         elif isinstance(frame, FilterRequest):
             self._on_filter(frame, now)
         elif isinstance(frame, LagRequest):
-            self._on_lag(frame, now)
+            self.stored.count_behind(frame, self._send, synced=self.horizon(now) - 1)
         elif isinstance(frame, CongestionAlert):
             self.throttle.on_alert(frame, now=now)
         elif isinstance(frame, CongestionReport):
@@ -340,14 +310,6 @@ class Pubend:
             assert isinstance(frame, ReaderRequest), f"a pubend takes no {frame!r}"
             self.repairs.on_reader(frame)
 
-    def change_retention(self, retention: Retention) -> None:
-        """Other limits hold as soon as they are stored."""
-        self._disk.save(
-            f"pubend/{self.log}/{_RETENTION}",
-            msgspec.msgpack.encode(retention),
-            lambda _now: self.size.change(retention),
-        )
-
     def unconfirmed(self) -> Iterator[tuple[Port, int]]:
         """Who waits for which publication."""
         return self._unsynced.waiting()
@@ -355,9 +317,8 @@ class Pubend:
     def delete_saved(self) -> None:
         """The stream is deleted: nothing of it stays in the store."""
         self.rows.delete_all()
-        self._disk.save(f"pubend/{self.log}/{_RETENTION}", None)
-        self._disk.save(f"pubend/{self.log}/dead_ranges", None)
-        self.damage.delete_saved()
+        delete_dead_ranges(self._disk, self.log)
+        self.stored.delete_saved()
 
     def wake(self, *, now: Instant) -> None:
         """Says silence, renews the lease, saves rows and trims."""
@@ -368,7 +329,7 @@ class Pubend:
         if now >= self._rows_at:
             self._rows_at = now + self.settings.rows_ns
             self.rows.save_raised()
-            self._trim(now)
+            self.stored.trim(synced=self.horizon(now) - 1, now=now)
         query = self.throttle.wake(max(0, self.horizon(now) - 1), now=now)
         if query is not None:
             if self.throttle.is_adaptive:
@@ -419,58 +380,6 @@ class Pubend:
         self._say_silence(now)
         self._send(FilterAck(pubend=self.id, epoch=frame.epoch, tick=self._said))
         self._send(Horizon(pubend=self.id, stop=self._said))
-
-    def _on_lag(self, frame: LagRequest, now: Instant) -> None:
-        """Has the log count what lies behind a tick, then answers."""
-
-        def answer(counted: Counted, then: Instant) -> None:
-            # Behind a tick that is yet to come there is nothing.
-            messages = max(0, counted.messages - self.damage.behind(frame.tick))
-            # What was given up may still be in the log, which goes by whole segments, or in a
-            # cache on the way: how much of it a reader gets is not known.
-            is_upper_bound = frame.tick < self.trimmed_upto
-            age_ns = self.clock.published_ns(then) - counted.oldest_ns
-            self._send(
-                LagAnswer(
-                    pubend=self.id,
-                    host=frame.host,
-                    serial=frame.serial,
-                    messages=messages,
-                    is_upper_bound=is_upper_bound,
-                    size_bytes=self.size.newest_bytes(messages),
-                    limit_bytes=self.size.retention.size_bytes or 0,
-                    age_us=max(0, age_ns) // 1_000 if messages and counted.oldest_ns else 0,
-                )
-            )
-
-        self._disk.count(self.log, frame.tick, self.horizon(now) - 1, answer)
-
-    def _on_read(self, result: Fetched) -> None:
-        """Damage within a full segment shows when it is read."""
-        if result.gaps or self.damage.messages:
-            changes = self.damage.read(result.gaps, result.records)
-            self._lose(changes)
-            if any(change.messages > 0 for change in changes):
-                self._tell_damage()
-
-    def _lose(self, changes: Sequence[Change]) -> None:
-        for change in changes:
-            self.size.lose(change.last_tick, change.messages)
-
-    def _tell_damage(self) -> None:
-        self._tell(Alarm("damaged", self.damage.in_words(self.stream)))
-
-    def _trim(self, now: Instant, *, needed_bytes: int = 0) -> None:
-        upto = self.size.trim(
-            self.rows.trim_limit(),
-            synced=self.horizon(now) - 1,
-            wall_ns=self.clock.published_ns(now),
-            needed_bytes=needed_bytes,
-        )
-        if upto is not None:
-            self.trimmed_upto = max(self.trimmed_upto, upto)
-            self.damage.trim(upto)
-            self._disk.trim(self.log, upto)
 
 
 def _runs_of(pubend: int, records: Sequence[LogRecord]) -> Iterator[StoredRun]:
