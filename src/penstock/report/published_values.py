@@ -95,7 +95,7 @@ NACK_WINDOW_S: Final = {"G-E1-500": 0.9}
 QUEUE_LIMIT_KB: Final = {"G-E2": 1_000.0}
 # The fastest that a doubt horizon moves, in seconds of the stream a second.
 DOUBT_RATE_PEAK: Final = {"G-E3": 5.0}
-# Between these values of delta_rec a recovery is the shorter, the larger the value.
+# Between these recovery gains a recovery is the shorter, the larger the gain.
 RECOVERY_KNEES: Final = {"G-E4": (1.0, 1.8)}
 
 

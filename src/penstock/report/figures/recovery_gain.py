@@ -105,8 +105,10 @@ def _draw(canvas: Canvas, *, facts: ReportData, curves: Curves, where: str) -> N
                     capsize=3,
                     label=family,
                 )
-        for knee in published(facts, published_values.RECOVERY_KNEES) or ():
-            reference_line(axes, x=knee, label=f"{PUBLISHED}: where it begins and ends to fall")
+        knees = published(facts, published_values.RECOVERY_KNEES) or ()
+        for knee in knees:
+            told = " and ".join(map(str, knees))
+            reference_line(axes, x=knee, label=f"{PUBLISHED}: knees at {told}")
         top = axes.dataLim.ymax
         axes.set(ylabel=label, xlim=(0, None), ylim=(0, HEADROOM * top if top > 0 else None))
         format_thousands(axes.yaxis)
