@@ -96,6 +96,8 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     ask_again_ns: Duration = 1 * SECOND
     # After a restart: how long reader 0 waits for those that were reading.
     gather_ns: Duration = 1 * SECOND
+    # After a reader's connection was lost: how long what it wants still comes.
+    lingers_ns: Duration = 5 * SECOND
     # A gap that is open for so long is an alarm.
     gap_alarm_ns: Duration = 30 * SECOND
     catch_up_readers_max: int = 16

@@ -10,6 +10,7 @@ from penstock.guaranteed.host.catch_up import CatchUp
 from penstock.guaranteed.host.feed import Feed
 from penstock.guaranteed.host.feed_delivery import follow_live, hand_out_pending
 from penstock.guaranteed.host.filter_grant import FilterGrant
+from penstock.guaranteed.host.lingering import Lingering
 from penstock.guaranteed.host.live_reader import LiveReader
 from penstock.guaranteed.host.reader import Reader
 from penstock.guaranteed.host.reader_numbers import ReaderNumbers
@@ -52,6 +53,7 @@ class PubendReading:
         self._ask: Final = ask
         self._numbers: Final = ReaderNumbers(life)
         self._filter: Final = FilterGrant(pubend, ask=ask)
+        self._lingering: Final = Lingering(settings.lingers_ns)
         self._catch_up: Final = CatchUp(
             pubend,
             host,
@@ -133,10 +135,12 @@ class PubendReading:
         self._filter.ask(self._wanted())
         self.proceed(feed, now=now)
 
-    def remove(self, feed: Feed) -> None:
-        """A subscription ends."""
+    def remove(self, feed: Feed, *, is_lost: bool, now: Instant) -> None:
+        """A subscription ends, or its client is lost and may come back."""
         self.feeds.remove(feed)
         self._catch_up.close(feed)
+        if is_lost:
+            self._lingering.keep(feed.subscription.predicate, now=now)
         self._filter.ask(self._wanted())
 
     def proceed(self, feed: Feed, *, now: Instant) -> None:
@@ -174,10 +178,12 @@ class PubendReading:
         if self.live is not None:
             self.live.close()
         self.live = None
+        self._lingering.clear()
         self._filter.reset()
 
     def _wanted(self) -> Predicate:
-        return union([feed.subscription.predicate for feed in self.feeds])
+        wanted = [feed.subscription.predicate for feed in self.feeds]
+        return union([*wanted, *self._lingering.predicates])
 
     def _valid_from(self, live: LiveReader, tick: int) -> int:
         """What reader 0 knows of later ticks holds for a new feed, if its filter does from here."""
@@ -335,6 +341,8 @@ class PubendReading:
         gathers_until = self._filter.gathers_until
         if gathers_until is not None and now >= gathers_until:
             self.stop_gathering()
+        if self._lingering.expire(now=now):
+            self._filter.ask(self._wanted())
         for reader in self._readers():
             at = reader.alarm_at
             if at is not None and at <= now:
@@ -346,7 +354,7 @@ class PubendReading:
 
     def next_wakeup(self) -> Instant | None:
         """The next request to repeat, or whatever else is due first."""
-        first, live = self._filter.gathers_until, self.live
+        first, live = earliest(self._filter.gathers_until, self._lingering.next_wakeup()), self.live
         if live is not None:
             first = earliest(first, live.next_wakeup(), live.reader.alarm_at)
         for reader in self._catch_up.asking() if self._catch_up else ():

@@ -61,13 +61,18 @@ class Roster:
                 moved = True
         return moved
 
-    def end(self, subscription: Subscription, *, is_clean: bool, now: Instant) -> None:
-        """Takes a subscription out; a durable one keeps its cursor."""
+    def end(
+        self, subscription: Subscription, *, is_clean: bool, is_lost: bool = False, now: Instant
+    ) -> None:
+        """Takes a subscription out, as its client is lost or for good.
+
+        A durable one keeps its cursor.
+        """
         del self.subscriptions[subscription.port, subscription.number]
         for pubend, feed in subscription.feeds.items():
             self.waiting_until.pop(feed, None)
             if subscription.is_attached:
-                self.readings[pubend].remove(feed)
+                self.readings[pubend].remove(feed, is_lost=is_lost, now=now)
         durable = subscription.durable
         if durable is None:
             return

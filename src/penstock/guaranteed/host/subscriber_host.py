@@ -168,7 +168,7 @@ class SubscriberHost:
     def client_gone(self, port: Port, *, now: Instant) -> None:
         """A connection has ended: its subscriptions do, durable ones keep their cursor."""
         for subscription in [s for (p, _), s in self._subscriptions.items() if p == port]:
-            self._roster.end(subscription, is_clean=False, now=now)
+            self._roster.end(subscription, is_clean=False, is_lost=True, now=now)
         for key in [key for key in self._attaching.deferred if key[0] == port]:
             del self._attaching.deferred[key]
 
