@@ -50,7 +50,7 @@ def test_hosts_are_asked_once_a_second_and_more_often_while_publishers_are_slowe
 def test_the_paper_asks_at_one_pace() -> None:
     throttle = Throttle(7, LiteralRate(RateSettings()), is_adaptive=False, start=0, now=0)
     published(throttle, 100, 2)
-    throttle.on_alert(CongestionAlert(pubend=7, seq=1, normal_rate=0.5), now=0)
+    throttle.on_alert(CongestionAlert(pubend=7, seq=1, normal_rate=0.5), now=2 * SECOND)
     assert throttle.rate == 50
     # Alerts have no names.
     assert throttle.limited_by is None

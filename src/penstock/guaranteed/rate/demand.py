@@ -1,6 +1,7 @@
 """What publishers would publish if nobody slowed them down.
 
-Of one publisher it is the highest rate of one second within its last minute without throttling.
+Of one publisher it is the highest rate of ten seconds within its last minute without throttling. A
+burst of a second, such as what a program has gathered before it connects, says little of the rest.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 
 _SLOT_NS: Final = 250 * MILLISECOND
 _SLOTS_PER_S: Final = SECOND // _SLOT_NS
+# A rate is that of so many slots.
+_SLOTS: Final = 10 * _SLOTS_PER_S
 _REMEMBERED_NS: Final = 60 * SECOND
 
 
@@ -23,9 +26,12 @@ class PublisherDemand:
         # Time without throttling, and where its present slot ends.
         self._time: Duration = 0
         self._slot_end: Duration = _SLOT_NS
-        self._slots: Final[deque[int]] = deque([0], maxlen=_SLOTS_PER_S)
-        # Rates of past seconds, falling, with when they end; the first is the highest.
-        self._highest: Final[deque[tuple[Duration, int]]] = deque()
+        self._slots: Final[deque[int]] = deque([0])
+        # Messages in all slots.
+        self._messages = 0
+        # Messages of past stretches of ten seconds, falling, with when they end; the first is the
+        # most.
+        self._most: Final[deque[tuple[Duration, int]]] = deque()
         self._is_waiting = False
 
     def arrived(self, messages: int, *, now: Instant) -> None:
@@ -34,7 +40,9 @@ class PublisherDemand:
         if self._is_waiting:
             return
         self._slots[-1] += messages
-        self._remember()
+        self._messages += messages
+        if len(self._slots) == _SLOTS:
+            self._remember()
 
     def wait(self, is_waiting: bool, *, now: Instant) -> None:
         """It waits for credit from now on, or no more."""
@@ -44,26 +52,38 @@ class PublisherDemand:
     def rate(self, *, now: Instant) -> float:
         """Messages a second."""
         self._pass(now)
-        return float(self._highest[0][1]) if self._highest else 0.0
+        most = self._most[0][1] * _SLOTS_PER_S / _SLOTS if self._most else 0.0
+        if len(self._slots) == _SLOTS:
+            return most
+        # It has not been here for ten seconds.
+        return self._messages * SECOND / max(SECOND, self._time)
 
     def _pass(self, now: Instant) -> None:
-        elapsed, self._now = max(0, now - self._now), now
+        elapsed = max(0, now - self._now)
+        self._now += elapsed
         if self._is_waiting:
             return
         self._time += elapsed
-        if self._time >= self._slot_end + SECOND + _SLOT_NS:
-            # Nothing came for more than a second.
-            self._slots.extend([0] * _SLOTS_PER_S)
+        for _ in range(_SLOTS):
+            if self._time < self._slot_end:
+                break
+            self._next_slot()
+        if self._time >= self._slot_end:
+            # After a long silence all slots are empty.
             self._slot_end = self._time - self._time % _SLOT_NS + _SLOT_NS
-        while self._time >= self._slot_end:
-            self._slot_end += _SLOT_NS
-            self._slots.append(0)
-        while self._highest and self._highest[0][0] + _REMEMBERED_NS < self._time:
-            self._highest.popleft()
+        while self._most and self._most[0][0] + _REMEMBERED_NS < self._time:
+            self._most.popleft()
+
+    def _next_slot(self) -> None:
+        self._slot_end += _SLOT_NS
+        self._slots.append(0)
+        if len(self._slots) > _SLOTS:
+            self._messages -= self._slots.popleft()
+        if len(self._slots) == _SLOTS:
+            self._remember()
 
     def _remember(self) -> None:
-        rate = sum(self._slots)
-        highest = self._highest
-        while highest and highest[-1][1] <= rate:
-            highest.pop()
-        highest.append((self._slot_end, rate))
+        most = self._most
+        while most and most[-1][1] <= self._messages:
+            most.pop()
+        most.append((self._slot_end, self._messages))
