@@ -25,7 +25,12 @@ from penstock.live.guaranteed.directory import BrokerDirectory
 from penstock.live.guaranteed.links import Links, PortKind
 from penstock.live.guaranteed.parents import ParentLink
 from penstock.live.net.address import HostPort
-from penstock.live.net.frame_connection import WINDOW_BYTES, AnyFrame, FrameConnection
+from penstock.live.net.frame_connection import (
+    LIMITED_WINDOW_BYTES,
+    WINDOW_BYTES,
+    AnyFrame,
+    FrameConnection,
+)
 from penstock.live.net.link import Link
 from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
 from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
@@ -189,7 +194,7 @@ class StreamBroker:
             to_parent = kind is PortKind.PARENT
             self._step(
                 lambda b, now: b.link_up(
-                    port, to_parent=to_parent, room_bytes=WINDOW_BYTES, now=now
+                    port, to_parent=to_parent, room_bytes=LIMITED_WINDOW_BYTES, now=now
                 )
             )
 

@@ -14,6 +14,7 @@ from time import monotonic_ns
 from typing import Any, Final, cast
 
 from penstock.kernel.errors import PeerError
+from penstock.live.net.unsent import UnsentLimit
 from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
 from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
 from penstock.wire.codec.guaranteed.stream_framing import (
@@ -25,13 +26,13 @@ from penstock.wire.frames.guaranteed.base import BrokerFrame, ClientFrame
 
 # What may be under way at once.
 WINDOW_BYTES: Final = 256 * 1024
+# The same where `limit_unsent` was called: it is also what the kernel is given at once.
+LIMITED_WINDOW_BYTES: Final = 32 * 1024
 # Room is given back as soon as no more than this waits in the process for the system to take it.
 _HIGH_BYTES: Final = 64 * 1024
 _LOW_BYTES: Final = 16 * 1024
 # Frames with lower types are those of brokers.
 _FIRST_CLIENT_TYPE: Final = 0xA0
-# Unsent bytes in the kernel above which a socket is not writable: 64 KB at 60 KB/s is a second.
-_NOTSENT_LOWAT_BYTES: Final = 16 * 1024
 AnyFrame = BrokerFrame | ClientFrame
 
 
@@ -78,6 +79,8 @@ class FrameConnection(asyncio.BufferedProtocol):
         self._unsent: list[bytes] = []
         self._owed_bytes = 0
         self._is_paused = False
+        # None: the kernel may hold as much as it takes.
+        self._limit: UnsentLimit | None = None
         self._is_flushing = False
         self._error: Exception | None = None
 
@@ -120,6 +123,8 @@ class FrameConnection(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         """It is gone, whoever ended it."""
         self.is_open = False
+        if self._limit is not None:
+            self._limit.close()
         self._on_lost(self, error or self._error)
 
     def pause_writing(self) -> None:
@@ -129,15 +134,13 @@ class FrameConnection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """The system has taken most of what was under way."""
         self._is_paused = False
-        owed, self._owed_bytes = self._owed_bytes, 0
-        if owed:
-            self._on_room(self, owed)
+        self._give_back()
 
     def limit_unsent(self) -> None:
         """Keeps what the network has not taken out of the kernel."""
-        if self._transport is not None and hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        if self._transport is not None and UnsentLimit.is_available():
             sock = self._transport.get_extra_info("socket")
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _NOTSENT_LOWAT_BYTES)
+            self._limit = UnsentLimit(sock, on_taken=self._give_back)
 
     def pause_reading(self) -> None:
         """Takes nothing more."""
@@ -167,10 +170,18 @@ class FrameConnection(asyncio.BufferedProtocol):
         self._unsent.clear()
         self._transport.write(data)
         self._owed_bytes += len(data)
-        if self._is_paused:
+        return self._take_owed()
+
+    def _take_owed(self) -> int:
+        """The bytes for which there is room now, unless the system still has too much."""
+        if self._is_paused or (self._limit is not None and self._limit.is_exceeded()):
             return 0
         owed, self._owed_bytes = self._owed_bytes, 0
         return owed
+
+    def _give_back(self) -> None:
+        if owed := self._take_owed():
+            self._on_room(self, owed)
 
     def say(self, frame: AnyFrame) -> None:
         """Writes a frame of the driver's own, which takes none of the room."""
