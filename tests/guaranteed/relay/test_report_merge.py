@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.guaranteed.relay.report_merge import ReportMerge
-from penstock.kernel.instant import MILLISECOND
+from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.wire.frames.guaranteed.congestion import CongestionReport, Progress
 
 
@@ -19,7 +19,7 @@ def report(
 
 def test_one_goes_up_when_all_who_were_asked_have_answered() -> None:
     merge = ReportMerge(7)
-    merge.on_query(1, ["a", "b", "c"])
+    merge.on_query(1, ["a", "b", "c"], now=0)
     merge.add("a", report(1, lag=5), now=0)
     merge.add("b", report(1, behind=40), now=1)
     assert merge.due(1) is None
@@ -30,7 +30,7 @@ def test_one_goes_up_when_all_who_were_asked_have_answered() -> None:
 
 def test_who_does_not_answer_is_waited_for_a_moment() -> None:
     merge = ReportMerge(7)
-    merge.on_query(1, ["a", "b"])
+    merge.on_query(1, ["a", "b"], now=0)
     merge.add("a", report(1, lag=5), now=100)
     at = merge.next_wakeup()
     assert at == 100 + 60 * MILLISECOND
@@ -40,27 +40,37 @@ def test_who_does_not_answer_is_waited_for_a_moment() -> None:
 
 def test_what_comes_late_joins_the_next_unless_it_is_too_old() -> None:
     merge = ReportMerge(7)
-    merge.on_query(1, ["a", "b"])
+    merge.on_query(1, ["a", "b"], now=0)
     merge.add("a", report(1, lag=5), now=0)
     assert merge.due(60 * MILLISECOND) == report(1, lag=5)
-    merge.on_query(2, ["a", "b"])
+    merge.on_query(2, ["a", "b"], now=0)
     merge.add("b", report(1, lag=9), now=0)
     assert merge.due(10**12) is None
     merge.add("a", report(2, lag=5), now=0)
     merge.add("b", report(2, lag=4), now=0)
     assert merge.due(0) == report(2, lag=9)
     for seq in range(3, 6):
-        merge.on_query(seq, ["a"])
-    merge.add("b", report(2, lag=9), now=0)
-    merge.add("a", report(5, lag=1), now=0)
-    assert merge.due(0) == report(5, lag=1)
+        merge.on_query(seq, ["a"], now=seq * SECOND)
+    merge.add("b", report(2, lag=9), now=6 * SECOND)
+    merge.add("a", report(5, lag=1), now=6 * SECOND)
+    assert merge.due(6 * SECOND) == report(5, lag=1)
+
+
+def test_what_was_never_asked_is_not_answered() -> None:
+    """Else one report with a large number would be the last one that goes up."""
+    merge = ReportMerge(7)
+    merge.on_query(1, ["a"], now=0)
+    merge.add("a", report(1 << 63, lag=9), now=0)
+    assert merge.due(0) is None
+    merge.add("a", report(1, lag=1), now=0)
+    assert merge.due(0) == report(1, lag=1)
 
 
 def test_where_all_answers_are_late_they_go_up_all_the_same() -> None:
     merge = ReportMerge(7)
     sent = []
     for seq in range(1, 8):
-        merge.on_query(seq, ["a", "b"])
+        merge.on_query(seq, ["a", "b"], now=0)
         # Both answer the query before.
         if seq > 1:
             merge.add("a", report(seq - 1, lag=seq), now=seq * 250 * MILLISECOND)
@@ -72,7 +82,7 @@ def test_where_all_answers_are_late_they_go_up_all_the_same() -> None:
 
 def test_a_child_that_leaves_keeps_nobody_waiting() -> None:
     merge = ReportMerge(7)
-    merge.on_query(1, ["a", "b"])
+    merge.on_query(1, ["a", "b"], now=0)
     merge.add("a", report(1, lag=5), now=0)
     merge.gone("b")
     assert merge.due(0) == report(1, lag=5)
@@ -80,14 +90,14 @@ def test_a_child_that_leaves_keeps_nobody_waiting() -> None:
 
 def test_a_silent_network_says_nothing() -> None:
     merge = ReportMerge(7)
-    merge.on_query(1, ["a"])
+    merge.on_query(1, ["a"], now=0)
     assert merge.due(10**12) is None
     assert merge.next_wakeup() is None
 
 
 def test_each_kind_keeps_the_name_of_the_host_that_counts() -> None:
     merge = ReportMerge(7)
-    merge.on_query(1, ["a", "b"])
+    merge.on_query(1, ["a", "b"], now=0)
     merge.add("a", report(1, lag=5, behind=30, host="near"), now=0)
     merge.add("b", report(1, lag=8, behind=40, host="far"), now=0)
     merged = merge.due(0)

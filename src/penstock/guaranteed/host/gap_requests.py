@@ -42,6 +42,8 @@ class GapRequests:
         # How long the last answer took.
         self._answer_ns: Duration = 0
         self._probe: _Probe | None = None
+        # Whether the last answer came in less than half the time of the one before.
+        self._was_quick = False
         self._asked_stop = 0
         self._outstanding: Final = IntervalSet()
         self._attempts = 0
@@ -110,7 +112,14 @@ class GapRequests:
         return tuple(ranges)
 
     def _round_trip(self, probe: _Probe, doubt: int, now: Instant) -> None:
-        self._answer_ns, self._probe, self._attempts = now - probe.at, None, 0
+        took_ns = now - probe.at
+        self._probe, self._attempts = None, 0
+        self._was_quick = not self._was_quick and 2 * took_ns < self._answer_ns
+        if self._was_quick:
+            # Answers may say more than was asked for: it may have come for an earlier request. The
+            # next one tells.
+            return
+        self._answer_ns = took_ns
         if self._answer_ns:
             # Else it came from the relay of this broker, and is no measure of the network.
             self.window.on_round_trip(doubt - probe.doubt, self._answer_ns)

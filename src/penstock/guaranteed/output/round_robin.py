@@ -66,6 +66,9 @@ class RoundRobin(Generic[Frame]):
         lane = lanes[turns[0]]
         if len(turns) > 1:
             lane = self._next_turn(lane)
+        elif lane.saved_bytes < lane.frames[0][1]:
+            # Alone it has every turn: it owes nothing to those that come later.
+            lane.saved_bytes = lane.frames[0][1]
         frame, size_bytes = lane.frames.popleft()
         lane.saved_bytes -= size_bytes
         self._count -= 1

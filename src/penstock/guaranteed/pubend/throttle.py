@@ -11,6 +11,7 @@ from typing import Final
 from penstock.guaranteed.pubend.message_counts import MessageCounts
 from penstock.guaranteed.rate.base import RateLaw
 from penstock.guaranteed.rate.demand import PublisherDemand
+from penstock.guaranteed.tick import ms_of
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.token_bucket import TokenBucket
 from penstock.wire.frames.guaranteed.congestion import (
@@ -37,11 +38,17 @@ class Throttle:
         # None: nobody is slowed down, but hosts still hear where the pubend is.
         self._law: Final = law
         self.is_adaptive: Final = is_adaptive
-        self._seq = 0
+        # Of this life: relays and hosts compare it with what the last life has asked.
+        self._seq = ms_of(start)
         self._asks_at: Instant = now
         self._throttled_at: Instant | None = None
         self._counts: Final = MessageCounts(start)
         self._demands: Final[dict[str, PublisherDemand]] = {}
+        # Of all together: those that publish now and then do not do so at the same time.
+        self._joint_demand: PublisherDemand | None = None
+        # What these want was measured before publishers were slowed down, and counts until the end:
+        # while messages wait, nobody knows whether the next one comes because, or although they do.
+        self._measured: Final[set[str]] = set()
         self._bucket: TokenBucket | None = None
         # Publishers of which messages wait.
         self._waiting: Final[set[str]] = set()
@@ -65,7 +72,10 @@ class Throttle:
 
     def demand(self, now: Instant) -> float:
         """What all connected publishers want together, in messages a second."""
-        return sum(demand.rate(now=now) for demand in self._demands.values())
+        if self._joint_demand is None:
+            return 0.0
+        separate = sum(demand.rate(now=now) for demand in self._demands.values())
+        return min(separate, self._joint_demand.rate(now=now))
 
     # Publishers
 
@@ -75,18 +85,22 @@ class Throttle:
         if demand is None:
             demand = self._demands[publisher] = PublisherDemand(now)
         demand.arrived(messages, now=now)
+        if self._joint_demand is None:
+            self._joint_demand = PublisherDemand(now)
+        self._joint_demand.arrived(messages, now=now)
 
     def wait(self, publisher: str, is_waiting: bool, *, now: Instant) -> None:
         """Messages of a publisher wait from now on, or no more."""
         (self._waiting.add if is_waiting else self._waiting.discard)(publisher)
         demand = self._demands.get(publisher)
-        if demand is not None:
+        if demand is not None and publisher not in self._measured:
             demand.wait(is_waiting, now=now)
 
     def gone(self, publisher: str) -> None:
         """A publisher has disconnected: it wants nothing any more."""
         self._demands.pop(publisher, None)
         self._waiting.discard(publisher)
+        self._measured.discard(publisher)
 
     def logged(self, tick: int, messages: int) -> None:
         """Messages have been taken, the last one at this tick."""
@@ -130,12 +144,13 @@ class Throttle:
 
     def wake(self, newest: int, *, now: Instant) -> CongestionQuery | None:
         """Asks hosts when it is time to; `newest` is the last decided tick."""
+        if now < self._asks_at:
+            return None
         if self._law is not None:
+            # Not whenever a message may be taken: what all publishers want takes time to add up.
             is_drained = not self._waiting
             self._law.wake(demand=self.demand(now), now=now, is_drained=is_drained)
             self._follow(now)
-        if now < self._asks_at:
-            return None
         self._asks_at = now + self._period_ns(now)
         self._seq += 1
         if self._law is not None:
@@ -158,6 +173,11 @@ class Throttle:
             if self._since is not None:
                 self._throttled_ns += now - self._since
             self._bucket = self._since = None
+            for publisher in self._measured:
+                self._demands[publisher].wait(False, now=now)
+            self._measured.clear()
+            if self._joint_demand is not None:
+                self._joint_demand.wait(False, now=now)
             return
         if self.is_adaptive:
             # Hosts are asked soon, when they are asked more often from now on.
@@ -167,5 +187,11 @@ class Throttle:
         depth = max(1.0, rate * _BURST_S)
         if self._bucket is None:
             self._bucket = TokenBucket(rate, depth=depth, tokens=0.0, now=now)
+            if self._joint_demand is not None:
+                self._joint_demand.wait(True, now=now)
+            for publisher, demand in self._demands.items():
+                if publisher not in self._waiting:
+                    self._measured.add(publisher)
+                    demand.wait(True, now=now)
         elif self._bucket.rate_per_s != rate:
             self._bucket.set_rate(rate, now, depth=depth)

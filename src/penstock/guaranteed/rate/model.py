@@ -29,6 +29,8 @@ _REMEMBERED_SHARE: Final = 0.5
 # What is left over in a recovery is given back in halves.
 _GIVEN_BACK: Final = 0.5
 _FLOOR: Final = 1.0
+# After so many queries without a report nobody is there that could be behind.
+_UNANSWERED_MAX: Final = 8
 
 
 class ModelRate:
@@ -42,11 +44,15 @@ class ModelRate:
         self.limited_by: str | None = None
         self._newest = self._cut_at = 0
         self._answered_seq = 0
+        self._unanswered = 0
         self._got: Final[deque[float]] = deque(maxlen=_REMEMBERED)
 
     def on_query(self, seq: int, tick: int) -> None:  # noqa: ARG002
         """See `RateLaw`."""
         self._newest = tick
+        self._unanswered += 1
+        if self.rate is not None and self._unanswered > _UNANSWERED_MAX:
+            self.rate = self.rate * (1 + _GROWTH) + _GROWTH_MIN
 
     def on_alert(self, alert: CongestionAlert, *, demand: float, now: Instant) -> None:
         """See `RateLaw`: this one knows reports only."""
@@ -58,6 +64,7 @@ class ModelRate:
         if report.seq <= self._answered_seq:
             return
         self._answered_seq = report.seq
+        self._unanswered = 0
         rate = demand if self.rate is None else self.rate
         # With the host that each is for.
         wanted: list[tuple[float, str]] = []
@@ -66,6 +73,9 @@ class ModelRate:
         if (host := report.recovering) is not None and self._waits_for_recovery:
             wanted.append((self._for_recovering(host, rate, demand, logged), host.host))
         if not wanted:
+            if self.rate is not None and report.recovering is not None:
+                # Those that count do not lag; nobody waits for the others.
+                self.rate = self.rate * (1 + _GROWTH) + _GROWTH_MIN
             return
         before = rate
         lowest, limited_by = min(wanted)

@@ -135,6 +135,14 @@ class Relay:
 
     def parent_down(self) -> None:
         """Nothing comes until there is a parent again; what is known stays known."""
+        if not self._is_live:
+            # Its link may still be up, and it may be the parent again: it keeps what it was told.
+            self._send_up(Live(pubend=self.pubend, is_on=True))
+        if self._asked is not None:
+            # Nor is it to send what comes from another parent from now on.
+            self._epoch += 1
+            nothing = union([])
+            self._send_up(FilterRequest(pubend=self.pubend, epoch=self._epoch, predicate=nothing))
         self.parent = None
         self._granted = None
         # At both ends of a new link LIVE is on.
@@ -202,6 +210,10 @@ class Relay:
             self._send_to_host(frame.reader.host, frame)
 
     def _learn(self, run: Run, now: Instant) -> None:
+        if self._asked is not None and self._granted is None:
+            # By a link that was not cut, a parent of earlier goes on under the filter of then:
+            # what is silence under that one need not be silence. Its answer says where to begin.
+            return
         self.cache.add(run)
         if run.stop > self.horizon:
             self._extend(run, now)
@@ -260,7 +272,7 @@ class Relay:
     def _on_query(self, frame: CongestionQuery, now: Instant) -> None:
         """DCQ goes to all that take part, and their answers are awaited."""
         asked = [child for child in self._children.values() if child.predicate is not None]
-        self._reports.on_query(frame.seq, [child.port for child in asked])
+        self._reports.on_query(frame.seq, [child.port for child in asked], now=now)
         for child in asked:
             self._send(child.port, frame)
         if self._settings.tells_with_queries:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from penstock.kernel.instant import MILLISECOND, Instant
+from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.congestion import CongestionReport, Progress
 
 _WAIT_NS: Final = 60 * MILLISECOND
-# In queries: what answers an earlier one is dropped.
-_AGE_MAX: Final = 2
+# What answers a query of longer ago is dropped. No number of queries: they may come more often
+# than answers take.
+_AGE_MAX_NS: Final = 5 * SECOND
 
 
 class ReportMerge:
@@ -25,6 +26,8 @@ class ReportMerge:
     def __init__(self, pubend: int) -> None:
         self._pubend: Final = pubend
         self._seq = 0
+        # When the last ones came, the oldest first.
+        self._asked_at: Final[dict[int, Instant]] = {}
         # The newest query that the answers here are about, and the one that the last report was.
         self._answered_seq = 0
         self._sent_seq = 0
@@ -34,9 +37,13 @@ class ReportMerge:
         self._normal: Progress | None = None
         self._recovering: Progress | None = None
 
-    def on_query(self, seq: int, children: Iterable[Port]) -> None:
+    def on_query(self, seq: int, children: Iterable[Port], *, now: Instant) -> None:
         """A query has gone to these children."""
         self._seq = seq
+        asked_at = self._asked_at
+        asked_at[seq] = now
+        while now - asked_at[oldest := next(iter(asked_at))] > _AGE_MAX_NS:
+            del asked_at[oldest]
         self._awaited.clear()
         self._awaited.update(dict.fromkeys(children))
 
@@ -46,7 +53,8 @@ class ReportMerge:
 
     def add(self, child: Port, frame: CongestionReport, *, now: Instant) -> None:
         """A child has answered."""
-        if frame.seq < self._seq - _AGE_MAX:
+        asked_at = self._asked_at.get(frame.seq)
+        if asked_at is None or now - asked_at > _AGE_MAX_NS:
             return
         if frame.seq >= self._seq:
             self._awaited.pop(child, None)
