@@ -24,7 +24,8 @@ from penstock.guaranteed.output.link_queues import LinkQueues
 from penstock.guaranteed.output.output_queue import OutputQueue
 from penstock.guaranteed.own_pubends import OwnPubends
 from penstock.guaranteed.part_router import PartRouter
-from penstock.guaranteed.pubend.pubend import Pubend, PubendState
+from penstock.guaranteed.pubend.pubend import Pubend
+from penstock.guaranteed.pubend.pubend_state import PubendState
 from penstock.guaranteed.relay.relay import Relay
 from penstock.guaranteed.requests import Requests
 from penstock.guaranteed.settings import BrokerSettings

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from penstock.guaranteed.pubend.pubend import Pubend, PubendState
+from penstock.guaranteed.pubend.pubend import Pubend
+from penstock.guaranteed.pubend.pubend_state import PubendState
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import ReaderId

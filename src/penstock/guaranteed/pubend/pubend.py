@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-import msgspec
-
 from penstock.guaranteed.disk import Disk
 from penstock.guaranteed.facts import Alarm
 from penstock.guaranteed.log_record import (
     LogRecord,
     LogSnapshot,
-    RecoveredLog,
 )
 from penstock.guaranteed.pubend.dead_ranges import dead_ranges_at_start, delete_dead_ranges
 from penstock.guaranteed.pubend.holding import Holding
 from penstock.guaranteed.pubend.log_writer import LogWriter
+from penstock.guaranteed.pubend.pubend_state import PubendState
 from penstock.guaranteed.pubend.publishers import Publishers
 from penstock.guaranteed.pubend.repair import Repairs
 from penstock.guaranteed.pubend.retention import record_bytes
@@ -30,7 +28,7 @@ from penstock.guaranteed.pubend.throttle import Throttle
 from penstock.guaranteed.pubend.unsynced import Unsynced
 from penstock.guaranteed.rate.laws import rate_law
 from penstock.guaranteed.run import NO_ITEMS, Run
-from penstock.guaranteed.settings import CongestionSettings, PubendSettings, Retention
+from penstock.guaranteed.settings import CongestionSettings, PubendSettings
 from penstock.guaranteed.stream_clock import StreamClock
 from penstock.guaranteed.stream_item import StreamItem
 from penstock.kernel.errors import PeerError
@@ -48,20 +46,6 @@ from penstock.wire.frames.guaranteed.lag import LagRequest
 from penstock.wire.frames.guaranteed.publication import Stored, StoredRun, stored_at
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
 from penstock.wire.frames.guaranteed.rows import Ack, Hold
-
-
-class PubendState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pubend takes up from its disk when it starts."""
-
-    id: int
-    stream: str
-    log: RecoveredLog
-    # What was saved under `pubend/ID/`, by the rest of the key.
-    saved: dict[str, bytes]
-    # None for the default.
-    retention: Retention | None = None
-    # Whether a slow host slows publishers: "throttle" or "lag".
-    slow_host: str = "throttle"
 
 
 class Pubend:
