@@ -14,7 +14,7 @@ from penstock.report.figures.stream_panels import (
     draw_each,
     panel_by_variant,
     published,
-    stream_figure,
+    stream_figures,
     things,
     variants_with,
 )
@@ -31,21 +31,17 @@ _RATE: Final = "doubt_rate_smooth."
 def figures(facts: ReportData) -> list[Figure]:
     """One panel for each variant."""
     names = variants_with(facts, _RATE)
-    if not names:
-        return []
     shaded = any(_recoveries(facts, name) for name in names)
-    return [
-        stream_figure(
-            facts,
-            names,
-            name="doubt-rate",
-            title=_title(facts, names),
-            caption="How many seconds of the stream the doubt horizon of each host passes in a"
-            " second, smoothed by the host itself; means over pubends and seeds."
-            f"{' Shaded: while a host recovers what it missed.' if shaded else ''}",
-            draw=_draw,
-        )
-    ]
+    return stream_figures(
+        facts,
+        names,
+        name="doubt-rate",
+        title=_title,
+        caption="How many seconds of the stream the doubt horizon of each host passes in a"
+        " second, smoothed by the host itself; means over pubends and seeds."
+        f"{' Shaded: while a host recovers what it missed.' if shaded else ''}",
+        draw=_draw,
+    )
 
 
 def _recoveries(facts: ReportData, name: str) -> list[tuple[str, float, float]]:

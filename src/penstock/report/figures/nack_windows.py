@@ -13,7 +13,7 @@ from penstock.report.figures.stream_panels import (
     colours,
     panel_by_variant,
     published,
-    stream_figure,
+    stream_figures,
     things,
 )
 from penstock.report.number_format import format_number
@@ -29,20 +29,16 @@ _WINDOW: Final = "nack_window."
 def figures(facts: ReportData) -> list[Figure]:
     """One panel for each variant in which a window changes."""
     names = [name for name in facts.names if _changing(facts, name)][:PANELS_MAX]
-    if not names:
-        return []
-    return [
-        stream_figure(
-            facts,
-            names,
-            name="nack-window",
-            title=_title(facts, names),
-            caption="How far ahead of its doubt horizon a host asks for repairs, in seconds of"
-            " the stream; means over pubends and seeds. Hosts and variants are left out where it"
-            " never changes.",
-            draw=_draw,
-        )
-    ]
+    return stream_figures(
+        facts,
+        names,
+        name="nack-window",
+        title=_title,
+        caption="How far ahead of its doubt horizon a host asks for repairs, in seconds of"
+        " the stream; means over pubends and seeds. Hosts and variants are left out where it"
+        " never changes.",
+        draw=_draw,
+    )
 
 
 def _changing(facts: ReportData, name: str) -> list[str]:

@@ -82,23 +82,30 @@ def published(facts: ReportData, known: Mapping[str, Value]) -> Value | None:
     return known.get(facts.id)
 
 
-def stream_figure(
+def stream_figures(
     facts: ReportData,
     names: Sequence[str],
     *,
     name: str,
-    title: str,
+    title: Callable[[ReportData, Sequence[str]], str],
     caption: str,
     draw: Callable[..., None],
-) -> Figure:
-    """A figure with a panel for each of these variants; its caption ends with what it redraws."""
-    return Figure(
-        name=name,
-        title=title,
-        caption=f"{caption} {published_values.redrawn_figure(facts.id, name)}",
-        draw=partial(draw, facts=facts, names=names),
-        height_in=1.2 + 1.9 * len(names),
-    )
+) -> list[Figure]:
+    """A figure with a panel for each of these variants, if there is any.
+
+    Its caption ends with what it redraws.
+    """
+    if not names:
+        return []
+    return [
+        Figure(
+            name=name,
+            title=title(facts, names),
+            caption=f"{caption} {published_values.redrawn_figure(facts.id, name)}",
+            draw=partial(draw, facts=facts, names=names),
+            height_in=1.2 + 1.9 * len(names),
+        )
+    ]
 
 
 def panel_by_variant(

@@ -16,7 +16,7 @@ from penstock.report.figures.stream_panels import (
     draw_each,
     panel_by_variant,
     published,
-    stream_figure,
+    stream_figures,
     things,
     variants_with,
 )
@@ -37,19 +37,15 @@ _WIDE: Final = 30
 def figures(facts: ReportData) -> list[Figure]:
     """One panel for each variant with streams, if a queue ever held anything."""
     names = [name for name in variants_with(facts, _HELD) if things(facts, name, _READING)]
-    if not names:
-        return []
-    return [
-        stream_figure(
-            facts,
-            names,
-            name="stream-queues",
-            title=_title(facts, names),
-            caption="What waits for links, in kB of 1,000 B, means over seeds; links where 1 kB"
-            " never waited are left out.",
-            draw=_draw,
-        )
-    ]
+    return stream_figures(
+        facts,
+        names,
+        name="stream-queues",
+        title=_title,
+        caption="What waits for links, in kB of 1,000 B, means over seeds; links where 1 kB"
+        " never waited are left out.",
+        draw=_draw,
+    )
 
 
 def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:

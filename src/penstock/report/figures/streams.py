@@ -18,7 +18,7 @@ from penstock.report.figures.stream_panels import (
     draw_each,
     panel_by_variant,
     published,
-    stream_figure,
+    stream_figures,
     things,
     variants_with,
 )
@@ -36,19 +36,15 @@ _READING: Final = "reading_rate."
 def figures(facts: ReportData) -> list[Figure]:
     """One panel for each variant."""
     names = [name for name in variants_with(facts, _READING) if facts.series(name, _PUBLISHED)]
-    if not names:
-        return []
-    return [
-        stream_figure(
-            facts,
-            names,
-            name="stream-rates",
-            title=_title(facts, names),
-            caption="Messages a second, means over seeds: those that pubends confirm to"
-            " publishers, and those that applications get at each host.",
-            draw=_rates,
-        )
-    ]
+    return stream_figures(
+        facts,
+        names,
+        name="stream-rates",
+        title=_title,
+        caption="Messages a second, means over seeds: those that pubends confirm to"
+        " publishers, and those that applications get at each host.",
+        draw=_rates,
+    )
 
 
 def _rates(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
