@@ -129,6 +129,9 @@ class StreamAndTwin(RuleBasedStateMachine):
         data = [tick for tick in self.of(TickState.DATA) if tick in asked]
         assert stream.unknown(start, stop) == ranges(unknown)
         assert stream.known(start, stop) == ranges(known)
+        pieces = [(*each, True) for each in ranges(known)]
+        pieces += [(*each, False) for each in ranges(unknown)]
+        assert [*stream.pieces(start, stop)] == sorted(pieces)
         assert stream.final(start, stop) == ranges(final)
         assert stream.is_known(start, stop) == (not unknown)
         assert stream.data_between(start, stop) == [(tick, message(tick)) for tick in data]

@@ -17,9 +17,10 @@ class Asked:
         self.relays = {1: SimpleNamespace(parent="up"), 2: SimpleNamespace(parent=None)}
         self.frames: list[LagRequest] = []
         self.told: list[Any] = []
+        self.router = self
         self.lags = LagRequests(self)  # type: ignore[arg-type]
 
-    def ask_relay(self, frame: LagRequest) -> None:
+    def ask(self, frame: LagRequest) -> None:
         self.frames.append(frame)
 
     def measure(self, *places: Place, now: int = 0) -> None:

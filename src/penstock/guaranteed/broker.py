@@ -2,8 +2,7 @@
 
 The pubends are local parents of the relays and the host is their local child. They speak in the
 frames that cross links, and in runs of messages, which are frames on links: every mix of roles is
-the same code. What they say waits in a queue of its own, so that no part calls into another while
-that one is at work.
+the same code.
 """
 
 from __future__ import annotations
@@ -23,25 +22,22 @@ from penstock.guaranteed.log_record import Counted, Fetched
 from penstock.guaranteed.output.lanes import lane_of, one_lane_of
 from penstock.guaranteed.output.link_queues import LinkQueues
 from penstock.guaranteed.output.output_queue import OutputQueue
-from penstock.guaranteed.pubend.pubend import Pubend, PubendState
+from penstock.guaranteed.own_pubends import OwnPubends
+from penstock.guaranteed.part_router import PartRouter
+from penstock.guaranteed.pubend.pubend import Pubend
+from penstock.guaranteed.pubend.pubend_state import PubendState
 from penstock.guaranteed.relay.relay import Relay
 from penstock.guaranteed.requests import Requests
-from penstock.guaranteed.run import Run, frames_of
 from penstock.guaranteed.settings import BrokerSettings
 from penstock.guaranteed.stream_table import StreamTable
 from penstock.guaranteed.sync_times import SyncTimes
 from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Deliver, Output, Port
-from penstock.wire.frames.guaranteed.base import BrokerFrame, ClientFrame, ReaderId
+from penstock.wire.frames.guaranteed.base import BrokerFrame, ClientFrame
 from penstock.wire.frames.guaranteed.hello import Hello, Ping
-from penstock.wire.frames.guaranteed.lag import LagAnswer
 
 AnyFrame: TypeAlias = BrokerFrame | ClientFrame
 SizeOf: TypeAlias = Callable[[AnyFrame], int]
-
-# Ports of the parts of this broker.
-_HOST: Final = "@host"
-_PUBEND: Final = "@pubend"
 
 
 class Broker:
@@ -71,13 +67,11 @@ class Broker:
         # The last ones, with their Unix time, for who asks later.
         self.alarms: Final[deque[tuple[int, Alarm]]] = deque(maxlen=20)
         self.links: Final = Links(self, state.saved, parents=state.parents)
-        # Between the parts: where to, where from, and what.
-        self._internal: Final[deque[tuple[Port, Port, BrokerFrame | Run]]] = deque()
-        self.pubends: Final[dict[int, Pubend]] = {}
-        # Logs without room that are not those of a pubend yet.
-        self._full_logs: Final[dict[str, None]] = {}
+        self.router: Final = PartRouter(self, self._queues)
+        self.relays: Final[Mapping[int, Relay]] = self.router.relays
+        self._own_pubends: Final = OwnPubends(self, self._queues, confirm=self._clients.confirm)
+        self.pubends: Final[Mapping[int, Pubend]] = self._own_pubends.by_id
         self.streams: Final = StreamTable(self.links.announcements)
-        self.relays: Final[dict[int, Relay]] = {}
         self.lags: Final = LagRequests(self)
         self.requests: Final = Requests(self)
         self.host: Final = SubscriberHost(
@@ -89,7 +83,7 @@ class Broker:
             stored=state.saved,
             pubends_of=self.streams.everywhere,
             knows_all_streams=lambda: self.knows_all_streams,
-            ask=self.ask_relay,
+            ask=self.router.ask,
             send=self.send_client,
             queued_bytes=self._queues.queued_bytes,
             name_of=self._clients.name_of,
@@ -98,9 +92,9 @@ class Broker:
             now=now,
         )
         for pubend in state.pubends:
-            self._add_pubend(pubend, wall_ns=state.wall_ns, now=now)
+            self._own_pubends.add(pubend, wall_ns=state.wall_ns, now=now)
         for pubend_id in self.links.announcements.remembered:
-            self.relay_of(pubend_id)
+            self.router.relay_of(pubend_id)
         for own in self.pubends.values():
             # One whose log alone was restored knows no more than others.
             self.host.announced(own.announcement(), now=now)
@@ -130,7 +124,7 @@ class Broker:
     def is_idle(self) -> bool:
         """Whether nothing is in doubt, asked for or unsynced; cursors move all the time."""
         return (
-            not self._internal
+            self.router.is_idle
             and not self._clients.waiting
             and not any(len(queue) for queue in self._queues.by_port.values())
             and not any(pubend.unsynced for pubend in self.pubends.values())
@@ -166,12 +160,7 @@ class Broker:
 
     def room(self, port: Port, size_bytes: int, *, now: Instant) -> None:
         """The link takes so many more bytes: what waits for that leaves, and repairs go on."""
-        if not self._queues.add_room(port, size_bytes):
-            return
-        held_up = [pubend for pubend in self.pubends.values() if pubend.repairs.is_held_up]
-        for pubend in held_up:
-            pubend.repairs.proceed(now=now)
-        if held_up:
+        if self._queues.add_room(port, size_bytes) and self._own_pubends.resume_repairs(now=now):
             self._settle(now)
 
     # The disk
@@ -181,7 +170,7 @@ class Broker:
 
         A publisher waits for nothing but the disk; what readers need would keep it waiting longer.
         """
-        pubend = self.pubends.get(int(log, 16))
+        pubend = self._own_pubends.of_log(log)
         # One that was deleted may still be told of its last writes.
         if pubend is not None:
             pubend.appended(upto, lease, now=now)
@@ -193,7 +182,7 @@ class Broker:
 
     def rolled(self, log: str, *, now: Instant) -> None:
         """A log has begun a segment."""
-        pubend = self.pubends.get(int(log, 16))
+        pubend = self._own_pubends.of_log(log)
         if pubend is not None:
             pubend.rolled(now=now)
         self._settle(now)
@@ -215,21 +204,14 @@ class Broker:
 
     def disk_full(self, log: str, is_full: bool, *, now: Instant) -> None:
         """There is no room for another segment, or there is again."""
-        pubend = self.pubends.get(int(log, 16))
-        if pubend is not None:
-            pubend.is_disk_full = is_full
-        elif is_full:
-            # Its stream is just being created.
-            self._full_logs[log] = None
-        else:
-            self._full_logs.pop(log, None)
+        self._own_pubends.disk_full(log, is_full)
         self._settle(now)
 
     # Streams
 
     def add_stream(self, state: PubendState, *, now: Instant) -> None:
         """A log was created for a stream: the answer to `StreamWanted`."""
-        self._add_pubend(state, wall_ns=self.wall_ns(now), now=now)
+        self._own_pubends.add(state, wall_ns=self.wall_ns(now), now=now)
         self.links.announce()
         self.requests.stream_created(state.stream, now=now)
         self.host.streams_changed(now=now)
@@ -247,16 +229,14 @@ class Broker:
 
     def remove_pubend(self, pubend: Pubend, *, now: Instant) -> None:
         """Takes a pubend away, with all that was saved of it; its log is left to the driver."""
-        del self.pubends[pubend.id]
-        self.streams.remove(pubend)
-        pubend.delete_saved()
+        self._own_pubends.remove(pubend)
         self._clients.stream_deleted(pubend)
         self.forget_pubend(pubend.id, now=now)
         self.links.announce()
 
     def forget_pubend(self, pubend: int, *, now: Instant) -> None:
         """A stream was deleted, here or at another broker: nobody can read it any more."""
-        self.relays.pop(pubend, None)
+        self.router.forget(pubend)
         self.host.pubend_gone(pubend, now=now)
         self.host.streams_changed(now=now)
 
@@ -316,66 +296,7 @@ class Broker:
             return Deliver(self._facts.popleft())
         return self._queues.take()
 
-    # Routing
-
-    def _add_pubend(self, state: PubendState, *, wall_ns: int, now: Instant) -> None:
-        def may_repair(reader: ReaderId | None) -> bool:
-            if not self.settings.pubend.repairs_wait:
-                return state.id in self.relays
-            # Answers leave by links that may be full; the host here asks for no more than it takes.
-            relay = self.relays.get(state.id)
-            ports = [*self.links.children()]
-            if reader is not None and relay is not None:
-                ports = [port for port in ports if relay.port_of(reader) == port]
-            # One that was deleted while its log was read answers nobody.
-            return relay is not None and all(self._queues.by_port[p].is_below_half for p in ports)
-
-        pubend = Pubend(
-            state,
-            disk=self.disk,
-            settings=self.settings.pubend,
-            congestion=self.settings.congestion,
-            send=lambda frame: self._internal.append((f"relay/{state.id}", _PUBEND, frame)),
-            confirm=self._clients.confirm,
-            tell=self.tell,
-            may_repair=may_repair,
-            wall_ns=wall_ns,
-            now=now,
-        )
-        pubend.is_disk_full = self._full_logs.pop(pubend.log, self) is not self
-        self.pubends[state.id] = pubend
-        self.streams.add(pubend)
-        self.relay_of(state.id).parent_up(_PUBEND)
-
-    def relay_of(self, pubend: int) -> Relay:
-        """The relay of a pubend, from now on if there was none."""
-        relay = self.relays.get(pubend)
-        if relay is None:
-            relay = self.relays[pubend] = Relay(
-                pubend, settings=self.settings.relay, send=self._send_from_relay(pubend)
-            )
-            relay.child_up(_HOST)
-            for port in self.links.children():
-                relay.child_up(port)
-            self.host.pubend_known(pubend)
-        return relay
-
-    def _send_from_relay(self, pubend: int) -> Callable[[Port, BrokerFrame | Run], None]:
-        source = f"relay/{pubend}"
-
-        def send(port: Port, frame: BrokerFrame | Run) -> None:
-            if port is _HOST or port is _PUBEND:
-                self._internal.append((port, source, frame))
-            elif isinstance(frame, Run):
-                self._queues.put(port, frames_of(frame), may_drop=True)
-            else:
-                self._queues.put(port, (frame,))
-
-        return send
-
-    def ask_relay(self, frame: BrokerFrame) -> None:
-        """Sends a frame towards its pubend, as the host of this broker."""
-        self._internal.append((f"relay/{frame.pubend}", _HOST, frame))  # type: ignore[attr-defined]
+    # Ways out
 
     def send_client(self, port: Port, /, *frames: ClientFrame) -> None:
         """Sends frames to a client, if it is still there."""
@@ -396,27 +317,7 @@ class Broker:
         self._now = now
         self._clients.close_overflown(now=now)
         self.host.settle(now=now)
-        while self._internal:
-            to, source, frame = self._internal.popleft()
-            pubend_id: int = frame.pubend  # type: ignore[union-attr]
-            if pubend_id not in self.relays:
-                # It was deleted while this was on its way.
-                continue
-            if to is _HOST and type(frame) is LagAnswer:
-                self.lags.on_answer(frame, now=now)
-            elif to is _HOST:
-                self.host.receive_from_relay(frame, now=now)
-            elif to is _PUBEND:
-                assert not isinstance(frame, Run), "a pubend is told nothing of its own messages"
-                self.pubends[pubend_id].receive(frame, now=now)
-            else:
-                relay = self.relays[pubend_id]
-                if source is _PUBEND:
-                    relay.receive_from_parent(frame, now=now)
-                else:
-                    assert not isinstance(frame, Run), "a host only asks"
-                    relay.receive_from_child(_HOST, frame, now=now)
-            self.host.settle(now=now)
+        self.router.deliver(now=now)
         self._clients.send_confirmations()
 
     # Clients

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from penstock.guaranteed.pubend.pubend import PubendState
+from penstock.guaranteed.pubend.pubend_state import PubendState
 
 
 class BrokerState(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ Knows nothing of time, of readers and of what a message is.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import Final, Generic, TypeVar
 
@@ -129,6 +129,17 @@ class KnowledgeStream(Generic[Item]):
     def unknown(self, start: int, stop: int) -> list[tuple[int, int]]:
         """The intervals of [start, stop) that are unknown."""
         return self._known.missing(start, stop)
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int, bool]]:
+        """The intervals that make up [start, stop), in order, and whether each is known."""
+        at = start
+        for begin, end in self.unknown(start, stop) if start < stop else ():
+            if at < begin:
+                yield at, begin, True
+            yield begin, end, False
+            at = end
+        if at < stop:
+            yield at, stop, True
 
     def final(self, start: int, stop: int) -> list[tuple[int, int]]:
         """The intervals of [start, stop) that are final."""

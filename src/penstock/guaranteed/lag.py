@@ -78,7 +78,7 @@ class LagRequests:
         if not measurement.waiting:
             then(measurement.found, now)
         for serial, place in measurement.waiting.items():
-            broker.ask_relay(
+            broker.router.ask(
                 LagRequest(pubend=place.pubend, host=broker.name, serial=serial, tick=place.tick)
             )
 

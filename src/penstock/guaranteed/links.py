@@ -189,7 +189,7 @@ class Links:
                 continue
             self._warn_of_namesake(announcement)
             self.announcements.remember(announcement)
-            relay = broker.relay_of(announcement.pubend)
+            relay = broker.router.relay_of(announcement.pubend)
             relay.heard(announcement)
             broker.host.announced(announcement, now=now)
         for pubend, relay in broker.relays.items():

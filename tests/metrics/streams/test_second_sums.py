@@ -15,10 +15,12 @@ def ints(*values: int) -> np.ndarray:
 
 
 def test_samples_add_up_in_the_second_that_they_end() -> None:
-    sums, tally = SecondSums(run_of(2), ["a", "b"]), Tally()
+    run, tally = run_of(2), Tally()
+    run.codes.names("broker").extend(["late", "seen", "never"])
+    sums = SecondSums(run, "broker", ["a", "b"])
     sums.add(ints(1, 1, 1), ints(SECOND, SECOND // 2, 2 * SECOND), a=ints(1, 2, 4), b=ints(0, 0, 8))
     sums.add(ints(0), ints(3 * SECOND), a=ints(9), b=ints(9))
-    sums.tally(["late", "seen", "never"], tally)
+    sums.tally(tally)
     assert tally.names_of_entities("a") == ["seen"]
     assert tally.get("a", entity="seen").tolist() == [3, 4]
     assert tally.get("b", entity="seen").tolist() == [0, 8]

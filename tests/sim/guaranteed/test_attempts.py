@@ -216,22 +216,6 @@ def test_a_failure_without_a_connection_counts_on_the_next_one() -> None:
     assert reader.attempts() == [1, 1, 2, 1]
 
 
-def test_credit_that_comes_while_an_attachment_waits_for_a_parent_counts() -> None:
-    network = StreamNetwork(1)
-    network.add_broker("p", streams=ORDERS)
-    network.add_broker("s", parents=1)
-    writer = Writer(network, "writer", "p")
-    reader = ReadingProgram(network, "reader", "s", stream="orders", durable="billing")
-    network.run(100 * MILLISECOND)
-    reader.open()
-    network.run(100 * MILLISECOND)
-    assert reader.life.opened is None
-    network.connect("s", "p")
-    writer.publish("orders", {"n": 0})
-    network.run(2 * SECOND)
-    assert reader.values() == [0]
-
-
 def test_without_a_name_a_failed_message_comes_again_although_its_host_has_crashed() -> None:
     network = StreamNetwork(1)
     network.add_broker("b", streams=ORDERS)

@@ -62,7 +62,7 @@ def test_to_a_host_without_readers_nothing_is_sent_but_silence() -> None:
     line.run(1_000)
     assert host.host.readings[PUBEND].received == received
     for name in ("i", "s"):
-        assert line.network.brokers[name].machine.relays[PUBEND]._asked == NOTHING
+        assert line.network.brokers[name].machine.relays[PUBEND].asked == NOTHING
     reader.open()
     line.run(2_000)
     assert reader.values() == [*range(5, 25)]

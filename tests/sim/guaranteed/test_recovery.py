@@ -117,6 +117,7 @@ def test_credit_counts_for_an_attachment_that_waits_for_streams() -> None:
     network.run(50 * MILLISECOND)
     reader.open()
     network.run(50 * MILLISECOND)
+    assert reader.life.opened is None
     network.connect("s", "p")
     network.run(100 * MILLISECOND)
     writer.publish("orders", {"n": 0})

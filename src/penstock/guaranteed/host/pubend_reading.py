@@ -14,7 +14,7 @@ from penstock.guaranteed.host.lingering import Lingering
 from penstock.guaranteed.host.live_reader import LiveReader
 from penstock.guaranteed.host.reader import Reader
 from penstock.guaranteed.host.reader_numbers import ReaderNumbers
-from penstock.guaranteed.relay.relay import union
+from penstock.guaranteed.predicate_union import union
 from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import CongestionSettings, HostSettings
 from penstock.guaranteed.tick import duration_ticks

@@ -23,13 +23,11 @@ from penstock.guaranteed.disk import Disk
 from penstock.guaranteed.facts import Alarm
 from penstock.guaranteed.host.roster import Roster
 from penstock.kernel.instant import Instant
-from penstock.wire.frames.guaranteed.base import GapReason, TickRange
+from penstock.wire.frames.guaranteed.base import DEAD_RANGES_MAX, GapReason, TickRange
 from penstock.wire.frames.guaranteed.hello import Announcement
 from penstock.wire.frames.guaranteed.knowledge import Gap
 
 KEY: Final = "heard/"
-# A pubend announces as many.
-RANGES_MAX: Final = 16
 
 
 class _Heard(msgspec.Struct, array_like=True):
@@ -97,7 +95,7 @@ class Rollbacks:
         read = self._read(pubend)
         lost = [(start, stop) for start, stop in new if any(start <= at < stop for at in read)]
         if new:
-            heard.dead_ranges = sorted({*heard.dead_ranges, *new})[-RANGES_MAX:]
+            heard.dead_ranges = sorted({*heard.dead_ranges, *new})[-DEAD_RANGES_MAX:]
             heard.lost = [each for each in heard.lost if each in heard.dead_ranges] + lost
             heard.limit = limit
             heard.stopped = self._names_above(pubend, limit)

@@ -12,24 +12,22 @@ from penstock.guaranteed.host.attaching import Attaching
 from penstock.guaranteed.host.cursor_acks import CursorAcks
 from penstock.guaranteed.host.durable import KEY, Durable
 from penstock.guaranteed.host.durable_names import DurableNames
-from penstock.guaranteed.host.feed import Feed
 from penstock.guaranteed.host.forgetting import Forgetting
 from penstock.guaranteed.host.holds import Holds
-from penstock.guaranteed.host.parking import ParkedMessage, Parking
+from penstock.guaranteed.host.parking import Parking
+from penstock.guaranteed.host.poisoned_subscriptions import PoisonedSubscriptions
 from penstock.guaranteed.host.pubend_reading import PubendReading
 from penstock.guaranteed.host.rollbacks import Rollbacks
 from penstock.guaranteed.host.roster import Roster
 from penstock.guaranteed.host.subscription import Subscription
 from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import CongestionSettings, HostSettings
-from penstock.guaranteed.stream_item import StreamItem
 from penstock.kernel.instant import SECOND, Instant, earliest
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.acknowledgement import Acked, ClientAck
 from penstock.wire.frames.guaranteed.base import TICK_MAX, BrokerFrame, ClientFrame
 from penstock.wire.frames.guaranteed.client import Credit
 from penstock.wire.frames.guaranteed.hello import Announcement
-from penstock.wire.frames.guaranteed.poison import Poison
 from penstock.wire.frames.guaranteed.rows import Held
 from penstock.wire.frames.guaranteed.subscription import Attach, Detach, Fail, Forget, Position
 
@@ -84,6 +82,7 @@ class SubscriberHost:
         self._forgetting.restore(stored, durables)
         self.parking: Final = Parking(disk, settings)
         self.parking.restore(stored)
+        self._poisoned: Final = PoisonedSubscriptions(self._roster, self.parking, send=send)
         self.names: Final = DurableNames(
             self._roster,
             self._holds,
@@ -108,7 +107,7 @@ class SubscriberHost:
             queued_bytes=queued_bytes,
             name_of=name_of,
             wall_ns=wall_ns,
-            on_poison=self._on_poison,
+            on_poison=self._poisoned.take,
             on_placed=self._on_placed,
             rollbacks=self._rollbacks,
         )
@@ -116,8 +115,6 @@ class SubscriberHost:
         # Names that were read when the host ended: their readers are given a moment to come back.
         self._left_over: Final = {name: d for name, d in durables.items() if d.is_marked}
         self._gathers_until: Final = now + settings.gather_ns
-        # Subscriptions that a poisonous message ends.
-        self._poisoned: Final[list[tuple[Subscription, Poison, str]]] = []
         self._acks_at: Instant = 0
 
     @property
@@ -253,46 +250,9 @@ class SubscriberHost:
         # The client waits for this, whatever has come of it: what follows is new.
         subscription.tell_positions()
 
-    def _on_poison(self, feed: Feed, item: StreamItem) -> bool:
-        """A message was handed out too often: parks it, or has its subscription ended."""
-        subscription = feed.subscription
-        durable = subscription.durable
-        assert durable is not None
-        count, reason = feed.attempts.count(item.tick), next(reversed(feed.attempts.reasons), "")
-        parked = ParkedMessage(
-            feed.pubend, item.tick, item.published_ns, count, reason, bytes(item.body)
-        )
-        if durable.parks and self.parking.park(durable.name, parked):
-            return True
-        full = " and there is no room to park it" if durable.parks else ""
-        said = f" ({reason[:200]})" if reason else ""
-        text = (
-            f"durable {durable.name!r} stopped at {Position(feed.pubend, item.tick)}: handed out"
-            f" {count} times and never acknowledged{said}{full}: mend the reader and raise"
-            " attempts, seek past it, or pass poison='park'"
-        )
-        poison = Poison(
-            subscription=subscription.number,
-            pubend=feed.pubend,
-            tick=item.tick,
-            published_ns=item.published_ns,
-            attempts=count,
-            reasons=tuple(feed.attempts.reasons),
-            body=parked.body,
-        )
-        self._poisoned.append((subscription, poison, text))
-        return False
-
     def settle(self, *, now: Instant) -> None:
         """Ends what could not be ended while messages were passed on."""
-        while self._poisoned:
-            subscription, poison, text = self._poisoned.pop()
-            if self._roster.is_open(subscription):
-                if subscription.durable is not None:
-                    subscription.durable.stopped = text
-                self._send(subscription.port, poison)
-                subscription.refuse("poison", text)
-                self._roster.end(subscription, is_clean=False, now=now)
+        self._poisoned.end_subscriptions(now=now)
 
     # Pubends
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-import msgspec
-
 from penstock.guaranteed.disk import Disk
 from penstock.guaranteed.facts import Alarm
 from penstock.guaranteed.log_record import (
     LogRecord,
     LogSnapshot,
-    RecoveredLog,
 )
 from penstock.guaranteed.pubend.dead_ranges import dead_ranges_at_start, delete_dead_ranges
 from penstock.guaranteed.pubend.holding import Holding
+from penstock.guaranteed.pubend.log_writer import LogWriter
+from penstock.guaranteed.pubend.pubend_state import PubendState
 from penstock.guaranteed.pubend.publishers import Publishers
 from penstock.guaranteed.pubend.repair import Repairs
 from penstock.guaranteed.pubend.retention import record_bytes
@@ -29,7 +28,7 @@ from penstock.guaranteed.pubend.throttle import Throttle
 from penstock.guaranteed.pubend.unsynced import Unsynced
 from penstock.guaranteed.rate.laws import rate_law
 from penstock.guaranteed.run import NO_ITEMS, Run
-from penstock.guaranteed.settings import CongestionSettings, PubendSettings, Retention
+from penstock.guaranteed.settings import CongestionSettings, PubendSettings
 from penstock.guaranteed.stream_clock import StreamClock
 from penstock.guaranteed.stream_item import StreamItem
 from penstock.kernel.errors import PeerError
@@ -47,20 +46,6 @@ from penstock.wire.frames.guaranteed.lag import LagRequest
 from penstock.wire.frames.guaranteed.publication import Stored, StoredRun, stored_at
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
 from penstock.wire.frames.guaranteed.rows import Ack, Hold
-
-
-class PubendState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pubend takes up from its disk when it starts."""
-
-    id: int
-    stream: str
-    log: RecoveredLog
-    # What was saved under `pubend/ID/`, by the rest of the key.
-    saved: dict[str, bytes]
-    # None for the default.
-    retention: Retention | None = None
-    # Whether a slow host slows publishers: "throttle" or "lag".
-    slow_host: str = "throttle"
 
 
 class Pubend:
@@ -93,7 +78,9 @@ class Pubend:
         self.clock: Final = StreamClock(now, wall_ns // MILLISECOND, recovered.lease)
         self.clock.set_wall(wall_ns, now)
         self._synced_lease = recovered.lease
-        self._next_number = recovered.next_number
+        self._writer: Final = LogWriter(
+            self.log, disk=disk, clock=self.clock, next_number=recovered.next_number
+        )
         # Of the newest message.
         self._last_tick = recovered.last_tick
         self._unsynced: Final = Unsynced()
@@ -101,7 +88,6 @@ class Pubend:
         self._said = self.clock.now_tick(now)
         self._said_at: Instant = now
         self._rows_at: Instant = now + settings.rows_ns
-        self._lease_asked_at: Instant = now
         # A filter that waits for the first lease of this life.
         self._waiting_filter: FilterRequest | None = None
         self.is_disk_full = False
@@ -155,7 +141,7 @@ class Pubend:
             now=now,
         )
         # Before anything is said, a lease must be on disk.
-        self._append_lease(now)
+        self._writer.append_lease(now)
 
     # What is asked of it
 
@@ -255,8 +241,8 @@ class Pubend:
         self.throttle.logged(self._last_tick, len(records))
         self.publishers.add(publisher, records)
         self.stored.size.add(records)
-        self._unsynced.add(self._next_number, records, port)
-        self._append(records, now)
+        self._unsynced.add(self._writer.next_number, records, port)
+        self._writer.append(records, now)
 
     def appended(self, upto: int, lease: int, *, now: Instant) -> None:
         """All records up to this number, and the lease, are on disk."""
@@ -286,7 +272,7 @@ class Pubend:
 
     def rolled(self, *, now: Instant) -> None:
         """A segment of the log has begun: it gets a snapshot of what is known of publishers."""
-        self._append([LogSnapshot(self.publishers.snapshot())], now)
+        self._writer.append([LogSnapshot(self.publishers.snapshot())], now)
 
     def receive(self, frame: BrokerFrame, *, now: Instant) -> None:
         """Takes a frame of the relay beside it."""
@@ -324,8 +310,7 @@ class Pubend:
         """Says silence, renews the lease, saves rows and trims."""
         if now >= self._said_at + self.settings.silence_ns:
             self._say_silence(now)
-        if self.clock.needs_renewal(now) and now >= self._lease_asked_at + 500 * MILLISECOND:
-            self._append_lease(now)
+        self._writer.wake(now=now)
         if now >= self._rows_at:
             self._rows_at = now + self.settings.rows_ns
             self.rows.save_raised()
@@ -339,23 +324,14 @@ class Pubend:
 
     def next_wakeup(self) -> Instant | None:
         """The next of its timers."""
-        renewal = max(self.clock.renewal_at, self._lease_asked_at + 500 * MILLISECOND)
         return earliest(
             self._said_at + self.settings.silence_ns,
-            renewal,
+            self._writer.next_wakeup(),
             self._rows_at,
             self.throttle.next_wakeup(),
         )
 
     # How it does it
-
-    def _append(self, records: Sequence[LogRecord | LogSnapshot], now: Instant) -> None:
-        self._next_number += len(records)
-        self._disk.append(self.log, self._next_number - 1, records, self.clock.lease(now))
-
-    def _append_lease(self, now: Instant) -> None:
-        self._lease_asked_at = now
-        self._disk.append(self.log, self._next_number - 1, (), self.clock.lease(now))
 
     def _confirm_again(self, port: Port, publication: int, tick: int) -> None:
         if not self._unsynced.repeat(tick, port):

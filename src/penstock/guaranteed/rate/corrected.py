@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from penstock.guaranteed.rate.alert_steps import AlertSteps
 from penstock.guaranteed.rate.base import Logged, RateSettings
-from penstock.guaranteed.rate.literal import shortfall
-from penstock.guaranteed.rate.steps import Steps
 from penstock.kernel.instant import Instant
 from penstock.wire.frames.guaranteed.congestion import CongestionAlert, CongestionReport
 
@@ -19,23 +18,18 @@ class CorrectedRate:
     """As `LiteralRate`, but a decrease waits until the last one has arrived."""
 
     def __init__(self, settings: RateSettings) -> None:
-        self._settings: Final = settings
-        self._steps: Final = Steps(settings)
+        self._holds_decreases: Final = settings.holds_decreases
+        # Alerts name nobody.
+        self.limited_by: Final = None
+        self._steps: Final = AlertSteps(settings)
         # The newest tick at the last query, and at the last decrease.
         self._newest = 0
         self._lowered_at = 0
-        self._shortfall: float | None = None
-        self._quiet_since: Instant = 0
 
     @property
     def rate(self) -> float | None:
         """See `RateLaw`."""
         return self._steps.rate
-
-    @property
-    def limited_by(self) -> str | None:
-        """See `RateLaw`: alerts name nobody."""
-        return None
 
     def on_query(self, seq: int, tick: int) -> None:  # noqa: ARG002
         """See `RateLaw`."""
@@ -43,14 +37,12 @@ class CorrectedRate:
 
     def on_alert(self, alert: CongestionAlert, *, demand: float, now: Instant) -> None:
         """See `RateLaw`."""
-        if now >= self._quiet_since + self._settings.no_alert_ns:
-            self._shortfall = None
-        self._quiet_since = now
-        if self._settings.holds_decreases and alert.position < self._lowered_at:
+        if self._steps.is_quiet(now):
+            self._steps.forget_shortfall()
+        self._steps.hear(now=now)
+        if self._holds_decreases and alert.position < self._lowered_at:
             return
-        before, self._shortfall = self._shortfall, shortfall(alert, self._settings)
-        if before is None or self._shortfall <= before:
-            self._steps.decrease(demand)
+        if self._steps.lower(alert, demand=demand):
             self._lowered_at = self._newest
 
     def on_report(
@@ -60,7 +52,5 @@ class CorrectedRate:
 
     def wake(self, *, demand: float, now: Instant, is_drained: bool) -> None:
         """See `RateLaw`."""
-        if self.rate is not None and now >= self._quiet_since + self._settings.no_alert_ns:
-            self._quiet_since = now
-            self._shortfall = None
-            self._steps.increase(demand, is_drained=is_drained)
+        if self._steps.rise(demand=demand, now=now, is_drained=is_drained):
+            self._steps.forget_shortfall()

@@ -6,12 +6,14 @@ for lost.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.interval_set import IntervalSet
 from penstock.kernel.machine import Port
-from penstock.wire.frames.guaranteed.base import TickRange
+from penstock.wire.frames.guaranteed.base import NACK_RANGES_MAX, ReaderId, TickRange
+from penstock.wire.frames.guaranteed.requests import Nack
 
 
 class NackTable:
@@ -77,3 +79,13 @@ class NackTable:
         self._old = IntervalSet() if is_long_ago else self._young
         self._young = IntervalSet()
         self._young_since = now
+
+
+def nacks_of(
+    pubend: int, ranges: Sequence[TickRange], reader: ReaderId | None = None
+) -> list[Nack]:
+    """Requests for these ranges, as few as it takes."""
+    return [
+        Nack(pubend=pubend, ranges=tuple(ranges[at : at + NACK_RANGES_MAX]), reader=reader)
+        for at in range(0, len(ranges), NACK_RANGES_MAX)
+    ]

@@ -12,10 +12,11 @@ from typing import Final
 from penstock.content.covering import covers
 from penstock.content.filter import Predicate
 from penstock.guaranteed.knowledge_stream import KnowledgeStream
+from penstock.guaranteed.relay.nack_table import nacks_of
 from penstock.guaranteed.run import Run
 from penstock.guaranteed.stream_item import StreamItem, matching
 from penstock.kernel.bounded import BoundedDict
-from penstock.wire.frames.guaranteed.base import NACK_RANGES_MAX, ReaderId, TickRange
+from penstock.wire.frames.guaranteed.base import ReaderId, TickRange
 from penstock.wire.frames.guaranteed.requests import Nack, ReaderRequest
 
 
@@ -61,25 +62,15 @@ class ReaderAnswers:
         runs: list[Run] = []
         unknown: list[TickRange] = []
 
-        def tell(start: int, stop: int) -> None:
-            if start < stop:
-                items = [item for _, item in known.data_between(start, stop)]
-                runs.append(Run(self._pubend, start, stop, matching(items, predicate), reader))
-
         for start, end in frame.ranges:
-            at, stop = start, max(start, min(end, horizon))
-            for begin, behind in known.unknown(start, stop) if start < stop else ():
-                tell(at, begin)
-                unknown.append(TickRange(begin, behind))
-                at = behind
-            tell(at, stop)
+            stop = max(start, min(end, horizon))
+            for begin, behind, is_known in known.pieces(start, stop):
+                if is_known:
+                    items = [item for _, item in known.data_between(begin, behind)]
+                    wanted = matching(items, predicate)
+                    runs.append(Run(self._pubend, begin, behind, wanted, reader))
+                else:
+                    unknown.append(TickRange(begin, behind))
             if stop < end:
                 unknown.append(TickRange(stop, end))
-        return runs, [
-            Nack(
-                pubend=self._pubend,
-                ranges=tuple(unknown[place : place + NACK_RANGES_MAX]),
-                reader=reader,
-            )
-            for place in range(0, len(unknown), NACK_RANGES_MAX)
-        ]
+        return runs, nacks_of(self._pubend, unknown, reader)

@@ -10,25 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from penstock.content.covering import covers, minimal
 from penstock.content.filter import Predicate
-from penstock.content.limits import FILTERS_MAX
 from penstock.guaranteed.relay.alert_merge import AlertMerge
 from penstock.guaranteed.relay.child import Child
-from penstock.guaranteed.relay.nack_table import NackTable
+from penstock.guaranteed.relay.child_repairs import ChildRepairs
+from penstock.guaranteed.relay.gathered_acks import GatheredAcks
+from penstock.guaranteed.relay.host_ports import HostPorts
+from penstock.guaranteed.relay.parent_link import ParentLink
 from penstock.guaranteed.relay.reader_answers import ReaderAnswers
 from penstock.guaranteed.relay.report_merge import ReportMerge
 from penstock.guaranteed.relay.tick_cache import TickCache
 from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import RelaySettings
-from penstock.guaranteed.stream_item import EVERYTHING
 from penstock.guaranteed.tick import duration_ticks
 from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import (
-    ACK_ENTRIES_MAX,
     DEAD_RANGES_MAX,
-    NACK_RANGES_MAX,
     BrokerFrame,
     ReaderId,
     TickRange,
@@ -43,12 +41,9 @@ from penstock.wire.frames.guaranteed.hello import Announcement
 from penstock.wire.frames.guaranteed.knowledge import Gap, Horizon
 from penstock.wire.frames.guaranteed.lag import LagAnswer, LagRequest
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
-from penstock.wire.frames.guaranteed.rows import Ack, Held, Hold, HostAck
+from penstock.wire.frames.guaranteed.rows import Ack, Held, Hold
 
 Answer = Run | Gap
-
-# Filters that the parent has not answered: what changes meanwhile is asked for after that.
-_REQUESTS_MAX: Final = 4
 
 
 class Relay:
@@ -62,7 +57,6 @@ class Relay:
         send: Callable[[Port, BrokerFrame | Run], None],
     ) -> None:
         self.pubend: Final = pubend
-        self.parent: Port | None = None
         # The first tick that is not decided, as far as the parent has said.
         self.horizon = 0
         # The first tick that no reader has been told about.
@@ -72,27 +66,17 @@ class Relay:
         self.cache = self._new_cache()
         self._send: Final = send
         self._children: Final[dict[Port, Child]] = {}
-        self._nacks: Final = NackTable(settings.outstanding_ns)
-        # Which port a host is behind.
-        self._port_of: Final[dict[str, Port]] = {}
-        # What the parent was asked for last; what it sends now; requests that it has not answered.
-        self._asked: Predicate | None = None
-        self._granted: Predicate | None = None
-        self._requests: Final[dict[int, Predicate]] = {}
-        self._epoch = 0
-        # All cached silence is silence under this filter.
-        self._silence_filter: Predicate | None = None
-        # The last of each host, and those that have not left: a link may lose them.
-        self._last_acks: Final[dict[str, HostAck]] = {}
-        self._acks: Final[dict[str, HostAck]] = {}
-        self._acks_at: Instant | None = None
+        self._repairs: Final = ChildRepairs(
+            pubend, self._children, outstanding_ns=settings.outstanding_ns, send=send
+        )
+        self._hosts: Final = HostPorts(self._children, send=send)
+        self._up: Final = ParentLink(pubend, send=send)
+        self._acks: Final = GatheredAcks(pubend, wait_ns=settings.acks_ns)
         self._reports: Final = ReportMerge(pubend)
         self._alerts: Final = AlertMerge(pubend, keeps_all=settings.keeps_late_alerts)
         self._readers: Final = ReaderAnswers(pubend, settings.readers_max)
         # All before it is said as soon as it is known: hosts are asked about it.
         self._queried_stop = 0
-        # Whether the parent sends new messages, as far as it was told.
-        self._is_live = True
 
     def _new_cache(self) -> TickCache:
         span_ns = self._settings.cache_ns
@@ -100,9 +84,19 @@ class Relay:
         return TickCache(self._settings.cache_bytes, ticks_max=ticks_max)
 
     @property
+    def parent(self) -> Port | None:
+        """Whom the pubend is taken from."""
+        return self._up.port
+
+    @property
+    def asked(self) -> Predicate | None:
+        """The filter that parents were asked for last."""
+        return self._up.asked
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing that was asked for is outstanding."""
-        return self._nacks.is_idle and not self._requests
+        return self._repairs.is_idle and not self._up.requests
 
     @property
     def passed(self) -> int:
@@ -113,10 +107,10 @@ class Relay:
         """Names and sizes of what grows with brokers and requests, for checkers."""
         return [
             ("children", len(self._children)),
-            ("hosts", len(self._port_of)),
-            ("filters asked for", len(self._requests)),
+            ("hosts", len(self._hosts)),
+            ("filters asked for", self._up.requests),
             ("acknowledgements", len(self._acks)),
-            ("requested ranges", self._nacks.ranges),
+            ("requested ranges", self._repairs.ranges),
             ("readers", len(self._readers)),
         ]
 
@@ -125,30 +119,14 @@ class Relay:
     def parent_up(self, port: Port) -> None:
         """Takes the pubend from this parent from now on."""
         self.parent_down()
-        self.parent = port
-        if self._asked is not None:
-            self._ask_filter(self._asked)
+        self._up.up(port)
         self._tell_live()
-        if self._last_acks:
-            self._acks.update(self._last_acks)
-            self._acks_at = 0
+        self._acks.repeat()
 
     def parent_down(self) -> None:
         """Nothing comes until there is a parent again; what is known stays known."""
-        if not self._is_live:
-            # Its link may still be up, and it may be the parent again: it keeps what it was told.
-            self._send_up(Live(pubend=self.pubend, is_on=True))
-        if self._asked is not None:
-            # Nor is it to send what comes from another parent from now on.
-            self._epoch += 1
-            nothing = union([])
-            self._send_up(FilterRequest(pubend=self.pubend, epoch=self._epoch, predicate=nothing))
-        self.parent = None
-        self._granted = None
-        # At both ends of a new link LIVE is on.
-        self._is_live = True
-        self._requests.clear()
-        self._nacks.forget_parent()
+        self._up.down()
+        self._repairs.parent_down()
 
     def heard(self, announcement: Announcement) -> None:
         """What HELLO says: a relay that knows more than the pubend has ever said forgets it.
@@ -164,11 +142,10 @@ class Relay:
         if self.passed > announcement.lease + 1 or any(start < self.passed for start, _ in new):
             self.cache = self._new_cache()
             self.horizon = self._told_readers = 0
-            self._silence_filter = None
 
     def port_of(self, reader: ReaderId) -> Port | None:
         """By which port answers to a reader leave."""
-        return self._port_of.get(reader.host)
+        return self._hosts.port_of(reader.host)
 
     def child_up(self, port: Port) -> None:
         """A child may ask from now on."""
@@ -177,8 +154,8 @@ class Relay:
     def child_down(self, port: Port) -> None:
         """Forgets a child, and what it wanted."""
         self._children.pop(port, None)
-        self._nacks.forget_child(port)
-        self._readers.gone({host for host, at in self._port_of.items() if at == port})
+        self._repairs.child_down(port)
+        self._readers.gone(self._hosts.behind(port))
         self._reports.gone(port)
         self._ask_for_all()
         self._tell_live()
@@ -191,7 +168,7 @@ class Relay:
             if frame.reader is not None:
                 self._pass_to_reader(frame)
             elif isinstance(frame, Gap):
-                self._answer_gap(frame)
+                self._repairs.on_gap(frame)
             else:
                 self._learn(frame, now)
         elif isinstance(frame, Horizon):
@@ -201,23 +178,23 @@ class Relay:
         elif isinstance(frame, Held):
             # From now on a cursor may be there.
             self._told_readers = max(self._told_readers, frame.tick + 1)
-            self._send_to_host(frame.host, frame)
+            self._hosts.send(frame.host, frame)
         elif isinstance(frame, CongestionQuery):
             self._on_query(frame, now)
         elif isinstance(frame, LagAnswer):
-            self._send_to_host(frame.host, frame)
+            self._hosts.send(frame.host, frame)
         elif isinstance(frame, ReaderRequest):
-            self._send_to_host(frame.reader.host, frame)
+            self._hosts.send(frame.reader.host, frame)
 
     def _learn(self, run: Run, now: Instant) -> None:
-        if self._asked is not None and self._granted is None:
+        if self._up.awaits_filter:
             # By a link that was not cut, a parent of earlier goes on under the filter of then:
             # what is silence under that one need not be silence. Its answer says where to begin.
             return
         self.cache.add(run)
         if run.stop > self.horizon:
             self._extend(run, now)
-        self._answer_askers(run)
+        self._repairs.on_run(run)
 
     def _extend(self, run: Run, now: Instant) -> None:
         """The next of the chain; a hole before it stays a hole to the children."""
@@ -235,31 +212,11 @@ class Relay:
             if is_asked_for or now - child.said_at >= self._settings.silence_ns:
                 child.say_silence(stop, now=now)
 
-    def _answer_askers(self, run: Run) -> None:
-        for port, ranges in self._nacks.answer(run.start, run.stop):
-            for start, stop in ranges:
-                self._children[port].repair(start, stop, run.items_between(start, stop))
-
-    def _answer_gap(self, frame: Gap) -> None:
-        """Goes to those that have asked, and is not kept."""
-        for port, ranges in self._nacks.answer(frame.start, frame.stop):
-            for start, stop in ranges:
-                self._send(
-                    port,
-                    Gap(
-                        pubend=self.pubend,
-                        start=start,
-                        stop=stop,
-                        reason=frame.reason,
-                        messages=frame.messages,
-                    ),
-                )
-
     def _pass_to_reader(self, frame: Answer) -> None:
         """An answer under a reader's own predicate is for its host alone."""
         assert frame.reader is not None
         self._told_readers = max(self._told_readers, frame.stop)
-        self._send_to_host(frame.reader.host, frame)
+        self._hosts.send(frame.reader.host, frame)
 
     def _on_horizon(self, stop: int, now: Instant) -> None:
         if stop <= self.horizon:
@@ -282,14 +239,10 @@ class Relay:
                 child.say_silence(self.horizon, now=now)
 
     def _on_filter_ack(self, frame: FilterAck, now: Instant) -> None:
-        granted = self._requests.pop(frame.epoch, None)
+        granted = self._up.on_filter_ack(frame)
         if granted is None:
             return
-        for epoch in [each for each in self._requests if each < frame.epoch]:
-            del self._requests[epoch]
-        if self._silence_filter is None or not covers(self._silence_filter, granted):
-            self.cache.widen(frame.tick)
-        self._granted = self._silence_filter = granted
+        self.cache.set_filter(granted, frame.tick)
         self._on_horizon(frame.tick, now)
         for child in self._children.values():
             self._grant(child, now)
@@ -310,16 +263,19 @@ class Relay:
             if frame.reader is not None:
                 self._on_reader_nack(port, frame.reader, frame)
             else:
-                self._on_nack(child, frame, now)
+                unknown = self._repairs.on_nack(
+                    child, frame, self.cache.known, horizon=self.horizon, now=now
+                )
+                self._up.send(*unknown)
         elif isinstance(frame, Hold | LagRequest):
-            self._port_of[frame.host] = port
-            self._send_up(frame)
+            self._hosts.learn(frame.host, port)
+            self._up.send(frame)
         elif isinstance(frame, ReaderRequest):
-            self._port_of[frame.reader.host] = port
+            self._hosts.learn(frame.reader.host, port)
             self._readers.register(frame)
-            self._send_up(frame)
+            self._up.send(frame)
         elif isinstance(frame, Ack):
-            self._gather_acks(frame, now)
+            self._acks.add(frame, now=now)
         elif isinstance(frame, Live):
             child.set_live(frame.is_on, horizon=self.horizon, now=now)
             self._tell_live()
@@ -329,117 +285,45 @@ class Relay:
         elif isinstance(frame, CongestionAlert):
             alert = self._alerts.add(frame)
             if alert is not None:
-                self._send_up(alert)
+                self._up.send(alert)
 
     def _send_report(self, now: Instant) -> None:
         report = self._reports.due(now)
         if report is not None:
-            self._send_up(report)
+            self._up.send(report)
 
     def _on_reader_nack(self, port: Port, reader: ReaderId, frame: Nack) -> None:
         """Answers a reader from the cache; the rest is asked for in its name."""
-        self._port_of[reader.host] = port
+        self._hosts.learn(reader.host, port)
         runs, unknown = self._readers.answer(
-            frame, self.cache.known, under=self._silence_filter, horizon=self.horizon
+            frame, self.cache.known, under=self.cache.silence_filter, horizon=self.horizon
         )
         for run in runs:
             self._send(port, run)
-        for each in unknown:
-            self._send_up(each)
-
-    def _on_nack(self, child: Child, frame: Nack, now: Instant) -> None:
-        if child.predicate is None:
-            return
-        wanted: list[TickRange] = []
-        known = self.cache.known
-        for start, end in frame.ranges:
-            stop = min(end, self.horizon)
-            at = start
-            for begin, behind in known.unknown(start, stop) if start < stop else ():
-                self._repair_from_cache(child, at, begin)
-                wanted += self._nacks.ask(child.port, begin, behind, now=now)
-                at = behind
-            self._repair_from_cache(child, at, stop)
-        for at in range(0, len(wanted), NACK_RANGES_MAX):
-            self._send_up(Nack(pubend=self.pubend, ranges=tuple(wanted[at : at + NACK_RANGES_MAX])))
-
-    def _repair_from_cache(self, child: Child, start: int, stop: int) -> None:
-        if start < stop:
-            items = [item for _, item in self.cache.known.data_between(start, stop)]
-            child.repair(start, stop, items)
+        self._up.send(*unknown)
 
     def _grant(self, child: Child, now: Instant) -> None:
         """Gives a child the filter it asked for, once the parent has granted enough."""
         request = child.requested
-        if request is None or self._granted is None:
-            return
-        # A narrower filter may be on its way up: until its answer it counts as granted already.
-        granted = (self._granted, *self._requests.values())
-        if all(covers(each, request.predicate) for each in granted):
+        if request is not None and self._up.grants(request.predicate):
             child.set_filter(request, horizon=self.horizon, now=now)
 
     def _ask_for_all(self) -> None:
         """Asks the parent for what all children want together."""
-        predicates = [p for child in self._children.values() for p in child.wants]
-        wanted = union(predicates)
-        if not predicates and self._asked is None:
-            return
-        if wanted != self._asked and len(self._requests) < _REQUESTS_MAX:
-            self._ask_filter(wanted)
-
-    def _ask_filter(self, wanted: Predicate) -> None:
-        self._asked = wanted
-        self._epoch += 1
-        if self.parent is not None:
-            self._requests[self._epoch] = wanted
-            self._send_up(FilterRequest(pubend=self.pubend, epoch=self._epoch, predicate=wanted))
+        self._up.ask_for([p for child in self._children.values() for p in child.wants])
 
     def _tell_live(self) -> None:
         """Has the parent send no new messages while no child wants any."""
         asking = [child for child in self._children.values() if child.wants]
-        is_live = not asking or any(child.is_live for child in asking)
-        if self.parent is not None and is_live != self._is_live:
-            self._is_live = is_live
-            self._send_up(Live(pubend=self.pubend, is_on=is_live))
-
-    def _gather_acks(self, frame: Ack, now: Instant) -> None:
-        for entry in frame.entries:
-            # A later entry of the same host says all that the earlier did; hosts are never merged.
-            self._acks[entry.host] = self._last_acks[entry.host] = entry
-        if self._acks_at is None:
-            self._acks_at = now + self._settings.acks_ns
+        self._up.set_live(not asking or any(child.is_live for child in asking))
 
     # Time
 
     def wake(self, *, now: Instant) -> None:
         """Passes on acknowledgements and reports that have waited long enough."""
         self._send_report(now)
-        if self._acks_at is not None and now >= self._acks_at:
-            self._acks_at = None
-            entries = list(self._acks.values())
-            self._acks.clear()
-            for at in range(0, len(entries), ACK_ENTRIES_MAX):
-                self._send_up(
-                    Ack(pubend=self.pubend, entries=tuple(entries[at : at + ACK_ENTRIES_MAX]))
-                )
+        self._up.send(*self._acks.due(now))
 
     def next_wakeup(self) -> Instant | None:
         """When acknowledgements or reports leave."""
-        return earliest(self._acks_at, self._reports.next_wakeup())
-
-    # Ways out
-
-    def _send_up(self, frame: BrokerFrame) -> None:
-        if self.parent is not None:
-            self._send(self.parent, frame)
-
-    def _send_to_host(self, host: str, frame: BrokerFrame | Run) -> None:
-        port = self._port_of.get(host)
-        if port in self._children:
-            self._send(port, frame)
-
-
-def union(predicates: list[Predicate]) -> Predicate:
-    """What matches any of them, or more where that would be too long to say."""
-    filters = minimal(f for predicate in predicates for f in predicate.filters)
-    return Predicate(filters) if len(filters) <= FILTERS_MAX else EVERYTHING
+        return earliest(self._acks.next_wakeup(), self._reports.next_wakeup())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from penstock.content.covering import covers
+from penstock.content.filter import Predicate
 from penstock.guaranteed.knowledge_stream import KnowledgeStream
 from penstock.guaranteed.run import Run
 from penstock.guaranteed.stream_item import StreamItem, size_of_item
@@ -14,6 +16,8 @@ class TickCache:
 
     def __init__(self, bytes_max: int, *, ticks_max: int | None = None) -> None:
         self.known: Final[KnowledgeStream[StreamItem]] = KnowledgeStream(size_of=size_of_item)
+        # All silence here is silence under this filter; None before the first.
+        self.silence_filter: Predicate | None = None
         self._bytes_max: Final = bytes_max
         # How far behind the newest tick it reaches.
         self._ticks_max: Final = ticks_max
@@ -25,6 +29,12 @@ class TickCache:
         if self._ticks_max is not None and known.last is not None:
             known.forget_below(known.last - self._ticks_max)
         known.evict(self._bytes_max)
+
+    def set_filter(self, granted: Predicate, tick: int) -> None:
+        """From `tick` on what comes is under this filter."""
+        if self.silence_filter is None or not covers(self.silence_filter, granted):
+            self.widen(tick)
+        self.silence_filter = granted
 
     def widen(self, tick: int) -> None:
         """Silence before `tick` was under a narrower filter, and is not known any more."""

@@ -24,7 +24,7 @@ import msgspec
 from penstock.guaranteed.broker_state import BrokerState
 from penstock.guaranteed.facts import StreamWanted
 from penstock.guaranteed.log_record import Counted, Fetched, LogRecord, LogSnapshot
-from penstock.guaranteed.pubend.pubend import PubendState
+from penstock.guaranteed.pubend.pubend_state import PubendState
 from penstock.guaranteed.settings import Retention
 from penstock.guaranteed.sync_times import SyncTimes
 from penstock.kernel.errors import UsageError

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.metrics.base import AdditiveMetric, Entity, Output
 from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
-from penstock.metrics.streams.second_sums import SecondSums
+from penstock.metrics.streams.second_sums import SecondSums, report_seconds
 from penstock.metrics.tally import Tally
 from penstock.trace.batch import Batch
 
@@ -37,20 +37,15 @@ class QueueLengths(AdditiveMetric[Batch]):
 
     def __init__(self, run: RunInfo) -> None:
         super().__init__(run)
-        self._sums: Final = SecondSums(run, _AMOUNTS)
+        self._sums: Final = SecondSums(run, "queue", _AMOUNTS)
 
     def update(self, batch: Batch) -> None:
         """Adds the next samples."""
-        self._sums.add(
-            batch.codes("queue"),
-            batch.integers("sampled_ns"),
-            held_bytes=batch.integers("held_bytes"),
-            samples=np.ones(batch.rows, np.int64),
-        )
+        self._sums.add_batch(batch, ["held_bytes"], samples=np.ones(batch.rows, np.int64))
 
     def tally(self, out: Tally) -> None:
         """Sums and samples of each queue by second."""
-        self._sums.tally(self.run.codes.names("queue"), out)
+        self._sums.tally(out)
 
     @classmethod
     def report(cls, tally: Tally, run: RunInfo, out: Results) -> None:
@@ -60,6 +55,4 @@ class QueueLengths(AdditiveMetric[Batch]):
             at = np.flatnonzero(samples)
             means = held[at] / samples[at]
             if means.max() >= _BYTES_MIN:
-                # As nearly always, there is a sample in every second.
-                holes = at if at.size < run.seconds else None
-                out.add_series("queue_bytes", means, at=holes, entity=queue)
+                report_seconds(out, "queue_bytes", means, at, run, entity=queue)

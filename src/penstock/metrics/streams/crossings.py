@@ -49,19 +49,15 @@ class Crossings(AdditiveMetric[Batch]):
 
     def __init__(self, run: RunInfo) -> None:
         super().__init__(run)
-        self._sums: Final = SecondSums(run, _KINDS)
+        self._sums: Final = SecondSums(run, "link", _KINDS)
 
     def update(self, batch: Batch) -> None:
         """Adds the next samples."""
-        self._sums.add(
-            batch.codes("link"),
-            batch.integers("sampled_ns"),
-            **{column: batch.integers(column) for column in _KINDS},
-        )
+        self._sums.add_batch(batch, _KINDS)
 
     def tally(self, out: Tally) -> None:
         """Messages on each link by second."""
-        self._sums.tally(self.run.codes.names("link"), out)
+        self._sums.tally(out)
 
     @classmethod
     def report(cls, tally: Tally, run: RunInfo, out: Results) -> None:

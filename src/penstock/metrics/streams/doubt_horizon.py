@@ -14,7 +14,8 @@ from penstock.kernel.instant import SECOND
 from penstock.metrics.base import AdditiveMetric, Entity, Output
 from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
-from penstock.metrics.streams.second_sums import SecondSums
+from penstock.metrics.streams.host_output import host_output
+from penstock.metrics.streams.second_sums import SecondSums, report_seconds
 from penstock.metrics.tally import Tally
 from penstock.trace.batch import Batch
 
@@ -29,21 +30,15 @@ class DoubtHorizon(AdditiveMetric[Batch]):
 
     READS: ClassVar = {"streams": ("sampled_ns", "broker", "behind_ns", "doubt_rate")}
     OUTPUTS: ClassVar = (
-        Output(
-            name="doubt_behind",
+        host_output(
+            "doubt_behind",
+            "how far doubt horizons of a broker's readers are behind the clock",
             unit="s",
-            entity=Entity.HOST,
-            kinds=("value", "series"),
-            phased=True,
-            meaning="how far doubt horizons of a broker's readers are behind the clock",
         ),
-        Output(
-            name="doubt_rate",
+        host_output(
+            "doubt_rate",
+            "how far doubt horizons of a broker's readers move in a second",
             unit="s/s",
-            entity=Entity.HOST,
-            kinds=("value", "series"),
-            phased=True,
-            meaning="how far doubt horizons of a broker's readers move in a second",
         ),
         Output(
             name="doubt_rate_smooth",
@@ -56,23 +51,21 @@ class DoubtHorizon(AdditiveMetric[Batch]):
 
     def __init__(self, run: RunInfo) -> None:
         super().__init__(run)
-        self._sums: Final = SecondSums(run, [*_AMOUNTS, "rated"], reals=["doubt_rate"])
+        self._sums: Final = SecondSums(run, "broker", [*_AMOUNTS, "rated"], reals=["doubt_rate"])
 
     def update(self, batch: Batch) -> None:
         """Adds the next samples of pubends that are read."""
-        is_read = batch.present("behind_ns")
-        self._sums.add(
-            batch.codes("broker"),
-            batch.integers("sampled_ns"),
-            behind_ns=batch.integers("behind_ns"),
-            samples=is_read.astype(np.int64),
+        self._sums.add_batch(
+            batch,
+            ["behind_ns"],
+            samples=batch.present("behind_ns").astype(np.int64),
             doubt_rate=batch.reals("doubt_rate"),
             rated=batch.present("doubt_rate").astype(np.int64),
         )
 
     def tally(self, out: Tally) -> None:
         """Sums and samples of each broker by second."""
-        self._sums.tally(self.run.codes.names("broker"), out)
+        self._sums.tally(out)
 
     @classmethod
     def report(cls, tally: Tally, run: RunInfo, out: Results) -> None:
@@ -85,16 +78,12 @@ class DoubtHorizon(AdditiveMetric[Batch]):
             if not at.size:
                 continue
             behind_s = behind_ns[at] / samples[at] / SECOND
-            # As nearly always, there is a sample in every second.
-            holes = at if at.size < run.seconds else None
-            out.add_series("doubt_behind", behind_s, at=holes, entity=broker)
+            report_seconds(out, "doubt_behind", behind_s, at, run, entity=broker)
             rate, rated = (tally.get(name, entity=broker) for name in ("doubt_rate", "rated"))
             if rated.any():
                 where = np.flatnonzero(rated)
-                means, gaps = rate[where] / rated[where], where.size < run.seconds
-                out.add_series(
-                    "doubt_rate_smooth", means, at=where if gaps else None, entity=broker
-                )
+                means = rate[where] / rated[where]
+                report_seconds(out, "doubt_rate_smooth", means, where, run, entity=broker)
             moved = 1 - np.diff(behind_s)
             follows = np.diff(at) == 1
             if follows.any():

@@ -39,16 +39,12 @@ class LinkGoodput(AdditiveMetric[Batch]):
 
     def __init__(self, run: RunInfo) -> None:
         super().__init__(run)
-        self._sums: Final = SecondSums(run, [_NECESSARY], reals=[_POSSIBLE])
+        self._sums: Final = SecondSums(run, "link", [_NECESSARY], reals=[_POSSIBLE])
 
     def update(self, batch: Batch) -> None:
         """Adds the next samples."""
         if batch.table.name == "crossings":
-            self._sums.add(
-                batch.codes("link"),
-                batch.integers("sampled_ns"),
-                necessary_bytes=batch.integers("necessary_bytes"),
-            )
+            self._sums.add_batch(batch, [_NECESSARY])
         else:
             samples = LinkSamples(batch, self.run)
             possible_bits = samples.possible_bits
@@ -56,7 +52,7 @@ class LinkGoodput(AdditiveMetric[Batch]):
 
     def tally(self, out: Tally) -> None:
         """Both amounts of each link by second."""
-        self._sums.tally(self.run.codes.names("link"), out)
+        self._sums.tally(out)
 
     @classmethod
     def report(cls, tally: Tally, run: RunInfo, out: Results) -> None:

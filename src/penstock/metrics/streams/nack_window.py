@@ -7,10 +7,11 @@ from typing import ClassVar, Final
 import numpy as np
 
 from penstock.kernel.instant import SECOND
-from penstock.metrics.base import AdditiveMetric, Entity, Output
+from penstock.metrics.base import AdditiveMetric
 from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
-from penstock.metrics.streams.second_sums import SecondSums
+from penstock.metrics.streams.host_output import host_output
+from penstock.metrics.streams.second_sums import SecondSums, report_seconds
 from penstock.metrics.tally import Tally
 from penstock.trace.batch import Batch
 
@@ -25,32 +26,25 @@ class NackWindow(AdditiveMetric[Batch]):
 
     READS: ClassVar = {"streams": ("sampled_ns", "broker", "nack_window_ns")}
     OUTPUTS: ClassVar = (
-        Output(
-            name="nack_window",
+        host_output(
+            "nack_window",
+            "how far ahead of doubt horizons a broker's readers ask for repairs",
             unit="s",
-            entity=Entity.HOST,
-            kinds=("value", "series"),
-            phased=True,
-            meaning="how far ahead of doubt horizons a broker's readers ask for repairs",
         ),
     )
 
     def __init__(self, run: RunInfo) -> None:
         super().__init__(run)
-        self._sums: Final = SecondSums(run, _AMOUNTS)
+        self._sums: Final = SecondSums(run, "broker", _AMOUNTS)
 
     def update(self, batch: Batch) -> None:
         """Adds the next samples of pubends that are read."""
-        self._sums.add(
-            batch.codes("broker"),
-            batch.integers("sampled_ns"),
-            nack_window_ns=batch.integers("nack_window_ns"),
-            samples=batch.present("nack_window_ns").astype(np.int64),
-        )
+        is_read = batch.present("nack_window_ns").astype(np.int64)
+        self._sums.add_batch(batch, ["nack_window_ns"], samples=is_read)
 
     def tally(self, out: Tally) -> None:
         """Sums and samples of each broker by second."""
-        self._sums.tally(self.run.codes.names("broker"), out)
+        self._sums.tally(out)
 
     @classmethod
     def report(cls, tally: Tally, run: RunInfo, out: Results) -> None:
@@ -58,10 +52,8 @@ class NackWindow(AdditiveMetric[Batch]):
         for broker in tally.names_of_entities("samples"):
             window_ns, samples = (tally.get(name, entity=broker) for name in _AMOUNTS)
             at = np.flatnonzero(samples)
-            # As nearly always, there is a sample in every second.
-            holes = at if at.size < run.seconds else None
             means_s = window_ns[at] / samples[at] / SECOND
-            out.add_series("nack_window", means_s, at=holes, entity=broker)
+            report_seconds(out, "nack_window", means_s, at, run, entity=broker)
             for phase, low_s, high_s in run.spans():
                 span = run.seconds_of(low_s, high_s)
                 count = samples[span].sum()

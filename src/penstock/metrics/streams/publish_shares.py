@@ -41,20 +41,15 @@ class PublishShares(AdditiveMetric[Batch]):
 
     def __init__(self, run: RunInfo) -> None:
         super().__init__(run)
-        self._sums: Final = SecondSums(run, _COUNTED)
+        self._sums: Final = SecondSums(run, "pubend", _COUNTED)
 
     def update(self, batch: Batch) -> None:
         """Adds the next samples of brokers with publishers."""
-        batch = batch.select(batch.present("demanded_messages"))
-        self._sums.add(
-            batch.codes("pubend"),
-            batch.integers("sampled_ns"),
-            **{name: batch.integers(name) for name in _COUNTED},
-        )
+        self._sums.add_batch(batch.select(batch.present("demanded_messages")), _COUNTED)
 
     def tally(self, out: Tally) -> None:
         """Messages of each pubend by second."""
-        self._sums.tally(self.run.codes.names("pubend"), out)
+        self._sums.tally(out)
 
     @classmethod
     def report(cls, tally: Tally, run: RunInfo, out: Results) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from penstock.metrics.base import AdditiveMetric, Entity, Output, share
 from penstock.metrics.results import Results
 from penstock.metrics.run_info import RunInfo
+from penstock.metrics.streams.host_output import host_output
 from penstock.metrics.streams.second_sums import SecondSums, report_rates
 from penstock.metrics.tally import Tally
 from penstock.trace.batch import Batch
@@ -31,21 +32,11 @@ class StreamRates(AdditiveMetric[Batch]):
             phased=True,
             meaning="messages that all brokers together confirmed to publishers",
         ),
-        Output(
-            name="publish_rate",
-            unit="messages/s",
-            entity=Entity.HOST,
-            kinds=("value", "series"),
-            phased=True,
-            meaning="messages that this broker confirmed to publishers",
+        host_output(
+            "publish_rate", "messages that this broker confirmed to publishers", unit="messages/s"
         ),
-        Output(
-            name="reading_rate",
-            unit="messages/s",
-            entity=Entity.HOST,
-            kinds=("value", "series"),
-            phased=True,
-            meaning="messages that applications got at this broker",
+        host_output(
+            "reading_rate", "messages that applications got at this broker", unit="messages/s"
         ),
         Output(
             name="reading_share",
@@ -59,19 +50,15 @@ class StreamRates(AdditiveMetric[Batch]):
 
     def __init__(self, run: RunInfo) -> None:
         super().__init__(run)
-        self._sums: Final = SecondSums(run, _COUNTED)
+        self._sums: Final = SecondSums(run, "broker", _COUNTED)
 
     def update(self, batch: Batch) -> None:
         """Adds the next samples."""
-        self._sums.add(
-            batch.codes("broker"),
-            batch.integers("sampled_ns"),
-            **{name: batch.integers(name) for name in _COUNTED},
-        )
+        self._sums.add_batch(batch, _COUNTED)
 
     def tally(self, out: Tally) -> None:
         """Messages of each broker by second."""
-        self._sums.tally(self.run.codes.names("broker"), out)
+        self._sums.tally(out)
 
     @classmethod
     def report(cls, tally: Tally, run: RunInfo, out: Results) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.report import published_values
 from penstock.report.curve_style import BLUE, VERMILION
 from penstock.report.figure import Figure
 from penstock.report.figures.plot_helpers import reference_line, second_midpoints
-from penstock.report.figures.stream_panels import PANELS_MAX, height_of, panel_by_variant
+from penstock.report.figures.stream_panels import PANELS_MAX, panel_by_variant, stream_figures
 from penstock.report.number_format import format_number
 from penstock.report.report_data import ReportData
 
@@ -32,20 +30,16 @@ def figures(facts: ReportData) -> list[Figure]:
     """One panel for each variant in which hosts tell anything."""
     names = [name for name in facts.names if any(_told(facts, name, kind) for kind in _KINDS)]
     names = names[:PANELS_MAX]
-    if not names:
-        return []
-    return [
-        Figure(
-            name="stream-alerts",
-            title=_title(facts, names),
-            caption="How many seconds of the stream the doubt horizon of the slowest host passes"
-            " in a second, by alerts and reports that come to pubends; a point is the mean of a"
-            " second, over seeds too. A host that keeps up with the clock is at 1."
-            f" {published_values.redrawn_figure(facts.id, 'stream-alerts')}",
-            draw=partial(_draw, facts=facts, names=names),
-            height_in=height_of(names),
-        )
-    ]
+    return stream_figures(
+        facts,
+        names,
+        name="stream-alerts",
+        title=_title,
+        caption="How many seconds of the stream the doubt horizon of the slowest host passes"
+        " in a second, by alerts and reports that come to pubends; a point is the mean of a"
+        " second, over seeds too. A host that keeps up with the clock is at 1.",
+        draw=_draw,
+    )
 
 
 def _told(facts: ReportData, name: str, kind: str) -> bool:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock.report import published_values
 from penstock.report.figure import Figure
-from penstock.report.figures.plot_helpers import PUBLISHED, reference_line, second_midpoints
+from penstock.report.figures.plot_helpers import PUBLISHED, reference_line
 from penstock.report.figures.recovered import figure_mean
 from penstock.report.figures.stream_panels import (
     colours,
-    height_of,
+    draw_each,
     panel_by_variant,
     published,
+    stream_figures,
     things,
     variants_with,
 )
@@ -31,21 +31,17 @@ _RATE: Final = "doubt_rate_smooth."
 def figures(facts: ReportData) -> list[Figure]:
     """One panel for each variant."""
     names = variants_with(facts, _RATE)
-    if not names:
-        return []
     shaded = any(_recoveries(facts, name) for name in names)
-    return [
-        Figure(
-            name="doubt-rate",
-            title=_title(facts, names),
-            caption="How many seconds of the stream the doubt horizon of each host passes in a"
-            " second, smoothed by the host itself; means over pubends and seeds."
-            f"{' Shaded: while a host recovers what it missed.' if shaded else ''}"
-            f" {published_values.redrawn_figure(facts.id, 'doubt-rate')}",
-            draw=partial(_draw, facts=facts, names=names),
-            height_in=height_of(names),
-        )
-    ]
+    return stream_figures(
+        facts,
+        names,
+        name="doubt-rate",
+        title=_title,
+        caption="How many seconds of the stream the doubt horizon of each host passes in a"
+        " second, smoothed by the host itself; means over pubends and seeds."
+        f"{' Shaded: while a host recovers what it missed.' if shaded else ''}",
+        draw=_draw,
+    )
 
 
 def _recoveries(facts: ReportData, name: str) -> list[tuple[str, float, float]]:
@@ -72,10 +68,7 @@ def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
             reference_line(axes, y=peak, label=f"{PUBLISHED}: up to about {format_number(peak)}")
         for host, start, end in _recoveries(facts, name):
             axes.axvspan(start, end, color=colour_of[host], alpha=0.14, linewidth=0)
-        for host in things(facts, name, _RATE):
-            values = facts.series(name, f"{_RATE}{host}")
-            axes.plot(second_midpoints(values), values, color=colour_of[host], linewidth=1.3,
-                      label=host)  # fmt: skip
+        draw_each(axes, facts, name, _RATE)
 
     panel_by_variant(canvas, names, "stream s/s", draw)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock.report import published_values
@@ -12,9 +11,9 @@ from penstock.report.figures.plot_helpers import PUBLISHED, reference_line, seco
 from penstock.report.figures.stream_panels import (
     PANELS_MAX,
     colours,
-    height_of,
     panel_by_variant,
     published,
+    stream_figures,
     things,
 )
 from penstock.report.number_format import format_number
@@ -30,19 +29,16 @@ _WINDOW: Final = "nack_window."
 def figures(facts: ReportData) -> list[Figure]:
     """One panel for each variant in which a window changes."""
     names = [name for name in facts.names if _changing(facts, name)][:PANELS_MAX]
-    if not names:
-        return []
-    return [
-        Figure(
-            name="nack-window",
-            title=_title(facts, names),
-            caption="How far ahead of its doubt horizon a host asks for repairs, in seconds of"
-            " the stream; means over pubends and seeds. Hosts and variants are left out where it"
-            f" never changes. {published_values.redrawn_figure(facts.id, 'nack-window')}",
-            draw=partial(_draw, facts=facts, names=names),
-            height_in=height_of(names),
-        )
-    ]
+    return stream_figures(
+        facts,
+        names,
+        name="nack-window",
+        title=_title,
+        caption="How far ahead of its doubt horizon a host asks for repairs, in seconds of"
+        " the stream; means over pubends and seeds. Hosts and variants are left out where it"
+        " never changes.",
+        draw=_draw,
+    )
 
 
 def _changing(facts: ReportData, name: str) -> list[str]:

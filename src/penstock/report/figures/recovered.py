@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
@@ -94,6 +94,14 @@ def beside(axes: Axes, rows: Sequence[float], words: Sequence[str]) -> None:
             text, (1, row), xycoords=axes.get_yaxis_transform(), xytext=(4, 0), va="center",
             textcoords="offset points", fontsize=9, annotation_clip=False,
         )  # fmt: skip
+
+
+def means_of(
+    facts: ReportData, names: Sequence[str], metric: str, say: Callable[[float], str]
+) -> str:
+    """The mean of each variant that has one, for a title; empty if none has."""
+    known = {name: figure_mean(facts, name, metric) for name in names}
+    return ", ".join(f"{name} {say(mean)}" for name, mean in known.items() if mean is not None)
 
 
 def figure_mean(facts: ReportData, name: str, metric: str) -> float | None:

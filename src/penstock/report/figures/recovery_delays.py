@@ -14,6 +14,7 @@ from penstock.report.figures.recovered import (
     cumulative,
     figure_mean,
     is_whole,
+    means_of,
     networks,
     recovering,
     stated,
@@ -121,14 +122,12 @@ def _mark_added(axes: Axes, facts: ReportData, off: str) -> None:
 
 
 def _title(facts: ReportData, names: Sequence[str]) -> str:
-    text = [
-        f"{name} {format_number(round(at))} ms"
-        for name in names
-        if (at := figure_mean(facts, name, "request_to_repair_p80")) is not None
-    ]
-    if not text:
+    times = means_of(
+        facts, names, "request_to_repair_p80", lambda at: f"{format_number(round(at))} ms"
+    )
+    if not times:
         return "How long it takes to make a loss good"
-    return f"From request to repair, 80 % within: {', '.join(text)}"
+    return f"From request to repair, 80 % within: {times}"
 
 
 def _added_title(facts: ReportData, off: str, names: Sequence[str]) -> str:

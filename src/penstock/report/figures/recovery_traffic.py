@@ -21,7 +21,14 @@ from penstock.report.figures.plot_helpers import (
     reference_line,
     second_midpoints,
 )
-from penstock.report.figures.recovered import beside, figure_mean, recovering, smooth, stated
+from penstock.report.figures.recovered import (
+    beside,
+    figure_mean,
+    means_of,
+    recovering,
+    smooth,
+    stated,
+)
 from penstock.report.number_format import format_number, format_percent
 from penstock.report.report_data import ReportData
 
@@ -183,12 +190,7 @@ def _title(facts: ReportData, names: Sequence[str]) -> str:
 
 
 def _hits_title(facts: ReportData, names: Sequence[str]) -> str:
-    text = [
-        f"{name} {format_percent(ratio)}"
-        for name in names
-        if (ratio := figure_mean(facts, name, "hit_ratio")) is not None
-    ]
-    return f"Somebody had what was asked for: {', '.join(text)}"
+    return f"Somebody had what was asked for: {means_of(facts, names, 'hit_ratio', format_percent)}"
 
 
 def _without_requests(without_requests: AbstractSet[str], names: Sequence[str]) -> str:
@@ -198,9 +200,5 @@ def _without_requests(without_requests: AbstractSet[str], names: Sequence[str]) 
 
 
 def _limits_title(facts: ReportData, names: Sequence[str]) -> str:
-    text = [
-        f"{name} {format_number(limit)}"
-        for name in names
-        if (limit := figure_mean(facts, name, "cache_limit_mean")) is not None
-    ]
-    return f"How many messages a cache may hold, on average: {', '.join(text)}"
+    limits = means_of(facts, names, "cache_limit_mean", format_number)
+    return f"How many messages a cache may hold, on average: {limits}"

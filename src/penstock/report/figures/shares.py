@@ -23,7 +23,7 @@ from penstock.report.figures.controlled import (
     side_by_side,
 )
 from penstock.report.figures.plot_helpers import format_thousands, legend_below, second_midpoints
-from penstock.report.figures.recovered import figure_mean
+from penstock.report.figures.recovered import means_of
 from penstock.report.number_format import format_number, format_percent
 from penstock.report.report_data import ReportData
 
@@ -255,11 +255,7 @@ def _title(
     if all(shares.values()):
         text = [f"{name} {format_percent(distance(facts, name, shares[name]))}" for name in names]
         return f"How far from its fair share a receiver is, on average: {', '.join(text)}"
-    text = [
-        f"{name} {format_number(round(index, 3))}"
-        for name in names
-        if (index := figure_mean(facts, name, "jain")) is not None
-    ]
-    if not text:
+    indices = means_of(facts, names, "jain", lambda index: format_number(round(index, 3)))
+    if not indices:
         return "What each receiver gets"
-    return f"How evenly receivers are served, by Jain's index: {', '.join(text)}"
+    return f"How evenly receivers are served, by Jain's index: {indices}"

@@ -6,10 +6,15 @@ A host or a link has one colour in all panels of all figures.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+import numpy as np
+
+from penstock.report import published_values
 from penstock.report.curve_style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
-from penstock.report.figures.plot_helpers import legend_below, panels
+from penstock.report.figure import Figure
+from penstock.report.figures.plot_helpers import legend_below, panels, second_midpoints
 from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
@@ -50,6 +55,24 @@ def colours(facts: ReportData, prefix: str) -> dict[str, str]:
     return {thing: _COLOURS[index % len(_COLOURS)] for index, thing in enumerate(known)}
 
 
+def draw_each(
+    axes: Axes,
+    facts: ReportData,
+    name: str,
+    prefix: str,
+    *,
+    by: float = 1,
+    label: Callable[[str], str] = str,
+) -> None:
+    """The curve of each host or link of a variant; values are divided `by` that."""
+    colour_of = colours(facts, prefix)
+    for thing in things(facts, name, prefix):
+        values = facts.series(name, f"{prefix}{thing}")
+        scaled = np.array(values, np.float64) / by
+        axes.plot(second_midpoints(values), scaled, color=colour_of[thing], linewidth=1.3,
+                  label=label(thing))  # fmt: skip
+
+
 def published(facts: ReportData, known: Mapping[str, Value]) -> Value | None:
     """The published value for this experiment; None where a profile scales rates or times."""
     for name in facts.names:
@@ -59,9 +82,30 @@ def published(facts: ReportData, known: Mapping[str, Value]) -> Value | None:
     return known.get(facts.id)
 
 
-def height_of(names: Sequence[str]) -> float:
-    """The height of a figure with a panel for each of these variants."""
-    return 1.2 + 1.9 * len(names)
+def stream_figures(
+    facts: ReportData,
+    names: Sequence[str],
+    *,
+    name: str,
+    title: Callable[[ReportData, Sequence[str]], str],
+    caption: str,
+    draw: Callable[..., None],
+) -> list[Figure]:
+    """A figure with a panel for each of these variants, if there is any.
+
+    Its caption ends with what it redraws.
+    """
+    if not names:
+        return []
+    return [
+        Figure(
+            name=name,
+            title=title(facts, names),
+            caption=f"{caption} {published_values.redrawn_figure(facts.id, name)}",
+            draw=partial(draw, facts=facts, names=names),
+            height_in=1.2 + 1.9 * len(names),
+        )
+    ]
 
 
 def panel_by_variant(

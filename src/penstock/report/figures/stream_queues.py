@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final
-
-import numpy as np
 
 from penstock.report import published_values
 from penstock.report.figure import Figure
@@ -14,13 +11,12 @@ from penstock.report.figures.plot_helpers import (
     PUBLISHED,
     format_thousands,
     reference_line,
-    second_midpoints,
 )
 from penstock.report.figures.stream_panels import (
-    colours,
-    height_of,
+    draw_each,
     panel_by_variant,
     published,
+    stream_figures,
     things,
     variants_with,
 )
@@ -41,33 +37,24 @@ _WIDE: Final = 30
 def figures(facts: ReportData) -> list[Figure]:
     """One panel for each variant with streams, if a queue ever held anything."""
     names = [name for name in variants_with(facts, _HELD) if things(facts, name, _READING)]
-    if not names:
-        return []
-    return [
-        Figure(
-            name="stream-queues",
-            title=_title(facts, names),
-            caption="What waits for links, in kB of 1,000 B, means over seeds; links where 1 kB"
-            " never waited are left out."
-            f" {published_values.redrawn_figure(facts.id, 'stream-queues')}",
-            draw=partial(_draw, facts=facts, names=names),
-            height_in=height_of(names),
-        )
-    ]
+    return stream_figures(
+        facts,
+        names,
+        name="stream-queues",
+        title=_title,
+        caption="What waits for links, in kB of 1,000 B, means over seeds; links where 1 kB"
+        " never waited are left out.",
+        draw=_draw,
+    )
 
 
 def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
-    colour_of = colours(facts, _HELD)
     peaks = [peak for name in names for peak, _ in _peaks(facts, name)]
     limit_kb = published(facts, published_values.QUEUE_LIMIT_KB)
     is_wide = max(*peaks, limit_kb or 0) > _WIDE * min(peaks)
 
     def draw(axes: Axes, name: str) -> None:
-        for link in things(facts, name, _HELD):
-            values = facts.series(name, f"{_HELD}{link}")
-            held_kb = np.array(values, np.float64) / _BYTES_PER_KB
-            axes.plot(second_midpoints(values), held_kb, color=colour_of[link], linewidth=1.3,
-                      label=link.replace("-", " to "))  # fmt: skip
+        draw_each(axes, facts, name, _HELD, by=_BYTES_PER_KB, label=_ends)
         if limit_kb is not None:
             told = f"{PUBLISHED}: below {format_number(limit_kb)} kB"
             reference_line(axes, y=limit_kb, label=told)
@@ -76,6 +63,10 @@ def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
         format_thousands(axes.yaxis)
 
     panel_by_variant(canvas, names, "queue (kB)", draw)
+
+
+def _ends(link: str) -> str:
+    return link.replace("-", " to ")
 
 
 def _peaks(facts: ReportData, name: str) -> list[tuple[float, str]]:
@@ -89,7 +80,7 @@ def _peaks(facts: ReportData, name: str) -> list[tuple[float, str]]:
 def _title(facts: ReportData, names: Sequence[str]) -> str:
     longest = {name: max(_peaks(facts, name)) for name in names}
     found = [
-        f"{name} {format_number(round(peak, 1))} kB ({link.replace('-', ' to ')})"
+        f"{name} {format_number(round(peak, 1))} kB ({_ends(link)})"
         for name, (peak, link) in longest.items()
     ]
     return f"The longest queue: {', '.join(found)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock.report import published_values
@@ -16,10 +15,10 @@ from penstock.report.figures.plot_helpers import (
     second_midpoints,
 )
 from penstock.report.figures.stream_panels import (
-    colours,
-    height_of,
+    draw_each,
     panel_by_variant,
     published,
+    stream_figures,
     things,
     variants_with,
 )
@@ -37,31 +36,23 @@ _READING: Final = "reading_rate."
 def figures(facts: ReportData) -> list[Figure]:
     """One panel for each variant."""
     names = [name for name in variants_with(facts, _READING) if facts.series(name, _PUBLISHED)]
-    if not names:
-        return []
-    return [
-        Figure(
-            name="stream-rates",
-            title=_title(facts, names),
-            caption="Messages a second, means over seeds: those that pubends confirm to"
-            " publishers, and those that applications get at each host."
-            f" {published_values.redrawn_figure(facts.id, 'stream-rates')}",
-            draw=partial(_rates, facts=facts, names=names),
-            height_in=height_of(names),
-        )
-    ]
+    return stream_figures(
+        facts,
+        names,
+        name="stream-rates",
+        title=_title,
+        caption="Messages a second, means over seeds: those that pubends confirm to"
+        " publishers, and those that applications get at each host.",
+        draw=_rates,
+    )
 
 
 def _rates(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
-    colour_of = colours(facts, _READING)
     recovered_s = published(facts, published_values.RECOVERED_AT_S)
 
     def draw(axes: Axes, name: str) -> None:
         sent = facts.series(name, _PUBLISHED)
-        for host in things(facts, name, _READING):
-            values = facts.series(name, f"{_READING}{host}")
-            axes.plot(second_midpoints(values), values, color=colour_of[host], linewidth=1.3,
-                      label=host)  # fmt: skip
+        draw_each(axes, facts, name, _READING)
         # Above the hosts, which mostly get what is published.
         axes.plot(
             second_midpoints(sent),

@@ -10,7 +10,7 @@ from penstock.guaranteed.broker import AnyFrame, Broker
 from penstock.guaranteed.broker_state import BrokerState
 from penstock.guaranteed.facts import Alarm, Disconnect, StreamUnwanted, StreamWanted
 from penstock.guaranteed.log_record import Fetched, RecoveredLog
-from penstock.guaranteed.pubend.pubend import PubendState
+from penstock.guaranteed.pubend.pubend_state import PubendState
 from penstock.guaranteed.settings import Retention
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.machine import Append, Count, Deliver, Fetch, Port, Save, Send, Trim
