@@ -27,6 +27,21 @@ def test_a_neighbour_on_both_sides_is_told_once() -> None:
     )
 
 
+def test_a_stream_that_comes_back_is_told_once_and_neighbours_as_such() -> None:
+    told: list[Alarm] = []
+    loops = ParentLoops(told.append)
+    loops.comes_back(announced(2), "both", ["both"])
+    assert not told
+    for stream in ("orders", "trades"):
+        loops.comes_back(announced(2, stream), "p", ["both"])
+    (alarm,) = told
+    assert alarm.kind == "loop"
+    assert alarm.text == (
+        "parent 'p' has stream 'orders' of this broker: if parents form a loop, leave --parent out"
+        " at one of them; else a copy of this directory is in use, too: stop one"
+    )
+
+
 def test_a_stream_that_is_too_far_away_is_told_once() -> None:
     told: list[Alarm] = []
     loops = ParentLoops(told.append)

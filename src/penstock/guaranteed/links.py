@@ -186,6 +186,7 @@ class Links:
         self._find_loops()
         for announcement in taken:
             if announcement.pubend in broker.pubends:
+                self._loops.comes_back(announcement, frame.broker, self._child_names.values())
                 continue
             self._warn_of_namesake(announcement)
             self.announcements.remember(announcement)

@@ -1,7 +1,7 @@
 """Parents that form a loop: each is said once, in a line that says what to do.
 
-A loop of two is known by the names of neighbours. A longer one shows when the stream that goes
-round in it seems to be further away than any can be.
+A loop of two is known by the names of neighbours. A longer one shows when a stream comes back to
+the broker that stores it, or seems to be further away than any can be.
 """
 
 from __future__ import annotations
@@ -33,6 +33,18 @@ class ParentLoops:
                     f"broker {name!r} is a parent of this one and takes streams from it, too:"
                     " leave --parent out at one of them",
                 )
+
+    def comes_back(
+        self, announcement: Announcement, parent: str, children: Collection[str]
+    ) -> None:
+        """A parent has a stream of which the log is here."""
+        if parent not in children:
+            self._say(
+                f"own {parent}",
+                f"parent {parent!r} has stream {announcement.stream!r} of this broker: if parents"
+                " form a loop, leave --parent out at one of them; else a copy of this directory is"
+                " in use, too: stop one",
+            )
 
     def announced(self, parent: str, announcements: Collection[Announcement]) -> None:
         """A parent has said what it serves; what is too far away is not taken from it."""

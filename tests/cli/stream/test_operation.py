@@ -38,7 +38,7 @@ def read(penstock: Penstock, stream: str, durable: str, count: int, *options: st
 def test_streams_are_created_with_limits_listed_and_deleted(penstock: Penstock) -> None:
     limits = ["--retention-size", "1GB", "--retention-age", "none", "--overflow", "drop"]
     created = penstock("create", "limited", *limits, "--slow-host", "lag")
-    assert created.stdout == "stream limited is there now (1GB, any age, drop)\n"
+    assert created.stdout == "stream limited is there now (1GB, any age, drop, lag)\n"
     again = penstock("create", "limited", "--json", code=1)
     assert again.stderr == "stream limited was there already, and stays as it is\n"
     found = json.loads(again.stdout)
@@ -52,9 +52,9 @@ def test_streams_are_created_with_limits_listed_and_deleted(penstock: Penstock) 
     }
     assert listed["slow_host"] == "lag"
     assert (listed["is_here"], listed["messages"], listed["held_by"]) == (True, 0, None)
-    assert "limited\t0\t0 B\t1GB, any age, drop\tnobody\n" in penstock("list").stdout
+    assert "limited\t0\t0 B\t1GB, any age, drop, lag\tnobody\n" in penstock("list").stdout
     changed = penstock("create", "limited", "--retention-size", "2GB", "--change")
-    assert changed.stdout == "stream limited is changed (2GB, any age, drop)\n"
+    assert changed.stdout == "stream limited is changed (2GB, any age, drop, lag)\n"
     assert penstock("delete", "limited").stdout == "stream limited is deleted\n"
     assert "limited" not in penstock("list").stdout
     refused = penstock("delete", "limited", code=4).stderr
@@ -99,6 +99,14 @@ def test_a_durable_name_with_spaces_is_quoted_in_tables(penstock: Penstock, stre
     assert f"'two words'\t{stream}\t" in penstock("durables").stdout
     assert "'two words' at b1: holds " in penstock("list").stdout
     penstock("durables", "--delete", "two words")
+
+
+@pytest.mark.parametrize("again", ["127.0.0.1:7998", "tcp://127.0.0.1:7998"])
+def test_a_parent_is_named_once(penstock: Penstock, tmp_path: Path, again: str) -> None:
+    options = ["--directory", str(tmp_path), "--parent", "127.0.0.1:7998", "--parent", again]
+    assert penstock("broker", *options, code=2).stderr == (
+        "penstock: --parent 127.0.0.1:7998 is there twice: leave one of them out\n"
+    )
 
 
 @pytest.mark.parametrize("parent", ["127.0.0.1:7999", "tcp://localhost:7999", "0.0.0.0:7999"])

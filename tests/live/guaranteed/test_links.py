@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -350,6 +351,51 @@ def test_a_broker_that_is_its_own_parent_by_another_name_says_so_once(
     here, there = sorted(refused_brokers(caplog))
     assert here.endswith("refused: it is broker 'broker' itself: name another parent")
     assert there.startswith("parent 127.0.0.1:")
+
+
+def test_a_parent_whose_name_cannot_be_resolved_is_one_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.WARNING, "penstock.streams")
+    tries = tries_of_parents(monkeypatch)
+
+    async def resolves_nothing(_link: parents.ParentLink, _opened: object) -> FrameConnection:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(parents.ParentLink, "_connect", resolves_nothing)
+
+    async def main() -> None:
+        broker = StreamBroker(tmp_path, parents=[HostPort("brokr", 7451)])
+        await broker.start(HostPort("127.0.0.1", 0))
+        await asyncio.wait_for(until(lambda: len(tries) >= 2), 20)
+        await broker.close()
+
+    asyncio.run(main())
+    assert caplog.messages == [
+        "parent brokr:7451 cannot be resolved: check the host name (trying again)"
+    ]
+
+
+def test_a_parent_that_is_named_twice_refuses_one_link_and_says_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, "penstock.streams")
+    tries = tries_of_parents(monkeypatch)
+
+    async def test(broker: StreamBroker) -> None:
+        port = address.parse(broker.address).port
+        # As by two names of one machine.
+        twice = [HostPort("127.0.0.1", port), HostPort("localhost", port)]
+        edge = StreamBroker(tmp_path / "edge", name="edge", parents=twice)
+        await edge.start(HostPort("127.0.0.1", 0))
+        await until(lambda: len(tries) >= 8)
+        await edge.close()
+
+    run(tmp_path / "one", test)
+    assert any(
+        "refused: a broker 'edge' is linked here: name each parent once, and" in line
+        for line in refused_brokers(caplog)
+    )
 
 
 def test_a_broker_that_is_refused_again_and_again_is_a_line_in_both_logs(

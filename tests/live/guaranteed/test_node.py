@@ -231,3 +231,9 @@ def test_one_process_uses_a_directory(tmp_path: Path) -> None:
 )
 def test_addresses_have_a_default_port(text: str, host: str, port: int) -> None:
     assert parse_address(text) == HostPort(host, port)
+
+
+@pytest.mark.parametrize("text", ["a:b", "a:", "tcp://a:7451x"])
+def test_a_port_that_is_none_is_told_as_it_was_written(text: str) -> None:
+    with pytest.raises(UsageError, match=rf"HOST:PORT, .* not '{text.removeprefix('tcp://')}'$"):
+        parse_address(text)

@@ -68,6 +68,10 @@ def test_in_a_ring_streams_are_read_and_brokers_are_quiet() -> None:
     network.run(SECOND)
     assert [reader.values() for reader in readers] == [[*range(20)]] * 3
     assert hellos.count == before < 20
+    # Whoever stores a stream sees it come back.
+    (told,) = loops(network)
+    assert told.startswith("parent 'c' has stream 'orders' of this broker: if parents form a loop")
+    assert [alarm.kind for alarm in network.brokers["a"].alarms] == ["loop"]
 
 
 def test_a_stream_that_is_deleted_in_a_ring_is_gone_and_the_loop_is_told() -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from penstock.kernel.errors import UsageError
+
 if TYPE_CHECKING:
     from penstock.live.guaranteed.broker import StreamBroker
 
@@ -23,7 +25,10 @@ def broker(
     ] = _LISTEN,
     parent: Annotated[
         list[str] | None,
-        typer.Option(metavar="ADDRESS", help="A broker to take streams from; may be repeated."),
+        typer.Option(
+            metavar="ADDRESS",
+            help="A broker to take streams from; repeated: each stream from one of them.",
+        ),
     ] = None,
     name: Annotated[
         str | None,
@@ -38,6 +43,7 @@ def broker(
     Example:
       penstock stream broker --directory streams
       penstock stream broker --directory edge --listen 127.0.0.1:7461 --parent 127.0.0.1:7451
+      penstock stream broker --directory edge --parent 10.0.0.7 --parent 10.0.0.8
     """
     from penstock.cli.run_until_stopped import run
 
@@ -57,6 +63,9 @@ async def _serve(directory: Path, listen: str, parents: list[str], name: str | N
         where = address.parse(listen.removeprefix("tcp://"), port_min=0)
     with errors_name_option("--parent"):
         above = [parse_address(each) for each in parents]
+    for parent in above:
+        if above.count(parent) > 1:
+            raise UsageError(f"--parent {parent} is there twice: leave one of them out")
     running = StreamBroker(directory, name=name, parents=above)
     await running.start(where)
     # With port 0, programs read the address from this line.

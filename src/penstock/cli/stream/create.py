@@ -65,7 +65,7 @@ def create(
     slow_host: Annotated[
         SlowHost | None,
         typer.Option(
-            help="Whether a slow broker slows publishers, or lags; no effect yet.",
+            help="While a broker is far behind: slow publishers down, or let it lag.",
             show_default="throttle",
         ),
     ] = None,
@@ -116,7 +116,7 @@ def create(
         print_json({**stream_json(found), "is_created": not change})
     else:
         done = "is changed" if change else "is there now"
-        typer.echo(f"stream {stream} {done} ({retention(found['retention'])})")
+        typer.echo(f"stream {stream} {done} ({retention(found['retention'], found['slow_host'])})")
 
 
 def _as_it_is(stream: str, broker: list[str] | None, timeout: str) -> dict[str, object]:

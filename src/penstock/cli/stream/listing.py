@@ -52,6 +52,6 @@ def _row(stream: dict[str, Any]) -> tuple[str, ...]:
         stream["name"],
         f"{stream['messages']:,}",
         texts.size(stream["bytes"]) + (" (disk full)" if stream["is_disk_full"] else ""),
-        texts.retention(stream["retention"]),
+        texts.retention(stream["retention"], stream["slow_host"]),
         texts.holder(stream["held_by"]),
     )

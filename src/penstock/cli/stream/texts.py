@@ -55,8 +55,8 @@ def label(name: str) -> str:
     return name if name.isprintable() and not set(name) & set(" ,:'") else repr(name)
 
 
-def retention(kept: dict[str, Any] | None) -> str:
-    """Such as `10GB, 7d, refuse`."""
+def retention(kept: dict[str, Any] | None, slow_host: str | None = None) -> str:
+    """Such as `10GB, 7d, refuse`, and `lag` of a stream that lets slow brokers lag."""
     if kept is None:
         return ""
     from penstock.api.units import duration_text, size_text
@@ -67,6 +67,7 @@ def retention(kept: dict[str, Any] | None) -> str:
             "any size" if size_bytes is None else size_text(size_bytes),
             "any age" if age_ns is None else duration_text(age_ns),
             _overflow(kept),
+            *(["lag"] if slow_host == "lag" else []),
         )
     )
 

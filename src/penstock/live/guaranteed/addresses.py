@@ -26,7 +26,8 @@ def parse_address(text: str) -> HostPort:
     plain = text.strip().removeprefix("tcp://")
     if "://" in plain:
         raise UsageError(f"streams speak TCP: write tcp://HOST:PORT, not {text!r}")
-    has_port = plain.rpartition(":")[2].isdigit() and (":" in plain) and not plain.endswith("]")
+    # Without a port there is no colon, but those of an IPv6 address in brackets.
+    has_port = ":" in plain and not plain.endswith("]")
     return address.parse(plain if has_port else f"{plain}:{DEFAULT_PORT}")
 
 

@@ -206,9 +206,15 @@ class Links:
         if hello.token in self._greeting:
             text = f"it is broker {self._name!r} itself: name another parent"
             self._refuse_broker(connection, hello, "name", text)
-        elif hello.broker == self._name or self._has_namesake(hello):
+        elif hello.broker == self._name:
             text = (
                 f"another broker is called {hello.broker!r}: give each its own directory and name"
+            )
+            self._refuse_broker(connection, hello, "name", text)
+        elif self._has_namesake(hello):
+            text = (
+                f"a broker {hello.broker!r} is linked here: name each parent once, and give each"
+                " broker its own directory and name"
             )
             self._refuse_broker(connection, hello, "name", text)
         elif children >= self._settings.children_max or half_open >= _HALF_OPEN_MAX:

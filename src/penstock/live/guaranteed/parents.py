@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from secrets import randbits
+from socket import gaierror
 from typing import Final
 
 from penstock.kernel.errors import PeerError, RefusedError, UnreachableError, VersionError
@@ -38,6 +39,8 @@ class ParentLink:
                 self._say(f"refused: {error}")
             except PeerError as error:
                 self._say(f"is no broker of streams: {error}: check --parent")
+            except gaierror:
+                self._say("cannot be resolved: check the host name")
             except OSError:
                 # Also when nothing is answered in time: a TimeoutError is one.
                 self._say("does not answer: is a broker running there?")
