@@ -191,7 +191,7 @@ class Relay:
             if frame.reader is not None:
                 self._pass_to_reader(frame)
             elif isinstance(frame, Gap):
-                self._answer_gap(frame)
+                self._answer_gap(frame, now)
             else:
                 self._learn(frame, now)
         elif isinstance(frame, Horizon):
@@ -217,7 +217,7 @@ class Relay:
         self.cache.add(run)
         if run.stop > self.horizon:
             self._extend(run, now)
-        self._answer_askers(run)
+        self._answer_askers(run, now)
 
     def _extend(self, run: Run, now: Instant) -> None:
         """The next of the chain; a hole before it stays a hole to the children."""
@@ -235,14 +235,14 @@ class Relay:
             if is_asked_for or now - child.said_at >= self._settings.silence_ns:
                 child.say_silence(stop, now=now)
 
-    def _answer_askers(self, run: Run) -> None:
-        for port, ranges in self._nacks.answer(run.start, run.stop):
+    def _answer_askers(self, run: Run, now: Instant) -> None:
+        for port, ranges in self._nacks.answer(run.start, run.stop, now=now):
             for start, stop in ranges:
                 self._children[port].repair(start, stop, run.items_between(start, stop))
 
-    def _answer_gap(self, frame: Gap) -> None:
+    def _answer_gap(self, frame: Gap, now: Instant) -> None:
         """Goes to those that have asked, and is not kept."""
-        for port, ranges in self._nacks.answer(frame.start, frame.stop):
+        for port, ranges in self._nacks.answer(frame.start, frame.stop, now=now):
             for start, stop in ranges:
                 self._send(
                     port,
