@@ -72,6 +72,7 @@ class PubendReading:
         """Whether nothing is in doubt, and nobody catches up."""
         return (
             not self._catch_up
+            and not self.waiting_readers
             and self._filter.is_settled
             and (self.live is None or self.live.is_idle)
         )
