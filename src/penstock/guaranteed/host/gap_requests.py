@@ -45,12 +45,13 @@ class GapRequests:
         # How long the last answer took.
         self._answer_ns: Duration = 0
         self._probe: _Probe | None = None
-        # How long the doubt has stood still although it was asked for again, and until when that
-        # counts. As long as answers take so long, what is repeated sooner fills the way, and no
-        # answer is ever measured.
+        # For how long the doubt has last stood still although it was asked for again.
+        self._is_repeated = False
+        self._stood_ns: Duration = 0
+        # How long an answer took that was asked for again in vain, and until when that counts: as
+        # long as repetitions fill the way, no answer is ever measured.
         self._slow_ns: Duration = 0
         self._slow_until: Instant = 0
-        self._is_repeated = False
         # Whether the last answer came in less than half the time of the one before.
         self._was_quick = False
         self._asked_stop = 0
@@ -70,7 +71,7 @@ class GapRequests:
         """Requests are lost, as with a link."""
         self._outstanding.clear()
         self._retry_at = self._probe = None
-        self._attempts = 0
+        self._attempts = self._stood_ns = 0
         self._is_repeated = False
 
     def begin_recovery(self) -> None:
@@ -123,18 +124,26 @@ class GapRequests:
                 self._retry_at = now + self._wait_ns()
         return tuple(ranges)
 
+    def came_again(self, *, now: Instant) -> None:
+        """An answer says what was known: the one before was not lost, it has taken its time."""
+        if self._stood_ns:
+            self._slow_ns = max(self._slow_ns, self._stood_ns)
+            self._slow_until = now + _SLOW_TIMES * self._slow_ns
+            self._stood_ns = 0
+
     def _moved(self, now: Instant) -> None:
         stood_ns = 0 if self.open_since is None else now - self.open_since
         if now >= self._slow_until:
             self._slow_ns = 0
-        if self._is_repeated or 0 < self._slow_ns <= 2 * stood_ns:
-            self._slow_ns = max(self._slow_ns, stood_ns)
+        elif 2 * stood_ns >= self._slow_ns:
             self._slow_until = now + _SLOW_TIMES * self._slow_ns
+        if self._is_repeated:
+            self._stood_ns = stood_ns
         self._is_repeated = False
 
     def _round_trip(self, probe: _Probe, doubt: int, now: Instant) -> None:
         took_ns = now - probe.at
-        self._probe, self._attempts = None, 0
+        self._probe, self._attempts, self._stood_ns = None, 0, 0
         self._was_quick = not self._was_quick and 2 * took_ns < self._answer_ns
         if self._was_quick:
             # Answers may say more than was asked for: it may have come for an earlier request. The
