@@ -54,6 +54,36 @@ def test_answers_that_take_long_are_waited_for() -> None:
     assert max(step for step, _ in repeated) < 40
 
 
+def test_a_way_that_carries_one_answer_in_six_seconds_is_not_filled_with_repetitions() -> None:
+    """Else none of them is measured, and most of what comes is known already."""
+    requests = requests_of("vegas")
+    requests.begin_recovery()
+    doubt = now = free_at = sent = 0
+    # When what was asked for has come, and up to where.
+    coming: list[tuple[int, int]] = []
+
+    def ask() -> None:
+        nonlocal free_at, sent
+        for _, stop in requests.due(doubt, [(doubt, END)], now=now):
+            free_at = max(free_at, now) + 6 * SECOND
+            coming.append((free_at, stop))
+            sent += 1
+
+    ask()
+    while doubt < 20 * RANGE:
+        at = requests.next_wakeup()
+        assert at is not None
+        if at < coming[0][0]:
+            now = at
+        else:
+            now, stop = coming.pop(0)
+            if stop <= doubt:
+                requests.came_again(now=now)
+            doubt = max(doubt, stop)
+        ask()
+    assert sent <= 35
+
+
 def test_a_range_that_was_asked_for_twice_says_nothing_of_the_time_of_answers() -> None:
     requests = requests_of()
     asks(requests, 0, 0)

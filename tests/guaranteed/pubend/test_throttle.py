@@ -98,3 +98,38 @@ def test_a_publisher_that_has_gone_wants_nothing() -> None:
     assert throttle.demand(2 * SECOND) == 100
     throttle.gone("p")
     assert throttle.demand(2 * SECOND) == 0
+
+
+def far_behind(seq: int) -> CongestionReport:
+    """A host recovers, and has got next to nothing."""
+    behind = Progress(host="h", start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=0)
+    return CongestionReport(pubend=7, seq=seq, recovering=behind)
+
+
+def test_a_publisher_that_connects_again_while_it_waits_wants_what_it_wanted_before() -> None:
+    """Else a lost connection would cost it most of what it may publish, until the recovery ends."""
+    throttle = Throttle(7, ModelRate(RateSettings()), is_adaptive=True, start=0, now=0)
+    published(throttle, 100, 20)
+    now = 20 * SECOND
+    throttle.on_report(far_behind(2), now=now)
+    assert throttle.rate == 25
+    throttle.gone("p")
+    throttle.arrived("p", 1, now=now)
+    throttle.wait("p", True, now=now)
+    throttle.on_report(far_behind(3), now=now + SECOND)
+    assert throttle.rate == 25
+
+
+def test_a_recovery_slows_nobody_down_of_whom_it_is_not_known_what_they_want() -> None:
+    throttle = Throttle(7, ModelRate(RateSettings()), is_adaptive=True, start=0, now=0)
+    throttle.arrived("p", 1, now=0)
+    # It has published nothing for a minute when it begins in earnest.
+    rates = []
+    for number in range(1_500):
+        now = 60 * SECOND + number * 10 * MILLISECOND
+        throttle.arrived("p", 1, now=now)
+        if number % 100 == 99:
+            throttle.on_report(far_behind(number), now=now)
+            rates.append(throttle.rate)
+    assert rates[:9] == [None] * 9
+    assert rates[10:] == [25] * 5

@@ -26,6 +26,21 @@ def test_readers_that_take_nothing_do_not_keep_others_from_catching_up() -> None
     assert line.is_idle
 
 
+def test_a_host_is_not_idle_while_a_reader_waits_for_its_turn() -> None:
+    line = Line(48, BrokerSettings(host=HostSettings(catch_up_readers_max=1)))
+    line.publish(50)
+    readers = [line.reader(f"r{at}", opens_for_ms=0) for at in range(3)]
+    reading = line.network.brokers["s"].machine.host.readings[PUBEND]
+    waits = []
+    for _ in range(1_000):
+        line.run(1)
+        waits.append(reading.waiting_readers > 0)
+        assert not (waits[-1] and reading.is_idle)
+    assert any(waits)
+    assert reading.is_idle
+    assert all(reader.values() == [*range(50)] for reader in readers)
+
+
 def test_a_reader_without_credit_for_a_moment_goes_on_from_memory() -> None:
     line = Line(43)
     reader = line.reader("r", window=10)

@@ -18,6 +18,9 @@ from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.interval_set import IntervalSet
 from penstock.wire.frames.guaranteed.base import NACK_RANGES_MAX, TickRange
 
+# So many times as long as answers have taken, that is remembered.
+_SLOW_TIMES: Final = 8
+
 
 class _Probe(msgspec.Struct, frozen=True):
     """A range that is asked for the first time: its end, and where the doubt was, and when."""
@@ -42,6 +45,13 @@ class GapRequests:
         # How long the last answer took.
         self._answer_ns: Duration = 0
         self._probe: _Probe | None = None
+        # For how long the doubt has last stood still although it was asked for again.
+        self._is_repeated = False
+        self._stood_ns: Duration = 0
+        # How long an answer took that was asked for again in vain, and until when that counts: as
+        # long as repetitions fill the way, no answer is ever measured.
+        self._slow_ns: Duration = 0
+        self._slow_until: Instant = 0
         # Whether the last answer came in less than half the time of the one before.
         self._was_quick = False
         self._asked_stop = 0
@@ -61,7 +71,8 @@ class GapRequests:
         """Requests are lost, as with a link."""
         self._outstanding.clear()
         self._retry_at = self._probe = None
-        self._attempts = 0
+        self._attempts = self._stood_ns = 0
+        self._is_repeated = False
 
     def begin_recovery(self) -> None:
         """Much is missing: the window adapts from here on."""
@@ -84,6 +95,7 @@ class GapRequests:
             # It moves: the oldest request was answered, and others may be on their way.
             self._outstanding.remove_below(doubt)
             self._asked_from = doubt
+            self._moved(now)
             self.open_since = None
             if self._probe is not None and doubt >= self._probe.stop:
                 self._round_trip(self._probe, doubt, now)
@@ -98,6 +110,7 @@ class GapRequests:
         if self._retry_at is not None and now >= self._retry_at:
             self._outstanding.clear()
             self._attempts += 1
+            self._is_repeated = True
             self._probe = None
         ranges = self._new_ranges(doubt, unknown)
         if ranges:
@@ -111,9 +124,26 @@ class GapRequests:
                 self._retry_at = now + self._wait_ns()
         return tuple(ranges)
 
+    def came_again(self, *, now: Instant) -> None:
+        """An answer says what was known: the one before was not lost, it has taken its time."""
+        if self._stood_ns:
+            self._slow_ns = max(self._slow_ns, self._stood_ns)
+            self._slow_until = now + _SLOW_TIMES * self._slow_ns
+            self._stood_ns = 0
+
+    def _moved(self, now: Instant) -> None:
+        stood_ns = 0 if self.open_since is None else now - self.open_since
+        if now >= self._slow_until:
+            self._slow_ns = 0
+        elif 2 * stood_ns >= self._slow_ns:
+            self._slow_until = now + _SLOW_TIMES * self._slow_ns
+        if self._is_repeated:
+            self._stood_ns = stood_ns
+        self._is_repeated = False
+
     def _round_trip(self, probe: _Probe, doubt: int, now: Instant) -> None:
         took_ns = now - probe.at
-        self._probe, self._attempts = None, 0
+        self._probe, self._attempts, self._stood_ns = None, 0, 0
         self._was_quick = not self._was_quick and 2 * took_ns < self._answer_ns
         if self._was_quick:
             # Answers may say more than was asked for: it may have come for an earlier request. The
@@ -128,7 +158,8 @@ class GapRequests:
         if self._fixed_retry_ns is not None:
             return self._fixed_retry_ns
         doublings = min(self._attempts, self._doublings_max)
-        return max(self._retry_ns, 2 * self._answer_ns) << doublings
+        wait_ns = max(self._retry_ns, 2 * self._answer_ns) << doublings
+        return max(wait_ns, 2 * self._slow_ns)
 
     def _new_ranges(self, doubt: int, unknown: list[tuple[int, int]]) -> list[TickRange]:
         """Ranges of equal length, at fixed places, so that several readers ask for the same."""

@@ -72,6 +72,7 @@ class PubendReading:
         """Whether nothing is in doubt, and nobody catches up."""
         return (
             not self._catch_up
+            and not self.waiting_readers
             and self._filter.is_settled
             and (self.live is None or self.live.is_idle)
         )
@@ -229,7 +230,7 @@ class PubendReading:
         live = self.live
         if live is None:
             return
-        self._count(live.reader, frame)
+        self._count(live.reader, frame, now)
         decided = live.learn(frame, now=now)
         for feed in self.feeds:
             if feed.is_live:
@@ -244,15 +245,18 @@ class PubendReading:
     def _on_catch_up(self, number: int, frame: Run | Gap | Horizon, now: Instant) -> None:
         feed = self._catch_up.feed_of(number)
         if feed is not None and feed.reader is not None:
-            self._count(feed.reader, frame)
+            self._count(feed.reader, frame, now)
             feed.pending.extend(feed.reader.learn(frame))
             self.proceed(feed, now=now)
 
-    def _count(self, reader: Reader, frame: Run | Gap | Horizon) -> None:
+    def _count(self, reader: Reader, frame: Run | Gap | Horizon, now: Instant) -> None:
         if isinstance(frame, Run):
             self.received += len(frame.items)
             if frame.start < reader.doubt or reader.is_ahead:
-                self.repeated += sum(reader.knows(item.tick) for item in frame.items)
+                known = sum(reader.knows(item.tick) for item in frame.items)
+                self.repeated += known
+                if known:
+                    reader.requests.came_again(now=now)
 
     def _on_filter_ack(self, frame: FilterAck, now: Instant) -> None:
         if not self._filter.on_ack(frame):

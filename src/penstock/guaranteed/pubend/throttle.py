@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from penstock.guaranteed.pubend.message_counts import MessageCounts
 from penstock.guaranteed.rate.base import RateLaw
 from penstock.guaranteed.rate.demand import PublisherDemand
@@ -74,8 +76,11 @@ class Throttle:
         """What all connected publishers want together, in messages a second."""
         if self._joint_demand is None:
             return 0.0
-        separate = sum(demand.rate(now=now) for demand in self._demands.values())
-        return min(separate, self._joint_demand.rate(now=now))
+        joint, demands = self._joint_demand.rate(now=now), self._demands.values()
+        if any(demand.is_new for demand in demands):
+            # It may have been here before: a program connects again, and at once has to wait.
+            return joint
+        return min(joint, sum(demand.rate(now=now) for demand in demands))
 
     # Publishers
 
@@ -132,6 +137,11 @@ class Throttle:
     def on_report(self, frame: CongestionReport, *, now: Instant) -> None:
         """REPORT: hosts have said how they are."""
         if self._law is not None:
+            joint = self._joint_demand
+            if self.rate is None and joint is not None and not joint.is_settled(now=now):
+                # What publishers want would be measured with the little that has come so far, and
+                # count until the end of the recovery, which can wait.
+                frame = msgspec.structs.replace(frame, recovering=None)
             self._law.on_report(
                 frame,
                 demand=self.demand(now),

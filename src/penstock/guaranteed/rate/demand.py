@@ -33,12 +33,26 @@ class PublisherDemand:
         # most.
         self._most: Final[deque[tuple[Duration, int]]] = deque()
         self._is_waiting = False
+        # When it began to publish, or began again after ten seconds without a message.
+        self._began: Duration = 0
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it has not been here for ten seconds."""
+        return len(self._slots) < _SLOTS
+
+    def is_settled(self, *, now: Instant) -> bool:
+        """Whether it has published long enough to know what it wants now."""
+        self._pass(now)
+        return not self._messages or self._time - self._began >= _SLOTS * _SLOT_NS
 
     def arrived(self, messages: int, *, now: Instant) -> None:
         """Messages have come; while it waits, they say nothing of what it wants."""
         self._pass(now)
         if self._is_waiting:
             return
+        if not self._messages:
+            self._began = self._time
         self._slots[-1] += messages
         self._messages += messages
         if len(self._slots) == _SLOTS:

@@ -70,15 +70,15 @@ class ChildRepairs:
                     wanted += self._nacks.ask(child.port, begin, behind, now=now)
         return nacks_of(self._pubend, wanted)
 
-    def on_run(self, run: Run) -> None:
+    def on_run(self, run: Run, *, now: Instant) -> None:
         """The parent has said this: those that wait for any of it get it."""
-        for port, ranges in self._nacks.answer(run.start, run.stop):
+        for port, ranges in self._nacks.answer(run.start, run.stop, now=now):
             for start, stop in ranges:
                 self._children[port].repair(start, stop, run.items_between(start, stop))
 
-    def on_gap(self, gap: Gap) -> None:
+    def on_gap(self, gap: Gap, *, now: Instant) -> None:
         """Goes to those that have asked, and is not kept."""
-        for port, ranges in self._nacks.answer(gap.start, gap.stop):
+        for port, ranges in self._nacks.answer(gap.start, gap.stop, now=now):
             for start, stop in ranges:
                 self._send(port, msgspec.structs.replace(gap, start=start, stop=stop))
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.kernel.interval_set import IntervalSet
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import NACK_RANGES_MAX, ReaderId, TickRange
 from penstock.wire.frames.guaranteed.requests import Nack
+
+# A child that still waits has asked again by then, and what was learned meanwhile is cached.
+_FORGOTTEN_NS: Final[Duration] = 30 * SECOND
 
 
 class NackTable:
@@ -21,8 +24,11 @@ class NackTable:
 
     def __init__(self, outstanding_ns: Duration) -> None:
         self._outstanding_ns: Final = outstanding_ns
-        # What each child waits for.
-        self._asked_by: Final[dict[Port, IntervalSet]] = {}
+        # What each child waits for, and has asked for in this period or the one before: it may have
+        # got it by an earlier request, and never ask again for what was lost on its way here.
+        self._asked_by: dict[Port, IntervalSet] = {}
+        self._asked_before: dict[Port, IntervalSet] = {}
+        self._asked_since: Instant = 0
         # What the parent was asked for in this period and in the one before: two generations
         # instead of a timer for every range.
         self._young = IntervalSet()
@@ -32,17 +38,19 @@ class NackTable:
     @property
     def is_idle(self) -> bool:
         """Whether nobody waits for anything."""
-        return not any(self._asked_by.values())
+        return not any(self._asked_by.values()) and not any(self._asked_before.values())
 
     @property
     def ranges(self) -> int:
         """How many ranges children wait for."""
-        return sum(map(len, self._asked_by.values()))
+        return sum(map(len, (*self._asked_by.values(), *self._asked_before.values())))
 
     def ask(self, port: Port, start: int, stop: int, *, now: Instant) -> list[TickRange]:
         """Notes what a child asks for; returns what the parent is to be asked for."""
-        self._asked_by.setdefault(port, IntervalSet()).add(start, stop)
         self._age(now)
+        self._asked_by.setdefault(port, IntervalSet()).add(start, stop)
+        if port in self._asked_before:
+            self._asked_before[port].remove(start, stop)
         wanted = []
         for begin, end in self._young.missing(start, stop):
             wanted += [TickRange(*each) for each in self._old.missing(begin, end)]
@@ -50,29 +58,36 @@ class NackTable:
             self._young.add(begin, end)
         return wanted
 
-    def answer(self, start: int, stop: int) -> list[tuple[Port, list[TickRange]]]:
+    def answer(self, start: int, stop: int, *, now: Instant) -> list[tuple[Port, list[TickRange]]]:
         """Takes an answer; returns which child waited for which part of it."""
+        self._age(now)
         self._young.remove(start, stop)
         self._old.remove(start, stop)
         found = []
-        for port, ranges in self._asked_by.items():
-            own = [TickRange(*each) for each in ranges.overlap(start, stop)]
-            if own:
-                ranges.remove(start, stop)
-                found.append((port, own))
+        for asked in (self._asked_before, self._asked_by):
+            for port, ranges in asked.items():
+                own = [TickRange(*each) for each in ranges.overlap(start, stop)]
+                if own:
+                    ranges.remove(start, stop)
+                    found.append((port, own))
         return found
 
     def forget_child(self, port: Port) -> None:
         """The child is gone; what was asked for it is still answered to others."""
         self._asked_by.pop(port, None)
+        self._asked_before.pop(port, None)
 
     def forget_parent(self) -> None:
         """Requests to the parent are lost; children ask again, here or at another relay."""
         self._asked_by.clear()
+        self._asked_before.clear()
         self._young.clear()
         self._old.clear()
 
     def _age(self, now: Instant) -> None:
+        if now - self._asked_since >= _FORGOTTEN_NS:
+            self._asked_before, self._asked_by = self._asked_by, {}
+            self._asked_since = now
         if now - self._young_since < self._outstanding_ns:
             return
         is_long_ago = now - self._young_since >= 2 * self._outstanding_ns

@@ -168,7 +168,7 @@ class Relay:
             if frame.reader is not None:
                 self._pass_to_reader(frame)
             elif isinstance(frame, Gap):
-                self._repairs.on_gap(frame)
+                self._repairs.on_gap(frame, now=now)
             else:
                 self._learn(frame, now)
         elif isinstance(frame, Horizon):
@@ -194,7 +194,7 @@ class Relay:
         self.cache.add(run)
         if run.stop > self.horizon:
             self._extend(run, now)
-        self._repairs.on_run(run)
+        self._repairs.on_run(run, now=now)
 
     def _extend(self, run: Run, now: Instant) -> None:
         """The next of the chain; a hole before it stays a hole to the children."""
