@@ -71,6 +71,15 @@ class Announcements:
         """The names of the parents that are there."""
         return self._names.values()
 
+    @property
+    def away(self) -> int:
+        """How many parents are not there."""
+        return max(0, self._parents - len(self._announced))
+
+    def name_of(self, port: Port | None) -> str | None:
+        """The name of the parent at a port, if it is there."""
+        return None if port is None else self._names.get(port)
+
     def is_served_by(self, pubend: int, port: Port | None) -> bool:
         """Whether this parent announces a pubend."""
         return port is not None and pubend in self._announced.get(port, ())

@@ -59,6 +59,8 @@ class StreamStatus(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     pubends: list[str]
     is_here: bool
+    # The parents that its pubends are taken from now.
+    taken_from: list[str] = []
     messages: int = 0
     bytes: int = 0
     retention: Retention | None = None
@@ -125,6 +127,9 @@ class BrokerStatus(msgspec.Struct, frozen=True, kw_only=True):
     clients: int
     streams: int
     durables: int
+    # The names of parents that are linked, and how many others are not.
+    parents: list[str]
+    parents_away: int
     # Streams whose newest messages are being repaired, and subscriptions that read by themselves.
     recovering: int
     catch_up_readers: int
@@ -171,6 +176,7 @@ def stream_status(
         name=name,
         pubends=[f"{id_:016x}" for id_ in broker.streams.everywhere(name)],
         is_here=bool(own),
+        taken_from=sorted(_taken_from(broker, name)),
         messages=sum(pubend.stored.size.messages for pubend in own),
         bytes=sum(pubend.stored.size.size_bytes for pubend in own),
         retention=own[0].stored.size.retention if own else None,
@@ -182,6 +188,13 @@ def stream_status(
         throttles=list(throttles(broker, name, now=now)),
         readings=list(readings(broker, name)),
     )
+
+
+def _taken_from(broker: Broker, name: str) -> set[str]:
+    announcements = broker.links.announcements
+    relays = [broker.relays.get(pubend) for pubend in broker.streams.everywhere(name)]
+    parents = [announcements.name_of(relay.parent) for relay in relays if relay is not None]
+    return {parent for parent in parents if parent is not None}
 
 
 def _hosts(broker: Broker, pubend: Pubend, places: HostPlaces, lags: Lags) -> Iterator[HostStatus]:
@@ -307,6 +320,8 @@ def broker_status(broker: Broker) -> BrokerStatus:
         clients=broker.clients,
         streams=len(broker.streams.names()),
         durables=len(broker.host.durables),
+        parents=sorted(broker.links.announcements.parents),
+        parents_away=broker.links.announcements.away,
         recovering=len(gaps),
         catch_up_readers=sum(reading.catch_up_readers for reading in readings),
         waiting_readers=sum(reading.waiting_readers for reading in readings),

@@ -32,6 +32,8 @@ def status(*streams: dict[str, Any]) -> dict[str, Any]:
     return {
         "broker": "b1",
         "clients": 1,
+        "parents": [],
+        "parents_away": 0,
         "streams": list(streams),
         "durables": [],
         "sync_p50_seconds": None,
@@ -52,6 +54,7 @@ def stream(
         "name": name,
         "pubends": [each["pubend"] for each in (*throttles, *readings)],
         "is_here": True,
+        "taken_from": [],
         "messages": 0,
         "bytes": 0,
         "retention": None,
@@ -98,6 +101,34 @@ def test_recovering_readers_are_shown_with_their_speed(
     assert said.endswith(
         "\n\nrecovering\tseconds of the stream a second\norders\t1.98\ntrades\tno parent\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "away", "text"),
+    [
+        (["r1", "r2"], 0, "parents: linked to r1, r2\n"),
+        (["r1"], 1, "parents: linked to r1; 1 is away\n"),
+        (["r1"], 2, "parents: linked to r1; 2 are away\n"),
+        ([], 2, "parents: none is linked, their streams stand still: the log of this broker"),
+    ],
+)
+def test_parents_that_are_linked_and_those_that_are_away_are_told(
+    names: list[str], away: int, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_status({**status(), "parents": names, "parents_away": away})
+    assert text in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("taken_from", "text"), [(["r1"], "taken from r1"), ([], "no parent serves it now")]
+)
+def test_a_stream_of_another_broker_names_the_parent_that_it_is_taken_from(
+    taken_from: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {**stream("orders"), "is_here": False, "taken_from": taken_from}
+    said = shown(capsys, found)
+    assert f"orders\t\t\t\tanother broker stores it, {text}\n" in said
+    assert texts.stream_json(found)["taken_from"] == taken_from
 
 
 def test_where_all_is_well_nothing_is_said_of_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -349,7 +349,13 @@ def test_a_stream_elsewhere_is_read_but_not_written(
     assert f"stream 'far' is stored at {above}: publish there" in refused.stderr
     (listed,) = json.loads(penstock("list", "--json", *at_edge).stdout)["streams"]
     assert (listed["name"], listed["is_here"], listed["messages"]) == ("far", False, None)
-    assert "far\t\t\t\tanother broker stores it\n" in penstock("list", *at_edge).stdout
+    assert listed["taken_from"] == ["top"]
+    row = "far\t\t\t\tanother broker stores it, taken from top\n"
+    assert row in penstock("list", *at_edge).stdout
+    assert "\nparents: linked to top\n" in penstock("status", *at_edge).stdout
+    status = json.loads(penstock("status", "--json", *at_edge).stdout)
+    assert (status["parents"], status["parents_away"]) == (["top"], 0)
+    assert "parents" not in penstock("status", "--broker", above).stdout
     (durable,) = json.loads(penstock("durables", "--json", *at_edge).stdout)["durables"]
     assert (durable["host"], durable["lag"]["messages"]) == ("edge", 1)
     (stored,) = json.loads(penstock("list", "--json", "--broker", above).stdout)["streams"]

@@ -24,7 +24,8 @@ def list_streams(
 ) -> None:
     """Lists streams: how much they have and keep, and who has not read them.
 
-    Of a stream that another broker stores, only the name is known.
+    Of a stream that another broker stores, only the name is known, and the
+    parent that it is taken from.
 
     \b
     Example:
@@ -47,7 +48,9 @@ def print_streams(streams: list[dict[str, Any]]) -> None:
 
 def _row(stream: dict[str, Any]) -> tuple[str, ...]:
     if not stream["is_here"]:
-        return (stream["name"], "", "", "", "another broker stores it")
+        parents = ", ".join(stream["taken_from"])
+        served = f"taken from {parents}" if parents else "no parent serves it now"
+        return (stream["name"], "", "", "", f"another broker stores it, {served}")
     return (
         stream["name"],
         f"{stream['messages']:,}",

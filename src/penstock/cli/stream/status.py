@@ -135,6 +135,8 @@ def _head(found: dict[str, Any]) -> list[str]:
         f" {texts.share(found['repeated_share'])} came more than once,"
         f" {found['catch_up_readers']:,} readers catch up, {found['waiting_readers']:,} wait",
     ]
+    if found["parents"] or found["parents_away"]:
+        lines.append(f"parents: {_parents(found['parents'], found['parents_away'])}")
     if found["queue_dropped"]:
         lines.append(
             f"links: {found['queue_dropped']:,} frames did not fit and are repaired,"
@@ -143,6 +145,13 @@ def _head(found: dict[str, Any]) -> list[str]:
     return lines + [
         f"alarm at {texts.at(alarm['at_ns'])}: {alarm['text']}" for alarm in found["alarms"]
     ]
+
+
+def _parents(names: list[str], away: int) -> str:
+    if not names:
+        return "none is linked, their streams stand still: the log of this broker says why"
+    others = f"; {away:,} {'is' if away == 1 else 'are'} away" if away else ""
+    return f"linked to {', '.join(names)}{others}"
 
 
 def _print_throttled(streams: list[dict[str, Any]]) -> None:

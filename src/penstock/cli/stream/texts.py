@@ -101,6 +101,7 @@ def stream_json(stream: dict[str, Any]) -> dict[str, object]:
         "name": stream["name"],
         "is_here": stream["is_here"],
         "pubends": stream["pubends"],
+        "taken_from": stream["taken_from"],
         "messages": stream["messages"] if stream["is_here"] else None,
         "size_bytes": stream["bytes"] if stream["is_here"] else None,
         "retention": None
