@@ -94,8 +94,9 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     acks_ns: Duration = 200 * MILLISECOND
     # HOLD and FILTER are repeated until they are answered.
     ask_again_ns: Duration = 1 * SECOND
-    # After a restart: how long reader 0 waits for those that were reading.
-    gather_ns: Duration = 1 * SECOND
+    # After a restart: how long reader 0 waits for those that were reading. Their programs try to
+    # connect every two seconds at least.
+    gather_ns: Duration = 3 * SECOND
     # After a reader's connection was lost: how long what it wants still comes.
     lingers_ns: Duration = 5 * SECOND
     # A gap that is open for so long is an alarm.

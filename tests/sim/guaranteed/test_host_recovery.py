@@ -94,3 +94,30 @@ def test_every_law_recovers() -> None:
         line.run(60_000)
         assert reader.values() == [*range(line.published)]
         assert line.is_idle
+
+
+def test_a_host_that_was_down_for_long_recovers_as_one_that_was_cut_off() -> None:
+    """Its readers connect again one after the other; what they have missed is asked for once."""
+    line = Line(63)
+    readers = [line.reader(f"r{number}", window=1_000) for number in range(2)]
+    line.publish(50, every_ms=20)
+    line.network.crash("s")
+    line.publish(OUTAGE_MS // 20, every_ms=20)
+    line.network.restart("s")
+    said = Frames("i")
+    line.network.watchers.append(said)
+    line.network.connect("s", "i")
+    for reader in readers:
+        line.run(1_200)
+        reader.client.connect()
+    line.run(100)
+    reading = line.network.brokers["s"].machine.host.readings[PUBEND]
+    assert reading.is_recovering
+    assert not reading.catch_up_readers
+    line.run(5_000)
+    assert not reading.is_recovering
+    assert [reader.values() for reader in readers] == 2 * [[*range(line.published)]]
+    assert reading.repeated == 0
+    missed = OUTAGE_MS // 20
+    assert missed <= said.count(Data, lambda _frame: True) <= missed + 10
+    assert line.is_idle

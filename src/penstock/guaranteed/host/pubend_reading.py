@@ -63,6 +63,8 @@ class PubendReading:
             ask=ask,
             gaps=gaps,
         )
+        # Where the furthest was of those that have read before a restart; None: nobody had.
+        self._left_off: int | None = None
         # Messages that came, and those of them that were known.
         self.received = 0
         self.repeated = 0
@@ -178,7 +180,7 @@ class PubendReading:
         assert not self.feeds, "somebody reads what is to be forgotten"
         if self.live is not None:
             self.live.close()
-        self.live = None
+        self.live = self._left_off = None
         self._lingering.clear()
         self._filter.reset()
 
@@ -192,9 +194,13 @@ class PubendReading:
 
     # After a restart
 
-    def gather(self, until: Instant) -> None:
-        """Waits with the first filter for those that have read before: they go on together."""
+    def gather(self, until: Instant, furthest: int) -> None:
+        """Waits with the first filter for those that have read before: they go on together.
+
+        The furthest of them was where reader 0 was, however long ago that is.
+        """
         self._filter.gathers_until = until
+        self._left_off = furthest
 
     def stop_gathering(self) -> None:
         """All are there, or it took too long."""
@@ -264,8 +270,9 @@ class PubendReading:
         valid_from = frame.tick
         if self.live is None:
             # Those that are not far behind go on together; what they have missed is asked for once.
-            window = duration_ticks(self._settings.receive_window_ns)
-            near = [f.position for f in self.feeds if f.position >= frame.tick - window]
+            begin = frame.tick if self._left_off is None else min(frame.tick, self._left_off)
+            begin -= duration_ticks(self._settings.receive_window_ns)
+            near = [f.position for f in self.feeds if f.position >= begin]
             valid_from = min([frame.tick, *near])
             self.live = self._new_live_reader(valid_from, now)
         valid_from = max(valid_from, self.live.repair.answered_to)

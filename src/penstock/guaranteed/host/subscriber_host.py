@@ -269,8 +269,9 @@ class SubscriberHost:
                 gaps=self._rollbacks.gaps,
                 tell_open_gap=self._tell_open_gap,
             )
-            if any(pubend in durable.cursors for durable in self._left_over.values()):
-                reading.gather(self._gathers_until)
+            left_off = [d.cursors[pubend] for d in self._left_over.values() if pubend in d.cursors]
+            if left_off:
+                reading.gather(self._gathers_until, max(left_off))
 
     def _tell_open_gap(self, pubend: int, tick: int) -> None:
         after_s = self._settings.gap_alarm_ns // SECOND
