@@ -6,7 +6,7 @@ from penstock.guaranteed.relay.nack_table import NackTable
 from penstock.kernel.instant import SECOND
 
 
-def table() -> NackTable:
+def table() -> NackTable[str]:
     return NackTable(SECOND // 2)
 
 

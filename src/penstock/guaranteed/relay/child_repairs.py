@@ -36,7 +36,7 @@ class ChildRepairs:
         self._pubend: Final = pubend
         self._children: Final = children
         self._send: Final = send
-        self._nacks: Final = NackTable(outstanding_ns)
+        self._nacks: Final[NackTable[Port]] = NackTable(outstanding_ns)
 
     @property
     def is_idle(self) -> bool:

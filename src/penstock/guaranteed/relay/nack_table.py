@@ -6,28 +6,30 @@ for lost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Hashable, Sequence
+from typing import Final, Generic, TypeVar
 
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.kernel.interval_set import IntervalSet
-from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import NACK_RANGES_MAX, ReaderId, TickRange
 from penstock.wire.frames.guaranteed.requests import Nack
 
 # A child that still waits has asked again by then, and what was learned meanwhile is cached.
 _FORGOTTEN_NS: Final[Duration] = 30 * SECOND
 
+# A child, or a reader behind one.
+Asker = TypeVar("Asker", bound=Hashable)
 
-class NackTable:
-    """Of one pubend, without those requests that name a reader."""
+
+class NackTable(Generic[Asker]):
+    """Of one pubend; requests that name a reader have a table of their own."""
 
     def __init__(self, outstanding_ns: Duration) -> None:
         self._outstanding_ns: Final = outstanding_ns
         # What each child waits for, and has asked for in this period or the one before: it may have
         # got it by an earlier request, and never ask again for what was lost on its way here.
-        self._asked_by: dict[Port, IntervalSet] = {}
-        self._asked_before: dict[Port, IntervalSet] = {}
+        self._asked_by: dict[Asker, IntervalSet] = {}
+        self._asked_before: dict[Asker, IntervalSet] = {}
         self._asked_since: Instant = 0
         # What the parent was asked for in this period and in the one before: two generations
         # instead of a timer for every range.
@@ -45,12 +47,12 @@ class NackTable:
         """How many ranges children wait for."""
         return sum(map(len, (*self._asked_by.values(), *self._asked_before.values())))
 
-    def ask(self, port: Port, start: int, stop: int, *, now: Instant) -> list[TickRange]:
+    def ask(self, asker: Asker, start: int, stop: int, *, now: Instant) -> list[TickRange]:
         """Notes what a child asks for; returns what the parent is to be asked for."""
         self._age(now)
-        self._asked_by.setdefault(port, IntervalSet()).add(start, stop)
-        if port in self._asked_before:
-            self._asked_before[port].remove(start, stop)
+        self._asked_by.setdefault(asker, IntervalSet()).add(start, stop)
+        if asker in self._asked_before:
+            self._asked_before[asker].remove(start, stop)
         wanted = []
         for begin, end in self._young.missing(start, stop):
             wanted += [TickRange(*each) for each in self._old.missing(begin, end)]
@@ -58,24 +60,33 @@ class NackTable:
             self._young.add(begin, end)
         return wanted
 
-    def answer(self, start: int, stop: int, *, now: Instant) -> list[tuple[Port, list[TickRange]]]:
+    def answer(self, start: int, stop: int, *, now: Instant) -> list[tuple[Asker, list[TickRange]]]:
         """Takes an answer; returns which child waited for which part of it."""
         self._age(now)
         self._young.remove(start, stop)
         self._old.remove(start, stop)
         found = []
         for asked in (self._asked_before, self._asked_by):
-            for port, ranges in asked.items():
+            for asker, ranges in asked.items():
                 own = [TickRange(*each) for each in ranges.overlap(start, stop)]
                 if own:
                     ranges.remove(start, stop)
-                    found.append((port, own))
+                    found.append((asker, own))
         return found
 
-    def forget_child(self, port: Port) -> None:
-        """The child is gone; what was asked for it is still answered to others."""
-        self._asked_by.pop(port, None)
-        self._asked_before.pop(port, None)
+    def answer_one(self, asker: Asker, start: int, stop: int) -> list[TickRange]:
+        """It has been answered, others may not have been; returns what it waited for of that."""
+        found = []
+        for asked in (self._asked_before, self._asked_by):
+            if asker in asked:
+                found += [TickRange(*each) for each in asked[asker].overlap(start, stop)]
+                asked[asker].remove(start, stop)
+        return found
+
+    def forget_child(self, asker: Asker) -> None:
+        """It is gone; what was asked for it is still answered to others."""
+        self._asked_by.pop(asker, None)
+        self._asked_before.pop(asker, None)
 
     def forget_parent(self) -> None:
         """Requests to the parent are lost; children ask again, here or at another relay."""

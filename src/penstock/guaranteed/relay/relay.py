@@ -19,6 +19,7 @@ from penstock.guaranteed.relay.host_ports import HostPorts
 from penstock.guaranteed.relay.parent_link import ParentLink
 from penstock.guaranteed.relay.reader_answers import ReaderAnswers
 from penstock.guaranteed.relay.report_merge import ReportMerge
+from penstock.guaranteed.relay.shared_repairs import SharedRepairs
 from penstock.guaranteed.relay.tick_cache import TickCache
 from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import RelaySettings
@@ -75,6 +76,12 @@ class Relay:
         self._reports: Final = ReportMerge(pubend)
         self._alerts: Final = AlertMerge(pubend, keeps_all=settings.keeps_late_alerts)
         self._readers: Final = ReaderAnswers(pubend, settings.readers_max)
+        self._shared: Final = SharedRepairs(
+            pubend,
+            self._readers,
+            outstanding_ns=settings.outstanding_ns,
+            send=self._hosts.send,
+        )
         # All before it is said as soon as it is known: hosts are asked about it.
         self._queried_stop = 0
 
@@ -96,7 +103,7 @@ class Relay:
     @property
     def is_idle(self) -> bool:
         """Whether nothing that was asked for is outstanding."""
-        return self._repairs.is_idle and not self._up.requests
+        return self._repairs.is_idle and self._shared.is_idle and not self._up.requests
 
     @property
     def passed(self) -> int:
@@ -110,7 +117,7 @@ class Relay:
             ("hosts", len(self._hosts)),
             ("filters asked for", self._up.requests),
             ("acknowledgements", len(self._acks)),
-            ("requested ranges", self._repairs.ranges),
+            ("requested ranges", self._repairs.ranges + self._shared.ranges),
             ("readers", len(self._readers)),
         ]
 
@@ -127,6 +134,7 @@ class Relay:
         """Nothing comes until there is a parent again; what is known stays known."""
         self._up.down()
         self._repairs.parent_down()
+        self._shared.parent_down()
 
     def heard(self, announcement: Announcement) -> None:
         """What HELLO says: a relay that knows more than the pubend has ever said forgets it.
@@ -155,7 +163,8 @@ class Relay:
         """Forgets a child, and what it wanted."""
         self._children.pop(port, None)
         self._repairs.child_down(port)
-        self._readers.gone(self._hosts.behind(port))
+        for reader in self._readers.gone(self._hosts.behind(port)):
+            self._shared.forget(reader)
         self._reports.gone(port)
         self._ask_for_all()
         self._tell_live()
@@ -166,7 +175,7 @@ class Relay:
         """What the parent says, in the order of the link."""
         if isinstance(frame, Run | Gap):
             if frame.reader is not None:
-                self._pass_to_reader(frame)
+                self._pass_to_reader(frame, now)
             elif isinstance(frame, Gap):
                 self._repairs.on_gap(frame, now=now)
             else:
@@ -212,11 +221,18 @@ class Relay:
             if is_asked_for or now - child.said_at >= self._settings.silence_ns:
                 child.say_silence(stop, now=now)
 
-    def _pass_to_reader(self, frame: Answer) -> None:
-        """An answer under a reader's own predicate is for its host alone."""
+    def _pass_to_reader(self, frame: Answer, now: Instant) -> None:
+        """An answer under a reader's own predicate is for its host, and for those who share it."""
         assert frame.reader is not None
         self._told_readers = max(self._told_readers, frame.stop)
         self._hosts.send(frame.reader.host, frame)
+        for run in self._shared.on_answer(frame, under=self._shared_filter, now=now):
+            self.cache.add(run)
+
+    @property
+    def _shared_filter(self) -> Predicate | None:
+        """What comes by the link, if it is known: readers that want all of it share repairs."""
+        return None if self._up.awaits_filter else self.cache.silence_filter
 
     def _on_horizon(self, stop: int, now: Instant) -> None:
         if stop <= self.horizon:
@@ -261,7 +277,7 @@ class Relay:
             self._tell_live()
         elif isinstance(frame, Nack):
             if frame.reader is not None:
-                self._on_reader_nack(port, frame.reader, frame)
+                self._on_reader_nack(port, frame.reader, frame, now)
             else:
                 unknown = self._repairs.on_nack(
                     child, frame, self.cache.known, horizon=self.horizon, now=now
@@ -273,6 +289,8 @@ class Relay:
         elif isinstance(frame, ReaderRequest):
             self._hosts.learn(frame.reader.host, port)
             self._readers.register(frame)
+            if frame.predicate is None:
+                self._shared.forget(frame.reader)
             self._up.send(frame)
         elif isinstance(frame, Ack):
             self._acks.add(frame, now=now)
@@ -292,15 +310,18 @@ class Relay:
         if report is not None:
             self._up.send(report)
 
-    def _on_reader_nack(self, port: Port, reader: ReaderId, frame: Nack) -> None:
+    def _on_reader_nack(self, port: Port, reader: ReaderId, frame: Nack, now: Instant) -> None:
         """Answers a reader from the cache; the rest is asked for in its name."""
         self._hosts.learn(reader.host, port)
+        horizon = self.horizon
         runs, unknown = self._readers.answer(
-            frame, self.cache.known, under=self.cache.silence_filter, horizon=self.horizon
+            frame, self.cache.known, under=self.cache.silence_filter, horizon=horizon
         )
         for run in runs:
             self._send(port, run)
-        self._up.send(*unknown)
+        self._up.send(
+            *self._shared.ask(unknown, under=self._shared_filter, horizon=horizon, now=now)
+        )
 
     def _grant(self, child: Child, now: Instant) -> None:
         """Gives a child the filter it asked for, once the parent has granted enough."""
