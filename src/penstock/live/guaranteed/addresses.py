@@ -70,6 +70,13 @@ def is_same(listen: HostPort, parent: HostPort) -> bool:
     return listen.host in names and (parent.host in names or _is_wildcard(parent.host))
 
 
+def reachable(where: HostPort) -> HostPort:
+    """An address that says where it leads: to connect to a wildcard is to connect to loopback."""
+    if not _is_wildcard(where.host):
+        return where
+    return HostPort("::1" if ":" in where.host else "127.0.0.1", where.port)
+
+
 def why_not_listening(error: OSError) -> str:
     """What the system says, without the address again, and what to do."""
     if isinstance(error, socket.gaierror) or error.errno is None:
