@@ -367,7 +367,7 @@ def test_a_stream_elsewhere_is_read_but_not_written(
 def test_a_broker_that_listens_everywhere_is_said_to_be_where_its_child_has_reached_it(
     penstock: Penstock, tmp_path: Path
 ) -> None:
-    with running_broker(tmp_path / "top", name="top", host="0.0.0.0") as everywhere:
+    with running_broker(tmp_path / "top", name="top", listen="0.0.0.0:0") as everywhere:
         port = everywhere.removeprefix("0.0.0.0:")
         penstock("publish", "wild", "{}", "--create", "--broker", f"127.0.0.1:{port}")
         with (
