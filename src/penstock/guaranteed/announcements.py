@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from penstock.guaranteed.disk import Disk
+from penstock.guaranteed.wildcard_addresses import as_passed_on, as_seen_here
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import PUBENDS_MAX
 from penstock.wire.frames.guaranteed.hello import Announcement, Hello, Role
@@ -40,7 +41,10 @@ class Announcements:
         self._disk: Final = disk
         # How many parents it was told to connect to.
         self._parents: Final = parents
+        # With addresses as children are told.
         self._announced: Final[dict[Port, dict[int, Announcement]]] = {}
+        # Where those parents were reached.
+        self._addresses: Final[dict[Port, str]] = {}
         # The names of those parents.
         self._names: Final[dict[Port, str]] = {}
         # Parents that do not know yet what their own parents serve.
@@ -93,16 +97,27 @@ class Announcements:
         ports = [port for port, announced in self._announced.items() if pubend in announced]
         return max(ports, key=lambda port: _weight(pubend, self._names[port]), default=None)
 
+    def parent_up(self, port: Port, address: str) -> None:
+        """A parent was reached there."""
+        self._addresses[port] = address
+
     def take(self, port: Port, hello: Hello) -> list[Announcement]:
-        """A parent says what it serves, which replaces all that it said before; returns that."""
+        """A parent says what it serves, which replaces all that it said before; returns that.
+
+        Addresses in it are those that clients of this broker can use.
+        """
         announced = [each for each in hello.pubends if each.distance <= DISTANCE_MAX]
-        self._announced[port] = {each.pubend: each for each in announced}
+        parent = self._addresses.get(port, "")
+        self._announced[port] = {
+            each.pubend: _at(each, as_passed_on(each.address, each.distance, parent))
+            for each in announced
+        }
         self._names[port] = hello.broker
         if hello.roles & Role.PARTIAL:
             self._partial[port] = None
         else:
             self._partial.pop(port, None)
-        return announced
+        return [_at(each, as_seen_here(each.address, each.distance, parent)) for each in announced]
 
     def remember(self, announcement: Announcement) -> None:
         """Keeps the stream of a pubend beyond restarts."""
@@ -126,6 +141,7 @@ class Announcements:
     def parent_lost(self, port: Port) -> None:
         """A parent is away: it may know more by the time it is back."""
         self._announced.pop(port, None)
+        self._addresses.pop(port, None)
         self._names.pop(port, None)
         self._partial.pop(port, None)
 
@@ -136,10 +152,17 @@ class Announcements:
             for pubend, each in announced.items():
                 known.setdefault(pubend, []).append(each)
         for own in known.values():
-            distance = min(each.distance for each in own)
+            nearest = min(own, key=lambda each: each.distance)
             # The one that knows of the last life.
             newest = max(own, key=lambda each: (each.dead_ranges[-1:], each.lease))
-            yield msgspec.structs.replace(newest, distance=distance + 1)
+            passed_on = _at(newest, nearest.address)
+            yield msgspec.structs.replace(passed_on, distance=nearest.distance + 1)
+
+
+def _at(announcement: Announcement, address: str) -> Announcement:
+    if address == announcement.address:
+        return announcement
+    return msgspec.structs.replace(announcement, address=address)
 
 
 def _weight(pubend: int, parent: str) -> bytes:

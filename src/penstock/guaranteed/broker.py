@@ -134,10 +134,12 @@ class Broker:
 
     # Links and connections
 
-    def link_up(self, port: Port, *, to_parent: bool, room_bytes: int = 0, now: Instant) -> None:
-        """A link to another broker is there."""
+    def link_up(
+        self, port: Port, *, to_parent: bool, room_bytes: int = 0, address: str = "", now: Instant
+    ) -> None:
+        """A link to another broker is there; `address` is where a parent was reached."""
         self._queues.open(port, room_bytes=room_bytes)
-        self.links.up(port, to_parent=to_parent)
+        self.links.up(port, to_parent=to_parent, address=address)
         self._settle(now)
 
     def link_down(self, port: Port, *, now: Instant) -> None:

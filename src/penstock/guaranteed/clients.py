@@ -265,7 +265,13 @@ class Clients:
             return
         address = broker.streams.address_of(frame.stream) if reason == "not_here" else ""
         text = publication_text(
-            reason, frame.stream, len(frame.body), limits=limits, pubend=pubend, address=address
+            reason,
+            frame.stream,
+            len(frame.body),
+            limits=limits,
+            pubend=pubend,
+            address=address,
+            knows_all_streams=broker.knows_all_streams,
         )
         if reason == "malformed":
             self.close(port, reason, text, now=now)

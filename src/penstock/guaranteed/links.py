@@ -68,10 +68,12 @@ class Links:
         """Whether a broker of this name takes streams from this one now."""
         return name in self._child_names.values()
 
-    def up(self, port: Port, *, to_parent: bool) -> None:
-        """A link is there."""
+    def up(self, port: Port, *, to_parent: bool, address: str) -> None:
+        """A link is there; `address` is where this broker has reached a parent."""
         self._is_parent[port] = to_parent
-        if not to_parent:
+        if to_parent:
+            self.announcements.parent_up(port, address)
+        else:
             for relay in self._broker.relays.values():
                 relay.child_up(port)
         self._say_hello(port)

@@ -21,11 +21,12 @@ def publication_text(
     limits: PubendSettings,
     pubend: Pubend | None,
     address: str,
+    knows_all_streams: bool,
 ) -> str:
     """Why a publication of that size was refused.
 
     `pubend` is where it would have gone, if the stream is here; else the broker at `address` has
-    it.
+    it. Without all parents this broker may not know it.
     """
     if reason == "stream_full":
         assert pubend is not None
@@ -35,6 +36,11 @@ def publication_text(
         "disk_full": f"stream {stream!r} cannot grow: the disk is full: free some of it",
         "unknown_stream": (
             f"no stream {stream!r} here: create it with 'penstock stream create {stream}'"
+            if knows_all_streams
+            else (
+                f"no stream {stream!r} is known here while parents are away:"
+                " publish where it is stored"
+            )
         ),
         "not_here": f"stream {stream!r} is stored {where}: publish there",
         "too_large": (

@@ -7,6 +7,7 @@ from typing import Final
 
 from penstock.guaranteed.announcements import Announcements
 from penstock.guaranteed.pubend.pubend import Pubend
+from penstock.guaranteed.wildcard_addresses import is_wildcard
 
 
 class StreamTable:
@@ -40,7 +41,9 @@ class StreamTable:
     def address_of(self, stream: str) -> str:
         """Where clients reach a broker that stores the stream; "" if that is not known."""
         announced = self._announcements.remembered.values()
-        return next((each.address for each in announced if each.stream == stream), "")
+        found = next((each.address for each in announced if each.stream == stream), "")
+        # Earlier releases have stored what was announced.
+        return "" if is_wildcard(found) else found
 
     def names(self) -> set[str]:
         """The names of all streams that are known."""

@@ -15,7 +15,9 @@ from tests.live.loopback import DEADLINE_S
 
 
 @contextmanager
-def running_broker(directory: Path, *, name: str, parents: tuple[str, ...] = ()) -> Iterator[str]:
+def running_broker(
+    directory: Path, *, name: str, parents: tuple[str, ...] = (), listen: str = "127.0.0.1:0"
+) -> Iterator[str]:
     """Yields the address of a broker that runs until the block ends."""
     started: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
@@ -23,7 +25,7 @@ def running_broker(directory: Path, *, name: str, parents: tuple[str, ...] = ())
         stop = asyncio.Event()
         above = [HostPort(*_split(each)) for each in parents]
         broker = StreamBroker(directory, name=name, parents=above)
-        await broker.start(HostPort("127.0.0.1", 0))
+        await broker.start(HostPort(*_split(listen)))
         started.set_result((broker.address, asyncio.get_running_loop(), stop))
         await stop.wait()
         await broker.close()

@@ -364,6 +364,24 @@ def test_a_stream_elsewhere_is_read_but_not_written(
     assert "broker 'edge' is linked to this one: end it" in refused.stderr
 
 
+def test_a_broker_that_listens_everywhere_is_said_to_be_where_its_child_has_reached_it(
+    penstock: Penstock, tmp_path: Path
+) -> None:
+    with running_broker(tmp_path / "top", name="top", listen="0.0.0.0:0") as everywhere:
+        port = everywhere.removeprefix("0.0.0.0:")
+        penstock("publish", "wild", "{}", "--create", "--broker", f"127.0.0.1:{port}")
+        with (
+            running_broker(tmp_path / "e1", name="e1", parents=(f"localhost:{port}",)) as near,
+            running_broker(tmp_path / "e2", name="e2", parents=(near,)) as far,
+            running_broker(tmp_path / "e3", name="e3", parents=(f"0.0.0.0:{port}",)) as third,
+        ):
+            for edge, host in ((near, "localhost"), (far, "127.0.0.1"), (third, "127.0.0.1")):
+                # From then on it knows the stream.
+                penstock("subscribe", "wild", "--start", "first", "--count", "1", "--broker", edge)
+                refused = penstock("publish", "wild", "{}", "--broker", edge, code=4)
+                assert f"stream 'wild' is stored at {host}:{port}: publish there" in refused.stderr
+
+
 def test_tables_on_a_terminal_have_at_most_100_columns(
     penstock: Penstock, stream: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

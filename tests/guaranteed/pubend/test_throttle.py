@@ -78,6 +78,29 @@ def test_messages_are_taken_at_the_rate_of_the_law() -> None:
     assert throttle.throttled_ns(3 * SECOND) == SECOND
 
 
+class GivenRate:
+    """A law that allows what a test says."""
+
+    rate: float | None = None
+    limited_by = None
+
+    def on_query(self, seq: int, newest: int) -> None: ...
+    def on_alert(self, *_args: object, **_kwargs: object) -> None: ...
+    def on_report(self, *_args: object, **_kwargs: object) -> None: ...
+    def wake(self, *_args: object, **_kwargs: object) -> None: ...
+
+
+def test_time_in_which_more_may_be_published_than_is_wanted_does_not_count_as_slowed_down() -> None:
+    law = GivenRate()
+    throttle = Throttle(7, law, is_adaptive=True, start=0, now=0)
+    published(throttle, 125, 2)
+    throttle.wait("p", True, now=2 * SECOND)
+    # What is wanted is 125 a second.
+    for second, law.rate in ((2, 31.0), (3, 62.0), (4, 136.0), (7, 31.0), (8, 136.0), (9, None)):
+        queries(throttle, second * SECOND, (second + 1) * SECOND)
+    assert throttle.throttled_ns(10 * SECOND) == 3 * SECOND
+
+
 @given(messages=st.integers(1, 300), elapsed_ns=st.integers(SECOND, 2 * SECOND))
 def test_a_message_may_be_taken_when_it_is_said_to_be_ready(messages: int, elapsed_ns: int) -> None:
     """Else a broker that wakes then would wake again and again, at one instant."""

@@ -20,6 +20,7 @@ from penstock.kernel.errors import UsageError
 if TYPE_CHECKING:
     from penstock.api.loss import Loss
     from penstock.api.stream_message import StreamMessage
+    from penstock.live.guaranteed.node import StreamNode
     from penstock.live.guaranteed.subscription import StreamSubscription
 
 _WINDOW: Final = 1_000
@@ -115,6 +116,7 @@ def subscribe(
     """
     from penstock.cli.inputs import read_argument
     from penstock.cli.run_until_stopped import run
+    from penstock.cli.stream.opening import opened_in_time
     from penstock.wire.frames.guaranteed.base import check_stream_name
 
     check_stream_name(stream)
@@ -148,15 +150,17 @@ def subscribe(
     wanted = read_argument(filter)
 
     async def program() -> None:
-        async with (
-            connected(broker, timeout=timeout, name=name) as node,
-            node.stream(stream).subscribe(wanted, **options) as inbox,
-        ):
-            # Tells scripts that publishing may start; standard output is for messages only.
-            went_on = f", from where {durable} was" if inbox.resumed else ""
-            typer.echo(f"reads {stream} at {node.address}{went_on}", err=True)
-            printer.has_begun = True
-            await printer.follow(inbox)
+        async with connected(broker, timeout=timeout, name=name) as node:
+            opening = node.stream(stream).subscribe(wanted, **options)
+            async with opened_in_time(opening, node, stream, timeout=timeout) as inbox:
+                await read(node, inbox)
+
+    async def read(node: StreamNode, inbox: StreamSubscription) -> None:
+        # Tells scripts that publishing may start; standard output is for messages only.
+        went_on = f", from where {durable} was" if inbox.resumed else ""
+        typer.echo(f"reads {stream} at {node.address}{went_on}", err=True)
+        printer.has_begun = True
+        await printer.follow(inbox)
 
     try:
         with errors_for_a_shell():

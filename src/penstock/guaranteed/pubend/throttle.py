@@ -54,7 +54,7 @@ class Throttle:
         self._bucket: TokenBucket | None = None
         # Publishers of which messages wait.
         self._waiting: Final[set[str]] = set()
-        # For how long it was slowed down, and since when that has not been added.
+        # For how long publishers got less than they want, and since when that has not been added.
         self._throttled_ns: Duration = 0
         self._since: Instant | None = None
 
@@ -69,7 +69,7 @@ class Throttle:
         return None if self._law is None else self._law.limited_by
 
     def throttled_ns(self, now: Instant) -> Duration:
-        """For how long publishers were slowed down."""
+        """For how long publishers might publish less than they want."""
         return self._throttled_ns + (0 if self._since is None else now - self._since)
 
     def demand(self, now: Instant) -> float:
@@ -179,10 +179,9 @@ class Throttle:
     def _follow(self, now: Instant) -> None:
         """Has the bucket fill at the rate of the law."""
         rate = self.rate
+        self._count_time(rate, now)
         if rate is None:
-            if self._since is not None:
-                self._throttled_ns += now - self._since
-            self._bucket = self._since = None
+            self._bucket = None
             for publisher in self._measured:
                 self._demands[publisher].wait(False, now=now)
             self._measured.clear()
@@ -193,7 +192,6 @@ class Throttle:
             # Hosts are asked soon, when they are asked more often from now on.
             self._asks_at = min(self._asks_at, now + _SHORT_PERIOD_NS)
         self._throttled_at = now
-        self._since = now if self._since is None else self._since
         depth = max(1.0, rate * _BURST_S)
         if self._bucket is None:
             self._bucket = TokenBucket(rate, depth=depth, tokens=0.0, now=now)
@@ -205,3 +203,9 @@ class Throttle:
                     demand.wait(True, now=now)
         elif self._bucket.rate_per_s != rate:
             self._bucket.set_rate(rate, now, depth=depth)
+
+    def _count_time(self, rate: float | None, now: Instant) -> None:
+        """Adds the time since the last look, if publishers were slowed down in it."""
+        self._throttled_ns = self.throttled_ns(now)
+        # Above what they want, what has waited goes out: that slows nobody down.
+        self._since = now if rate is not None and rate < self.demand(now) else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Sequence
 from errno import EADDRINUSE
 from ipaddress import ip_address
-from socket import gaierror
 from typing import Final
 
 from penstock.api.units import quoted
@@ -63,16 +63,23 @@ def is_same(listen: HostPort, parent: HostPort) -> bool:
     if listen.host == parent.host:
         return True
     # To connect to a wildcard address is to connect to this machine.
-    is_parent_here = _is_here(parent.host) or _is_wildcard(parent.host)
+    is_parent_here = _is_loopback(parent.host) or _is_wildcard(parent.host)
     if _is_wildcard(listen.host):
         return is_parent_here
     names = {"localhost", "127.0.0.1", "::1"}
     return listen.host in names and (parent.host in names or _is_wildcard(parent.host))
 
 
+def reachable(where: HostPort) -> HostPort:
+    """An address that says where it leads: to connect to a wildcard is to connect to loopback."""
+    if not _is_wildcard(where.host):
+        return where
+    return HostPort("::1" if ":" in where.host else "127.0.0.1", where.port)
+
+
 def why_not_listening(error: OSError) -> str:
     """What the system says, without the address again, and what to do."""
-    if isinstance(error, gaierror) or error.errno is None:
+    if isinstance(error, socket.gaierror) or error.errno is None:
         return f"{error.strerror or error}: listen at an address of this machine"
     if error.errno == EADDRINUSE:
         return f"{os.strerror(error.errno)}: stop what runs there, or choose another port"
@@ -87,6 +94,21 @@ def _is_wildcard(host: str) -> bool:
 
 
 def _is_here(host: str) -> bool:
+    """Whether what is sent there stays on this machine; of other host names that is not asked."""
+    if _is_loopback(host) or _is_wildcard(host) or host == socket.gethostname():
+        return True
+    try:
+        address = ip_address(host)
+        family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            # Sends nothing; to an address of its own a machine goes from the same one.
+            probe.connect((host, DEFAULT_PORT))
+            return ip_address(probe.getsockname()[0]) == address
+    except (ValueError, OSError):
+        return False
+
+
+def _is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -192,9 +192,15 @@ class StreamBroker:
             self._step(lambda b, now: b.client_up(port, room_bytes=WINDOW_BYTES, now=now))
         else:
             to_parent = kind is PortKind.PARENT
+            link = self._links.outlets[port]
+            assert isinstance(link, Link)
             self._step(
                 lambda b, now: b.link_up(
-                    port, to_parent=to_parent, room_bytes=LIMITED_WINDOW_BYTES, now=now
+                    port,
+                    to_parent=to_parent,
+                    room_bytes=LIMITED_WINDOW_BYTES,
+                    address=link.reached_at,
+                    now=now,
                 )
             )
 

@@ -9,6 +9,7 @@ from socket import gaierror
 from typing import Final
 
 from penstock.kernel.errors import PeerError, RefusedError, UnreachableError, VersionError
+from penstock.live.guaranteed.addresses import reachable
 from penstock.live.guaranteed.links import Links
 from penstock.live.net.address import HostPort
 from penstock.live.net.frame_connection import FrameConnection
@@ -73,7 +74,14 @@ class ParentLink:
             for connection in opened:
                 connection.close(UnreachableError("the link was not opened"))
             raise
-        return Link(token, control, broker=answer.broker, life=answer.life), data
+        link = Link(
+            token,
+            control,
+            broker=answer.broker,
+            life=answer.life,
+            reached_at=str(reachable(self._parent)),
+        )
+        return link, data
 
     async def _connect(self, opened: list[FrameConnection]) -> FrameConnection:
         _, connection = await asyncio.get_running_loop().create_connection(

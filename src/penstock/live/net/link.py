@@ -20,10 +20,20 @@ from penstock.wire.frames.guaranteed.hello import Hello, Ping
 class Link:
     """Begins with its control connection; `pair` adds the other, and the port of the machine."""
 
-    def __init__(self, token: int, control: FrameConnection, *, broker: str, life: int) -> None:
+    def __init__(
+        self,
+        token: int,
+        control: FrameConnection,
+        *,
+        broker: str,
+        life: int,
+        reached_at: str = "",
+    ) -> None:
         self.token: Final = token
         self.broker: Final = broker
         self.life: Final = life
+        # As this end was told where the other one is, if this end has opened it.
+        self.reached_at: Final = reached_at
         self.port = ""
         self._made_ns: Final = monotonic_ns()
         self._control: Final = control
