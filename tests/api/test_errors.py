@@ -89,8 +89,8 @@ RAISED: list[tuple[PenstockError, str]] = [
     ),
     (
         PoisonError(Inbox().last, ("", "no such\naccount", "")),
-        "message 0000000000000007.9 of stream 'orders' failed 1 time (no such account):"
-        " correct the program, pass checkpoint=error.message.checkpoint to go on behind it,"
+        "message 0000000000000007.9 of 'orders' failed 1 time (no such account):"
+        " pass checkpoint=error.message.checkpoint to skip it,"
         ' or poison="park"',
     ),
     (

@@ -117,9 +117,9 @@ class PoisonError(PenstockError):
         because = f" ({' '.join(last.split())})" if last else ""
         times = "time" if self.message.attempt == 1 else "times"
         return (
-            f"message {self.message.position} of stream '{self.message.stream}' failed"
-            f" {self.message.attempt} {times}{because}: correct the program, pass"
-            ' checkpoint=error.message.checkpoint to go on behind it, or poison="park"'
+            f"message {self.message.position} of '{self.message.stream}' failed"
+            f" {self.message.attempt} {times}{because}: pass"
+            ' checkpoint=error.message.checkpoint to skip it, or poison="park"'
         )
 
 

@@ -92,6 +92,6 @@ def _without_zone(at: datetime, instead: str) -> UsageError:
 def _wrong(start: object, of_stream: bool) -> UsageError:
     words = '"now", "first"' if of_stream else '"now", "first", "last"'
     return UsageError(
-        f"start cannot be {quoted(start)}: write {words}, how far back, such as"
-        ' "-30s", a time such as "2026-11-18T10:42:07Z", or a position'
+        f'start cannot be {quoted(start)}: write {words}, how far back ("-30s"),'
+        ' a time ("2026-11-18T10:42:07Z"), or a position'
     )

@@ -168,8 +168,8 @@ class Links:
         if len(announcements) > PUBENDS_MAX and not self._is_overflow_told:
             self._is_overflow_told = True
             text = (
-                f"{len(announcements)} streams are too many for one broker: its children are told"
-                f" of {PUBENDS_MAX}: store the others elsewhere"
+                f"{len(announcements)} streams are too many, children are told of {PUBENDS_MAX}:"
+                " store the others elsewhere"
             )
             self._broker.tell(Alarm("too_many_pubends", text))
         return tuple(announcements[:PUBENDS_MAX])
@@ -217,7 +217,7 @@ class Links:
             self._broker.tell(
                 Alarm(
                     "same_name",
-                    f"a parent{at} has a stream {stream!r} too: readers here get both, delete one",
+                    f"a parent{at} has stream {stream!r} too, readers here get both: delete one",
                 )
             )
 

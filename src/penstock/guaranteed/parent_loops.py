@@ -30,8 +30,7 @@ class ParentLoops:
             if name in children:
                 self._say(
                     f"neighbour {name}",
-                    f"broker {name!r} is a parent of this one and takes streams from it, too:"
-                    " leave --parent out at one of them",
+                    f"broker {name!r} is parent and child of this one: leave --parent out at one",
                 )
 
     def comes_back(
@@ -41,27 +40,29 @@ class ParentLoops:
         if parent not in children:
             self._say(
                 f"own {parent}",
-                f"parent {parent!r} has stream {announcement.stream!r} of this broker: if parents"
-                " form a loop, leave --parent out at one of them; else a copy of this directory is"
-                " in use, too: stop one",
+                f"parent {parent!r} has {announcement.stream!r} of this broker:"
+                " end the loop of parents, or the copy of this broker",
             )
 
     def announced(self, parent: str, announcements: Collection[Announcement]) -> None:
         """A parent has said what it serves; what is too far away is not taken from it."""
         for each in announcements:
             if each.distance > DISTANCE_MAX:
-                self._too_far(each, f"parent {parent!r} has it from further away")
+                what = (
+                    f"parent {parent!r} has stream {each.stream!r} from over {DISTANCE_MAX} brokers"
+                )
+                self._too_far(each, f"{what} away")
 
     def not_passed_on(self, announcements: Collection[Announcement]) -> None:
         """These are as far away as they may be: children are not told of them."""
         for each in announcements:
-            self._too_far(each, "children of this one cannot have it")
+            what = f"stream {each.stream!r} is {DISTANCE_MAX} brokers away, too far for children"
+            self._too_far(each, what)
 
     def _too_far(self, announcement: Announcement, what: str) -> None:
         self._say(
             f"stream {announcement.stream}",
-            f"stream {announcement.stream!r} comes over {DISTANCE_MAX} brokers, the most there can"
-            f" be, and {what}: if parents form a loop, leave --parent out at one of them",
+            f"{what}: if parents form a loop, end it",
         )
 
     def _say(self, what: str, text: str) -> None:

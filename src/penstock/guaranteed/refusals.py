@@ -63,8 +63,8 @@ def _full_text(stream: str, pubend: Pubend) -> str:
     more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
     _, waiting_bytes = pubend.stored.size.behind(row.tick)
     return (
-        f"stream {stream!r} is full: {size_text(waiting_bytes)} wait for {shown}{more} at {host},"
-        f" away since {time_text(row.since_ns)}: start it, delete it, or raise retention.size"
+        f"stream {stream!r} is full: {size_text(waiting_bytes)} wait for {shown}{more} at {host}"
+        f" since {time_text(row.since_ns)}: read or delete it, or raise retention.size"
     )
 
 

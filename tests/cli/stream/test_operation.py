@@ -114,8 +114,8 @@ def test_a_broker_is_not_its_own_parent(penstock: Penstock, tmp_path: Path, pare
     options = ["--directory", str(tmp_path), "--listen", "127.0.0.1:7999", "--parent", parent]
     refused = penstock("broker", *options, code=2).stderr
     assert refused.endswith(
-        f"the parent {parent.removeprefix('tcp://')} is this broker itself, which listens at"
-        " 127.0.0.1:7999: name another broker with --parent, or none\n"
+        f"penstock: parent {parent.removeprefix('tcp://')} is this broker itself, which listens at"
+        " 127.0.0.1:7999: name another, or none\n"
     )
 
 
@@ -315,9 +315,9 @@ def test_check_reads_every_block(penstock: Penstock, tmp_path: Path) -> None:
     label = f"checked ({log['pubend']}): "
     size, messages, verdict = sound.stdout.splitlines()
     assert re.fullmatch(rf"{re.escape(label)}1 segment, [0-9,]+ bytes, \d+ blocks?", size)
-    assert messages == f"{label}1 message at {log['first_position']}"
+    assert messages == f"checked: 1 message at {log['first_position']}"
     assert log["last_position"] == log["first_position"] == stored["last_position"]
-    assert verdict == f"{label}sound"
+    assert verdict == "checked: sound"
     one = penstock("check", str(tmp_path / "logs" / log["pubend"])).stdout
     assert one == sound.stdout
     assert sorted(tmp_path.iterdir()) == files
@@ -325,6 +325,26 @@ def test_check_reads_every_block(penstock: Penstock, tmp_path: Path) -> None:
     assert "is no log, nor the directory of a broker: name what" in elsewhere
     assert json.loads(penstock("check", "/no/such", "--json", code=2).stdout)["reason"] is None
     assert "is no directory" in penstock("check", "/no/such", code=2).stderr
+
+
+def test_damage_is_a_line_that_says_where(penstock: Penstock, tmp_path: Path) -> None:
+    with running_broker(tmp_path, name="b2") as other:
+        for n in range(3):
+            penstock("publish", "orders", f'{{"n": {n}}}', "--create", "--broker", other)
+    (segment,) = tmp_path.glob("logs/*/*.log")
+    data = bytearray(segment.read_bytes())
+    # In the block of the second message.
+    at = data.index(b"n", data.index(b"n", 512) + 512)
+    data[at] ^= 1
+    segment.write_bytes(data)
+    lines = penstock("check", str(tmp_path), code=1).stdout.splitlines()
+    (log,) = json.loads(penstock("check", str(tmp_path), "--json", code=1).stdout)["logs"]
+    (place,) = log["damage"]
+    before, behind = place["position_before"], place["position_behind"]
+    assert f"orders: {segment.name} damaged at byte" in lines[2]
+    assert lines[2].endswith(f": at most 1 message behind {before}")
+    assert lines[1] == f"orders: 2 messages from {before} to {behind}"
+    assert max(map(len, lines)) - len(segment.name) <= 100
 
 
 @pytest.fixture(scope="module")

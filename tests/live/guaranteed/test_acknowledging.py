@@ -37,9 +37,7 @@ def test_an_error_in_a_block_counts_as_an_attempt(tmp_path: Path) -> None:
             with pytest.raises(ZeroDivisionError, match=str(attempt)):
                 await fail(orders)
         # A program that dies again and again is stopped, with the message that kills it.
-        with pytest.raises(
-            streams.PoisonError, match="failed 3 times: correct the program"
-        ) as caught:
+        with pytest.raises(streams.PoisonError, match="failed 3 times: pass checkpoint") as caught:
             await fail(orders)
         assert caught.value.message["n"] == 1
         with pytest.raises(streams.ClosedError, match="subscribe again"):

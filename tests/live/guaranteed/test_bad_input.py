@@ -284,7 +284,7 @@ def test_two_brokers_that_are_each_others_parents(
 
     async def programs(brokers: dict[str, StreamBroker]) -> None:
         await write(brokers["a"].address)
-        while len(lines_with(caplog, "takes streams from it, too")) < 2:
+        while len(lines_with(caplog, "is parent and child of this one")) < 2:
             await asyncio.sleep(0.01)
         # What is there is read at both.
         for broker in brokers.values():
@@ -299,9 +299,8 @@ def test_two_brokers_that_are_each_others_parents(
 
     with caplog.at_level(logging.WARNING, "penstock.streams"):
         asyncio.run(main())
-    assert lines_with(caplog, "takes streams from it, too") == [
-        f"broker {name!r} is a parent of this one and takes streams from it, too:"
-        " leave --parent out at one of them"
+    assert lines_with(caplog, "is parent and child of this one") == [
+        f"broker {name!r} is parent and child of this one: leave --parent out at one"
         for name in ("a", "b")
     ]
     # They do not answer each other's HELLO for ever.
@@ -440,7 +439,7 @@ def test_a_clock_that_went_back(
     with caplog.at_level(logging.WARNING, "penstock.streams"):
         in_process(tmp_path, more)
     (record,) = caplog.records
-    assert "behind stream 'orders': was it set back?" in record.getMessage()
+    assert "ahead of the clock, and goes on so: was the clock set back?" in record.getMessage()
 
 
 def test_a_restored_old_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -396,7 +396,7 @@ def test_a_parent_that_is_named_twice_refuses_one_link_and_says_why(
 
     run(tmp_path / "one", test)
     assert any(
-        "refused: a broker 'edge' is linked here: name each parent once, and" in line
+        "refused: a broker 'edge' is linked here: name parents once, and" in line
         for line in refused_brokers(caplog)
     )
 

@@ -30,5 +30,5 @@ def test_logs_of_no_stream_are_told_and_kept(
             path.unlink()
         run(tmp_path, look)
     (record,) = caplog.records
-    assert f"has logs that belong to no stream: {log.name}: " in record.getMessage()
+    assert f"has logs of no stream, {log.name}: " in record.getMessage()
     assert log.is_dir()

@@ -311,7 +311,7 @@ def test_a_check_names_what_is_damaged_and_what_is_torn() -> None:
     assert report.torn_bytes > 0
     (found,) = report.damage
     assert (found.tick_before, found.tick_behind, found.messages) == (10, 30, 1)
-    assert "at most 1 message between 10 and 30" in found.in_words(str)
+    assert ": at most 1 message behind 10" in found.in_words(str)
     assert report.lines(str)[-1].startswith("damaged")
 
 

@@ -330,8 +330,8 @@ def test_a_full_stream_says_who_it_waits_for_since_when_and_how_much() -> None:
     network.run(SECOND)
     said, since, what_to_do = writer.refused[0].refused.text.split(": ", 2)[:3]
     assert said == "stream 'orders' is full"
-    assert re.fullmatch(r"20 kB wait for 'billing' at b, away since 00:00:0\dZ", since)
-    assert what_to_do == "start it, delete it, or raise retention.size"
+    assert re.fullmatch(r"20 kB wait for 'billing' at b since 00:00:0\dZ", since)
+    assert what_to_do == "read or delete it, or raise retention.size"
 
 
 # Found by the swarm.

@@ -49,9 +49,11 @@ def check(
             reports[log] = check_log(str(place), on_progress=_in_steps(on_read))
     if not as_json:
         for log, report in reports.items():
-            label = f"{streams[log]} ({log})" if log in streams else log
-            for line in report.lines(partial(_position, log)):
-                typer.echo(f"{label}: {line}")
+            first, *others = report.lines(partial(_position, log))
+            stream = streams.get(log)
+            typer.echo(f"{f'{stream} ({log})' if stream else log}: {first}")
+            for line in others:
+                typer.echo(f"{stream or log}: {line}")
     is_sound = all(report.is_sound for report in reports.values())
     if as_json:
         logs_json = [_log_json(log, streams.get(log), report) for log, report in reports.items()]
@@ -79,6 +81,8 @@ def _log_json(log: str, stream: str | None, report: LogReport) -> dict[str, obje
                 "offset": each.offset,
                 "size_bytes": each.size_bytes,
                 "messages_max": each.messages,
+                "position_before": _position_or_none(log, each.tick_before),
+                "position_behind": _position_or_none(log, each.tick_behind or 0),
             }
             for each in report.damage
         ],

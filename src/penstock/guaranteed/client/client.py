@@ -250,8 +250,8 @@ class Client:
             return
         self._close_request(request.number)
         text = (
-            f"{request.verb!r} is not answered: {sends} connections were lost after it was sent:"
-            " look at what the broker says, then ask again"
+            f"{request.verb!r} is not answered: {sends} connections were lost after it: look"
+            " at the log of the broker"
         )
         refused = Refused(
             kind=RefusedKind.REQUEST, number=request.number, reason="no_answer", text=text

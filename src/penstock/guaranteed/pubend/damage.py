@@ -56,10 +56,7 @@ class Damage:
     def in_words(self, stream: str) -> str:
         """One line for an operator."""
         lost = "1 message is" if self.messages == 1 else f"{self.messages:,} messages are"
-        return (
-            f"the log of stream {stream!r} is damaged, at most {lost} lost: readers are told of"
-            " gaps; 'penstock stream check DIR' says where"
-        )
+        return f"stream {stream!r} is damaged, at most {lost} lost: see 'penstock stream check DIR'"
 
     def behind(self, tick: int) -> int:
         """How many of them were behind a tick."""

@@ -157,8 +157,8 @@ class Acknowledgements:
             if waiting.is_exact and not waiting.future.done():
                 waiting.future.set_exception(
                     UnreachableError(
-                        "the connection was lost before the acknowledgement of a parked message"
-                        " was stored: see parked() whether it is still there"
+                        "the connection was lost before this acknowledgement was stored:"
+                        " see whether parked() still has the message"
                     )
                 )
 

@@ -94,16 +94,15 @@ class StreamBroker:
         stray = self.directory.stray_logs()
         if stray:
             _log.warning(
-                "%s has logs that belong to no stream: %s: if the store was lost, bring it back;"
-                " else remove them",
+                "%s has logs of no stream, %s: bring the store back if it was lost, or remove them",
                 self.directory.path / "logs",
                 ", ".join(stray[:_STRAY_MAX]) + (" …" if len(stray) > _STRAY_MAX else ""),
             )
         for pubend in self.machine.pubends.values():
             if pubend.clock.was_wall_set_back:
                 _log.warning(
-                    "the clock is a minute or more behind stream %r: was it set back?"
-                    " The stream goes on ahead of it",
+                    "stream %r is a minute or more ahead of the clock, and goes on so:"
+                    " was the clock set back?",
                     pubend.stream,
                 )
 
@@ -113,8 +112,8 @@ class StreamBroker:
             if is_same(listen, parent):
                 self._end()
                 raise UsageError(
-                    f"the parent {parent} is this broker itself, which listens at {listen}:"
-                    " name another broker with --parent, or none"
+                    f"parent {parent} is this broker itself, which listens at {listen}:"
+                    " name another, or none"
                 )
         try:
             self._server = await self._loop.create_server(

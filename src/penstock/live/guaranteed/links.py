@@ -213,8 +213,8 @@ class Links:
             self._refuse_broker(connection, hello, "name", text)
         elif self._has_namesake(hello):
             text = (
-                f"a broker {hello.broker!r} is linked here: name each parent once, and give each"
-                " broker its own directory and name"
+                f"a broker {hello.broker!r} is linked here: name parents once, and no two brokers"
+                " the same"
             )
             self._refuse_broker(connection, hello, "name", text)
         elif children >= self._settings.children_max or half_open >= _HALF_OPEN_MAX:

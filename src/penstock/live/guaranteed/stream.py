@@ -156,8 +156,8 @@ class Stream:
         count("publication", publication, low=1, high=_U64_MAX)
         if self._has_numbered:
             raise UsageError(
-                f"publication={publication} comes after messages without a number, which have"
-                " higher ones: number all messages of a node, or none"
+                f"publication={publication} comes after messages without a number:"
+                " number all messages of a node, or none"
             )
         while (found := self._link.pending.find(publication)) is not None:
             if found.stream == self.name:

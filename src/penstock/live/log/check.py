@@ -40,10 +40,10 @@ class DamageFound:
     def in_words(self, show: Callable[[int], str]) -> str:
         """For people; `show` writes a tick."""
         messages = "messages" if self.messages is None else f"at most {_some(self.messages)}"
-        behind = "the end" if self.tick_behind is None else show(self.tick_behind)
+        upto = ", up to the end" if self.tick_behind is None else ""
         return (
-            f"damaged: {self.segment} at byte {self.offset:,}, {self.size_bytes:,} bytes, "
-            f"{messages} between {show(self.tick_before)} and {behind}"
+            f"{self.segment} damaged at byte {self.offset:,}:"
+            f" {messages} behind {show(self.tick_before)}{upto}"
         )
 
 
@@ -102,8 +102,7 @@ def check_log(
     metadata = load_metadata(fs, directory)
     if metadata is None and not numbers:
         raise UsageError(
-            f"{directory} is no log, nor the directory of a broker: name what"
-            " 'penstock stream broker --directory' was given, or a log in it"
+            f"{directory} is no log, nor the directory of a broker: name what --directory was given"
         )
     report = LogReport(trimmed_upto=metadata.trimmed_upto if metadata is not None else 0)
     checking = _Checking(report)

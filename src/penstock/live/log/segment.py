@@ -201,8 +201,8 @@ def check_format(version: int, path: str) -> None:
     if version != FORMAT:
         advice = "upgrade Penstock" if version > FORMAT else "use the release that wrote it"
         raise UsageError(
-            f"{path} has log format {version}, this release reads {FORMAT}: {advice}, "
-            "or name an empty directory"
+            f"{path} has log format {version}, this release reads {FORMAT}: {advice},"
+            " or name an empty directory"
         )
 
 

@@ -145,8 +145,8 @@ def _opened(path: str) -> sqlite3.Connection:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version not in (0, FORMAT):
             raise UsageError(
-                f"{path} has store format {version}, this release reads {FORMAT}: "
-                "use the release that wrote it, or name an empty directory"
+                f"{path} has store format {version}, this release reads {FORMAT}:"
+                " use the one that wrote it, or an empty directory"
             )
         db.execute(
             "CREATE TABLE IF NOT EXISTS saved (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID"
