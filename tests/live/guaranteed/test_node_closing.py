@@ -66,6 +66,8 @@ def test_the_end_of_a_node_ends_and_acknowledges_its_subscriptions(tmp_path: Pat
                 inbox = await orders.subscribe(durable="d", start="first")
                 assert await numbers_of(inbox, 1) == [1]
                 waiting = asyncio.create_task(inbox.receive(wait="60s"))
+                # It waits before the node ends.
+                await asyncio.sleep(0)
             assert [each["n"] for each in await waiting] in ([2], [])
             async with streams.connect(broker.address) as node:
                 (info,) = await node.list_durables()
