@@ -135,6 +135,9 @@ class StreamAndTwin(RuleBasedStateMachine):
         assert stream.final(start, stop) == ranges(final)
         assert stream.is_known(start, stop) == (not unknown)
         assert stream.data_between(start, stop) == [(tick, message(tick)) for tick in data]
+        assert stream.messages_between(start, stop) == len(data)
+        newest = [message(tick) for tick in self.of(TickState.DATA)]
+        assert stream.newest(stop) == newest[max(0, len(newest) - stop) :]
         later = (tick for tick in self.of(TickState.UNKNOWN) if tick >= start)
         assert stream.known_end(start) == next(later, TOP)
 

@@ -243,10 +243,10 @@ def ignores_the_lease(begin: Any) -> Any:
 
 
 def caches_the_silence_of_readers(pass_to_reader: Any) -> Any:
-    def mutant(self: Relay, frame: Any, now: int) -> None:
+    def mutant(self: Relay, frame: Any) -> None:
         if isinstance(frame, Run):
             self.cache.add(frame)
-        pass_to_reader(self, frame, now)
+        pass_to_reader(self, frame)
 
     return mutant
 

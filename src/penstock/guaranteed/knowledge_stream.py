@@ -151,10 +151,25 @@ class KnowledgeStream(Generic[Item]):
         low, high = self._places(start, stop)
         return [(tick, items[tick]) for tick in self._ticks[low:high]]
 
+    def messages_between(self, start: int, stop: int) -> int:
+        """How many messages there are from `start` up to `stop`."""
+        low, high = self._places(start, stop)
+        return high - low
+
+    def newest(self, count: int) -> list[Item]:
+        """The newest messages, at most so many, in order."""
+        low = max(self._evicted, len(self._ticks) - count)
+        return [self._items[tick] for tick in self._ticks[low:]]
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing is known."""
         return not self._known
+
+    @property
+    def first(self) -> int | None:
+        """The oldest known tick; None if nothing is known."""
+        return self._known.first
 
     @property
     def last(self) -> int | None:

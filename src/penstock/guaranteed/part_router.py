@@ -55,7 +55,7 @@ class PartRouter:
 
     def pubend_up(self, pubend: int) -> None:
         """A pubend is stored here: its relay takes it from there."""
-        self.relay_of(pubend).parent_up(_PUBEND)
+        self.relay_of(pubend).parent_up(_PUBEND, is_far=False)
 
     def forget(self, pubend: int) -> None:
         """A stream was deleted: what is on its way is dropped."""

@@ -6,7 +6,7 @@ from penstock.guaranteed.relay.nack_table import NackTable
 from penstock.kernel.instant import SECOND
 
 
-def table() -> NackTable[str]:
+def table() -> NackTable:
     return NackTable(SECOND // 2)
 
 

@@ -66,24 +66,7 @@ def test_readers_are_forgotten_with_their_host_and_beyond_a_bound() -> None:
         reader = ReaderId("SB1" if number % 2 else "SB2", number)
         answers.register(ReaderRequest(pubend=7, reader=reader, predicate=ONES))
     assert len(answers) == 3
-    answers.gone({"SB2"})
+    assert answers.gone({"SB2"}) == [ReaderId("SB2", number) for number in (2, 4)]
     assert len(answers) == 1
     answers.register(ReaderRequest(pubend=7, reader=ReaderId("SB1", 3), predicate=None))
     assert len(answers) == 0
-
-
-def test_what_several_hosts_want_alike_is_shared() -> None:
-    """And not what one host wants, or what is less than comes by the link."""
-    answers = ReaderAnswers(7, 10)
-    others = ReaderId("SB1", 4), ReaderId("SB2", 1)
-
-    def register(reader: ReaderId, predicate: Predicate | None) -> list[bool]:
-        answers.register(ReaderRequest(pubend=7, reader=reader, predicate=predicate))
-        return [answers.share(READER, under) for under in (EVERYTHING, ONES, None)]
-
-    assert register(READER, EVERYTHING) == [False] * 3
-    assert register(others[0], EVERYTHING) == [False] * 3
-    assert register(others[1], ONES) == [False] * 3
-    assert register(others[1], EVERYTHING) == [True, False, False]
-    assert answers.gone({"SB2"}) == [others[1]]
-    assert not answers.share(READER, EVERYTHING)

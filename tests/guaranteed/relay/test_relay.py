@@ -8,12 +8,15 @@ from penstock.guaranteed.relay.relay import Relay
 from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import RelaySettings
 from penstock.guaranteed.stream_item import EVERYTHING, NOTHING, StreamItem
-from penstock.kernel.instant import SECOND
-from penstock.wire.frames.guaranteed.base import BrokerFrame, ReaderId, Serial, TickRange
+from penstock.guaranteed.tick import tick_of
+from penstock.wire.codec.guaranteed.body import write_body
+from penstock.wire.frames.guaranteed.base import BrokerFrame, GapReason, ReaderId, Serial, TickRange
+from penstock.wire.frames.guaranteed.knowledge import Gap
 from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, Nack, ReaderRequest
 from penstock.wire.frames.guaranteed.rows import Held
 
 SOME = parse("k = 1")
+MINUTE = tick_of(60_000)
 
 
 def request(epoch: int, predicate: Predicate) -> FilterRequest:
@@ -95,82 +98,130 @@ def test_filters_on_their_way_to_the_parent_are_few_and_the_last_one_is_granted(
 
 
 class Shared:
-    """A relay, and two hosts that want all that it gets."""
+    """A relay, and two hosts that want three quarters of what it gets, each others of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_far: bool = True) -> None:
         self.sent: list[tuple[str, BrokerFrame | Run]] = []
         self.relay = Relay(
             1, settings=RelaySettings(), send=lambda port, frame: self.sent.append((port, frame))
         )
         self.readers = {port: ReaderId(port.upper(), 5) for port in ("a", "b")}
-        self.relay.parent_up("parent")
-        for port, reader in self.readers.items():
+        self.relay.parent_up("parent", is_far=is_far)
+        for port, predicate in (("a", parse("k < 3")), ("b", parse("k > 0"))):
             self.relay.child_up(port)
-            self.relay.receive_from_child(port, request(1, EVERYTHING), now=0)
-            register = ReaderRequest(pubend=1, reader=reader, predicate=EVERYTHING)
+            self.relay.receive_from_child(port, request(1, predicate), now=0)
+            register = ReaderRequest(pubend=1, reader=self.readers[port], predicate=predicate)
             self.relay.receive_from_child(port, register, now=0)
-        self.relay.receive_from_parent(FilterAck(pubend=1, epoch=1, tick=1_000), now=0)
+        self.grant(2)
+        # Each has been answered once, in its own name.
+        for port, reader in self.readers.items():
+            self.ask(port, 0, 50)
+            self.answer(0, 50, reader=reader)
+        self.sent.clear()
+
+    def grant(self, epoch: int) -> None:
+        self.relay.receive_from_parent(FilterAck(pubend=1, epoch=epoch, tick=MINUTE), now=0)
 
     def ask(self, port: str, start: int, stop: int, *, now: int = 0) -> None:
         ranges = (TickRange(start, stop),)
         nack = Nack(pubend=1, ranges=ranges, reader=self.readers[port])
         self.relay.receive_from_child(port, nack, now=now)
 
-    def asked(self) -> list[tuple[ReaderId | None, tuple[TickRange, ...]]]:
+    def asked(self) -> list[tuple[ReaderId | None, int, int]]:
         return [
-            (f.reader, f.ranges) for to, f in self.sent if to == "parent" if isinstance(f, Nack)
+            (frame.reader, *each)
+            for to, frame in self.sent
+            if to == "parent" and isinstance(frame, Nack)
+            for each in frame.ranges
         ]
 
-    def answer(self, reader: ReaderId, start: int, stop: int, *ticks: int) -> None:
-        items = [StreamItem(tick, 0, b"") for tick in ticks]
+    def answer(self, start: int, stop: int, *ticks: int, reader: ReaderId | None = None) -> None:
+        """Messages at ticks; the last digit is what readers look at."""
+        items = [StreamItem(tick, 0, write_body({"k": tick % 10})) for tick in ticks]
         self.relay.receive_from_parent(Run(1, start, stop, items, reader), now=0)
 
-    def got(self, port: str) -> list[tuple[ReaderId | None, int, int, int]]:
+    def got(self, port: str) -> list[tuple[int, int, list[int]]]:
         runs = [frame for to, frame in self.sent if to == port and isinstance(frame, Run)]
-        return [(run.reader, run.start, run.stop, len(run.items)) for run in runs if run.reader]
+        assert all(run.reader in (None, self.readers[port]) for run in runs)
+        return [(r.start, r.stop, [item.tick for item in r.items]) for r in runs if r.reader]
 
 
 def test_what_several_hosts_have_missed_is_asked_for_once() -> None:
     """Else none of many hosts behind a link would catch up that carries twice what is published."""
     shared = Shared()
-    a, b = shared.readers.values()
     shared.ask("a", 100, 200)
     shared.ask("b", 150, 250)
-    assert shared.asked() == [(a, (TickRange(100, 200),)), (b, (TickRange(200, 250),))]
-    shared.answer(a, 100, 180, 179)
-    # It may say more than was asked for.
-    shared.answer(a, 180, 230, 229)
-    shared.answer(b, 230, 250)
-    assert shared.got("a") == [(a, 100, 180, 1), (a, 180, 230, 1)]
-    assert shared.got("b") == [(b, 150, 180, 1), (b, 180, 230, 1), (b, 230, 250, 0)]
+    assert shared.asked() == [(None, 100, 200), (None, 200, 250)]
+    shared.answer(100, 180, 150, 161, 172)
+    shared.answer(180, 250, 183, 242)
+    assert shared.got("a") == [(100, 180, [150, 161, 172]), (180, 200, [])]
+    assert shared.got("b") == [(150, 180, [161, 172]), (180, 250, [183, 242])]
     # Whoever asks later is answered from the cache.
-    shared.ask("a", 230, 250)
-    assert shared.got("a")[-1] == (a, 230, 250, 0)
+    shared.ask("a", 200, 250)
+    assert shared.got("a")[-1] == (200, 250, [242])
     assert len(shared.asked()) == 2
+    assert shared.relay.is_idle
+
+
+def test_a_gap_is_told_to_all_that_wait_for_it() -> None:
+    shared = Shared()
+    shared.ask("b", 100, 200)
+    shared.ask("a", 150, 200)
+    gap = Gap(pubend=1, start=100, stop=180, reason=GapReason.RETENTION, messages=5)
+    shared.relay.receive_from_parent(gap, now=0)
+    told = [(to, f.reader, f.start, f.stop) for to, f in shared.sent if isinstance(f, Gap)]
+    a, b = shared.readers.values()
+    assert told == [("b", b, 100, 180), ("a", a, 150, 180)]
+    shared.answer(180, 200)
     assert shared.relay.is_idle
 
 
 def test_a_host_that_leaves_does_not_keep_another_waiting() -> None:
     shared = Shared()
-    a, b = shared.readers.values()
     shared.ask("a", 100, 200)
     shared.ask("b", 100, 200)
-    assert shared.asked() == [(a, (TickRange(100, 200),))]
     shared.relay.child_down("a")
-    shared.ask("b", 100, 200, now=SECOND)
-    assert shared.asked()[1:] == [(b, (TickRange(100, 200),))]
-    shared.answer(b, 100, 200, 150)
-    assert shared.got("b") == [(b, 100, 200, 1)]
+    shared.answer(100, 200, 152)
+    assert shared.got("b") == [(100, 200, [152])]
+    shared.grant(3)
     assert shared.relay.is_idle
+    assert dict(shared.relay.table_sizes())["readers that ask"] == 1
+    # And it is alone again.
+    shared.ask("b", 300, 400)
+    assert shared.asked()[-1] == (shared.readers["b"], 300, 400)
 
 
-def test_of_an_answer_that_says_more_only_what_was_asked_for_is_kept() -> None:
-    """Found by the swarm: who begins in 1970 would go through kept silence range by range."""
+def test_silence_under_a_filter_that_has_become_narrower_is_not_told_to_readers() -> None:
     shared = Shared()
-    a, b = shared.readers.values()
     shared.ask("a", 100, 200)
-    shared.answer(a, 100, 900)
-    shared.ask("b", 100, 200)
-    shared.ask("b", 200, 300)
-    assert shared.got("b") == [(b, 100, 200, 0)]
-    assert shared.asked()[1:] == [(b, (TickRange(200, 300),))]
+    shared.relay.receive_from_child("a", request(2, NOTHING), now=0)
+    shared.grant(3)
+    shared.answer(100, 200)
+    assert shared.got("a") == []
+    # It asks again.
+    shared.ask("a", 100, 200)
+    assert shared.asked()[-1] == (shared.readers["a"], 100, 200)
+
+
+def test_behind_the_horizon_and_where_the_stream_is_stored_each_asks_for_itself() -> None:
+    beyond, here = Shared(), Shared(is_far=False)
+    for shared, at in ((beyond, MINUTE - 50), (here, 100)):
+        for port in ("a", "b"):
+            shared.ask(port, at, at + 100)
+        asked = dict.fromkeys(reader for reader, _, _ in shared.asked())
+        assert [*asked] == [*shared.readers.values()]
+
+
+def test_after_some_silence_each_asks_for_itself() -> None:
+    """Found by the swarm: who begins in 1970 would go through all silence range by range."""
+    shared = Shared()
+    second = tick_of(1_000)
+    shared.ask("a", 100, 100 + second)
+    assert shared.asked()[-1] == (None, 100, 100 + second)
+    shared.answer(100, 100 + second)
+    shared.ask("a", 100 + second, 200 + second)
+    a = shared.readers["a"]
+    assert shared.asked()[-1] == (a, 100 + second, 200 + second)
+    shared.answer(100 + second, 20 * second + 2, 20 * second + 1, reader=a)
+    shared.ask("a", 20 * second + 2, 21 * second)
+    assert shared.asked()[-1] == (None, 20 * second + 2, 21 * second)

@@ -30,3 +30,26 @@ def test_without_a_bound_in_time_only_bytes_count() -> None:
     cache = TickCache(10**6)
     cache.add(run(0, 1_000_001, 10, 1_000_000))
     assert cache.known.messages == 2
+
+
+def test_it_keeps_old_repairs_while_there_is_room_for_them() -> None:
+    cache = TickCache(10_000)
+    assert cache.keeps(5)
+    cache.add(run(100, 201, *range(100, 120)))
+    assert cache.keeps(5)
+    cache.add(run(201, 401, *range(201, 300)))
+    assert cache.known.first is not None
+    assert not cache.keeps(cache.known.first - 1)
+    assert cache.keeps(cache.known.first)
+    bounded = TickCache(10**6, ticks_max=100)
+    bounded.add(run(0, 201, 200))
+    assert not bounded.keeps(99)
+    assert bounded.keeps(100)
+
+
+def test_silence_is_what_is_known_and_holds_no_message() -> None:
+    cache = TickCache(10**6)
+    cache.add(run(100, 201, 150))
+    assert cache.is_silent(100, 150)
+    assert not cache.is_silent(100, 151)
+    assert not cache.is_silent(99, 150)

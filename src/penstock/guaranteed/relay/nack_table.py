@@ -6,23 +6,24 @@ for lost.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Final, Generic, TypeVar
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
 from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.kernel.interval_set import IntervalSet
+from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import NACK_RANGES_MAX, ReaderId, TickRange
 from penstock.wire.frames.guaranteed.requests import Nack
 
 # A child that still waits has asked again by then, and what was learned meanwhile is cached.
 _FORGOTTEN_NS: Final[Duration] = 30 * SECOND
 
-# A child, or a reader behind one.
-Asker = TypeVar("Asker", bound=Hashable)
+# A child, or a reader behind one that everybody's answer is for, too.
+Asker: TypeAlias = Port | ReaderId
 
 
-class NackTable(Generic[Asker]):
-    """Of one pubend; requests that name a reader have a table of their own."""
+class NackTable:
+    """Of one pubend, without what the parent is asked for in the name of a reader."""
 
     def __init__(self, outstanding_ns: Duration) -> None:
         self._outstanding_ns: Final = outstanding_ns
@@ -74,16 +75,7 @@ class NackTable(Generic[Asker]):
                     found.append((asker, own))
         return found
 
-    def answer_one(self, asker: Asker, start: int, stop: int) -> list[TickRange]:
-        """It has been answered, others may not have been; returns what it waited for of that."""
-        found = []
-        for asked in (self._asked_before, self._asked_by):
-            if asker in asked:
-                found += [TickRange(*each) for each in asked[asker].overlap(start, stop)]
-                asked[asker].remove(start, stop)
-        return found
-
-    def forget_child(self, asker: Asker) -> None:
+    def forget(self, asker: Asker) -> None:
         """It is gone; what was asked for it is still answered to others."""
         self._asked_by.pop(asker, None)
         self._asked_before.pop(asker, None)

@@ -27,6 +27,8 @@ class ParentLink:
 
     def __init__(self, pubend: int, *, send: Callable[[Port, BrokerFrame | Run], None]) -> None:
         self.port: Port | None = None
+        # Whether it is another broker.
+        self.is_far = False
         # What the parent was asked for last.
         self.asked: Predicate | None = None
         self._pubend: Final = pubend
@@ -55,9 +57,9 @@ class ParentLink:
             covers(each, predicate) for each in (self._granted, *self._requests.values())
         )
 
-    def up(self, port: Port) -> None:
+    def up(self, port: Port, *, is_far: bool) -> None:
         """This is the parent from now on."""
-        self.port = port
+        self.port, self.is_far = port, is_far
         if self.asked is not None:
             self._ask_filter(self.asked)
 

@@ -26,18 +26,12 @@ class ReaderAnswers:
     def __init__(self, pubend: int, readers_max: int) -> None:
         self._pubend: Final = pubend
         self._predicates: Final[BoundedDict[ReaderId, Predicate]] = BoundedDict(readers_max)
-        # Those that want all that comes under a filter, and whether they are of several hosts;
-        # None: to be found anew.
-        self._wanting: dict[ReaderId, None] | None = None
-        self._wanting_under: Predicate | None = None
-        self._are_several = False
 
     def __len__(self) -> int:
         return len(self._predicates)
 
     def register(self, frame: ReaderRequest) -> None:
         """READER: one begins or ends."""
-        self._wanting = None
         self._predicates.pop(frame.reader, None)
         if frame.predicate is not None:
             self._predicates[frame.reader] = frame.predicate
@@ -45,26 +39,16 @@ class ReaderAnswers:
     def gone(self, hosts: Collection[str]) -> list[ReaderId]:
         """These hosts are not to be reached any more: their readers register again."""
         gone = [each for each in self._predicates if each.host in hosts]
-        self._wanting = None
         for reader in gone:
             del self._predicates[reader]
         return gone
 
-    def share(self, reader: ReaderId, under: Predicate | None) -> bool:
-        """Whether this one and others want all that comes `under` that filter.
-
-        Then the first to ask asks for all of them: else a link that many hosts are behind carries
-        as many times what all of them have missed.
-        """
-        if self._wanting is None or self._wanting_under is not under:
-            self._wanting_under = under
-            self._wanting = {
-                each: None
-                for each, predicate in self._predicates.items()
-                if under is not None and covers(predicate, under) and covers(under, predicate)
-            }
-            self._are_several = len({each.host for each in self._wanting}) > 1
-        return self._are_several and reader in self._wanting
+    def predicate(self, reader: ReaderId, *, under: Predicate | None) -> Predicate | None:
+        """What it wants, if silence `under` that filter is silence to it."""
+        predicate = self._predicates.get(reader)
+        if predicate is None or under is None or not covers(under, predicate):
+            return None
+        return predicate
 
     def answer(
         self,
@@ -81,8 +65,8 @@ class ReaderAnswers:
         """
         reader = frame.reader
         assert reader is not None
-        predicate = self._predicates.get(reader)
-        if predicate is None or under is None or not covers(under, predicate):
+        predicate = self.predicate(reader, under=under)
+        if predicate is None:
             return [], [frame]
         runs: list[Run] = []
         unknown: list[TickRange] = []

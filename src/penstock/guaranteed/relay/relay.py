@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from penstock.content.filter import Predicate
 from penstock.guaranteed.relay.alert_merge import AlertMerge
 from penstock.guaranteed.relay.child import Child
@@ -18,13 +20,14 @@ from penstock.guaranteed.relay.gathered_acks import GatheredAcks
 from penstock.guaranteed.relay.host_ports import HostPorts
 from penstock.guaranteed.relay.parent_link import ParentLink
 from penstock.guaranteed.relay.reader_answers import ReaderAnswers
+from penstock.guaranteed.relay.reader_shares import ReaderShares
 from penstock.guaranteed.relay.report_merge import ReportMerge
-from penstock.guaranteed.relay.shared_repairs import SharedRepairs
 from penstock.guaranteed.relay.tick_cache import TickCache
 from penstock.guaranteed.run import Run
 from penstock.guaranteed.settings import RelaySettings
+from penstock.guaranteed.stream_item import matching
 from penstock.guaranteed.tick import duration_ticks
-from penstock.kernel.instant import Instant, earliest
+from penstock.kernel.instant import SECOND, Instant, earliest
 from penstock.kernel.machine import Port
 from penstock.wire.frames.guaranteed.base import (
     DEAD_RANGES_MAX,
@@ -45,6 +48,9 @@ from penstock.wire.frames.guaranteed.requests import FilterAck, FilterRequest, N
 from penstock.wire.frames.guaranteed.rows import Ack, Held, Hold
 
 Answer = Run | Gap
+
+# After so much silence each reader asks for itself.
+_SILENCE: Final = duration_ticks(1 * SECOND)
 
 
 class Relay:
@@ -68,7 +74,11 @@ class Relay:
         self._send: Final = send
         self._children: Final[dict[Port, Child]] = {}
         self._repairs: Final = ChildRepairs(
-            pubend, self._children, outstanding_ns=settings.outstanding_ns, send=send
+            pubend,
+            self._children,
+            outstanding_ns=settings.outstanding_ns,
+            send=send,
+            tell=self._tell_reader,
         )
         self._hosts: Final = HostPorts(self._children, send=send)
         self._up: Final = ParentLink(pubend, send=send)
@@ -76,12 +86,7 @@ class Relay:
         self._reports: Final = ReportMerge(pubend)
         self._alerts: Final = AlertMerge(pubend, keeps_all=settings.keeps_late_alerts)
         self._readers: Final = ReaderAnswers(pubend, settings.readers_max)
-        self._shared: Final = SharedRepairs(
-            pubend,
-            self._readers,
-            outstanding_ns=settings.outstanding_ns,
-            send=self._hosts.send,
-        )
+        self._shares: Final = ReaderShares(settings.readers_max)
         # All before it is said as soon as it is known: hosts are asked about it.
         self._queried_stop = 0
 
@@ -103,7 +108,7 @@ class Relay:
     @property
     def is_idle(self) -> bool:
         """Whether nothing that was asked for is outstanding."""
-        return self._repairs.is_idle and self._shared.is_idle and not self._up.requests
+        return self._repairs.is_idle and not self._up.requests
 
     @property
     def passed(self) -> int:
@@ -117,16 +122,17 @@ class Relay:
             ("hosts", len(self._hosts)),
             ("filters asked for", self._up.requests),
             ("acknowledgements", len(self._acks)),
-            ("requested ranges", self._repairs.ranges + self._shared.ranges),
+            ("requested ranges", self._repairs.ranges),
             ("readers", len(self._readers)),
+            ("readers that ask", len(self._shares)),
         ]
 
     # Links
 
-    def parent_up(self, port: Port) -> None:
-        """Takes the pubend from this parent from now on."""
+    def parent_up(self, port: Port, *, is_far: bool = True) -> None:
+        """Takes the pubend from this parent from now on; `is_far` if that is another broker."""
         self.parent_down()
-        self._up.up(port)
+        self._up.up(port, is_far=is_far)
         self._tell_live()
         self._acks.repeat()
 
@@ -134,7 +140,6 @@ class Relay:
         """Nothing comes until there is a parent again; what is known stays known."""
         self._up.down()
         self._repairs.parent_down()
-        self._shared.parent_down()
 
     def heard(self, announcement: Announcement) -> None:
         """What HELLO says: a relay that knows more than the pubend has ever said forgets it.
@@ -162,9 +167,9 @@ class Relay:
     def child_down(self, port: Port) -> None:
         """Forgets a child, and what it wanted."""
         self._children.pop(port, None)
-        self._repairs.child_down(port)
+        self._repairs.forget(port)
         for reader in self._readers.gone(self._hosts.behind(port)):
-            self._shared.forget(reader)
+            self._forget_reader(reader)
         self._reports.gone(port)
         self._ask_for_all()
         self._tell_live()
@@ -175,7 +180,7 @@ class Relay:
         """What the parent says, in the order of the link."""
         if isinstance(frame, Run | Gap):
             if frame.reader is not None:
-                self._pass_to_reader(frame, now)
+                self._pass_to_reader(frame)
             elif isinstance(frame, Gap):
                 self._repairs.on_gap(frame, now=now)
             else:
@@ -221,18 +226,26 @@ class Relay:
             if is_asked_for or now - child.said_at >= self._settings.silence_ns:
                 child.say_silence(stop, now=now)
 
-    def _pass_to_reader(self, frame: Answer, now: Instant) -> None:
-        """An answer under a reader's own predicate is for its host, and for those who share it."""
+    def _pass_to_reader(self, frame: Answer) -> None:
+        """An answer under a reader's own predicate is for its host alone."""
         assert frame.reader is not None
         self._told_readers = max(self._told_readers, frame.stop)
+        self._shares.answered(frame.reader)
         self._hosts.send(frame.reader.host, frame)
-        for run in self._shared.on_answer(frame, under=self._shared_filter, now=now):
-            self.cache.add(run)
 
-    @property
-    def _shared_filter(self) -> Predicate | None:
-        """What comes by the link, if it is known: readers that want all of it share repairs."""
-        return None if self._up.awaits_filter else self.cache.silence_filter
+    def _tell_reader(self, reader: ReaderId, answer: Answer) -> None:
+        """Everybody's answer, as far as this reader wants it."""
+        if isinstance(answer, Run):
+            predicate = self._readers.predicate(reader, under=self.cache.silence_filter)
+            if predicate is None:
+                # The filter is narrower by now: what is silence under it need not be silence.
+                return
+            answer = msgspec.structs.replace(answer, items=matching(answer.items, predicate))
+        self._hosts.send(reader.host, answer)
+
+    def _forget_reader(self, reader: ReaderId) -> None:
+        self._repairs.forget(reader)
+        self._shares.forget(reader)
 
     def _on_horizon(self, stop: int, now: Instant) -> None:
         if stop <= self.horizon:
@@ -290,7 +303,7 @@ class Relay:
             self._hosts.learn(frame.reader.host, port)
             self._readers.register(frame)
             if frame.predicate is None:
-                self._shared.forget(frame.reader)
+                self._forget_reader(frame.reader)
             self._up.send(frame)
         elif isinstance(frame, Ack):
             self._acks.add(frame, now=now)
@@ -311,7 +324,7 @@ class Relay:
             self._up.send(report)
 
     def _on_reader_nack(self, port: Port, reader: ReaderId, frame: Nack, now: Instant) -> None:
-        """Answers a reader from the cache; the rest is asked for in its name."""
+        """Answers a reader from the cache; the rest is asked for in its name, or in everybody's."""
         self._hosts.learn(reader.host, port)
         horizon = self.horizon
         runs, unknown = self._readers.answer(
@@ -319,8 +332,25 @@ class Relay:
         )
         for run in runs:
             self._send(port, run)
-        self._up.send(
-            *self._shared.ask(unknown, under=self._shared_filter, horizon=horizon, now=now)
+        if unknown and self._is_for_all(reader, unknown, now):
+            unknown = self._repairs.ask_for_all(reader, unknown, now=now)
+        self._up.send(*unknown)
+
+    def _is_for_all(self, reader: ReaderId, unknown: list[Nack], now: Instant) -> bool:
+        """Whether a reader waits for what all are told, instead of an answer of its own."""
+        cache = self.cache
+        predicate = self._readers.predicate(reader, under=cache.silence_filter)
+        if predicate is None or self._up.awaits_filter or not self._up.is_far:
+            return False
+        start, stop = unknown[0].ranges[0].start, unknown[-1].ranges[-1].stop
+        return (
+            self._shares.ask(reader, predicate, start, cache, now=now)
+            # What lies behind the horizon is in nobody's cache, nor will it be.
+            and stop <= self.horizon
+            and cache.keeps(start)
+            # There an answer of its own says where the next message is: else it would go there
+            # range by range.
+            and not cache.is_silent(start - _SILENCE, start)
         )
 
     def _grant(self, child: Child, now: Instant) -> None:

@@ -10,6 +10,9 @@ from penstock.guaranteed.knowledge_stream import KnowledgeStream
 from penstock.guaranteed.run import Run
 from penstock.guaranteed.stream_item import StreamItem, size_of_item
 
+# Where it is fuller than that, what is older than all it holds would soon go again.
+_ROOM: Final = 0.9
+
 
 class TickCache:
     """Data and silence under the filter that the relay has asked its parent for."""
@@ -29,6 +32,19 @@ class TickCache:
         if self._ticks_max is not None and known.last is not None:
             known.forget_below(known.last - self._ticks_max)
         known.evict(self._bytes_max)
+
+    def keeps(self, tick: int) -> bool:
+        """Whether what is learned from there on stays for a while."""
+        known = self.known
+        if known.first is None or known.last is None:
+            return True
+        if self._ticks_max is not None and tick < known.last - self._ticks_max:
+            return False
+        return tick >= known.first or known.size_bytes < _ROOM * self._bytes_max
+
+    def is_silent(self, start: int, stop: int) -> bool:
+        """Whether nothing was published there, as far as the filter tells."""
+        return self.known.is_known(start, stop) and not self.known.messages_between(start, stop)
 
     def set_filter(self, granted: Predicate, tick: int) -> None:
         """From `tick` on what comes is under this filter."""
