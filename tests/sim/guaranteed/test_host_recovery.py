@@ -121,3 +121,16 @@ def test_a_host_that_was_down_for_long_recovers_as_one_that_was_cut_off() -> Non
     missed = OUTAGE_MS // 20
     assert missed <= said.count(Data, lambda _frame: True) <= missed + 10
     assert line.is_idle
+
+
+def test_a_host_that_ended_before_it_had_read_anything_does_not_begin_in_1970() -> None:
+    """Found by the swarm: it would go through all that silence, a window at a time."""
+    line = Line(64, BrokerSettings(congestion=CongestionSettings(filtered_repair=False)))
+    reader = line.reader("r", window=1_000, opens_for_ms=60)
+    line.network.crash("s")
+    line.publish(50)
+    line.network.restart("s")
+    line.connect()
+    line.run(5_000)
+    assert reader.values() == [*range(50)]
+    assert line.is_idle

@@ -197,10 +197,11 @@ class PubendReading:
     def gather(self, until: Instant, furthest: int) -> None:
         """Waits with the first filter for those that have read before: they go on together.
 
-        The furthest of them was where reader 0 was, however long ago that is.
+        The furthest of them was where reader 0 was, however long ago that is. At 0 nobody had read
+        anything yet: what was before is for each to catch up with.
         """
         self._filter.gathers_until = until
-        self._left_off = furthest
+        self._left_off = furthest or None
 
     def stop_gathering(self) -> None:
         """All are there, or it took too long."""
