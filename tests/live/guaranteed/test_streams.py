@@ -116,7 +116,9 @@ def test_the_lag_of_what_was_given_up_is_a_bound(tmp_path: Path) -> None:
             # It is trimmed five times a second.
             pass
         (found,) = await node.list_durables()
-        assert (found.lag.messages, found.lag.is_upper_bound) == (500, True)
+        # That the first one was read may be on its way.
+        assert found.lag.messages in (500, 501)
+        assert found.lag.is_upper_bound
         async with orders.subscribe(durable="d", on_gap="continue") as inbox:
             delivered = 0
             while (await anext(inbox))["n"] < 500:
