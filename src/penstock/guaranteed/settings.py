@@ -147,8 +147,12 @@ class CongestionSettings(msgspec.Struct, frozen=True, kw_only=True):
     rate: RateSettings = RateSettings()
     # Whether publishers that have to wait take turns; else the first to come is the first to go.
     publishers_take_turns: bool = True
+    # Whether hosts are asked more often while the model slows publishers down.
+    queries_quicken: bool = True
     # How much hosts ask for at once.
     window_law: WindowLawName = "vegas"
+    # Whether the window that goes by what waits doubles until something does.
+    window_doubles: bool = True
     # Whether a host that is far behind has its link carry repairs alone.
     live: bool = True
     # Whether the repairs of such a host go through its own filters only, to it alone.

@@ -37,7 +37,7 @@ def published(throttle: Throttle, per_s: int, seconds: int) -> None:
 
 
 def test_hosts_are_asked_once_a_second_and_more_often_while_publishers_are_slowed_down() -> None:
-    throttle = Throttle(7, ModelRate(RateSettings()), is_adaptive=True, start=0, now=0)
+    throttle = Throttle(7, ModelRate(RateSettings()), quickens=True, start=0, now=0)
     published(throttle, 100, 2)
     assert len(queries(throttle, 0, 2 * SECOND)) == 2
     slow = Progress(host="h", start=0, stop=1, elapsed_ns=SECOND, over_lag_ns=2 * SECOND)
@@ -48,7 +48,7 @@ def test_hosts_are_asked_once_a_second_and_more_often_while_publishers_are_slowe
 
 
 def test_the_paper_asks_at_one_pace() -> None:
-    throttle = Throttle(7, LiteralRate(RateSettings()), is_adaptive=False, start=0, now=0)
+    throttle = Throttle(7, LiteralRate(RateSettings()), quickens=False, start=0, now=0)
     published(throttle, 100, 2)
     throttle.on_alert(CongestionAlert(pubend=7, seq=1, normal_rate=0.5), now=2 * SECOND)
     assert throttle.rate == 50
@@ -58,7 +58,7 @@ def test_the_paper_asks_at_one_pace() -> None:
 
 
 def test_without_a_law_hosts_hear_where_the_pubend_is_and_nobody_waits() -> None:
-    throttle = Throttle(7, None, is_adaptive=False, start=0, now=0)
+    throttle = Throttle(7, None, quickens=False, start=0, now=0)
     throttle.on_alert(CongestionAlert(pubend=7, seq=1, normal_rate=0.5), now=0)
     assert throttle.rate is None
     assert throttle.may_take(0)
@@ -66,7 +66,7 @@ def test_without_a_law_hosts_hear_where_the_pubend_is_and_nobody_waits() -> None
 
 
 def test_messages_are_taken_at_the_rate_of_the_law() -> None:
-    throttle = Throttle(7, LiteralRate(RateSettings()), is_adaptive=False, start=0, now=0)
+    throttle = Throttle(7, LiteralRate(RateSettings()), quickens=False, start=0, now=0)
     published(throttle, 100, 2)
     throttle.on_alert(CongestionAlert(pubend=7, seq=1, normal_rate=0.5), now=2 * SECOND)
     taken = 0
@@ -92,7 +92,7 @@ class GivenRate:
 
 def test_time_in_which_more_may_be_published_than_is_wanted_does_not_count_as_slowed_down() -> None:
     law = GivenRate()
-    throttle = Throttle(7, law, is_adaptive=True, start=0, now=0)
+    throttle = Throttle(7, law, quickens=True, start=0, now=0)
     published(throttle, 125, 2)
     throttle.wait("p", True, now=2 * SECOND)
     # What is wanted is 125 a second.
@@ -107,7 +107,7 @@ def test_a_message_may_be_taken_when_it_is_said_to_be_ready(messages: int, elaps
     law = ModelRate(RateSettings())
     # What a host has got, as the law computes it.
     law.rate = messages * SECOND / elapsed_ns
-    throttle = Throttle(7, law, is_adaptive=True, start=0, now=0)
+    throttle = Throttle(7, law, quickens=True, start=0, now=0)
     published(throttle, 1_000, 1)
     throttle.wake(0, now=(now := SECOND))
     for _ in range(20):
@@ -116,7 +116,7 @@ def test_a_message_may_be_taken_when_it_is_said_to_be_ready(messages: int, elaps
 
 
 def test_a_publisher_that_has_gone_wants_nothing() -> None:
-    throttle = Throttle(7, ModelRate(RateSettings()), is_adaptive=True, start=0, now=0)
+    throttle = Throttle(7, ModelRate(RateSettings()), quickens=True, start=0, now=0)
     published(throttle, 100, 2)
     assert throttle.demand(2 * SECOND) == 100
     throttle.gone("p")
@@ -131,7 +131,7 @@ def far_behind(seq: int) -> CongestionReport:
 
 def test_a_publisher_that_connects_again_while_it_waits_wants_what_it_wanted_before() -> None:
     """Else a lost connection would cost it most of what it may publish, until the recovery ends."""
-    throttle = Throttle(7, ModelRate(RateSettings()), is_adaptive=True, start=0, now=0)
+    throttle = Throttle(7, ModelRate(RateSettings()), quickens=True, start=0, now=0)
     published(throttle, 100, 20)
     now = 20 * SECOND
     throttle.on_report(far_behind(2), now=now)
@@ -144,7 +144,7 @@ def test_a_publisher_that_connects_again_while_it_waits_wants_what_it_wanted_bef
 
 
 def test_a_recovery_slows_nobody_down_of_whom_it_is_not_known_what_they_want() -> None:
-    throttle = Throttle(7, ModelRate(RateSettings()), is_adaptive=True, start=0, now=0)
+    throttle = Throttle(7, ModelRate(RateSettings()), quickens=True, start=0, now=0)
     throttle.arrived("p", 1, now=0)
     # It has published nothing for a minute when it begins in earnest.
     rates = []

@@ -101,8 +101,7 @@ def request_window(settings: HostSettings, congestion: CongestionSettings) -> Re
     if name == "literal":
         law = LiteralWindow(bounds)
     else:
-        # The corrected law of the rate is the paper's, and so is its window but for [G5].
-        law = VegasWindow(bounds, doubles=congestion.rate_law != "corrected")
+        law = VegasWindow(bounds, doubles=congestion.window_doubles)
     return AdaptedWindow(law, range_size=range_size)
 
 

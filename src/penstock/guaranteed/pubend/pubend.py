@@ -133,10 +133,12 @@ class Pubend:
             last_tick=lambda: self._last_tick,
             on_read=self.stored.on_read,
         )
+        # What hosts are asked about, they shall know.
+        self._tells_before_asking: Final = congestion.rate_law == "model"
         self.throttle: Final = Throttle(
             self.id,
             rate_law(congestion.rate_law, congestion.rate, slow_host=state.slow_host),
-            is_adaptive=congestion.rate_law == "model",
+            quickens=congestion.rate_law == "model" and congestion.queries_quicken,
             start=self._said,
             now=now,
         )
@@ -317,8 +319,7 @@ class Pubend:
             self.stored.trim(synced=self.horizon(now) - 1, now=now)
         query = self.throttle.wake(max(0, self.horizon(now) - 1), now=now)
         if query is not None:
-            if self.throttle.is_adaptive:
-                # What hosts are asked about, they shall know.
+            if self._tells_before_asking:
                 self._say_silence(now)
             self._send(query)
 

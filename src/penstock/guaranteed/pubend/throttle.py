@@ -34,12 +34,13 @@ class Throttle:
     """Of one pubend."""
 
     def __init__(
-        self, pubend: int, law: RateLaw | None, *, is_adaptive: bool, start: int, now: Instant
+        self, pubend: int, law: RateLaw | None, *, quickens: bool, start: int, now: Instant
     ) -> None:
         self._pubend: Final = pubend
         # None: nobody is slowed down, but hosts still hear where the pubend is.
         self._law: Final = law
-        self.is_adaptive: Final = is_adaptive
+        # Whether hosts are asked more often while publishers are slowed down.
+        self._quickens: Final = quickens
         # Of this life: relays and hosts compare it with what the last life has asked.
         self._seq = ms_of(start)
         self._asks_at: Instant = now
@@ -173,7 +174,7 @@ class Throttle:
 
     def _period_ns(self, now: Instant) -> Duration:
         at = self._throttled_at
-        is_short = self.is_adaptive and at is not None and now <= at + _AFTERMATH_NS
+        is_short = self._quickens and at is not None and now <= at + _AFTERMATH_NS
         return _SHORT_PERIOD_NS if is_short else _PERIOD_NS
 
     def _follow(self, now: Instant) -> None:
@@ -188,7 +189,7 @@ class Throttle:
             if self._joint_demand is not None:
                 self._joint_demand.wait(False, now=now)
             return
-        if self.is_adaptive:
+        if self._quickens:
             # Hosts are asked soon, when they are asked more often from now on.
             self._asks_at = min(self._asks_at, now + _SHORT_PERIOD_NS)
         self._throttled_at = now

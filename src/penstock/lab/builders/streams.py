@@ -304,6 +304,8 @@ def _congestion_settings(control: StreamControl) -> CongestionSettings:
             recovers_afresh=control.recovers_afresh,
         ),
         publishers_take_turns=control.turns,
+        queries_quicken=control.queries_quicken,
+        window_doubles=control.window_doubles,
         window_law="fixed" if control.window == "none" else control.window,
         live=control.live,
         filtered_repair=control.filtered_repair,

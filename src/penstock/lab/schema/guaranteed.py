@@ -75,6 +75,8 @@ class StreamControl(Part, frozen=True, kw_only=True):
     window: Literal["none", "fixed", "literal", "vegas"] = "none"
     # Of a fixed window; without a window, what a host asks for at once all the same.
     window_s: Positive = 1
+    # Whether `vegas` doubles its window until something waits in the network.
+    window_doubles: bool = True
     reach_s: Positive = 60
     # Repeats a request after so many seconds; `adaptive`: after twice the time that answers take.
     retry: Literal["adaptive"] | Positive = "adaptive"
@@ -99,6 +101,8 @@ class StreamControl(Part, frozen=True, kw_only=True):
     keeps_late_alerts: bool = False
     # The share of what they want that publishers always get, by the model.
     floor_share: Annotated[float, Meta(ge=0, le=1)] = 0.25
+    # Whether hosts are asked more often while the model slows publishers down.
+    queries_quicken: bool = True
     # Of the corrected law: whether a decrease waits until the last one has arrived, and a host that
     # begins to recover forgets how slow it was.
     holds_decreases: bool = True
