@@ -1,0 +1,1 @@
+"""Frames of casts: one object to many receivers, over routers that keep no state per group."""
