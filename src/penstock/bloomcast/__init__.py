@@ -1,0 +1,1 @@
+"""Casts: one object to many receivers, over routers that keep no state per group."""

@@ -1,0 +1,118 @@
+"""What a node tells its driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TypeAlias
+
+from penstock.wire.frames.cast.base import CastBody, Item
+from penstock.wire.frames.cast.membership import ObjectKind
+from penstock.wire.frames.cast.transfer import First
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """An object that a publisher sends."""
+
+    item: Item
+    epoch: int
+    object_id: bytes
+    length_bytes: int
+    symbol_bytes: int
+    # Source symbols of each block; the manifest comes in front of them, if there is one.
+    block_symbols: tuple[int, ...]
+    manifest_bytes: int = 0
+    manifest_symbols: int = 0
+    kind: ObjectKind = ObjectKind.FILE
+    # Symbols are not encrypted.
+    is_plain: bool = True
+    # It starts when so many have joined (0: unknown), or so long after the first.
+    receivers: int = 0
+    wait_ms: int = 5_000
+
+
+class Verdict(Enum):
+    """What came of decoding a block."""
+
+    COMPLETE = auto()
+    # More symbols are needed.
+    UNDECODED = auto()
+    # The result is not what the publisher hashed: a repair symbol was false.
+    POISONED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class TransferOpened:
+    """A subscriber knows what it is about to receive."""
+
+    item: Item
+    first: First
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolsArrived:
+    """Symbols that a subscriber did not have: the driver stores their bytes."""
+
+    item: Item
+    block: int
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDecodable:
+    """Enough symbols of a block are there: the driver answers with a `Verdict`."""
+
+    item: Item
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectComplete:
+    """A subscriber has every block."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class TransferStopped:
+    """The publisher has ended the transfer; without a reason, because all are done."""
+
+    item: Item
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TransferFinished:
+    """At the publisher: so many have it, and these have not."""
+
+    item: Item
+    done: int
+    failed: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ControlUnanswered:
+    """A control frame was repeated in vain."""
+
+    to: int
+    body: CastBody
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """A table is full: what would not fit was refused."""
+
+    table: str
+
+
+CastFact: TypeAlias = (
+    TransferOpened
+    | SymbolsArrived
+    | BlockDecodable
+    | ObjectComplete
+    | TransferStopped
+    | TransferFinished
+    | ControlUnanswered
+    | Overflow
+)

@@ -1,0 +1,1 @@
+"""In-packet Bloom filters: the tags of links, and sets of them."""
