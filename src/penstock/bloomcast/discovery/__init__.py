@@ -1,0 +1,1 @@
+"""How nodes learn from frames who is there, and how control frames find their way."""

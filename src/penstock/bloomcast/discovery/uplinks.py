@@ -1,0 +1,126 @@
+"""BEACON, flooded by controllers: by which port each is reached.
+
+The uplink is the port with the fewest hops, and of these the neighbour with the lowest id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.bloomcast.discovery.ports import Ports
+from penstock.bloomcast.facts import Overflow
+from penstock.bloomcast.outbox import Outbox
+from penstock.bloomcast.settings import DiscoverySettings
+from penstock.kernel.instant import Instant
+from penstock.kernel.machine import Port
+from penstock.kernel.timers import Timers
+from penstock.wire.frames.cast.neighbours import Beacon
+
+_HOPS_MAX: Final = 254
+
+
+@dataclass(slots=True)
+class _Controller:
+    """One controller, as it is heard here."""
+
+    number: int
+    scopes: tuple[int, ...]
+    # By port: hops, and the neighbour that said so.
+    ways: dict[Port, tuple[int, int]]
+
+
+class Uplinks:
+    """The way to each controller of the domain."""
+
+    def __init__(
+        self,
+        out: Outbox,
+        ports: Ports,
+        *,
+        domain: bytes,
+        is_router: bool,
+        settings: DiscoverySettings,
+    ) -> None:
+        self._out: Final = out
+        self._ports: Final = ports
+        self._domain: Final = domain
+        self._is_router: Final = is_router
+        self._settings: Final = settings
+        self._controllers: Final[dict[int, _Controller]] = {}
+        # Until when a port is a way to a controller.
+        self._timers: Final[Timers[tuple[int, Port]]] = Timers()
+
+    def on_beacon(self, frame: Beacon, via: Port, now: Instant) -> None:
+        """Remembers the way, and passes the beacon on when it is new."""
+        if frame.domain != self._domain or frame.controller == self._out.node:
+            return
+        known = self._controllers.get(frame.controller)
+        if known is None:
+            if len(self._controllers) >= self._settings.controllers_max:
+                self._out.tell(Overflow("controllers"))
+                return
+            known = self._controllers[frame.controller] = _Controller(-1, frame.scopes, {})
+        known.ways[via] = (frame.hops, frame.origin.node)
+        self._timers.set((frame.controller, via), now + self._settings.silence_ns)
+        # A controller that restarted counts from 0 again; then its old numbers are far away.
+        if known.number < frame.number or known.number - frame.number > _HOPS_MAX:
+            known.number, known.scopes = frame.number, frame.scopes
+            if self._is_router and frame.hops < _HOPS_MAX:
+                self._pass_on(frame, via)
+
+    def _pass_on(self, frame: Beacon, via: Port) -> None:
+        for info in self._ports:
+            if info.port != via:
+                onward = Beacon(
+                    origin=self._out.next_origin(),
+                    controller=frame.controller,
+                    domain=frame.domain,
+                    tag_epoch=frame.tag_epoch,
+                    number=frame.number,
+                    hops=frame.hops + 1,
+                    address=frame.address,
+                    scopes=frame.scopes,
+                )
+                self._out.send(info.port, onward)
+
+    def controllers(self) -> list[int]:
+        """All that are reached, those with scopes of their own first, then by id."""
+        return sorted(self._controllers, key=lambda c: (not self._controllers[c].scopes, c))
+
+    def responsible_for(self, scope: int) -> int | None:
+        """The controller of a scope: the one that names it, else one that names none."""
+        for controller in self.controllers():
+            scopes = self._controllers[controller].scopes
+            if not scopes or scope in scopes:
+                return controller
+        return None
+
+    def port_to(self, controller: int) -> Port | None:
+        """The uplink, if there is one."""
+        known = self._controllers.get(controller)
+        if known is None:
+            return None
+        ways = known.ways
+        return min(ways, key=lambda port: ways[port], default=None)
+
+    def port_down(self, port: Port) -> None:
+        """Nothing is reached by this port any more."""
+        for controller in list(self._controllers):
+            self._timers.cancel((controller, port))
+            self._lose(controller, port)
+
+    def wake(self, now: Instant) -> None:
+        """Forgets what was not heard for long."""
+        for controller, port in self._timers.due(now):
+            self._lose(controller, port)
+
+    def next_wakeup(self) -> Instant | None:
+        """When it has something to forget."""
+        return self._timers.next_wakeup()
+
+    def _lose(self, controller: int, port: Port) -> None:
+        known = self._controllers[controller]
+        known.ways.pop(port, None)
+        if not known.ways:
+            del self._controllers[controller]

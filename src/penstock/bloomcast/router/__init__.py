@@ -1,0 +1,1 @@
+"""Forwarding by filters, and relay points."""

@@ -1,0 +1,63 @@
+"""When a subscriber answers FIRST and END, and how often it repeats the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.bloomcast.settings import SubscriberSettings
+from penstock.kernel.instant import Duration, Instant
+from penstock.kernel.seeds import Seeds
+from penstock.wire.frames.cast.header import Header
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A FIRST or an END to answer."""
+
+    round: int
+    header: Header
+    asked_at: Instant
+    # How long the asker waits for reports.
+    hold_ns: Duration
+
+
+class Reporter:
+    """One answer to each round, after a short random time; again while nothing comes of it."""
+
+    def __init__(self, seeds: Seeds, settings: SubscriberSettings) -> None:
+        self._rng: Final = seeds.rng("report")
+        self._settings: Final = settings
+        self._question: Question | None = None
+        self._round = -1
+        self._due_at: Instant | None = None
+        self._repeats = 0
+
+    def asked(self, question: Question) -> None:
+        """A copy of a question is none."""
+        if question.round <= self._round:
+            return
+        self._round, self._question = question.round, question
+        self._repeats = 0
+        self._due_at = question.asked_at + self._rng.randrange(self._settings.report_delay_ns)
+
+    def answered(self, generation: int) -> None:
+        """Symbols of the round have come: the report has arrived, or is not waited for."""
+        if generation >= self._round:
+            self._due_at = None
+
+    def due(self, now: Instant) -> Question | None:
+        """The question to answer now, if there is one."""
+        question = self._question
+        if self._due_at is None or self._due_at > now or question is None:
+            return None
+        if self._repeats < self._settings.report_repeats_max:
+            self._repeats += 1
+            self._due_at = now + (question.hold_ns << self._repeats)
+        else:
+            self._due_at = None
+        return question
+
+    def next_wakeup(self) -> Instant | None:
+        """When the next answer is due."""
+        return self._due_at

@@ -1,0 +1,91 @@
+"""Nodes of casts in one simulated world, with links between them.
+
+Drives each machine as a driver on sockets does: frames in, outputs drained, one timer re-armed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from penstock.bloomcast.settings import CastSettings
+from penstock.kernel.instant import MILLISECOND, Duration
+from penstock.kernel.machine import Port
+from penstock.kernel.seeds import Seeds
+from penstock.sim.cast.cast_crossings import Crossings
+from penstock.sim.cast.cast_link import CastLink
+from penstock.sim.cast.datagram_sizes import datagram_bytes
+from penstock.sim.cast.sim_node import SimNode
+from penstock.sim.cast.symbol_loss import SymbolLoss
+from penstock.sim.events import EventQueue
+from penstock.wire.frames.cast.base import CastFrame
+from penstock.wire.frames.cast.topology import CastRole, PortKind
+
+HOST: Final = CastRole(0)
+
+
+class CastNetwork:
+    """All of it, with one clock and one seed."""
+
+    def __init__(
+        self,
+        seeds: Seeds,
+        *,
+        settings: CastSettings | None = None,
+        delay_ns: Duration = 5 * MILLISECOND,
+        rate_bps: int | None = None,
+        loss: float = 0.0,
+        # None: frames arrive as they are.
+        through_codec: Callable[[CastFrame], CastFrame] | None = None,
+    ) -> None:
+        self.seeds: Final = seeds
+        self.events: Final = EventQueue()
+        self.settings: Final = settings or CastSettings()
+        self.size_of: Final = datagram_bytes
+        self.crossings: Final = Crossings()
+        self.nodes: Final[dict[str, SimNode]] = {}
+        self._links: Final[dict[tuple[str, Port], CastLink]] = {}
+        self._delay_ns: Final = delay_ns
+        self._rate_bps: Final = rate_bps
+        self._loss: Final = loss
+        self._through_codec: Final = through_codec
+
+    def add_node(self, name: str, roles: CastRole = HOST) -> SimNode:
+        """Adds a node; without roles it is a host."""
+        node = self.nodes[name] = SimNode(self, name, len(self.nodes) + 1, roles)
+        return node
+
+    def connect(self, one: str, other: str, *, loss: float | None = None) -> None:
+        """A link in both directions."""
+        for sender, receiver in ((one, other), (other, one)):
+            self._link(sender, receiver, PortKind.POINT_TO_POINT)
+            self._attach(sender, receiver, receiver, sender, loss)
+
+    def add_lan(self, router: str, hosts: list[str], *, loss: float | None = None) -> None:
+        """A network on which all hosts hear the router; each answers to it alone."""
+        self._link(router, "lan", PortKind.LAN)
+        for host in hosts:
+            self._link(host, router, PortKind.POINT_TO_POINT)
+            self._attach(router, "lan", host, router, loss)
+            self._attach(host, router, router, "lan", loss)
+
+    def _link(self, sender: str, port: Port, kind: PortKind) -> None:
+        link = CastLink(self.events, delay_ns=self._delay_ns, rate_bps=self._rate_bps)
+        self._links[sender, port] = link
+        self.nodes[sender].link_up(port, link, kind)
+
+    def _attach(
+        self, sender: str, port: Port, receiver: str, via: Port, loss: float | None
+    ) -> None:
+        node = self.nodes[receiver]
+        share = self._loss if loss is None else loss
+        rng = self.seeds.rng("link", sender, port, receiver, "loss")
+
+        def arrive(frame: CastFrame) -> None:
+            node.arrive(frame if self._through_codec is None else self._through_codec(frame), via)
+
+        self._links[sender, port].connect(node.number, arrive, SymbolLoss(share, rng))
+
+    def run(self, duration_ns: Duration) -> None:
+        """Lets time pass."""
+        self.events.run(self.events.now + duration_ns)
