@@ -46,6 +46,7 @@ COMMANDS: Final = {
     "subscribe": "penstock.cli.subscribe",
     "cache": "penstock.cli.cache",
     "stream": "penstock.cli.stream",
+    "cast": "penstock.cli.cast",
 }
 
 _EXIT_USAGE_ERROR: Final = 2

@@ -1,0 +1,17 @@
+"""`penstock cast`: one file or directory to many machines at once; a file for each command."""
+
+from penstock.cli import new_app
+from penstock.cli.cast import receive, send
+
+app = new_app(
+    """One file or directory to many machines at once, which all end up with the same bytes.
+
+    \b
+    Example, on one network:
+      penstock cast receive debian.img /srv/images --insecure
+      penstock cast send debian.img --receivers 2 --insecure
+    """
+)
+
+app.command()(send.send)
+app.command()(receive.receive)

@@ -1,0 +1,120 @@
+"""`penstock cast send`: sends a file or directory to all who want it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.cli.cast.options import (
+    GROUP,
+    INTERFACE,
+    GroupOption,
+    InsecureOption,
+    InterfaceOption,
+    check_insecure,
+    lan_of,
+)
+from penstock.cli.output import AsJson, print_json
+from penstock.kernel.errors import UsageError
+
+
+def send(
+    path: Annotated[Path, typer.Argument(help="A file or directory.")],
+    item: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="ITEM",
+            help="What receivers call it.",
+            show_default="the name of the file",
+        ),
+    ] = None,
+    receivers: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Start when so many have joined; 0 if nobody knows.",
+            show_default="0",
+        ),
+    ] = 0,
+    wait: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Start so long after the first has joined, whoever is missing.",
+            show_default="30s, without --receivers 5s",
+        ),
+    ] = None,
+    rate: Annotated[
+        str, typer.Option(metavar="RATE", help="At most so much, such as 100Mbit/s.")
+    ] = "200Mbit/s",
+    interface: InterfaceOption = INTERFACE,
+    group: GroupOption = GROUP,
+    insecure: InsecureOption = False,
+    as_json: AsJson = False,
+) -> None:
+    """Sends a file or directory to all receivers of a network, once, and what single ones missed.
+
+    The exit code is 1 if some did not get it.
+
+    \b
+    Example:
+      penstock cast send debian.img --receivers 50 --insecure
+      penstock cast send /srv/models --as lab/models --rate 500Mbit/s --insecure
+    """
+    import asyncio
+    from dataclasses import asdict
+
+    from penstock.api.units import bit_rate, duration_ns, size_text
+    from penstock.bloomcast.item_names import item_of
+    from penstock.kernel.instant import to_seconds
+
+    check_insecure(insecure)
+    if not path.exists():
+        raise UsageError(f"there is no {str(path)!r}")
+    name = item or path.resolve().name
+    item_of(name)
+    wait_s = to_seconds(duration_ns("--wait", wait or ("30s" if receivers else "5s")))
+    rate_bps = bit_rate("--rate", rate) // 8
+    lan = lan_of(interface, group)
+
+    from penstock.cli.stream.progress import progress_of_bytes
+    from penstock.live.cast.cast_sender import send_object
+    from penstock.live.cast.object_source import ObjectSource
+
+    total_bytes = path.stat().st_size if path.is_file() else 0
+    with progress_of_bytes("hashing", total_bytes) as advance:
+        before = 0
+
+        def on_progress(done: int, _total: int) -> None:
+            nonlocal before
+            advance(done - before)
+            before = done
+
+        source = ObjectSource.of(path, on_progress=on_progress)
+    typer.echo(f"receivers run: penstock cast receive {name} DIRECTORY --insecure", err=True)
+    try:
+        outcome = asyncio.run(
+            send_object(
+                source,
+                name,
+                receivers=receivers,
+                wait_s=wait_s,
+                rate_bps=rate_bps,
+                lan=lan,
+            )
+        )
+    finally:
+        source.close()
+    if as_json:
+        print_json({"item": name, **asdict(outcome)})
+    else:
+        size = size_text(outcome.bytes)
+        typer.echo(f"{outcome.done} receivers have {name}, {size}, in {outcome.seconds:.1f} s")
+        if outcome.failed:
+            typer.echo(f"{len(outcome.failed)} fell silent and have not got it", err=True)
+    if outcome.failed or not outcome.done:
+        raise typer.Exit(1)

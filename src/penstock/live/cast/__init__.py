@@ -1,0 +1,1 @@
+"""Casts in the real world: files, sockets and processes."""
