@@ -1,0 +1,73 @@
+"""How symbols are protected on their way: encrypted for those who share a secret, or checked."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, Protocol
+from zlib import crc32
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from penstock.wire.codec.cast.symbols import CHECKSUM_BYTES, TAG_BYTES
+
+_CHECKSUM: Final = Struct(">I")
+# Of an encoded header: generation, block and symbol; and with the stamp. No router changes them.
+_PLACE: Final = slice(56, 64)
+_PLACE_AND_STAMP: Final = slice(56, 68)
+_NONCE_REST: Final = bytes(4)
+
+
+class SymbolSealing(Protocol):
+    """Protects symbols; a header is what is in front of one, encoded."""
+
+    # Behind each symbol.
+    tag_bytes: int
+
+    def seal(self, header: bytes, payload: bytes, /) -> bytes:
+        """The payload as it is sent, with its tag."""
+
+    def open(self, header: bytes | memoryview, sealed: bytes | memoryview, /) -> bytes | None:
+        """The payload; None if it is not what was sealed."""
+
+
+class PlainSymbols:
+    """A checksum finds damage, and nothing else."""
+
+    tag_bytes: Final = CHECKSUM_BYTES
+
+    @staticmethod
+    def seal(header: bytes, payload: bytes) -> bytes:
+        """The payload and its checksum."""
+        return payload + _CHECKSUM.pack(crc32(payload, crc32(header[_PLACE])))
+
+    @staticmethod
+    def open(header: bytes | memoryview, sealed: bytes | memoryview) -> bytes | None:
+        """The payload, if the checksum is right."""
+        payload = bytes(sealed[:-CHECKSUM_BYTES])
+        checksum = _CHECKSUM.pack(crc32(payload, crc32(header[_PLACE])))
+        return payload if sealed[-CHECKSUM_BYTES:] == checksum else None
+
+
+class EncryptedSymbols:
+    """AES-256-GCM. No symbol number of a generation is sealed twice under one key."""
+
+    tag_bytes: Final = TAG_BYTES
+
+    def __init__(self, group_key: bytes, object_id: bytes) -> None:
+        self._cipher: Final = AESGCM(group_key)
+        self._object_id: Final = object_id
+
+    def seal(self, header: bytes, payload: bytes) -> bytes:
+        """Encrypted, with its tag."""
+        nonce = header[_PLACE] + _NONCE_REST
+        return self._cipher.encrypt(nonce, payload, self._object_id + header[_PLACE_AND_STAMP])
+
+    def open(self, header: bytes | memoryview, sealed: bytes | memoryview) -> bytes | None:
+        """Decrypted, if the key is right and nothing was changed."""
+        place = bytes(header[_PLACE_AND_STAMP])
+        nonce = place[:8] + _NONCE_REST
+        try:
+            return self._cipher.decrypt(nonce, bytes(sealed), self._object_id + place)
+        except InvalidTag:
+            return None
