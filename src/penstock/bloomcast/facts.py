@@ -32,6 +32,14 @@ class Offer:
     wait_ms: int = 5_000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Blocks of an object that a receiver has from an earlier attempt, and has verified."""
+
+    object_id: bytes
+    blocks: frozenset[int]
+
+
 class Verdict(Enum):
     """What came of decoding a block."""
 
@@ -76,10 +84,18 @@ class ObjectComplete:
 
 @dataclass(frozen=True, slots=True)
 class TransferStopped:
-    """The publisher has ended the transfer; without a reason, because all are done."""
+    """The transfer is over; without a reason, because this receiver has all of it."""
 
     item: Item
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EpochBegan:
+    """At the publisher: there were as many generations as there can be; it resumes."""
+
+    item: Item
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +128,7 @@ CastFact: TypeAlias = (
     | BlockDecodable
     | ObjectComplete
     | TransferStopped
+    | EpochBegan
     | TransferFinished
     | ControlUnanswered
     | Overflow

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.bloomcast.controller.controller import Controller
+from penstock.bloomcast.controller.segment_plan import TransferPlan
 from penstock.bloomcast.discovery.control import Control, Route
 from penstock.bloomcast.discovery.link_states import LinkStates
 from penstock.bloomcast.discovery.neighbours import Neighbours
 from penstock.bloomcast.discovery.ports import Ports
+from penstock.bloomcast.discovery.replay_window import ReplayWindow
 from penstock.bloomcast.discovery.uplinks import Uplinks
-from penstock.bloomcast.facts import Offer, Verdict
+from penstock.bloomcast.facts import Held, Offer, Verdict
+from penstock.bloomcast.machines import MACHINES, AnyPublisher, AnySubscriber
 from penstock.bloomcast.outbox import Outbox
-from penstock.bloomcast.publisher.publisher import Phase, Publisher
+from penstock.bloomcast.publisher.publisher import Phase
 from penstock.bloomcast.router.forwarder import Forwarder
 from penstock.bloomcast.router.transfers import RelayPoints
 from penstock.bloomcast.settings import CastSettings
-from penstock.bloomcast.subscriber.subscriber import Subscriber
 from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Output, Port
 from penstock.kernel.seeds import Seeds
@@ -29,13 +31,14 @@ from penstock.wire.frames.cast.base import (
     Origin,
 )
 from penstock.wire.frames.cast.control import Down, Up
-from penstock.wire.frames.cast.membership import Advertise
+from penstock.wire.frames.cast.membership import Advertise, Subscribe, Unsubscribe
 from penstock.wire.frames.cast.neighbours import Beacon, Hello
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.plan import RelayConfig, Start
+from penstock.wire.frames.cast.rate import AllowedRate
 from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.topology import CastRole, PortKind
-from penstock.wire.frames.cast.transfer import FirstRequest
+from penstock.wire.frames.cast.transfer import FirstRequest, Stop
 
 _CONTROLLER: Final = CastRole.RENDEZVOUS | CastRole.TOPOLOGY
 _NO_DOMAIN: Final = bytes(DOMAIN_BYTES)
@@ -60,6 +63,7 @@ class CastNode:
         self.name: Final = name
         settings = settings or CastSettings()
         self._settings: Final = settings
+        self._machines: Final = MACHINES[settings.variant]
         self._seeds: Final = seeds
         self._secrets: Final = seeds.rng("link secrets")
         self._out: Final = Outbox(node, boot)
@@ -67,7 +71,9 @@ class CastNode:
         is_controller = bool(roles & _CONTROLLER)
         self._is_router: Final = is_router
         self._ports: Final = Ports()
-        self._forwarder: Final = Forwarder(self._out, self._ports)
+        self._forwarder: Final = Forwarder(
+            self._out, self._ports, ones_max=settings.forwarded_ones_max
+        )
         discovery = settings.discovery
         self._neighbours: Final = Neighbours(
             self._out,
@@ -78,7 +84,12 @@ class CastNode:
             on_change=self._on_change,
         )
         self._uplinks: Final = Uplinks(
-            self._out, self._ports, domain=domain, is_router=is_router, settings=discovery
+            self._out,
+            self._ports,
+            domain=domain,
+            is_router=is_router,
+            settings=discovery,
+            on_controller=self._on_controller,
         )
         self._control: Final = Control(
             self._out,
@@ -90,6 +101,7 @@ class CastNode:
             on_up=self._on_up,
             on_down=self._on_down,
             on_settled=self._on_settled,
+            on_given_up=self._on_given_up,
         )
         self._link_states: Final = LinkStates(
             self._out,
@@ -108,8 +120,14 @@ class CastNode:
             else None
         )
         self._relays: Final = RelayPoints(self._out, settings=settings, forward=self._put)
-        self._publishers: Final[dict[Item, Publisher]] = {}
-        self._subscribers: Final[dict[Item, Subscriber]] = {}
+        self._publishers: Final[dict[Item, AnyPublisher]] = {}
+        self._subscribers: Final[dict[Item, AnySubscriber]] = {}
+        # Frames of transfers that were taken here.
+        self._seen: Final = ReplayWindow(
+            window=discovery.replay_window, senders_max=discovery.senders_max
+        )
+        # Frames that had come before.
+        self.replayed = 0
         self._neighbours.start(now)
         self._link_states.on_change(now)
 
@@ -132,35 +150,33 @@ class CastNode:
 
     def publish(self, offer: Offer, *, now: Instant) -> None:
         """Offers an object; it is sent when subscribers have come."""
-        assert offer.item not in self._publishers, offer.item
-        self._publishers[offer.item] = Publisher(
+        before = self._publishers.get(offer.item)
+        assert before is None or before.phase is Phase.STOPPED, offer.item
+        self._publishers[offer.item] = self._machines.publisher(
             self._out,
             offer,
             settings=self._settings,
             forward=self._put,
-            on_stopped=lambda stop, at: self._control.send_up(stop, item=offer.item, now=at),
+            send_up=lambda body, at: self._say_up(body, offer.item, at),
         )
-        body = Advertise(
-            publisher=self.id,
-            epoch=offer.epoch,
-            object_id=offer.object_id,
-            kind=offer.kind,
-            length_bytes=offer.length_bytes,
-            receivers=offer.receivers,
-            wait_ms=offer.wait_ms,
-        )
-        self._control.send_up(body, item=offer.item, now=now)
+        # What became of the last transfer is nothing to this one.
+        self._control.withdraw(Stop, item=offer.item)
+        self._publishers[offer.item].advertise(now)
 
-    def subscribe(self, item: Item, *, now: Instant) -> None:
-        """Wants an object."""
+    def subscribe(self, item: Item, *, held: Held | None = None, now: Instant) -> None:
+        """Wants an object, but for the blocks that it has."""
+        self._control.withdraw(Unsubscribe, item=item)
         assert item not in self._subscribers, item
-        self._subscribers[item] = Subscriber(
+        self._subscribers[item] = self._machines.subscriber(
             self._out,
             self._control,
             item,
             name=self.name,
             settings=self._settings.subscriber,
+            rate=self._settings.rate,
             seeds=self._seeds.child("subscriber", str(item)),
+            send=self._send_back,
+            held=held,
             now=now,
         )
 
@@ -175,6 +191,36 @@ class CastNode:
         subscriber = self._subscribers.get(item)
         if subscriber is not None:
             subscriber.decoded(block, verdict)
+
+    def plan_of(self, item: Item) -> TransferPlan | None:
+        """At a controller, the latest plan of an item."""
+        return None if self._controller is None else self._controller.plan_of(item)
+
+    def port_number(self, port: Port) -> int:
+        """By which number LINK_STATE names a port; -1 if there is none."""
+        return self._ports[port].number if port in self._ports else -1
+
+    def is_waiting(self, item: Item) -> bool:
+        """Whether it wants an item of which nothing has come yet."""
+        subscriber = self._subscribers.get(item)
+        return subscriber is not None and not subscriber.is_opened
+
+    def unfinished(self) -> dict[str, int]:
+        """What is still to be done, by what it is."""
+        running = 0 if self._controller is None else self._controller.running
+        return {
+            "control frames": self._control.pending,
+            "relay points": len(self._relays),
+            "publishers": len(self._publishers),
+            "subscribers": len(self._subscribers),
+            "running transfers": running,
+        }
+
+    def disk_rate(self, item: Item, rate_bps: int | None) -> None:
+        """The disk keeps up with so many bytes a second only; None: with what comes."""
+        subscriber = self._subscribers.get(item)
+        if subscriber is not None:
+            subscriber.disk_rate(rate_bps)
 
     # The machine.
 
@@ -196,10 +242,13 @@ class CastNode:
         if self._controller is not None:
             self._controller.wake(now)
         self._relays.wake(now)
-        for publisher in self._publishers.values():
+        for item, publisher in list(self._publishers.items()):
             publisher.wake(now)
-        for subscriber in self._subscribers.values():
+            if publisher.is_gone:
+                del self._publishers[item]
+        for item, subscriber in list(self._subscribers.items()):
             subscriber.wake(now)
+            self._forget_stopped(item, subscriber)
 
     def next_wakeup(self) -> Instant | None:
         """When something is due."""
@@ -222,6 +271,8 @@ class CastNode:
 
     def _on_packet(self, packet: Packet, via: Port, now: Instant) -> None:
         body = packet.body
+        if self._forwarder.is_too_full(packet):
+            return
         if isinstance(body, Up):
             self._control.on_up(packet, body, now)
             return
@@ -237,11 +288,18 @@ class CastNode:
     def _take(self, packet: Packet, via: Port, now: Instant) -> None:
         """A packet of a transfer: hands it to whoever takes part here."""
         header, body = packet.header, packet.body
-        if isinstance(body, Report | FirstRequest):
+        if not self._takes_part(header.item):
+            return
+        if packet.origin is not None and not self._seen.is_new(packet.origin):
+            self.replayed += 1
+            return
+        if isinstance(body, Report | FirstRequest | AllowedRate):
             publisher = self._publishers.get(header.item)
             if publisher is not None and publisher.head.has_segment(header.segment):
                 if isinstance(body, Report):
                     publisher.on_report(header, body, now)
+                elif isinstance(body, AllowedRate):
+                    publisher.on_rate(header, body, now)
                 else:
                     publisher.on_first_request(body, now)
                 return
@@ -249,8 +307,31 @@ class CastNode:
             subscriber = self._subscribers.get(header.item)
             if subscriber is not None:
                 subscriber.on_packet(packet, via, now)
+                self._forget_stopped(header.item, subscriber)
         if self._is_router:
-            self._relays.on_packet(packet, now)
+            is_subscribed = header.item in self._subscribers
+            self._relays.on_packet(packet, now, is_subscribed=is_subscribed)
+
+    def _takes_part(self, item: Item) -> bool:
+        return item in self._publishers or item in self._subscribers or item in self._relays
+
+    def _forget_stopped(self, item: Item, subscriber: AnySubscriber) -> None:
+        if subscriber.is_stopped and self._subscribers.get(item) is subscriber:
+            del self._subscribers[item]
+
+    def _send_back(self, packet: Packet, port: Port, now: Instant) -> None:
+        """What a subscriber here says to a head."""
+        is_report = isinstance(packet.body, Report | AllowedRate)
+        if is_report and self._relays.takes_reports_for(packet.header):
+            self._relays.on_local_report(packet, now)
+        elif port in self._ports:
+            self._out.send(port, packet)
+
+    def _say_up(self, body: CastBody, item: Item, now: Instant) -> None:
+        """What a publisher says to the controller; its latest offer counts."""
+        if isinstance(body, Advertise | Stop):
+            self._control.withdraw(Advertise, item=item)
+        self._control.send_up(body, item=item, now=now)
 
     def _put(self, packet: Packet) -> None:
         """Sends a packet that this node made."""
@@ -265,6 +346,26 @@ class CastNode:
     def _on_up(self, body: CastBody, item: Item, origin: Origin, now: Instant) -> None:
         if self._controller is not None:
             self._controller.on_control(body, item, origin, now)
+
+    def _on_controller(self, now: Instant) -> None:
+        """One that knows nothing of this node yet."""
+        self._link_states.on_change(now)
+        for publisher in self._publishers.values():
+            publisher.advertise(now)
+        for subscriber in self._subscribers.values():
+            subscriber.on_controller(now)
+
+    def _on_given_up(self, to: int, body: CastBody, item: Item, now: Instant) -> None:
+        """What was not answered is said again, for as long as it is true."""
+        publisher, subscriber = self._publishers.get(item), self._subscribers.get(item)
+        if self._controller is not None:
+            self._controller.on_given_up(to, body, item, now)
+        elif isinstance(body, Advertise) and publisher is not None:
+            publisher.on_unanswered(now)
+        elif isinstance(body, Subscribe) and subscriber is not None:
+            subscriber.on_unanswered(now)
+        elif isinstance(body, Stop | Unsubscribe):
+            self._control.send_up(body, item=item, now=now)
 
     def _on_settled(self, now: Instant) -> None:
         if self._controller is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from penstock.bloomcast.coding.block_layout import cut_into_blocks
 from penstock.bloomcast.facts import ObjectComplete, Offer
-from penstock.bloomcast.settings import CastSettings
+from penstock.bloomcast.settings import CastSettings, RateSettings
 from penstock.kernel.instant import SECOND, Duration
 from penstock.kernel.seeds import Seeds
 from penstock.sim.cast.cast_network import CastNetwork
@@ -15,12 +15,14 @@ from penstock.wire.frames.cast.topology import CastRole
 
 CONTROLLER = CastRole.ROUTER | CastRole.RENDEZVOUS | CastRole.TOPOLOGY
 ITEM = Item(1, 2)
+# Losses that are drawn would be taken for congestion: most scenes are about repairs.
+UNCONTROLLED = CastSettings(rate=RateSettings(is_controlled=False))
 # For the network to learn of itself.
 DISCOVERY: Duration = 2 * SECOND
 
 
 def world(seed: int, *, loss: float = 0.0, settings: CastSettings | None = None) -> CastNetwork:
-    return CastNetwork(Seeds(seed), loss=loss, settings=settings)
+    return CastNetwork(Seeds(seed), loss=loss, settings=settings or UNCONTROLLED)
 
 
 def one_router(seed: int, *, loss: float, settings: CastSettings | None = None) -> CastNetwork:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.bloomcast.controller.segment_plan import Segment, TransferPlan
+from penstock.bloomcast.filters.packet_filter import NO_LINKS
 from penstock.wire.frames.cast.base import ENDS_A_PAGE_MAX, SEGMENTS_MAX
 from penstock.wire.frames.cast.plan import (
     HeadConfig,
@@ -33,7 +34,7 @@ def heads_to_tell(old: TransferPlan | None, new: TransferPlan) -> list[int]:
 
 def _is_changed(old: TransferPlan, new: TransferPlan, node: int) -> bool:
     head = new.heads[node]
-    if old.heads[node] != head:
+    if old.heads[node] != head or (node == new.publisher and old.left_out != new.left_out):
         return True
     return any(old.segments[number] != new.segments[number] for number in head.segments)
 
@@ -43,7 +44,8 @@ def config_pages(plan: TransferPlan, node: int, *, version: int) -> list[HeadCon
     head = plan.heads.get(node)
     if head is None:
         return [RelayConfig(version=version, page=0, pages=1, levels=0, parent_segment=0)]
-    contents = _contents([plan.segments[number] for number in head.segments])
+    left_out = plan.left_out if node == plan.publisher else ()
+    contents = _contents([plan.segments[number] for number in head.segments], left_out)
     if head.parent_segment is None:
         return [
             Start(
@@ -71,15 +73,19 @@ def config_pages(plan: TransferPlan, node: int, *, version: int) -> list[HeadCon
 
 
 def _contents(
-    segments: list[Segment],
+    segments: list[Segment], left_out: tuple[int, ...]
 ) -> list[tuple[tuple[SegmentFilter, ...], tuple[SegmentEnd, ...]]]:
-    """Filters first; the last page of them takes ends as well."""
+    """Filters first; the last page of them takes ends as well.
+
+    Who is left out is an end without a path, so that the publisher can name those who got nothing.
+    """
     filters = [_filter(segment) for segment in segments]
     ends = [
         SegmentEnd(segment=segment.number, node=end.node, path=end.path)
         for segment in segments
         for end in segment.ends
     ]
+    ends += [SegmentEnd(segment=0, node=node, path=NO_LINKS) for node in left_out]
     pages = []
     filters_at = ends_at = 0
     while True:

@@ -6,7 +6,7 @@ long as nothing of it changes: heads of other segments notice nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final
 
@@ -14,6 +14,7 @@ from penstock.bloomcast.controller.draft import (
     HUB_LIMITS,
     LITERAL_LIMITS,
     DraftSegment,
+    FilterLimits,
     crowded_out,
 )
 from penstock.bloomcast.controller.path_filters import filled_segment, is_unchanged
@@ -43,12 +44,19 @@ def plan_transfer(
     *,
     relay_choice: RelayChoice = RelayChoice.HUB,
     previous: TransferPlan | None = None,
+    first_number: int = 0,
+    hub_limits: FilterLimits = HUB_LIMITS,
+    renewed: Collection[int] = (),
 ) -> TransferPlan:
-    """How the publisher reaches the subscribers; with `previous`, as little as possible changes."""
+    """How the publisher reaches the subscribers; with `previous`, as little as possible changes.
+
+    Without, segments are numbered from `first_number` on. Segments with `renewed` ends are other
+    ones even if nothing else is: their heads are to begin with these ends anew.
+    """
     assert previous is None or previous.publisher == publisher
     tree, left_out = _tree_with_room(tagged, publisher, subscribers)
     if relay_choice is RelayChoice.HUB:
-        limits = HUB_LIMITS
+        limits = hub_limits
         # All filters change with the epoch: a time to find better segments, too.
         is_new = previous is None or previous.tag_epoch != tagged.epoch
         drafts = hub_segments(tree, tagged, limits=limits, previous=None if is_new else previous)
@@ -56,10 +64,11 @@ def plan_transfer(
         limits = LITERAL_LIMITS
         drafts = bfs_segments(tree, tagged, limits=limits)
     old_segments = {} if previous is None else previous.segments
-    next_number = 0 if previous is None else previous.next_number
+    next_number = first_number if previous is None else previous.next_number
     segments: list[Segment] = []
     for draft, old in zip(drafts, _counterparts(drafts, old_segments), strict=True):
-        if old is not None and is_unchanged(old, draft, tree, tagged):
+        is_renewed = any(end in renewed for end in draft.bundle.ends)
+        if old is not None and not is_renewed and is_unchanged(old, draft, tree, tagged):
             segments.append(old)
             continue
         if old is not None:

@@ -24,6 +24,9 @@ class Routes:
 
     def to(self, tagged: TaggedNetwork, node: int) -> Route | None:
         """The way to a node; None if it is not reached, or too far away for one filter."""
+        if node not in tagged.network.ways:
+            # Anybody may ask for any number: only nodes that there are have an entry.
+            return None
         if node not in self._routes:
             self._routes[node] = self._find(tagged, node)
         return self._routes[node]

@@ -64,6 +64,8 @@ class Control:
         on_down: Callable[[CastBody, Item, Instant], None],
         # Something was acknowledged, or given up.
         on_settled: Callable[[Instant], None],
+        # It was given up: whoever still means it says it again.
+        on_given_up: Callable[[int, CastBody, Item, Instant], None],
     ) -> None:
         self._out: Final = out
         self._uplinks: Final = uplinks
@@ -74,6 +76,7 @@ class Control:
         self._on_up: Final = on_up
         self._on_down: Final = on_down
         self._on_settled: Final = on_settled
+        self._on_given_up: Final = on_given_up
         self._pending: Final[dict[int, _Pending]] = {}
         self._timers: Final[Timers[int]] = Timers()
         self._seen: Final = ReplayWindow(
@@ -93,6 +96,25 @@ class Control:
             self._on_down(body, item, now)
         else:
             self._begin(_Pending(to, item, body, self._out.next_origin()), now)
+
+    def withdraw(self, kind: type[CastBody], *, item: Item, to: int = _TO_CONTROLLER) -> None:
+        """Repeats no more what is not meant any more."""
+        for number, pending in list(self._pending.items()):
+            if pending.to == to and pending.item == item and isinstance(pending.body, kind):
+                del self._pending[number]
+                self._timers.cancel(number)
+
+    def is_saying(self, kind: type[CastBody], item: Item) -> bool:
+        """Whether something said to the controller has not been answered yet."""
+        return any(
+            pending.item == item and isinstance(pending.body, kind)
+            for pending in self._pending.values()
+        )
+
+    @property
+    def pending(self) -> int:
+        """Frames that were not answered yet."""
+        return len(self._pending)
 
     def is_unanswered(self, to: int) -> bool:
         """Whether a node has yet to acknowledge something."""
@@ -148,6 +170,7 @@ class Control:
         if pending.attempts >= self._settings.control_attempts_max:
             del self._pending[number]
             self._out.tell(ControlUnanswered(pending.to, pending.body))
+            self._on_given_up(pending.to, pending.body, pending.item, now)
             self._on_settled(now)
             return
         self._put(pending)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.bloomcast.discovery.control import Control
+from penstock.bloomcast.discovery.control import NO_ITEM, Control
 from penstock.bloomcast.discovery.neighbours import Neighbours
 from penstock.bloomcast.discovery.ports import Ports
 from penstock.bloomcast.outbox import Outbox
@@ -58,6 +58,7 @@ class LinkStates:
 
     def _say(self, now: Instant) -> None:
         self._number += 1
+        self._control.withdraw(LinkState, item=NO_ITEM)
         states = [
             PortState(
                 port=info.number,

@@ -5,6 +5,7 @@ The uplink is the port with the fewest hops, and of these the neighbour with the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +19,8 @@ from penstock.kernel.timers import Timers
 from penstock.wire.frames.cast.neighbours import Beacon
 
 _HOPS_MAX: Final = 254
+# A controller counts its beacons from another multiple of this at each start.
+BEACONS_A_LIFE: Final = 1 << 16
 
 
 @dataclass(slots=True)
@@ -41,12 +44,15 @@ class Uplinks:
         domain: bytes,
         is_router: bool,
         settings: DiscoverySettings,
+        # A controller is heard for the first time, or for the first time since it restarted.
+        on_controller: Callable[[Instant], None],
     ) -> None:
         self._out: Final = out
         self._ports: Final = ports
         self._domain: Final = domain
         self._is_router: Final = is_router
         self._settings: Final = settings
+        self._on_controller: Final = on_controller
         self._controllers: Final[dict[int, _Controller]] = {}
         # Until when a port is a way to a controller.
         self._timers: Final[Timers[tuple[int, Port]]] = Timers()
@@ -63,11 +69,13 @@ class Uplinks:
             known = self._controllers[frame.controller] = _Controller(-1, frame.scopes, {})
         known.ways[via] = (frame.hops, frame.origin.node)
         self._timers.set((frame.controller, via), now + self._settings.silence_ns)
-        # A controller that restarted counts from 0 again; then its old numbers are far away.
-        if known.number < frame.number or known.number - frame.number > _HOPS_MAX:
+        is_another = known.number // BEACONS_A_LIFE != frame.number // BEACONS_A_LIFE
+        if is_another or known.number < frame.number:
             known.number, known.scopes = frame.number, frame.scopes
             if self._is_router and frame.hops < _HOPS_MAX:
                 self._pass_on(frame, via)
+        if is_another:
+            self._on_controller(now)
 
     def _pass_on(self, frame: Beacon, via: Port) -> None:
         for info in self._ports:

@@ -20,26 +20,31 @@ class Train(NamedTuple):
 class Generation(Protocol):
     """What a generation sends."""
 
-    def next_train(self) -> Train | None:
+    def next_train(self, symbols_max: int) -> Train | None:
         """The next train; None when there is none for now."""
 
 
 class SourceSymbols:
-    """Generation 0: every block, symbol by symbol, to all."""
+    """Generation 0: every block, symbol by symbol, to all but those who have it already."""
 
-    def __init__(self, blocks: Mapping[int, int], train_symbols: int) -> None:
-        self._trains: Final = _source_trains(blocks, train_symbols)
+    def __init__(self, blocks: Mapping[int, int], head: SegmentHead) -> None:
+        self._head: Final = head
+        self._blocks: Final[Iterator[tuple[int, int]]] = iter(blocks.items())
+        # The block at hand, how many symbols it has, and which of them is the next.
+        self._block = self._symbols = self._next = 0
 
-    def next_train(self) -> Train | None:
+    def next_train(self, symbols_max: int) -> Train | None:
         """The next train."""
-        return next(self._trains, None)
-
-
-def _source_trains(blocks: Mapping[int, int], train_symbols: int) -> Iterator[Train]:
-    for block, symbols in blocks.items():
-        for start in range(0, symbols, train_symbols):
-            numbers = tuple(range(start, min(start + train_symbols, symbols)))
-            yield Train(block, numbers, False, None)
+        while True:
+            ends = self._head.source_ends(self._block)
+            if self._next < self._symbols and ends != ():
+                break
+            following = next(self._blocks, None)
+            if following is None:
+                return None
+            (self._block, self._symbols), self._next = following, 0
+        start, self._next = self._next, min(self._next + symbols_max, self._symbols)
+        return Train(self._block, tuple(range(start, self._next)), False, ends)
 
 
 class FreshSymbols:
@@ -64,12 +69,10 @@ class Repairs:
         fresh: FreshSymbols,
         *,
         generation: int,
-        train_symbols: int,
     ) -> None:
         self._head: Final = head
         self._fresh: Final = fresh
         self._generation: Final = generation
-        self._train_symbols: Final = train_symbols
         self._sent: Final[dict[int, int]] = {}
         # Cut, and not sent yet.
         self._ready: Final[list[Train]] = []
@@ -81,7 +84,7 @@ class Repairs:
         needed = self._head.rounds.most_needed(self._generation)
         self._blocks[:] = reversed(needed)
 
-    def next_train(self) -> Train | None:
+    def next_train(self, symbols_max: int) -> Train | None:
         """The next train."""
         while not self._ready and self._blocks:
             block = self._blocks[-1]
@@ -90,7 +93,7 @@ class Repairs:
             if sent >= target:
                 self._blocks.pop()
             else:
-                self._cut(block, sent, min(sent + self._train_symbols, target))
+                self._cut(block, sent, min(sent + symbols_max, target))
         return self._ready.pop() if self._ready else None
 
     def _cut(self, block: int, start: int, stop: int) -> None:

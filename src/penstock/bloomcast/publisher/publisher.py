@@ -10,8 +10,9 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Final
 
-from penstock.bloomcast.facts import Offer, TransferFinished
+from penstock.bloomcast.facts import EpochBegan, Offer, TransferFinished
 from penstock.bloomcast.outbox import Outbox
+from penstock.bloomcast.publisher.advertisement import advertisement
 from penstock.bloomcast.publisher.generation import (
     FreshSymbols,
     Generation,
@@ -20,14 +21,17 @@ from penstock.bloomcast.publisher.generation import (
     Train,
 )
 from penstock.bloomcast.publisher.pacing import Pacing
+from penstock.bloomcast.publisher.rate_control import RateControl
 from penstock.bloomcast.segment.head_plan import PlanPages
 from penstock.bloomcast.segment.segment_head import Forward, SegmentHead, round_of, with_way_back
 from penstock.bloomcast.settings import CastSettings
-from penstock.kernel.instant import MICROSECOND, Instant
+from penstock.kernel.instant import MICROSECOND, SECOND, Duration, Instant, earliest
 from penstock.kernel.timers import Timers
 from penstock.wire.frames.cast.base import FAILED_MAX, MANIFEST_BLOCK, CastBody
 from penstock.wire.frames.cast.header import Flag, Header
+from penstock.wire.frames.cast.membership import Unsubscribe
 from penstock.wire.frames.cast.plan import SegmentFilter, Start
+from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.symbols import Symbols
 from penstock.wire.frames.cast.transfer import End, First, FirstRequest, Stop
@@ -35,6 +39,7 @@ from penstock.wire.quantise import hold_100us
 
 _STAMP_MASK: Final = 0xFFFF_FFFF
 _GENERATION_MAX: Final = 255
+_DOUBLINGS_MAX: Final = 16
 _NO_FLAGS: Final = Flag(0)
 
 
@@ -56,6 +61,12 @@ class _Timer(Enum):
     TRAIN = auto()
     # Reports are waited for no longer.
     COLLECTED = auto()
+    # Those who have not answered are asked again.
+    REMIND = auto()
+    # The offer is repeated.
+    ADVERTISE = auto()
+    # Nobody has missed STOP.
+    GONE = auto()
 
 
 class Publisher:
@@ -68,26 +79,63 @@ class Publisher:
         *,
         settings: CastSettings,
         forward: Forward,
-        on_stopped: Callable[[Stop, Instant], None],
+        send_up: Callable[[CastBody, Instant], None],
     ) -> None:
         self.offer: Final = offer
-        self._on_stopped: Final = on_stopped
+        self._send_up: Final = send_up
         self._out: Final = out
         self._settings: Final = settings.publisher
+        self._head_settings: Final = settings.head
         self.head: Final = SegmentHead(out, offer.item, settings=settings, forward=forward)
         self._pages: Final = PlanPages()
-        self._pacing: Final = Pacing(settings.publisher.rate_bps)
+        self._rate: Final = RateControl(
+            settings.rate,
+            rate_max_bps=settings.publisher.rate_bps,
+            symbol_bytes=offer.symbol_bytes,
+        )
+        self._is_controlled: Final = settings.rate.is_controlled
+        self._pacing: Final = Pacing(self._rate.rate_bps)
+        # Left behind, as they bear less than the minimum.
+        self._slow: Final[dict[int, None]] = {}
         # Source symbols by block, in the order of sending.
         self._blocks: Final[dict[int, int]] = {}
         if offer.manifest_symbols:
             self._blocks[MANIFEST_BLOCK] = offer.manifest_symbols
         self._blocks.update(enumerate(offer.block_symbols))
+        self.head.symbols_of = lambda block: self._blocks.get(block, 0)
         self._fresh: Final = FreshSymbols(self._blocks)
+        self._epoch = offer.epoch
         self._timers: Final[Timers[_Timer]] = Timers()
         self._generation = 0
         self._trains: Generation | None = None
         self._copies_left = 0
+        self._remind_ns: Duration = 0
+        # Generations in a row that had nothing to send, while not all were done.
+        self._idle = 0
+        # Since when all are done but those that nobody can reach.
+        self._missed_since: Instant | None = None
         self.phase = Phase.WAITING
+        # Nothing more is to be said.
+        self.is_gone = False
+
+    def advertise(self, now: Instant) -> None:
+        """Tells the controller, until there is a plan."""
+        if self.phase is Phase.STOPPED:
+            return
+        offer, receivers = self.offer, self.offer.receivers
+        if self.phase is Phase.WAITING:
+            self._timers.set(_Timer.ADVERTISE, now + self._settings.advertise_ns)
+        else:
+            # A controller that has restarted is to plan when it knows all of them again.
+            _done, receivers = self.head.ends.counts()
+        node = self._out.node
+        body = advertisement(offer, publisher=node, epoch=self._epoch, receivers=receivers)
+        self._send_up(body, now)
+
+    def on_unanswered(self, now: Instant) -> None:
+        """ADVERTISE was not answered."""
+        if self.phase is not Phase.STOPPED:
+            self._timers.set(_Timer.ADVERTISE, now + self._settings.advertise_ns)
 
     def configure(self, config: Start, now: Instant) -> None:
         """Takes a page of its plan; the first plan starts the transfer."""
@@ -97,18 +145,26 @@ class Publisher:
         came = self.head.apply(plan)
         if self.phase is Phase.WAITING:
             if self.head.is_configured:
+                self._timers.cancel(_Timer.ADVERTISE)
                 self._open(now)
         elif came:
             self._send_first(came, now)
+            if self.phase is Phase.COLLECTING:
+                self._send_end(came, now)
 
     def on_report(self, header: Header, report: Report, now: Instant) -> None:
         """An end says what it needs."""
+        if self.phase is Phase.STOPPED:
+            # It has missed STOP.
+            self._send_stop([report.child], now)
+            return
         if not self.head.on_report(header, report, now):
             return
         round_ = round_of(header)
         if self.phase is Phase.SENDING and isinstance(self._trains, Repairs):
             if round_ == self._generation:
                 self._trains.look_again()
+                self._cut_idling_short(now)
         elif round_ == self.head.rounds.latest and self.head.is_complete(round_):
             self._collected(now)
 
@@ -117,19 +173,36 @@ class Publisher:
         if self.phase is not Phase.WAITING:
             self._send_first([request.child], now)
 
+    def on_rate(self, header: Header, report: AllowedRate, now: Instant) -> None:
+        """A receiver says what rate it allows."""
+        if header.generation or not self._is_controlled:
+            return
+        child = report.child
+        if child in self._slow or self._rate.is_slow(report, now):
+            self._leave_behind(child, now)
+        else:
+            self._say_rate(self._rate.on_report(report, now), now)
+
     def wake(self, now: Instant) -> None:
         """Sends what is due."""
+        self._say_rate(self._rate.wake(now), now)
         for timer in self._timers.due(now):
             if timer is _Timer.COPY:
                 self._send_copy(now)
             elif timer is _Timer.TRAIN:
                 self._send_train(now)
+            elif timer is _Timer.REMIND:
+                self._remind(now)
+            elif timer is _Timer.ADVERTISE:
+                self.advertise(now)
+            elif timer is _Timer.GONE:
+                self.is_gone = True
             else:
                 self._collected(now)
 
     def next_wakeup(self) -> Instant | None:
         """When something is due."""
-        return self._timers.next_wakeup()
+        return earliest(self._timers.next_wakeup(), self._rate.next_wakeup())
 
     # Phases.
 
@@ -142,34 +215,90 @@ class Publisher:
         """All have reported, or the time is up."""
         self._timers.cancel(_Timer.COLLECTED)
         if self.phase is Phase.OPENING:
-            self._begin(SourceSymbols(self._blocks, self._settings.train_symbols), now)
+            self._begin(SourceSymbols(self._blocks, self.head), now)
+            self._begin_rate(now)
+            self._remind_ns = self._head_settings.remind_ns
+            self._timers.set(_Timer.REMIND, now + self._remind_ns)
             return
         if self.phase is not Phase.COLLECTING:
             return
         self._timers.cancel(_Timer.COPY)
-        done, total = self.head.ends.counts()
         round_ = self._generation + 1
-        is_over = done == total and self.head.is_complete(round_)
-        if is_over or self._generation == _GENERATION_MAX or not len(self.head.ends):
+        if self._is_over(round_, now):
             self._stop(now)
             return
+        if self._generation == _GENERATION_MAX:
+            self._begin_epoch(now)
+            return
         self._generation = round_
+        needs_some = bool(self.head.rounds.most_needed(round_))
+        self._idle = 0 if needs_some else self._idle + 1
         repairs = Repairs(
             self.head,
             self._fresh,
             generation=self._generation,
-            train_symbols=self._settings.train_symbols,
         )
         self._begin(repairs, now)
+
+    def _is_over(self, round_: int, now: Instant) -> bool:
+        """Whether all are done, but for those that could not be reached for long."""
+        ends = self.head.ends
+        done, total = ends.counts()
+        if done < total or not self.head.is_complete(round_):
+            self._missed_since = None
+            return False
+        if not self.head.left_out and (len(ends) or not ends.failed):
+            return True
+        if self._missed_since is None:
+            self._missed_since = now
+        settings = self._head_settings
+        patience_ns = settings.silence_ns if len(ends) else settings.unreached_ns
+        return now - self._missed_since >= patience_ns
+
+    def _begin_epoch(self, now: Instant) -> None:
+        """There are no more generations: begins again, with what is still needed."""
+        self._epoch = self._epoch + 1 & 0xFFFF_FFFF
+        self._generation = 0
+        self.head.begin_epoch()
+        self._out.tell(EpochBegan(self.offer.item, self._epoch))
+        self._open(now)
 
     def _begin(self, trains: Generation, now: Instant) -> None:
         self.phase = Phase.SENDING
         self._trains = trains
-        self._timers.set(_Timer.TRAIN, self._pacing.next_at(now))
+        at = self._pacing.next_at(now)
+        if self._idle:
+            # They decode, or cannot be reached: asking at once would use up all generations.
+            settings = self._settings
+            doublings = min(self._idle - 1, _DOUBLINGS_MAX)
+            at = max(at, now + min(settings.idle_ns << doublings, settings.idle_max_ns))
+        self._timers.set(_Timer.TRAIN, at)
+
+    def _cut_idling_short(self, now: Instant) -> None:
+        """A late report says that there is something to do, or nothing any more."""
+        if self._idle:
+            if self._is_over(self._generation, now):
+                self._stop(now)
+            elif self.head.rounds.most_needed(self._generation):
+                self._idle = 0
+                self._timers.set(_Timer.TRAIN, self._pacing.next_at(now))
+
+    def _remind(self, now: Instant) -> None:
+        """Without FIRST all of generation 0 is lost on an end, and no report finds its way."""
+        is_collecting = self.phase is Phase.COLLECTING
+        if not is_collecting and (self.phase is not Phase.SENDING or self._generation):
+            return
+        silent = self.head.unanswered(self.head.rounds.latest)
+        if silent:
+            self._send_first(silent, now)
+            if is_collecting:
+                self._send_end(silent, now)
+            self._remind_ns = min(2 * self._remind_ns, self._head_settings.remind_max_ns)
+        self._timers.set(_Timer.REMIND, now + self._remind_ns)
 
     def _send_train(self, now: Instant) -> None:
         assert self._trains is not None
-        train = self._trains.next_train()
+        train = self._trains.next_train(self._train_symbols())
         if train is None:
             self._end(now)
             return
@@ -177,22 +306,63 @@ class Publisher:
         self._pacing.sent(len(train.numbers) * self.offer.symbol_bytes, now)
         self._timers.set(_Timer.TRAIN, self._pacing.next_at(now))
 
+    def _train_symbols(self) -> int:
+        """A train is one burst: it must not fill a queue that the rate would not."""
+        settings = self._settings
+        if not self._is_controlled:
+            return settings.train_symbols
+        size_bytes = self._rate.rate_bps * settings.train_ns // SECOND
+        return max(1, min(size_bytes // self.offer.symbol_bytes, settings.train_symbols))
+
     def _end(self, now: Instant) -> None:
         self.phase = Phase.COLLECTING
+        self._rate.end(now)
+        self._pacing.rate_bps = self._rate.rate_bps
         self._trains = None
         silent = self.head.note_silence(self._generation, now)
         if silent:
             self._send_first(silent, now)
         self.head.open_round(self._generation + 1, _stamp(now), now)
-        self._begin_copies(now)
+        if self.head.is_complete(self._generation + 1):
+            self._collected(now)
+        else:
+            self._begin_copies(now)
+            self._remind_ns = max(self.head.hold_ns(), self._head_settings.remind_ns)
+            self._timers.set(_Timer.REMIND, now + self._remind_ns)
 
     def _stop(self, now: Instant) -> None:
         self.phase = Phase.STOPPED
+        for timer in _Timer:
+            self._timers.cancel(timer)
+        self._timers.set(_Timer.GONE, now + self._head_settings.linger_ns)
         self._begin_copies(now)
         done, _total = self.head.ends.counts()
-        failed = tuple(self.head.ends.all_failed())
-        self._on_stopped(Stop(done=done, failed=failed[:FAILED_MAX]), now)
+        others = dict.fromkeys([*self.head.ends.all_failed(), *self.head.left_out])
+        failed = tuple({**self._slow, **others})
+        self._send_up(Stop(done=done, failed=failed[:FAILED_MAX]), now)
         self._out.tell(TransferFinished(self.offer.item, done, failed))
+
+    # The rate.
+
+    def _begin_rate(self, now: Instant) -> None:
+        if not self._is_controlled or not len(self.head.ends):
+            return
+        farthest = max(self.head.ends, key=lambda end: end.round_trip_ns or 0)
+        self._say_rate(self._rate.begin(farthest.node, farthest.round_trip_ns, now), now)
+
+    def _say_rate(self, body: RateInForce | None, now: Instant) -> None:
+        if body is not None:
+            self._pacing.rate_bps = self._rate.rate_bps
+            self.head.send_all(self._header(now), lambda _segment: body)
+
+    def _leave_behind(self, child: int, now: Instant) -> None:
+        """A receiver is too slow for the others: it leaves the plan, and is told."""
+        self.head.send_to([child], self._header(now), lambda _segment: Stop(reason="slow"))
+        if child in self._slow:
+            return
+        self._slow[child] = None
+        self._send_up(Unsubscribe(subscriber=child, reason="slow"), now)
+        self._say_rate(self._rate.left(child, now), now)
 
     # Frames.
 
@@ -210,16 +380,28 @@ class Publisher:
         if self.phase is Phase.OPENING or self.phase is Phase.SENDING:
             self._send_first(None, now)
         elif self.phase is Phase.COLLECTING:
-            body = End(
-                first_block=0,
-                last_block=max(0, len(self.offer.block_symbols) - 1),
-                hold_100us=hold_100us(self.head.hold_ns()),
-            )
+            self._send_end(self.head.asked(), now)
+        else:
+            self._send_stop(None, now)
+
+    def _send_stop(self, ends: list[int] | None, now: Instant) -> None:
+        done, _total = self.head.ends.counts()
+        stop = Stop(done=done)
+        if ends is None:
+            self.head.send_all(self._header(now), lambda _segment: stop)
+        else:
+            self.head.send_to(ends, self._header(now), lambda _segment: stop)
+
+    def _send_end(self, ends: list[int] | None, now: Instant) -> None:
+        body = End(
+            first_block=0,
+            last_block=max(0, len(self.offer.block_symbols) - 1),
+            hold_100us=hold_100us(self.head.hold_ns()),
+        )
+        if ends is None:
             self.head.send_all(self._header(now), lambda _segment: body)
         else:
-            done, _total = self.head.ends.counts()
-            stop = Stop(done=done)
-            self.head.send_all(self._header(now), lambda _segment: stop)
+            self.head.send_to(ends, self._header(now), lambda _segment: body)
 
     def _send_first(self, ends: list[int] | None, now: Instant) -> None:
         offer, hold_ns = self.offer, self.head.hold_ns()
@@ -227,7 +409,7 @@ class Publisher:
             up_choice=0,
             up_links=0,
             up_ttl=0,
-            epoch=offer.epoch,
+            epoch=self._epoch,
             object_id=offer.object_id,
             kind=offer.kind,
             length_bytes=offer.length_bytes,

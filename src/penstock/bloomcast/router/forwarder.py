@@ -26,12 +26,18 @@ class Forwarder:
         # Packets with too many ones.
         self.refused = 0
 
+    def is_too_full(self, packet: Packet) -> bool:
+        """Whether a packet is dropped: full filters go everywhere."""
+        if packet.header.links.bit_count() <= self._ones_max:
+            return False
+        self.refused += 1
+        return True
+
     def forward(self, packet: Packet, via: Port | None) -> None:
         """Sends a packet of this node's own (`via` is None), or one that arrived."""
         header = packet.header
         links = header.links
-        if links.bit_count() > self._ones_max:
-            self.refused += 1
+        if via is None and self.is_too_full(packet):
             return
         if via is not None:
             if header.ttl <= 1:

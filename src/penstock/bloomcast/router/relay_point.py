@@ -11,22 +11,28 @@ from typing import Final
 import msgspec
 
 from penstock.bloomcast.outbox import Outbox
+from penstock.bloomcast.router.rate_merge import RateMerge
 from penstock.bloomcast.segment.head_plan import PlanPages
 from penstock.bloomcast.segment.report_parts import report_parts
 from penstock.bloomcast.segment.segment_head import Forward, SegmentHead, round_of, with_way_back
 from penstock.bloomcast.settings import CastSettings
+from penstock.bloomcast.subscriber.object_shape import ObjectShape
+from penstock.bloomcast.subscriber.way_back import is_later
 from penstock.kernel.bounded import BoundedDict
-from penstock.kernel.instant import MICROSECOND, Instant, earliest
-from penstock.wire.frames.cast.base import Item
+from penstock.kernel.errors import PeerError
+from penstock.kernel.instant import MICROSECOND, Duration, Instant, earliest
+from penstock.wire.frames.cast.base import Item, Origin
 from penstock.wire.frames.cast.header import Flag, Header
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.plan import RelayConfig, SegmentFilter
+from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.symbols import Symbols
 from penstock.wire.frames.cast.transfer import End, First, FirstRequest, Stop
 from penstock.wire.quantise import hold_100us
 
 _STAMP_MASK: Final = 0xFFFF_FFFF
+_PAST_EPOCHS_MAX: Final = 16
 # Blocks of a generation whose repair symbols are counted.
 _COUNTED_BLOCKS_MAX: Final = 4_096
 
@@ -43,16 +49,30 @@ class RelayPoint:
         self._forward: Final = forward
         self._pages: Final = PlanPages()
         self.head: Final = SegmentHead(out, item, settings=settings, forward=forward)
+        self._rates: Final = RateMerge(settings.rate, out.node)
         self.parent_segment = -1
         self._first: First | None = None
+        # Of publishers that have begun again since.
+        self._past_epochs: Final[BoundedDict[int, None]] = BoundedDict(_PAST_EPOCHS_MAX)
         # The frame that opened the round, and when it came.
         self._opening: Header | None = None
+        # The first FIRST: what its sender has sent before belongs to another transfer.
+        self._opened_by: Origin | None = None
+        # The END among them.
+        self._end: End | None = None
         self._opened_at: Instant = 0
         # When to report, whoever is missing; None: it has been done.
         self._report_at: Instant | None = None
+        self._reported_at: Instant = 0
+        # When those who have not answered are asked again, and how long after the last time.
+        self._remind_at: Instant | None = None
+        self._remind_ns: Duration = 0
         # By generation and block, how many repair symbols have come.
         self._received: Final[BoundedDict[tuple[int, int], int]] = BoundedDict(_COUNTED_BLOCKS_MAX)
         self._forget_at: Instant | None = None
+        # STOP has come; its other copies may yet.
+        self._is_over = False
+        self._stopped = Stop()
         self.is_stopped = False
 
     # From the controller.
@@ -64,9 +84,17 @@ class RelayPoint:
             return
         self.parent_segment = config.parent_segment
         came = self.head.apply(plan)
-        self._touch(now)
-        if self._first is not None and came and self._opening is not None:
-            self._send_first(self._opening, came)
+        self._forget_at = now + self._settings.head.forget_ns
+        self.is_stopped = plan.is_empty()
+        if came and not self._is_over and self._first is not None and self._opening is not None:
+            header = self._opening_again(self._opening, now)
+            self._send_first(header, came)
+            if self._end is not None:
+                self._send_end(header, self._end, came)
+
+    def set_local_end(self, is_there: bool) -> None:
+        """A subscriber at this node is one of the ends."""
+        self.head.set_local_end(is_there)
 
     # From the parent.
 
@@ -79,16 +107,33 @@ class RelayPoint:
         if isinstance(body, Symbols):
             self._on_symbols(packet.header, body)
         elif isinstance(body, First):
-            self._on_first(packet.header, body, now)
+            assert packet.origin is not None
+            self._on_first(packet.header, body, packet.origin, now)
         elif isinstance(body, End):
             self._on_end(packet.header, body, now)
+        elif isinstance(body, RateInForce):
+            onward = self._rates.down(body, self.head.ends)
+            self.head.send_all(packet.header, lambda _segment: onward)
         elif isinstance(body, Stop):
-            self.is_stopped = True
-            self.head.send_all(packet.header, lambda _segment: body)
+            opened_by, origin = self._opened_by, packet.origin
+            if opened_by is None or origin is None or is_later(origin, opened_by):
+                self._stop(packet.header, body, now)
+
+    def _stop(self, header: Header, body: Stop, now: Instant) -> None:
+        self.head.send_all(header, lambda _segment: body)
+        if not self._is_over:
+            self._is_over, self._stopped = True, body
+            self._report_at = self._remind_at = None
+            self._forget_at = now + self._settings.head.linger_ns
 
     def _on_symbols(self, header: Header, body: Symbols) -> None:
+        self._end = None
         if not header.flags & Flag.REPAIR:
-            self.head.send_all(header, lambda _segment: body, has_origin=False)
+            ends = self.head.source_ends(header.block)
+            if ends is None:
+                self.head.send_all(header, lambda _segment: body, has_origin=False)
+            else:
+                self.head.send_to(ends, header, lambda _segment: body, has_origin=False)
             return
         key = (header.generation, header.block)
         start = self._received.get(key, 0)
@@ -104,10 +149,31 @@ class RelayPoint:
                 has_origin=False,
             )
 
-    def _on_first(self, header: Header, body: First, now: Instant) -> None:
+    def _on_first(self, header: Header, body: First, origin: Origin, now: Instant) -> None:
+        if self._first is not None and body.epoch != self._first.epoch:
+            if body.epoch in self._past_epochs:
+                return
+            self._past_epochs[self._first.epoch] = None
+            self._begin_epoch(now)
+        try:
+            self.head.symbols_of = ObjectShape.of(body).symbols_of
+        except PeerError:
+            # Nobody can send such an object: the frame is counted as lost.
+            return
+        if self._opened_by is None or self._opened_by.node != origin.node:
+            self._opened_by = origin
         self._first = body
-        self._open(0, header, now)
+        if header.generation == 0:
+            self._open(0, header, now)
         self._send_first(header, None)
+
+    def _begin_epoch(self, now: Instant) -> None:
+        """The publisher has begun again."""
+        self.head.begin_epoch()
+        self._received.clear()
+        self._opening = self._end = self._opened_by = self._report_at = self._remind_at = None
+        self._is_over = False
+        self._touch(now)
 
     def _send_first(self, header: Header, ends: list[int] | None) -> None:
         first = self._first
@@ -127,34 +193,67 @@ class RelayPoint:
             silent = self.head.note_silence(header.generation, now)
             if silent and self._first is not None:
                 self._send_first(header, silent)
+        if header.generation + 1 == self.head.rounds.latest:
+            self._end = body
+        self._send_end(header, body, self.head.asked())
+
+    def _send_end(self, header: Header, body: End, ends: list[int] | None) -> None:
         onward = msgspec.structs.replace(body, hold_100us=hold_100us(self.head.hold_ns()))
-        self.head.send_all(header, lambda _segment: onward)
+        if ends is None:
+            self.head.send_all(header, lambda _segment: onward)
+        else:
+            self.head.send_to(ends, header, lambda _segment: onward)
 
     def _open(self, round_: int, header: Header, now: Instant) -> bool:
         """The first copy of FIRST or END opens a round."""
         if not self.head.open_round(round_, header.stamp_us, now):
             return False
         self._opening, self._opened_at = header, now
-        self._report_at = now + self.head.hold_ns()
+        hold_ns = self.head.hold_ns()
+        self._report_at = now + (0 if self.head.is_complete(round_) else hold_ns)
+        self._remind_ns = max(hold_ns, self._settings.head.remind_ns)
+        self._remind_at = now + self._remind_ns
         return True
 
     # From its ends.
 
     def on_report(self, header: Header, report: Report, now: Instant) -> None:
         """Notes it; reports when it was the last, or late and more than was known."""
+        if self._is_over:
+            # It has missed STOP.
+            self.head.send_to([report.child], header, lambda _segment: self._stopped)
+            return
         self._touch(now)
         if not self.head.on_report(header, report, now):
             return
         round_ = round_of(header)
         if round_ != self.head.rounds.latest or self._opening is None:
             return
-        if self.head.is_complete(round_) or self._report_at is None:
+        if self._report_at is None:
+            # Late: what comes within a round trip goes up together.
+            self._report_at = max(now, self._reported_at + self.head.ends.round_trip_ns())
+        if self._report_at <= now or self.head.is_complete(round_):
             self._report(now)
 
-    def on_first_request(self, request: FirstRequest) -> None:
+    def on_first_request(self, request: FirstRequest, now: Instant) -> None:
         """An end has missed FIRST."""
         if self._first is not None and self._opening is not None:
-            self._send_first(self._opening, [request.child])
+            self._send_first(self._opening_again(self._opening, now), [request.child])
+
+    def on_rate(self, header: Header, body: AllowedRate, now: Instant) -> None:
+        """Passes on what an end allows, if it is the least."""
+        first, opening = self._first, self._opening
+        if first is None or opening is None or not self._rates.passes(body, now):
+            return
+        onward = msgspec.structs.replace(
+            header,
+            ttl=first.up_ttl,
+            choice=first.up_choice,
+            links=first.up_links,
+            segment=opening.segment,
+            plan=opening.plan,
+        )
+        self._forward(Packet(header=onward, body=body, origin=self._out.next_origin()))
 
     # Time.
 
@@ -162,19 +261,45 @@ class RelayPoint:
         """Reports what is known when the time is up."""
         if self._report_at is not None and self._report_at <= now:
             self._report(now)
+        if self._remind_at is not None and self._remind_at <= now:
+            self._remind(now)
         if self._forget_at is not None and self._forget_at <= now:
             self.is_stopped = True
 
     def next_wakeup(self) -> Instant | None:
         """When it reports at the latest, or gives up the transfer."""
-        return earliest(self._report_at, self._forget_at)
+        return earliest(self._report_at, self._remind_at, self._forget_at)
+
+    def _stamp_us(self, opening: Header, now: Instant) -> int:
+        """The publisher's clock, as of the frame that opened the round."""
+        return opening.stamp_us + (now - self._opened_at) // MICROSECOND & _STAMP_MASK
+
+    def _opening_again(self, opening: Header, now: Instant) -> Header:
+        """Of a copy that this relay point makes: round trips begin with it."""
+        return msgspec.structs.replace(opening, stamp_us=self._stamp_us(opening, now))
 
     def _touch(self, now: Instant) -> None:
-        self._forget_at = now + self._settings.head.forget_ns
+        if not self._is_over:
+            self._forget_at = now + self._settings.head.forget_ns
+
+    def _remind(self, now: Instant) -> None:
+        """Without FIRST all of generation 0 is lost on an end, and no report finds its way."""
+        self._remind_at = None
+        round_ = self.head.rounds.latest
+        if self._opening is None or self._first is None or (round_ and self._end is None):
+            return
+        silent = self.head.unanswered(round_)
+        if silent:
+            header = self._opening_again(self._opening, now)
+            self._send_first(header, silent)
+            if self._end is not None:
+                self._send_end(header, self._end, silent)
+            self._remind_ns = min(2 * self._remind_ns, self._settings.head.remind_max_ns)
+            self._remind_at = now + self._remind_ns
 
     def _report(self, now: Instant) -> None:
         first, opening, head = self._first, self._opening, self.head
-        self._report_at = None
+        self._report_at, self._reported_at = None, now
         if first is None or opening is None:
             # Without FIRST the way back is not known.
             return
@@ -191,10 +316,10 @@ class RelayPoint:
             links=first.up_links,
             item=self._item,
             flags=flags,
-            segment=opening.segment,
+            segment=self.parent_segment,
             plan=opening.plan,
             generation=opening.generation,
-            stamp_us=opening.stamp_us + (now - self._opened_at) // MICROSECOND & _STAMP_MASK,
+            stamp_us=self._stamp_us(opening, now),
         )
         for report in report_parts(
             head.rounds.most_needed(round_),

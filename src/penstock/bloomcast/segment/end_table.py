@@ -32,9 +32,16 @@ class End:
     done: int = 0
     total: int = 1
     failed: tuple[int, ...] = ()
+    # The latest round that it has reported for.
+    round: int = -1
     # ENDs in a row that it did not answer, and since when.
     silent_ends: int = 0
     silent_since: Instant | None = None
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether it is a subscriber that has all: it waits for nobody, so nobody joins below."""
+        return self.done == self.total and self.hold_ns == 0
 
     def measure(self, sample_ns: Duration) -> None:
         """A round trip, without the time that the end waited."""
@@ -46,8 +53,11 @@ class End:
         self.deviation_ns += (abs(error_ns) - self.deviation_ns) // _DEVIATION_SHARE
         self.round_trip_ns += error_ns // _MEAN_SHARE
 
-    def note(self, report: Report, hold_ns: Duration) -> None:
-        """What it said of itself."""
+    def note(self, report: Report, round_: int, hold_ns: Duration) -> None:
+        """What it said of itself; a late report of an earlier round says nothing new."""
+        if round_ < self.round:
+            return
+        self.round = round_
         self.loss, self.hold_ns = report.loss, hold_ns
         self.done, self.total, self.failed = report.done, report.total, report.failed
         self.silent_ends, self.silent_since = 0, None
@@ -59,8 +69,10 @@ class EndTable:
     def __init__(self, settings: HeadSettings) -> None:
         self._settings: Final = settings
         self._ends: Final[dict[int, End]] = {}
-        # Given up, by node: how many subscribers went with it.
-        self.failed: Final[dict[int, None]] = {}
+        # Given up; one that speaks again is taken back.
+        self.failed: Final[dict[int, End]] = {}
+        # Those that had said that they are done.
+        self._gone: Final[dict[int, End]] = {}
 
     def __iter__(self) -> Iterator[End]:
         return iter(self._ends.values())
@@ -72,26 +84,48 @@ class EndTable:
         """The end, if it is one."""
         return self._ends.get(node)
 
+    def ever(self, node: int) -> End | None:
+        """The end, even if it was given up."""
+        return self._ends.get(node) or self.failed.get(node) or self._gone.get(node)
+
     def replace(self, wanted: dict[int, tuple[int, int]]) -> tuple[list[int], list[int]]:
         """Takes ends as {node: (segment, path)}; returns those that came and those that went."""
-        went = [node for node in self._ends if node not in wanted]
+        went = [node for node in [*self._ends, *self.failed, *self._gone] if node not in wanted]
         for node in went:
-            del self._ends[node]
+            self._ends.pop(node, None)
+            self.failed.pop(node, None)
+            self._gone.pop(node, None)
         came = []
         for node, (segment, path) in wanted.items():
-            end = self._ends.get(node)
+            end = self._ends.get(node) or self._gone.get(node)
             if end is None:
                 self._ends[node] = End(node, segment, path)
                 self.failed.pop(node, None)
                 came.append(node)
-            else:
+            elif (end.segment, end.path) != (segment, path):
+                # It may have been silent because it was not reached.
                 end.segment, end.path = segment, path
+                end.silent_ends, end.silent_since = 0, None
         return came, went
+
+    def forget_rounds(self) -> None:
+        """Everything begins anew: what they have said before counts no more."""
+        for end in [*self, *self._gone.values()]:
+            end.round, end.done = -1, 0
+            end.silent_ends, end.silent_since = 0, None
 
     def give_up(self, node: int) -> None:
         """An end does not answer any more."""
-        if self._ends.pop(node, None) is not None:
-            self.failed[node] = None
+        end = self._ends.pop(node, None)
+        if end is not None:
+            (self._gone if end.done == end.total else self.failed)[node] = end
+
+    def take_back(self, node: int) -> End | None:
+        """An end that was given up is there again."""
+        end = self.failed.pop(node, None) or self._gone.pop(node, None)
+        if end is not None:
+            self._ends[node] = end
+        return self._ends.get(node)
 
     def round_trip_ns(self) -> Duration:
         """The longest round trip to an end."""
@@ -132,11 +166,12 @@ class EndTable:
 
     def counts(self) -> tuple[int, int]:
         """Subscribers that are done, and all; those that were given up are not counted."""
-        return sum(end.done for end in self), sum(end.total for end in self)
+        ends = [*self, *self._gone.values()]
+        return sum(end.done for end in ends), sum(end.total for end in ends)
 
     def all_failed(self) -> list[int]:
         """Everyone who was given up, here or below."""
-        found = dict(self.failed)
+        found = dict.fromkeys(self.failed)
         for end in self:
             found.update(dict.fromkeys(end.failed))
         return list(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from penstock.bloomcast.filters.packet_filter import NO_LINKS
 from penstock.wire.frames.cast.plan import HeadConfig, SegmentFilter
 
 
@@ -23,6 +24,8 @@ class HeadPlan:
     version: int
     levels: int
     segments: dict[int, HeadSegment]
+    # Who wants the object and is not reached; the publisher alone is told.
+    left_out: tuple[int, ...] = ()
 
     def is_empty(self) -> bool:
         """Whether the node is no head any more."""
@@ -59,8 +62,11 @@ def _merge(pages: dict[int, HeadConfig]) -> HeadPlan:
     segments = {
         each.segment: HeadSegment(each, {}) for config in ordered for each in config.segments
     }
+    left_out = []
     for config in ordered:
         for end in config.ends:
-            if end.segment in segments:
+            if end.path == NO_LINKS:
+                left_out.append(end.node)
+            elif end.segment in segments:
                 segments[end.segment].paths[end.node] = end.path
-    return HeadPlan(ordered[0].version, ordered[0].levels, segments)
+    return HeadPlan(ordered[0].version, ordered[0].levels, segments, tuple(left_out))

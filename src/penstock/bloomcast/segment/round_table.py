@@ -15,7 +15,7 @@ from penstock.wire.frames.cast.report import Report
 class _Slot:
     """One round."""
 
-    __slots__ = ("everything", "needs", "parts", "reported", "round")
+    __slots__ = ("everything", "needs", "partial", "parts", "reported", "round")
 
     def __init__(self, round_: int) -> None:
         self.round: Final = round_
@@ -26,6 +26,8 @@ class _Slot:
         # Which parts of an end's report have come.
         self.parts: Final[dict[int, int]] = {}
         self.reported: Final[dict[int, None]] = {}
+        # Of these, who does not need everything.
+        self.partial: Final[dict[int, None]] = {}
 
 
 class RoundTable:
@@ -49,6 +51,11 @@ class RoundTable:
             del self._slots[~round_ & 1]
         return True
 
+    def clear(self) -> None:
+        """Another epoch: rounds are counted from 0 again."""
+        self._slots.clear()
+        self.latest = -1
+
     def _slot(self, round_: int) -> _Slot | None:
         slot = self._slots.get(round_ & 1)
         return slot if slot is not None and slot.round == round_ else None
@@ -63,6 +70,7 @@ class RoundTable:
         slot.parts[end] = parts = parts | 1 << report.part
         if all_blocks and end not in slot.everything:
             slot.everything[end] = None
+            slot.partial.pop(end, None)
             is_new = True
         for block, need in report.needs:
             ends = slot.needs.get(block)
@@ -74,8 +82,12 @@ class RoundTable:
             if need > ends.get(end, 0):
                 ends[end] = need
                 is_new = True
-        if parts == (1 << report.parts) - 1:
+        # A repeated report may have fewer parts than the one before it.
+        every = (1 << report.parts) - 1
+        if parts & every == every:
             slot.reported[end] = None
+            if end not in slot.everything:
+                slot.partial[end] = None
         return is_new
 
     def forget(self, end: int) -> None:
@@ -83,6 +95,7 @@ class RoundTable:
         for slot in self._slots.values():
             slot.everything.pop(end, None)
             slot.reported.pop(end, None)
+            slot.partial.pop(end, None)
             slot.parts.pop(end, None)
             for ends in slot.needs.values():
                 ends.pop(end, None)
@@ -96,6 +109,14 @@ class RoundTable:
         """Whether an end needs every block."""
         slot = self._slot(round_)
         return slot is not None and bool(slot.everything)
+
+    def not_needing(self, round_: int, block: int) -> list[int]:
+        """Who has said that it does not need a block."""
+        slot = self._slot(round_)
+        if slot is None or not slot.partial:
+            return []
+        needing = slot.needs.get(block, ())
+        return [end for end in slot.partial if end not in needing]
 
     def needs_of(self, round_: int, block: int) -> dict[int, int]:
         """What each end needs of a block."""

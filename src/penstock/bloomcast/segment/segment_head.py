@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from penstock.bloomcast.filters.packet_filter import NO_LINKS
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.segment.end_table import EndTable
 from penstock.bloomcast.segment.head_plan import HeadPlan
@@ -29,6 +30,8 @@ _STAMP_MASK: Final = 0xFFFF_FFFF
 _HALF: Final = 0x8000_0000
 # Blocks with open needs that are kept for a round; the others wait for the next END.
 BLOCKS_MAX: Final = 1_024
+# Of an end at the head's own node: no link leads to it.
+_NO_SEGMENT: Final = -1
 Forward: TypeAlias = Callable[[Packet], None]
 
 
@@ -51,27 +54,78 @@ class SegmentHead:
         self._settings: Final = settings
         self._forward: Final = forward
         self._plan = HeadPlan(-1, 1, {})
+        # Source symbols of a block; nobody can need more of it. None: not known yet.
+        self.symbols_of: Callable[[int], int] | None = None
+        # Whether a subscriber at this node is one of the ends.
+        self._has_local_end = False
         self.ends: Final = EndTable(settings.head)
         self.rounds: Final = RoundTable(blocks_max=BLOCKS_MAX)
         # When a round was opened, and the stamp of the frame that did it.
         self._opened_at: Instant = 0
         self._opened_stamp_us = 0
+        # By round, for two: who has all, has said so, and need not say it again.
+        self._excused: Final[dict[int, dict[int, None]]] = {}
         # By round and block: ends by how many symbols they still take, ascending.
         self._targets: Final[dict[tuple[int, int], list[tuple[int, int]]]] = {}
 
     def apply(self, plan: HeadPlan) -> list[int]:
-        """Takes another plan; returns the ends that are new."""
-        self._plan = plan
+        """Takes another plan; returns the ends that are new, or whose way back is."""
+        old, self._plan = self._plan, plan
+        self._replace_ends()
+        came = [
+            node
+            for number, segment in plan.segments.items()
+            for node in segment.paths
+            if number not in old.segments
+            or node not in old.segments[number].paths
+            or segment.filter != old.segments[number].filter
+        ]
+        for node in came:
+            self._ask_anew(node)
+        return came
+
+    def _forget(self, node: int) -> None:
+        self.rounds.forget(node)
+        for excused in self._excused.values():
+            excused.pop(node, None)
+
+    def _ask_anew(self, node: int) -> None:
+        """Who had all may have restarted, with nothing."""
+        end = self.ends.get(node)
+        if end is not None and end.is_satisfied:
+            end.done = 0
+            self._forget(node)
+
+    def _replace_ends(self) -> None:
         wanted = {
             node: (number, path)
-            for number, segment in plan.segments.items()
+            for number, segment in self._plan.segments.items()
             for node, path in segment.paths.items()
         }
-        came, went = self.ends.replace(wanted)
+        if self._has_local_end:
+            wanted[self._out.node] = (_NO_SEGMENT, NO_LINKS)
+        _came, went = self.ends.replace(wanted)
         for node in went:
-            self.rounds.forget(node)
+            self._forget(node)
         self._targets.clear()
-        return came
+
+    def set_local_end(self, is_there: bool) -> None:
+        """A subscriber at this node has come, or gone."""
+        if is_there != self._has_local_end:
+            self._has_local_end = is_there
+            self._replace_ends()
+
+    def begin_epoch(self) -> None:
+        """Rounds are counted from 0 again."""
+        self.rounds.clear()
+        self._excused.clear()
+        self.ends.forget_rounds()
+        self._targets.clear()
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """Who wants the object and is not reached."""
+        return self._plan.left_out
 
     def has_segment(self, number: int) -> bool:
         """Whether a segment is of this head."""
@@ -111,7 +165,7 @@ class SegmentHead:
         links: dict[int, int] = {}
         for node in ends:
             end = self.ends.get(node)
-            if end is not None:
+            if end is not None and end.segment != _NO_SEGMENT:
                 links[end.segment] = links.get(end.segment, 0) | end.path
         for number, union in links.items():
             self._send(header, self._plan.segments[number].filter, union, make, has_origin)
@@ -148,13 +202,25 @@ class SegmentHead:
             return False
         self._opened_at, self._opened_stamp_us = now, stamp_us
         self._targets.clear()
+        for old in [old for old in self._excused if old < round_ - 1]:
+            del self._excused[old]
+        self._excused[round_] = self._find_excused()
         return True
+
+    def _find_excused(self) -> dict[int, None]:
+        """Nobody while somebody is given up: END then goes to all, and may bring them back."""
+        if self.ends.failed:
+            return {}
+        return {end.node: None for end in self.ends if end.is_satisfied}
 
     def on_report(self, header: Header, report: Report, now: Instant) -> bool:
         """Notes what an end needs; True if it changes anything."""
-        end = self.ends.get(report.child)
-        if end is None or header.segment != end.segment:
+        end = self.ends.ever(report.child)
+        if end is None or end.segment not in (_NO_SEGMENT, header.segment):
             return False
+        if not self._is_possible(report):
+            return False
+        self.ends.take_back(report.child)
         round_ = round_of(header)
         is_new = self.rounds.add(
             round_, report.child, report, all_blocks=bool(header.flags & Flag.ALL)
@@ -163,9 +229,25 @@ class SegmentHead:
             return False
         if round_ == self.rounds.latest:
             self._measure(report.child, header, now)
-        end.note(report, delta_ns(report.hold_100us))
+        end.note(report, round_, delta_ns(report.hold_100us))
         self._targets.clear()
         return True
+
+    def _is_possible(self, report: Report) -> bool:
+        """Whether nobody is said to need more symbols than a block has."""
+        symbols_of = self.symbols_of
+        if symbols_of is None:
+            return not report.needs
+        return all(need <= symbols_of(block) for block, need in report.needs)
+
+    def unanswered(self, round_: int) -> list[int]:
+        """Ends that have not reported."""
+        excused = self._excused.get(round_, ())
+        return [
+            end.node
+            for end in self.ends
+            if end.node not in excused and not self.rounds.has_reported(round_, end.node)
+        ]
 
     def _measure(self, child: int, header: Header, now: Instant) -> None:
         """The stamp is that of the frame answered, plus what the end waited."""
@@ -176,14 +258,25 @@ class SegmentHead:
             end.measure(now - self._opened_at - after_us * MICROSECOND)
 
     def is_complete(self, round_: int) -> bool:
-        """Whether every end has reported."""
-        return all(self.rounds.has_reported(round_, end.node) for end in self.ends)
+        """Whether every end has reported, or has all."""
+        excused = self._excused.get(round_, ())
+        return all(
+            end.node in excused or self.rounds.has_reported(round_, end.node) for end in self.ends
+        )
+
+    def asked(self) -> list[int] | None:
+        """Whom END of the latest round is for; None for all, those who were given up included."""
+        excused = self._excused.get(self.rounds.latest)
+        if not excused:
+            return None
+        return [end.node for end in self.ends if end.node not in excused]
 
     def note_silence(self, round_: int, now: Instant) -> list[int]:
         """Counts the ENDs that ends let pass; returns the silent, without those it gives up."""
         silent = []
+        excused = self._excused.get(round_, ())
         for end in list(self.ends):
-            if self.rounds.has_reported(round_, end.node):
+            if end.node in excused or self.rounds.has_reported(round_, end.node):
                 continue
             end.silent_ends += 1
             if end.silent_since is None:
@@ -198,6 +291,15 @@ class SegmentHead:
     def worst_loss(self) -> int:
         """The highest loss of an end that is not done."""
         return max((end.loss for end in self.ends if end.done < end.total), default=0)
+
+    # Generation 0.
+
+    def source_ends(self, block: int) -> tuple[int, ...] | None:
+        """Who is sent a block at first: all (None), but for those who said that they have it."""
+        having = self.rounds.not_needing(0, block)
+        if not having:
+            return None
+        return tuple([end.node for end in self.ends if end.node not in having])
 
     # Repairs.
 
@@ -224,8 +326,12 @@ class SegmentHead:
         found = self._targets.get((round_, block))
         if found is None:
             settings = self._settings.publisher
+            needs = self.rounds.needs_of(round_, block)
+            if not needs:
+                # Not kept: anybody may name any block.
+                return []
             found = self._targets[round_, block] = []
-            for node, need in self.rounds.needs_of(round_, block).items():
+            for node, need in needs.items():
                 end = self.ends.get(node)
                 if end is not None:
                     target = with_margin(

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+# So many symbols more than K fail once in 256^17 blocks: nobody needs others.
+EXCESS_MAX: Final = 16
+
 
 class BlockState:
     """A block that is not complete yet."""
 
-    __slots__ = ("_repair", "_source", "extra", "is_decoding", "sources")
+    __slots__ = (
+        "_repair",
+        "_source",
+        "_tried",
+        "_was_poisoned",
+        "extra",
+        "is_decoding",
+        "sources",
+    )
 
     def __init__(self, symbols: int) -> None:
         self._source: Final = bytearray(symbols)
@@ -20,6 +31,9 @@ class BlockState:
         self.extra = 0
         # The driver is at it.
         self.is_decoding = False
+        # How many symbols the driver has to decode with.
+        self._tried = 0
+        self._was_poisoned = False
 
     @property
     def symbols(self) -> int:
@@ -44,7 +58,7 @@ class BlockState:
         new = []
         for number in numbers:
             if number >= end:
-                if number not in repair:
+                if number not in repair and self.count < end + EXCESS_MAX:
                     repair[number] = None
                     new.append(number)
             elif not source[number]:
@@ -53,13 +67,25 @@ class BlockState:
                 new.append(number)
         return tuple(new)
 
-    def undecoded(self) -> None:
-        """So many symbols were not enough: one more."""
-        self.is_decoding = False
-        self.extra = self.count - len(self._source) + 1
+    def decoding(self) -> None:
+        """The driver tries with what is there."""
+        self.is_decoding = True
+        self._tried = self.count
 
-    def drop_repairs(self) -> None:
-        """One of them is false, and nobody knows which."""
+    def undecoded(self) -> None:
+        """So many symbols were not enough: one more, which may have come meanwhile."""
         self.is_decoding = False
+        self.extra = self._tried - len(self._source) + 1
+
+    def poisoned(self) -> None:
+        """A symbol is false, and nobody knows which: a repair symbol, which are easier to forge.
+
+        If there were none, or if it was not one of them, nothing of the block is kept.
+        """
+        self.is_decoding = False
+        if self._was_poisoned or self.sources == len(self._source):
+            self._source[:] = bytes(len(self._source))
+            self.sources = 0
+        self._was_poisoned = True
         self._repair.clear()
         self.extra = 0

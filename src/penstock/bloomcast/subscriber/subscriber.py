@@ -5,12 +5,14 @@ Holds numbers only; the driver has the bytes, decodes, and says what came of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum, auto
-from typing import Final
+from typing import Final, TypeAlias
 
 from penstock.bloomcast.discovery.control import Control
 from penstock.bloomcast.facts import (
     BlockDecodable,
+    Held,
     ObjectComplete,
     SymbolsArrived,
     TransferOpened,
@@ -19,20 +21,25 @@ from penstock.bloomcast.facts import (
 )
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.segment.report_parts import report_parts
-from penstock.bloomcast.settings import SubscriberSettings
+from penstock.bloomcast.settings import RateSettings, SubscriberSettings
 from penstock.bloomcast.subscriber.block_state import BlockState
 from penstock.bloomcast.subscriber.loss_share import LossShare
 from penstock.bloomcast.subscriber.object_shape import ObjectShape
+from penstock.bloomcast.subscriber.rate_reporter import RateReporter
 from penstock.bloomcast.subscriber.reporter import Question, Reporter
+from penstock.bloomcast.subscriber.sending_order import SendingOrder
+from penstock.bloomcast.subscriber.way_back import WayBack
+from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.errors import PeerError
-from penstock.kernel.instant import MICROSECOND, Instant, earliest
+from penstock.kernel.instant import MICROSECOND, Duration, Instant, earliest
 from penstock.kernel.machine import Port
 from penstock.kernel.seeds import Seeds
 from penstock.kernel.timers import Timers
-from penstock.wire.frames.cast.base import NEEDS_MAX, REPORT_PARTS_MAX, Item
+from penstock.wire.frames.cast.base import NEEDS_MAX, REPORT_PARTS_MAX, Item, Origin
 from penstock.wire.frames.cast.header import Flag, Header
 from penstock.wire.frames.cast.membership import Subscribe, Unsubscribe
 from penstock.wire.frames.cast.packet import Packet
+from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.symbols import Symbols
 from penstock.wire.frames.cast.transfer import End, First, FirstRequest, Stop
@@ -40,6 +47,10 @@ from penstock.wire.quantise import delta_ns
 
 _STAMP_MASK: Final = 0xFFFF_FFFF
 _NEEDS_MAX: Final = NEEDS_MAX * REPORT_PARTS_MAX
+_WAYS_MAX: Final = 4
+_PAST_EPOCHS_MAX: Final = 16
+# Sends a packet by the port given, unless the head that it is for is at this node.
+SendBack: TypeAlias = Callable[[Packet, Port, Instant], None]
 
 
 class _Timer(Enum):
@@ -62,7 +73,10 @@ class Subscriber:
         *,
         name: str,
         settings: SubscriberSettings,
+        rate: RateSettings,
         seeds: Seeds,
+        send: SendBack,
+        held: Held | None = None,
         now: Instant,
     ) -> None:
         self._out: Final = out
@@ -70,17 +84,31 @@ class Subscriber:
         self._item: Final = item
         self._name: Final = name
         self._settings: Final = settings
-        self._reporter: Final = Reporter(seeds, settings)
+        self._seeds: Final = seeds
+        self._rng: Final = seeds.rng("subscribe")
+        self._send: Final = send
+        self._held: Final = held
         self._timers: Final[Timers[_Timer]] = Timers()
         self._first: First | None = None
         self._shape: ObjectShape | None = None
         # Those that have begun and are not complete.
         self._blocks: Final[dict[int, BlockState]] = {}
         self._complete: Final[set[int]] = set()
-        self._loss: Final = LossShare()
-        # The plan of the segment that the way back belongs to, and where that begins.
-        self._plan = -1
-        self._up_port: Port = ""
+        self._order: SendingOrder | None = None
+        self._loss = LossShare()
+        self._rate_settings: Final = rate
+        # None: nobody controls the rate.
+        self._rate = self._new_rate()
+        # Of the last symbols of generation 0: by which segment they came.
+        self._data_header: Header | None = None
+        # By segment.
+        self._ways: Final[BoundedDict[int, WayBack]] = BoundedDict(_WAYS_MAX, recent=True)
+        # Of publishers that have begun again since.
+        self._past_epochs: Final[BoundedDict[int, None]] = BoundedDict(_PAST_EPOCHS_MAX)
+        self._heard_at: Instant = now
+        self._resubscribe_ns: Duration = settings.resubscribe_ns
+        # One that has to be told of this subscriber.
+        self._is_new_controller = False
         self.is_complete = False
         self.is_stopped = False
         self._timers.set(_Timer.SUBSCRIBE, now)
@@ -93,44 +121,95 @@ class Subscriber:
             return
         header, body = packet.header, packet.body
         if isinstance(body, Symbols):
-            self._on_symbols(header, body)
+            self._on_symbols(header, body, now)
         elif isinstance(body, First):
-            self._on_first(header, body, via, now)
+            assert packet.origin is not None
+            self._on_first(header, body, packet.origin, via, now)
         elif isinstance(body, End):
             self._on_end(header, body, now)
-        elif isinstance(body, Stop):
-            self._stop(body.reason)
+        elif isinstance(body, RateInForce):
+            if self._rate is not None:
+                self._rate.on_rate(body)
+        elif isinstance(body, Stop) and self._is_current(packet):
+            self._stop("" if self.is_complete else body.reason or "ended without this receiver")
         else:
             return
         self._timers.set(_Timer.SILENCE, now + self._settings.silence_ns)
+        self._heard_at, self._resubscribe_ns = now, self._settings.resubscribe_ns
 
-    def _on_first(self, header: Header, body: First, via: Port, now: Instant) -> None:
+    def _is_current(self, packet: Packet) -> bool:
+        """Whether a frame is of the transfer that this subscriber takes part in."""
+        way = self._ways.get(packet.header.segment)
+        return way is not None and way.follows(packet.origin)
+
+    def _on_first(
+        self, header: Header, body: First, origin: Origin, via: Port, now: Instant
+    ) -> None:
         if self._first is None:
             try:
                 self._shape = ObjectShape.of(body)
             except PeerError:
                 # Nobody can send such an object: the frame is counted as lost.
                 return
-            self._timers.cancel(_Timer.SUBSCRIBE)
-            self._out.tell(TransferOpened(self._item, body))
+            self._open(body, self._shape)
         elif body.epoch != self._first.epoch:
-            return
-        self._first, self._plan, self._up_port = body, header.plan, via
+            if body.epoch in self._past_epochs:
+                return
+            self._past_epochs[self._first.epoch] = None
+            if _what_is_sent(body) != _what_is_sent(self._first):
+                self._stop("the sender has another object now")
+                return
+            self._begin_epoch()
+        self._first = body
+        way = self._ways.use(header.segment)
+        if way is None:
+            reporter = Reporter(self._seeds.child(str(header.segment)), self._settings)
+            way = WayBack(body, header.plan, via, reporter, origin)
+            self._ways[header.segment] = way
+        elif header.plan != way.plan:
+            # The same version comes by another port only on a detour.
+            way.plan, way.port = header.plan, via
+        if way.opened_by.node != origin.node:
+            way.opened_by = origin
+        way.first = body
         if header.generation == 0:
-            self._reporter.asked(Question(0, header, now, delta_ns(body.hold_100us)))
+            way.reporter.asked(Question(0, header, now, delta_ns(body.hold_100us)))
         self._finish_if_complete()
 
-    def _on_symbols(self, header: Header, body: Symbols) -> None:
+    def _open(self, first: First, shape: ObjectShape) -> None:
+        held = self._held
+        if held is not None and held.object_id == first.object_id:
+            self._complete.update(block for block in held.blocks if shape.symbols_of(block))
+        self._order = SendingOrder(shape, frozenset(self._complete))
+        self._out.tell(TransferOpened(self._item, first))
+
+    def _begin_epoch(self) -> None:
+        """The publisher has begun again with the same object: what is there is kept."""
+        assert self._shape is not None
+        self._ways.clear()
+        self._order = SendingOrder(self._shape, frozenset(self._complete))
+        self._loss = LossShare()
+        self._rate = self._new_rate()
+        self._data_header = None
+
+    def _new_rate(self) -> RateReporter | None:
+        settings = self._rate_settings
+        if not settings.is_controlled:
+            return None
+        return RateReporter(self._seeds, settings, node=self._out.node)
+
+    def _on_symbols(self, header: Header, body: Symbols, now: Instant) -> None:
         shape, block = self._shape, header.block
         if shape is None:
             return
         symbols = shape.symbols_of(block)
         if not symbols:
             return
-        self._reporter.answered(header.generation)
+        for way in self._ways.values():
+            way.reporter.answered(header.generation)
         if header.generation == 0:
-            start = shape.place(block, body.numbers[0])
-            self._loss.arrived(start, start + len(body.numbers), len(body.numbers))
+            self._count(block, body.numbers)
+            self._on_rated(header, body, now)
         if block in self._complete:
             return
         state = self._blocks.get(block)
@@ -141,16 +220,29 @@ class Subscriber:
             self._out.tell(SymbolsArrived(self._item, block, new))
             self._try_to_decode(block, state)
 
+    def _count(self, block: int, numbers: tuple[int, ...]) -> None:
+        assert self._order is not None
+        start, last = (self._order.place(block, number) for number in (numbers[0], numbers[-1]))
+        if start is not None and last is not None:
+            self._loss.arrived(start, last + 1, len(numbers))
+
     def _on_end(self, header: Header, body: End, now: Instant) -> None:
-        if self._shape is None:
+        way = self._ways.get(header.segment)
+        if self._order is None or way is None:
+            # Whose END it is will send FIRST again, as it is not answered.
             return
         if header.generation == 0:
-            self._loss.ended(self._shape.places)
-        if header.plan != self._plan:
+            self._loss.ended(self._order.places)
+            if self._rate is not None:
+                self._rate.ended()
+        if header.plan != way.plan:
             self._request_first(header, now)
-        self._reporter.asked(
-            Question(header.generation + 1, header, now, delta_ns(body.hold_100us))
-        )
+        way.reporter.asked(Question(header.generation + 1, header, now, delta_ns(body.hold_100us)))
+
+    @property
+    def is_opened(self) -> bool:
+        """Whether FIRST has come."""
+        return self._first is not None
 
     # The driver.
 
@@ -167,11 +259,17 @@ class Subscriber:
             state.undecoded()
             self._try_to_decode(block, state)
         else:
-            state.drop_repairs()
+            state.poisoned()
+
+    def disk_rate(self, rate_bps: int | None) -> None:
+        """The disk keeps up with so much only; None: with what comes."""
+        if self._rate is not None:
+            self._rate.disk_rate(rate_bps)
 
     def leave(self, reason: str, now: Instant) -> None:
-        """Goes before the end."""
-        if not self.is_stopped and not self.is_complete:
+        """Goes before the end: heads are not to wait for its reports."""
+        self._control.withdraw(Subscribe, item=self._item)
+        if not self.is_stopped:
             body = Unsubscribe(subscriber=self._out.node, reason=reason)
             self._control.send_up(body, item=self._item, now=now)
         self.is_stopped = True
@@ -184,36 +282,91 @@ class Subscriber:
             return
         for timer in self._timers.due(now):
             if timer is _Timer.SUBSCRIBE:
-                self._subscribe(now)
+                self._subscribe_if_silent(now)
             elif timer is _Timer.SILENCE:
-                self._stop("silent")
-        question = self._reporter.due(now)
-        if question is not None:
-            self._report(question, now)
+                self._stop("" if self.is_complete else "silent")
+                return
+        for way in self._ways.values():
+            question = way.reporter.due(now)
+            if question is not None:
+                self._report(question, now)
+        self._report_rate(now)
 
     def next_wakeup(self) -> Instant | None:
         """When something is due."""
         if self.is_stopped:
             return None
-        return earliest(self._timers.next_wakeup(), self._reporter.next_wakeup())
+        rate_at = None if self._rate is None else self._rate.next_wakeup()
+        reports_at = [way.reporter.next_wakeup() for way in self._ways.values()]
+        return earliest(self._timers.next_wakeup(), rate_at, *reports_at)
+
+    # The controller.
+
+    def on_controller(self, now: Instant) -> None:
+        """There is another one, or it has restarted: it is to know of this subscriber."""
+        if not self.is_stopped:
+            # One that has been known has no hurry once it has FIRST, and there may be many others.
+            is_new = self._first is None or self._control.is_saying(Subscribe, self._item)
+            wait_ns = 0 if is_new else self._rng.randrange(self._settings.subscribe_ns)
+            self._is_new_controller = True
+            self._timers.set(_Timer.SUBSCRIBE, now + wait_ns)
+
+    def on_unanswered(self, now: Instant) -> None:
+        """SUBSCRIBE was not answered."""
+        self.on_controller(now)
 
     # Parts of the above.
 
     def _subscribe(self, now: Instant) -> None:
         """Again and again until FIRST comes: the controller may be new, or not there yet."""
+        self._control.withdraw(Subscribe, item=self._item)
         body = Subscribe(subscriber=self._out.node, name=self._name)
         self._control.send_up(body, item=self._item, now=now)
-        self._timers.set(_Timer.SUBSCRIBE, now + self._settings.subscribe_ns)
+        wait_ns = self._settings.subscribe_ns
+        if self._first is not None:
+            wait_ns, self._resubscribe_ns = self._resubscribe_ns, 2 * self._resubscribe_ns
+        self._timers.set(_Timer.SUBSCRIBE, now + wait_ns)
+
+    def _subscribe_if_silent(self, now: Instant) -> None:
+        at = self._heard_at + self._settings.resubscribe_ns
+        if self._first is None or self._is_new_controller or at <= now:
+            self._is_new_controller = False
+            self._subscribe(now)
+        else:
+            self._timers.set(_Timer.SUBSCRIBE, at)
 
     def _request_first(self, header: Header, now: Instant) -> None:
         if _Timer.FIRST_REQUEST in self._timers or self._first is None:
             return
         self._timers.set(_Timer.FIRST_REQUEST, now + self._settings.first_request_ns)
-        self._put(header, FirstRequest(child=self._out.node), Flag(0), header.stamp_us)
+        self._put(header, FirstRequest(child=self._out.node), Flag(0), header.stamp_us, now)
+
+    def _on_rated(self, header: Header, body: Symbols, now: Instant) -> None:
+        """Symbols of generation 0, by which the rate is judged."""
+        rate, shape, first = self._rate, self._shape, self._first
+        if rate is None or shape is None or first is None:
+            return
+        self._data_header = header
+        rate.arrived(
+            header,
+            body.numbers,
+            symbols=shape.symbols_of(header.block),
+            symbol_bytes=first.symbol_bytes,
+            now=now,
+        )
+        self._report_rate(now)
+
+    def _report_rate(self, now: Instant) -> None:
+        header = self._data_header
+        if self._rate is None or header is None:
+            return
+        report = self._rate.due(now)
+        if report is not None:
+            self._put(header, report, Flag(0), report.echo_us, now)
 
     def _try_to_decode(self, block: int, state: BlockState) -> None:
         if not state.need and not state.is_decoding:
-            state.is_decoding = True
+            state.decoding()
             self._out.tell(BlockDecodable(self._item, block))
 
     def _finish_if_complete(self) -> None:
@@ -224,6 +377,7 @@ class Subscriber:
 
     def _stop(self, reason: str) -> None:
         self.is_stopped = True
+        self._control.withdraw(Subscribe, item=self._item)
         self._out.tell(TransferStopped(self._item, reason))
 
     def _needs(self) -> dict[int, int]:
@@ -246,9 +400,9 @@ class Subscriber:
         header = question.header
         flags = Flag.OPENING if question.round == 0 else Flag(0)
         needs: dict[int, int] = {}
-        if question.round:
+        if question.round or self._complete or self._blocks:
             needs = self._needs()
-        elif not self._complete and not self._blocks:
+        else:
             flags |= Flag.ALL
         stamp_us = header.stamp_us + (now - question.asked_at) // MICROSECOND & _STAMP_MASK
         for report in report_parts(
@@ -259,14 +413,21 @@ class Subscriber:
             done=int(self.is_complete),
             total=1,
         ):
-            self._put(header, report, flags, stamp_us)
+            self._put(header, report, flags, stamp_us, now)
 
     def _put(
-        self, answered: Header, body: FirstRequest | Report, flags: Flag, stamp_us: int
+        self,
+        answered: Header,
+        body: AllowedRate | FirstRequest | Report,
+        flags: Flag,
+        stamp_us: int,
+        now: Instant,
     ) -> None:
         """To the head of the segment, by the way back that FIRST gave."""
-        first = self._first
-        assert first is not None
+        way = self._ways.get(answered.segment)
+        if way is None:
+            return
+        first = way.first
         header = Header(
             ttl=first.up_ttl,
             choice=first.up_choice,
@@ -274,9 +435,20 @@ class Subscriber:
             item=self._item,
             flags=flags,
             segment=answered.segment,
-            plan=answered.plan,
+            plan=way.plan,
             generation=answered.generation,
             stamp_us=stamp_us,
         )
         packet = Packet(header=header, body=body, origin=self._out.next_origin())
-        self._out.send(self._up_port, packet)
+        self._send(packet, way.port, now)
+
+
+def _what_is_sent(first: First) -> tuple[object, ...]:
+    return (
+        first.object_id,
+        first.length_bytes,
+        first.symbol_bytes,
+        first.blocks,
+        first.block_symbols,
+        first.manifest_bytes,
+    )

@@ -14,7 +14,10 @@ from penstock.kernel.machine import Port
 from penstock.kernel.seeds import Seeds
 from penstock.sim.cast.cast_crossings import Crossings
 from penstock.sim.cast.cast_link import CastLink
+from penstock.sim.cast.cast_observer import CastObserver
+from penstock.sim.cast.cast_watcher import CastWatcher
 from penstock.sim.cast.datagram_sizes import datagram_bytes
+from penstock.sim.cast.link_faults import LinkFaults
 from penstock.sim.cast.sim_node import SimNode
 from penstock.sim.cast.symbol_loss import SymbolLoss
 from penstock.sim.events import EventQueue
@@ -22,6 +25,8 @@ from penstock.wire.frames.cast.base import CastFrame
 from penstock.wire.frames.cast.topology import CastRole, PortKind
 
 HOST: Final = CastRole(0)
+# The port of a router to its local network.
+_LAN: Final = "lan"
 
 
 class CastNetwork:
@@ -37,11 +42,15 @@ class CastNetwork:
         loss: float = 0.0,
         # None: frames arrive as they are.
         through_codec: Callable[[CastFrame], CastFrame] | None = None,
+        size_of: Callable[[CastFrame], int] = datagram_bytes,
+        observer: CastObserver | None = None,
     ) -> None:
         self.seeds: Final = seeds
         self.events: Final = EventQueue()
         self.settings: Final = settings or CastSettings()
-        self.size_of: Final = datagram_bytes
+        self.size_of: Final = size_of
+        self.observer: Final = observer
+        self.watchers: Final[list[CastWatcher]] = []
         self.crossings: Final = Crossings()
         self.nodes: Final[dict[str, SimNode]] = {}
         self._links: Final[dict[tuple[str, Port], CastLink]] = {}
@@ -55,22 +64,44 @@ class CastNetwork:
         node = self.nodes[name] = SimNode(self, name, len(self.nodes) + 1, roles)
         return node
 
-    def connect(self, one: str, other: str, *, loss: float | None = None) -> None:
-        """A link in both directions."""
+    def connect(
+        self,
+        one: str,
+        other: str,
+        *,
+        loss: float | None = None,
+        delay_ns: Duration | None = None,
+        rate_bps: int | None = None,
+        queue_bytes: int | None = None,
+    ) -> None:
+        """A link in both directions; a queue belongs to a rate."""
         for sender, receiver in ((one, other), (other, one)):
-            self._link(sender, receiver, PortKind.POINT_TO_POINT)
+            link = CastLink(
+                self.events,
+                delay_ns=self._delay_ns if delay_ns is None else delay_ns,
+                rate_bps=self._rate_bps if rate_bps is None else rate_bps,
+                queue_bytes=queue_bytes,
+            )
+            self._put(link, sender, receiver, PortKind.POINT_TO_POINT)
             self._attach(sender, receiver, receiver, sender, loss)
 
     def add_lan(self, router: str, hosts: list[str], *, loss: float | None = None) -> None:
         """A network on which all hosts hear the router; each answers to it alone."""
-        self._link(router, "lan", PortKind.LAN)
+        self._link(router, _LAN, PortKind.LAN)
         for host in hosts:
             self._link(host, router, PortKind.POINT_TO_POINT)
-            self._attach(router, "lan", host, router, loss)
-            self._attach(host, router, router, "lan", loss)
+            self._attach(router, _LAN, host, router, loss)
+            self._attach(host, router, router, _LAN, loss)
 
     def _link(self, sender: str, port: Port, kind: PortKind) -> None:
         link = CastLink(self.events, delay_ns=self._delay_ns, rate_bps=self._rate_bps)
+        self._put(link, sender, port, kind)
+
+    def link(self, sender: str, port: Port) -> CastLink:
+        """One direction of a link."""
+        return self._links[sender, port]
+
+    def _put(self, link: CastLink, sender: str, port: Port, kind: PortKind) -> None:
         self._links[sender, port] = link
         self.nodes[sender].link_up(port, link, kind)
 
@@ -85,6 +116,33 @@ class CastNetwork:
             node.arrive(frame if self._through_codec is None else self._through_codec(frame), via)
 
         self._links[sender, port].connect(node.number, arrive, SymbolLoss(share, rng))
+
+    # What goes wrong, and is mended.
+
+    def cut(self, one: str, other: str, *, is_noticed: bool = False) -> None:
+        """Nothing passes between two neighbours."""
+        for sender, receiver in ((one, other), (other, one)):
+            port = self._port_to(sender, receiver)
+            self._links[sender, port].cut_off.add(self.nodes[receiver].number)
+            if is_noticed and port != _LAN:
+                self.nodes[sender].notice_cut(port)
+
+    def mend(self, one: str, other: str) -> None:
+        """It does again."""
+        for sender, receiver in ((one, other), (other, one)):
+            port = self._port_to(sender, receiver)
+            self._links[sender, port].cut_off.discard(self.nodes[receiver].number)
+            self.nodes[sender].notice_mend(port)
+
+    def faults(self, sender: str, receiver: str) -> LinkFaults:
+        """Of the link from one to the other; on a LAN, of all that its router sends."""
+        link = self._links[sender, self._port_to(sender, receiver)]
+        if link.faults is None:
+            link.faults = LinkFaults(self.seeds.rng("faults", sender, receiver))
+        return link.faults
+
+    def _port_to(self, sender: str, receiver: str) -> Port:
+        return receiver if (sender, receiver) in self._links else _LAN
 
     def run(self, duration_ns: Duration) -> None:
         """Lets time pass."""

@@ -1,14 +1,20 @@
-"""Decodes by the code's law: counts symbols, and never sees a byte."""
+"""Decodes by the code's law: counts symbols, and never sees a byte.
+
+A block with a false symbol among its symbols does not match its hash; what is dropped of it then is
+what the machine drops.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 from penstock.bloomcast.coding.counting import CountedBlock
-from penstock.bloomcast.facts import BlockDecodable, SymbolsArrived, TransferOpened
+from penstock.bloomcast.facts import BlockDecodable, SymbolsArrived, TransferOpened, Verdict
 from penstock.bloomcast.subscriber.object_shape import ObjectShape
 from penstock.kernel.seeds import Seeds
 from penstock.wire.frames.cast.base import Item
+
+_Key = tuple[Item, int]
 
 
 class SimDecoder:
@@ -17,9 +23,13 @@ class SimDecoder:
     def __init__(self, seeds: Seeds) -> None:
         self._rng: Final = seeds.rng("excess")
         self._shapes: Final[dict[Item, ObjectShape]] = {}
-        self._laws: Final[dict[tuple[Item, int], CountedBlock]] = {}
+        self._laws: Final[dict[_Key, CountedBlock]] = {}
         # Source and repair symbols of blocks that are not decoded.
-        self._counts: Final[dict[tuple[Item, int], list[int]]] = {}
+        self._counts: Final[dict[_Key, list[int]]] = {}
+        # Symbols that an attacker has made, and those of them that are here.
+        self.false: Final[set[tuple[Item, int, int]]] = set()
+        self._tainted: Final[dict[_Key, set[int]]] = {}
+        self._were_poisoned: Final[set[_Key]] = set()
 
     def on_opened(self, fact: TransferOpened) -> None:
         """How long blocks are."""
@@ -36,9 +46,34 @@ class SimDecoder:
         repairs = sum(number >= symbols for number in fact.numbers)
         counts[0] += len(fact.numbers) - repairs
         counts[1] += repairs
+        if self.false:
+            false = [each for each in fact.numbers if (*key, each) in self.false]
+            self._tainted.setdefault(key, set()).update(false)
 
-    def is_decodable(self, fact: BlockDecodable) -> bool:
-        """Whether what is there is enough."""
+    def verdict(self, fact: BlockDecodable) -> Verdict:
+        """What comes of what is there."""
         key = (fact.item, fact.block)
-        source, repair = self._counts[key]
-        return self._laws[key].is_decodable(source=source, repair=repair)
+        source, repair = counts = self._counts[key]
+        if not self._laws[key].is_decodable(source=source, repair=repair):
+            return Verdict.UNDECODED
+        symbols = self._shapes[fact.item].symbols_of(fact.block)
+        tainted = self._tainted.get(key, set())
+        if source == symbols:
+            # Decoding takes place without repair symbols.
+            tainted = {number for number in tainted if number < symbols}
+        if not tainted:
+            return Verdict.COMPLETE
+        if source == symbols or key in self._were_poisoned:
+            counts[0] = 0
+            self._tainted.pop(key)
+        else:
+            self._tainted[key] = {number for number in tainted if number < symbols}
+        counts[1] = 0
+        self._were_poisoned.add(key)
+        return Verdict.POISONED
+
+    def forget(self) -> None:
+        """What was not decoded is lost."""
+        self._counts.clear()
+        self._tainted.clear()
+        self._were_poisoned.clear()

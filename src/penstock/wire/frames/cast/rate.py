@@ -13,7 +13,7 @@ class AllowedRate(CastBody, frozen=True, kw_only=True, gc=False):
     # The stamp of the last symbol, and how long it was held, in 100 µs.
     echo_us: int
     hold_100us: int
-    # The loss event rate in 2^-16.
+    # The logarithm of the loss event rate; 0: no loss event limits the receiver.
     loss_events: int
     received_bps: int
     allowed_bps: int
@@ -34,6 +34,7 @@ class RateInForce(CastBody, frozen=True, kw_only=True, gc=False):
 
     child: int
     round_trip_us: int
+    # In force; where a minimum is, what the slowest allows, if that is less.
     rate_bps: int
     slowest: int
 
