@@ -1,0 +1,1 @@
+"""What must hold of casts, seen from outside."""

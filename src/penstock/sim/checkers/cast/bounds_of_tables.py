@@ -1,0 +1,201 @@
+"""Every table of every node has a bound, whatever goes wrong around it.
+
+Tables are found by walking from a machine to all that it holds, so that a new one is found too: one
+without a bound in the list below is reported.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from penstock.bloomcast.controller.topology import NODES_MAX
+from penstock.bloomcast.facts import Offer
+from penstock.bloomcast.segment.segment_head import BLOCKS_MAX
+from penstock.bloomcast.settings import CastSettings
+from penstock.bloomcast.subscriber.block_state import EXCESS_MAX
+from penstock.kernel.bounded import BoundedDict
+from penstock.kernel.timers import Timers
+from penstock.sim.cast.cast_applications import blocks_of
+from penstock.sim.cast.cast_network import CastNetwork
+from penstock.sim.checkers.cast.base import CastChecker
+from penstock.wire.frames.cast.base import CHOICES, PAGES_MAX
+
+_SKIPPED: Final = (int, float, str, bytes, bool, Enum, type, CastSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """What tables may grow with."""
+
+    # Those that there are, and one for each that was forged.
+    nodes: int
+    blocks: int
+    # Of the largest block.
+    symbols: int
+    settings: CastSettings
+
+
+def _nodes(sizes: Sizes) -> int:
+    return sizes.nodes
+
+
+def _links(sizes: Sizes) -> int:
+    """In both directions, of a network that is little more than a tree."""
+    return 4 * sizes.nodes
+
+
+def _blocks(sizes: Sizes) -> int:
+    return sizes.blocks
+
+
+def _symbols(sizes: Sizes) -> int:
+    return sizes.symbols
+
+
+def _repairs(sizes: Sizes) -> int:
+    return sizes.symbols + EXCESS_MAX
+
+
+def _few(_sizes: Sizes) -> int:
+    return 8
+
+
+def _pages(_sizes: Sizes) -> int:
+    return PAGES_MAX
+
+
+def _pending(sizes: Sizes) -> int:
+    return min(4 * sizes.nodes + 8, sizes.settings.discovery.control_pending_max)
+
+
+def _controllers(sizes: Sizes) -> int:
+    return sizes.settings.discovery.controllers_max
+
+
+def _neighbours(sizes: Sizes) -> int:
+    return min(sizes.nodes, sizes.settings.discovery.neighbours_max)
+
+
+# By class and attribute. A `BoundedDict` knows its own.
+BOUNDS: Final[dict[str, Callable[[Sizes], int]]] = {
+    "BlockState._repair": _repairs,
+    "BlockState._source": _symbols,
+    "CastNode._publishers": _few,
+    "CastNode._subscribers": _few,
+    "Control._pending": _pending,
+    "Control._timers": _pending,
+    "EndTable._ends": _nodes,
+    "EndTable._gone": _nodes,
+    "EndTable.failed": _nodes,
+    "FreshSymbols._next": _blocks,
+    "HeadPlan.segments": _links,
+    "HeadSegment.paths": _nodes,
+    "Neighbours._heard": _neighbours,
+    "Neighbours._timers": _links,
+    "Network.exits": _nodes,
+    "Network.is_router": _nodes,
+    "Network.ways": _nodes,
+    "Outbox._outputs": lambda _sizes: 0,
+    "PlanPages._pages": _pages,
+    "Ports._ports": _nodes,
+    "Publisher._blocks": _blocks,
+    "Publisher._slow": _nodes,
+    "Publisher._timers": _few,
+    "RelayPoints._relays": lambda sizes: sizes.settings.head.groups_max,
+    "Rendezvous._boots": _nodes,
+    "Rendezvous._items": lambda sizes: sizes.settings.controller.items_max,
+    "Rendezvous._timers": lambda sizes: sizes.settings.controller.items_max,
+    "Repairs._blocks": _blocks,
+    "Repairs._ready": _nodes,
+    "Repairs._sent": _blocks,
+    "RoundTable._slots": lambda _sizes: 2,
+    "Routes._routes": _nodes,
+    "SegmentHead._excused": lambda _sizes: 2,
+    "SegmentHead._targets": lambda sizes: 2 * sizes.blocks,
+    "SendingOrder._starts": _blocks,
+    "Subscriber._blocks": _blocks,
+    "Subscriber._complete": _blocks,
+    "Subscriber._timers": _few,
+    "TaggedNetwork._exits": lambda _sizes: CHOICES,
+    "TaggedNetwork._tags": _links,
+    "TopologyManager._nodes": lambda sizes: min(sizes.nodes, NODES_MAX),
+    "TransferPlan.heads": _nodes,
+    "TransferPlan.segments": _links,
+    "Uplinks._controllers": _controllers,
+    "Uplinks._timers": lambda sizes: _controllers(sizes) * sizes.nodes,
+    "_Controller.ways": _nodes,
+    "_Node.next_pages": _pages,
+    "_Slot.everything": _nodes,
+    "_Slot.needs": lambda sizes: min(sizes.blocks, BLOCKS_MAX),
+    "_Slot.partial": _nodes,
+    "_Slot.parts": _nodes,
+    "_Slot.reported": _nodes,
+    "_Transfer.forgetful": _nodes,
+    "_Transfer.renewed": _nodes,
+    "_Transfer.subscribers": _nodes,
+    "_Transfer.waits_for": _nodes,
+}
+
+
+class BoundsOfTablesChecker(CastChecker):
+    """Looks at every node that is up."""
+
+    name = "bounds of tables"
+
+    def __init__(self, network: CastNetwork, offer: Offer, *, forged_nodes: int = 0) -> None:
+        super().__init__()
+        blocks = blocks_of(offer)
+        self._sizes: Final = Sizes(
+            nodes=len(network.nodes) + forged_nodes,
+            blocks=len(blocks),
+            symbols=max(blocks.values(), default=0),
+            settings=network.settings,
+        )
+
+    def sample(self, network: CastNetwork) -> None:
+        """Walks through all machines."""
+        for name, node in network.nodes.items():
+            if node.is_up:
+                for table, size in tables_of(node.machine):
+                    bound = BOUNDS.get(table)
+                    if bound is None:
+                        self.report(f"{name}: {table} has no bound")
+                    elif size > bound(self._sizes):
+                        self.report(f"{name}: {table} has {size}, above {bound(self._sizes)}")
+
+
+def tables_of(machine: object) -> Iterator[tuple[str, int]]:
+    """The name and size of each table that a machine holds."""
+    seen: set[int] = set()
+    waiting: list[Any] = [machine]
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in seen or not type(thing).__module__.startswith("penstock.bloomcast"):
+            continue
+        seen.add(id(thing))
+        owner = type(thing).__name__
+        for name, value in _attributes(thing):
+            if isinstance(value, _SKIPPED) or value is None:
+                continue
+            if isinstance(value, BoundedDict):
+                if len(value) > value.max_entries:
+                    yield f"{owner}.{name}", len(value)
+                waiting += value.values()
+            elif isinstance(value, dict | list | set | deque | Timers | bytearray):
+                yield f"{owner}.{name}", len(value)
+                waiting += value.values() if isinstance(value, dict) else ()
+                waiting += value if isinstance(value, list) else ()
+            else:
+                waiting.append(value)
+
+
+def _attributes(thing: object) -> Iterator[tuple[str, Any]]:
+    yield from getattr(thing, "__dict__", {}).items()
+    for owner in type(thing).__mro__:
+        for name in getattr(owner, "__slots__", ()):
+            if hasattr(thing, name):
+                yield name, getattr(thing, name)
