@@ -12,14 +12,13 @@ from random import Random
 import pytest
 
 from penstock.kernel.errors import UnreachableError, UsageError
+from penstock.live.cast.cast_keys import CastKeys
 from penstock.live.cast.cast_receiver import CastReceiver
 from penstock.live.cast.cast_sender import CastOutcome, send_object
 from penstock.live.cast.lan_sockets import LanAddress
 from penstock.live.cast.object_source import ObjectSource
 
 LOSS = 0.05
-# Quick enough for a short test, and slow enough that one process keeps up with all its parts.
-RATE_BPS = 20_000_000
 
 
 def lan() -> LanAddress:
@@ -30,22 +29,31 @@ def lan() -> LanAddress:
     return LanAddress("239.255.74.99", port, "127.0.0.1")
 
 
-def drops(seed: int) -> Callable[[], bool]:
+def drops(seed: int, loss: float) -> Callable[[], bool]:
     chance = Random(seed).random
-    return lambda: chance() < LOSS
+    return lambda: chance() < loss
 
 
 async def cast(
-    path: Path, directories: list[Path], *, receivers: int | None = None
+    path: Path,
+    directories: list[Path],
+    *,
+    receivers: int | None = None,
+    loss: float = LOSS,
+    rate_min_bps: int | None = None,
 ) -> tuple[CastOutcome, list[str]]:
     network = lan()
     source = ObjectSource.of(path)
     programs = [
-        CastReceiver("thing", directory, lan=network, drops=drops(seed)).run(timeout_s=20)
+        CastReceiver("thing", directory, lan=network, drops=drops(seed, loss)).run(timeout_s=20)
         for seed, directory in enumerate(directories)
     ]
     sending = send_object(
-        source, "thing", receivers=receivers or len(directories), rate_bps=RATE_BPS, lan=network
+        source,
+        "thing",
+        receivers=receivers or len(directories),
+        rate_min_bps=rate_min_bps,
+        lan=network,
     )
     try:
         async with asyncio.timeout(60):
@@ -72,6 +80,25 @@ def test_all_receivers_end_with_the_same_file(tmp_path: Path) -> None:
     for directory in directories:
         assert (directory / "thing").read_bytes() == path.read_bytes()
         assert [each.name for each in directory.iterdir()] == ["thing"]
+
+
+def test_without_a_rate_five_receivers_in_one_process_are_not_flooded(tmp_path: Path) -> None:
+    """All parts share one loop: the rate ends where it keeps up, and little is sent twice."""
+    path = tmp_path / "source"
+    path.write_bytes(os.urandom(8_000_000))
+    directories = made(tmp_path, 5)
+    outcome, _ = asyncio.run(cast(path, directories, loss=0.0))
+    assert (outcome.done, outcome.failed) == (5, ())
+    assert outcome.sent_datagrams < 1.5 * 8_000_000 / 1_280
+    assert outcome.seconds < 20
+
+
+def test_a_minimum_rate_goes_through_losses_at_random(tmp_path: Path) -> None:
+    """5 % look like congestion, but what arrives says that it is none: nobody is left behind."""
+    path = tmp_path / "source"
+    path.write_bytes(os.urandom(2_000_000))
+    outcome, _ = asyncio.run(cast(path, made(tmp_path, 2), rate_min_bps=10_000_000))
+    assert (outcome.done, outcome.failed) == (2, ())
 
 
 def test_a_directory_arrives_with_all_its_files(tmp_path: Path) -> None:
@@ -109,7 +136,34 @@ def test_a_hundred_megabytes_to_five_receivers(tmp_path: Path) -> None:
     path = tmp_path / "source"
     path.write_bytes(os.urandom(100_000_000))
     directories = made(tmp_path, 5)
-    outcome, _paths = asyncio.run(cast(path, directories))
+    outcome, _paths = asyncio.run(cast(path, directories, loss=0.0))
     assert outcome.done == 5
     for directory in directories:
         assert (directory / "thing").read_bytes() == path.read_bytes()
+
+
+def test_who_has_another_ticket_gets_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "source"
+    path.write_bytes(os.urandom(100_000))
+    right, wrong = made(tmp_path, 2)
+    network = lan()
+    source = ObjectSource.of(path)
+
+    async def program() -> None:
+        sending = send_object(source, "thing", receivers=1, keys=CastKeys(b"right"), lan=network)
+        friend = CastReceiver("thing", right, keys=CastKeys(b"right"), lan=network)
+        stranger = CastReceiver("thing", wrong, keys=CastKeys(b"wrong"), lan=network)
+        outcome, _path, refused = await asyncio.gather(
+            sending,
+            friend.run(timeout_s=20),
+            stranger.run(timeout_s=2),
+            return_exceptions=True,
+        )
+        assert isinstance(outcome, CastOutcome)
+        assert outcome.done == 1
+        assert isinstance(refused, UnreachableError)
+
+    asyncio.run(program())
+    source.close()
+    assert (right / "thing").read_bytes() == path.read_bytes()
+    assert list(wrong.iterdir()) == []

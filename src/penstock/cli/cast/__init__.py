@@ -8,8 +8,8 @@ app = new_app(
 
     \b
     Example, on one network:
-      penstock cast receive debian.img /srv/images --insecure
-      penstock cast send debian.img --receivers 2 --insecure
+      penstock cast send debian.img --receivers 2
+      penstock cast receive debian.img:K7QF2M9XW3TB6HJDPA5C /srv/images
     """
 )
 

@@ -29,7 +29,7 @@ GroupOption: TypeAlias = Annotated[
 ]
 InsecureOption: TypeAlias = Annotated[
     bool,
-    typer.Option("--insecure", help="Send in the clear: who is on the network may read and forge."),
+    typer.Option("--insecure", help="In the clear: who is on the network may read and forge."),
 ]
 INTERFACE = ""
 # Copies of values in live.cast.lan_sockets, so that --help need not import it.
@@ -56,9 +56,3 @@ def lan_of(interface: str, group: str) -> LanAddress:
                 f"--interface {interface!r} is no address of a machine: write one such as 10.0.0.5"
             ) from None
     return LanAddress(host, int(port), interface or "0.0.0.0")
-
-
-def check_insecure(insecure: bool) -> None:
-    """Refuses to send in the clear unless that is asked for."""
-    if not insecure:
-        raise UsageError("casts are not encrypted yet: add --insecure if the network is trusted")

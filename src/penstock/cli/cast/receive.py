@@ -13,7 +13,6 @@ from penstock.cli.cast.options import (
     GroupOption,
     InsecureOption,
     InterfaceOption,
-    check_insecure,
     lan_of,
 )
 from penstock.cli.output import AsJson, print_json
@@ -21,7 +20,7 @@ from penstock.kernel.errors import UsageError
 
 
 def receive(
-    item: Annotated[str, typer.Argument(help="What the sender calls it.")],
+    item: Annotated[str, typer.Argument(metavar="ITEM[:TICKET]", help="What the sender calls it.")],
     directory: Annotated[Path, typer.Argument(help="Where it goes, under its own name.")],
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace what is there under that name.")
@@ -38,29 +37,38 @@ def receive(
 
     \b
     Example:
-      penstock cast receive debian.img /srv/images --insecure
+      penstock cast receive debian.img:K7QF2M9XW3TB6HJDPA5C /srv/images
     """
     import asyncio
 
     from penstock.api.units import duration_ns
     from penstock.bloomcast.item_names import item_of
     from penstock.kernel.instant import to_seconds
+    from penstock.live.cast.ticket import keys_of, split_ticket
 
-    check_insecure(insecure)
-    item_of(item)
+    name, ticket = split_ticket(item)
+    item_of(name)
+    if (ticket is None) is not insecure:
+        raise UsageError(
+            f"{name!r} has no ticket: copy the command that 'cast send' printed, or add --insecure"
+            if ticket is None
+            else "a ticket and --insecure exclude each other: leave one out"
+        )
     if not directory.is_dir():
         raise UsageError(f"{str(directory)!r} is no directory: create it first")
     wait_s = to_seconds(duration_ns("--wait", wait))
     lan = lan_of(interface, group)
 
+    from penstock.live.cast.cast_keys import NO_KEYS
     from penstock.live.cast.cast_receiver import CastReceiver
 
     async def program() -> str:
-        receiver = CastReceiver(item, directory, overwrite=overwrite, lan=lan)
+        keys = NO_KEYS if ticket is None else keys_of(ticket)
+        receiver = CastReceiver(name, directory, overwrite=overwrite, keys=keys, lan=lan)
         return await receiver.run(timeout_s=wait_s)
 
     path = asyncio.run(program())
     if as_json:
-        print_json({"item": item, "path": path})
+        print_json({"item": name, "path": path})
     else:
         typer.echo(path)

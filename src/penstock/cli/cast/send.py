@@ -13,7 +13,6 @@ from penstock.cli.cast.options import (
     GroupOption,
     InsecureOption,
     InterfaceOption,
-    check_insecure,
     lan_of,
 )
 from penstock.cli.output import AsJson, print_json
@@ -49,8 +48,21 @@ def send(
         ),
     ] = None,
     rate: Annotated[
-        str, typer.Option(metavar="RATE", help="At most so much, such as 100Mbit/s.")
-    ] = "200Mbit/s",
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            help="At most so much, such as 100Mbit/s.",
+            show_default="what the slowest receiver bears",
+        ),
+    ] = None,
+    min_rate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            help="At least so much; receivers that get much less are left behind.",
+            show_default="no limit",
+        ),
+    ] = None,
     interface: InterfaceOption = INTERFACE,
     group: GroupOption = GROUP,
     insecure: InsecureOption = False,
@@ -58,12 +70,13 @@ def send(
 ) -> None:
     """Sends a file or directory to all receivers of a network, once, and what single ones missed.
 
-    The exit code is 1 if some did not get it.
+    Prints the command that receivers run: its ticket encrypts the cast. The exit code is 1 if some
+    did not get it.
 
     \b
     Example:
-      penstock cast send debian.img --receivers 50 --insecure
-      penstock cast send /srv/models --as lab/models --rate 500Mbit/s --insecure
+      penstock cast send debian.img --receivers 50
+      penstock cast send /srv/models --as lab/models --rate 500Mbit/s
     """
     import asyncio
     from dataclasses import asdict
@@ -72,18 +85,22 @@ def send(
     from penstock.bloomcast.item_names import item_of
     from penstock.kernel.instant import to_seconds
 
-    check_insecure(insecure)
     if not path.exists():
         raise UsageError(f"there is no {str(path)!r}")
     name = item or path.resolve().name
     item_of(name)
     wait_s = to_seconds(duration_ns("--wait", wait or ("30s" if receivers else "5s")))
-    rate_bps = bit_rate("--rate", rate) // 8
+    rate_bps = bit_rate("--rate", rate) // 8 if rate else None
+    rate_min_bps = bit_rate("--min-rate", min_rate) // 8 if min_rate else None
+    if rate_bps and rate_min_bps and rate_min_bps > rate_bps:
+        raise UsageError(f"--min-rate {min_rate} is above --rate {rate}: lower it")
     lan = lan_of(interface, group)
 
     from penstock.cli.stream.progress import progress_of_bytes
+    from penstock.live.cast.cast_keys import NO_KEYS
     from penstock.live.cast.cast_sender import send_object
     from penstock.live.cast.object_source import ObjectSource
+    from penstock.live.cast.ticket import keys_of, new_ticket
 
     total_bytes = path.stat().st_size if path.is_file() else 0
     with progress_of_bytes("hashing", total_bytes) as advance:
@@ -95,7 +112,9 @@ def send(
             before = done
 
         source = ObjectSource.of(path, on_progress=on_progress)
-    typer.echo(f"receivers run: penstock cast receive {name} DIRECTORY --insecure", err=True)
+    ticket = None if insecure else new_ticket()
+    what = f"{name} DIRECTORY --insecure" if ticket is None else f"{name}:{ticket} DIRECTORY"
+    typer.echo(f"receivers run: penstock cast receive {what}", err=True)
     try:
         outcome = asyncio.run(
             send_object(
@@ -104,6 +123,8 @@ def send(
                 receivers=receivers,
                 wait_s=wait_s,
                 rate_bps=rate_bps,
+                rate_min_bps=rate_min_bps,
+                keys=NO_KEYS if ticket is None else keys_of(ticket),
                 lan=lan,
             )
         )
@@ -115,6 +136,7 @@ def send(
         size = size_text(outcome.bytes)
         typer.echo(f"{outcome.done} receivers have {name}, {size}, in {outcome.seconds:.1f} s")
         if outcome.failed:
-            typer.echo(f"{len(outcome.failed)} fell silent and have not got it", err=True)
+            why = "fell silent, or are slower than --min-rate," if min_rate else "fell silent"
+            typer.echo(f"{len(outcome.failed)} {why} and have not got it", err=True)
     if outcome.failed or not outcome.done:
         raise typer.Exit(1)

@@ -9,6 +9,7 @@ from typing import Final
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from penstock.live.cast.symbol_sealing import EncryptedSymbols, PlainSymbols, SymbolSealing
 from penstock.wire.frames.cast.base import DOMAIN_BYTES
 
 KEY_BYTES: Final = 32
@@ -37,5 +38,14 @@ class CastKeys:
         """The key of the symbols of one transfer: a publisher that starts again has another."""
         return self._derived(b"group" + object_id + epoch.to_bytes(4, "big"))
 
+    def sealing_of(self, object_id: bytes, epoch: int) -> SymbolSealing:
+        """How the symbols of a transfer are protected."""
+        if self.are_plain:
+            return PlainSymbols()
+        return EncryptedSymbols(self.group_key(object_id, epoch), object_id)
+
     def _derived(self, info: bytes) -> bytes:
         return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=info).derive(self.secret)
+
+
+NO_KEYS: Final = CastKeys(b"")

@@ -16,7 +16,8 @@ from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import SECOND, Instant
 from penstock.kernel.machine import Deliver, Port, Send
 from penstock.live.cast.datagram_trains import Address, DatagramTrains, Train
-from penstock.live.cast.symbol_datagrams import plain_datagrams, read_train
+from penstock.live.cast.symbol_datagrams import read_train, sealed_datagrams
+from penstock.live.cast.symbol_sealing import SymbolSealing
 from penstock.wire.codec.cast.cast_codec import CastCodec
 from penstock.wire.codec.cast.symbols import DATA_TYPE
 from penstock.wire.frames.cast.base import CastFrame, Item
@@ -56,6 +57,7 @@ class CastPump:
         codec: CastCodec,
         wiring: Wiring,
         symbols: SymbolBytes,
+        sealing: SymbolSealing,
         on_fact: Callable[[CastFact], None],
         # Tests drop datagrams here.
         drops: Callable[[], bool] | None = None,
@@ -64,6 +66,8 @@ class CastPump:
         self._codec: Final = codec
         self._wiring: Final = wiring
         self._symbols: Final = symbols
+        # Another one when FIRST has said which key it is.
+        self.sealing = sealing
         self._on_fact: Final = on_fact
         self._drops: Final = drops
         self._sockets: Final[list[DatagramTrains]] = []
@@ -132,7 +136,7 @@ class CastPump:
         for datagram in datagrams:
             if len(datagram) < 2 or datagram[1] != DATA_TYPE:
                 self._hand_over(self._codec.decode(bytes(datagram)), train.address)
-        trains, damaged = read_train(symbols)
+        trains, damaged = read_train(symbols, self.sealing)
         self.corrupt += damaged
         for packet, payloads in trains:
             assert isinstance(packet.body, Symbols)
@@ -164,7 +168,7 @@ class CastPump:
         if isinstance(frame, Packet) and isinstance(frame.body, Symbols):
             header = frame.header
             payloads = self._symbols.payloads(header.item, header.block, frame.body.numbers)
-            socket.send_train(plain_datagrams(frame, payloads), address)
+            socket.send_train(sealed_datagrams(frame, payloads, self.sealing), address)
         else:
             socket.send(self._codec.encode(frame), address)
 

@@ -28,6 +28,7 @@ from penstock.bloomcast.subscriber.object_shape import ObjectShape
 from penstock.kernel.errors import UnreachableError
 from penstock.kernel.machine import Port
 from penstock.kernel.seeds import Seeds
+from penstock.live.cast.cast_keys import NO_KEYS, CastKeys
 from penstock.live.cast.cast_pump import CastPump
 from penstock.live.cast.datagram_trains import Address, DatagramTrains
 from penstock.live.cast.lan_sockets import (
@@ -36,6 +37,7 @@ from penstock.live.cast.lan_sockets import (
     receiver_socket,
 )
 from penstock.live.cast.object_sink import ObjectSink
+from penstock.live.cast.symbol_sealing import PlainSymbols, UnreadableSymbols
 from penstock.wire.codec.cast.cast_codec import CastCodec
 from penstock.wire.codec.cast.mac import Blake2Sealer
 from penstock.wire.frames.cast.base import MANIFEST_BLOCK, CastFrame, Item
@@ -95,6 +97,7 @@ class CastReceiver:
         directory: str | os.PathLike[str],
         *,
         overwrite: bool = False,
+        keys: CastKeys = NO_KEYS,
         lan: LanAddress | None = None,
         drops: Callable[[], bool] | None = None,
     ) -> None:
@@ -102,6 +105,7 @@ class CastReceiver:
         self._name: Final = split_item(item)[1]
         self._directory: Final = directory
         self._overwrite: Final = overwrite
+        self._keys: Final = keys
         self._lan: Final = lan or LanAddress()
         chance = SystemRandom()
         self._machine: Final = CastNode(
@@ -111,6 +115,7 @@ class CastReceiver:
             roles=CastRole(0),
             seeds=Seeds(chance.randrange(1 << 64)),
             now=monotonic_ns(),
+            domain=keys.domain(),
         )
         self._bytes: Final = _SinkBytes()
         socket = receiver_socket(self._lan)
@@ -118,9 +123,10 @@ class CastReceiver:
         self._group: DatagramTrains | None = None
         self._pump: Final = CastPump(
             self._machine,
-            codec=CastCodec(Blake2Sealer(b"")),
+            codec=CastCodec(Blake2Sealer(keys.domain_key())),
             wiring=self._wiring,
             symbols=self._bytes,
+            sealing=PlainSymbols() if keys.are_plain else UnreadableSymbols(),
             on_fact=self._on_fact,
             drops=drops,
         )
@@ -196,6 +202,7 @@ class CastReceiver:
 
     def _open(self, fact: TransferOpened) -> None:
         first = fact.first
+        self._pump.sealing = self._keys.sealing_of(first.object_id, first.epoch)
         self._bytes.sink = ObjectSink(
             self._directory,
             self._name,

@@ -15,6 +15,7 @@ from penstock.bloomcast.node import CastNode
 from penstock.bloomcast.settings import CastSettings
 from penstock.kernel.machine import Port
 from penstock.kernel.seeds import Seeds
+from penstock.live.cast.cast_keys import NO_KEYS, CastKeys
 from penstock.live.cast.cast_pump import CastPump
 from penstock.live.cast.datagram_trains import Address, DatagramTrains
 from penstock.live.cast.lan_sockets import LanAddress, group_address, sender_socket
@@ -77,15 +78,20 @@ async def send_object(
     receivers: int = 0,
     wait_s: float = 30.0,
     rate_bps: int | None = None,
+    rate_min_bps: int | None = None,
+    keys: CastKeys = NO_KEYS,
     lan: LanAddress | None = None,
 ) -> CastOutcome:
     """Offers an object on a network until everybody who came has it."""
     lan = lan or LanAddress()
     settings = CastSettings()
-    if rate_bps is not None:
-        publisher = replace(settings.publisher, rate_bps=rate_bps)
-        settings = replace(settings, publisher=publisher)
+    settings = replace(
+        settings,
+        publisher=replace(settings.publisher, rate_bps=rate_bps),
+        rate=replace(settings.rate, rate_min_bps=rate_min_bps),
+    )
     chance = SystemRandom()
+    epoch = chance.randrange(1, 1 << 32)
     socket = sender_socket(lan)
     machine = CastNode(
         chance.randrange(1, 1 << 32),
@@ -94,6 +100,7 @@ async def send_object(
         roles=_ALL_ROLES,
         seeds=Seeds(chance.randrange(1 << 64)),
         now=monotonic_ns(),
+        domain=keys.domain(),
         settings=settings,
     )
     loop = asyncio.get_running_loop()
@@ -105,21 +112,23 @@ async def send_object(
 
     pump = CastPump(
         machine,
-        codec=CastCodec(Blake2Sealer(b"")),
+        codec=CastCodec(Blake2Sealer(keys.domain_key())),
         wiring=_LanWiring(socket, lan),
         symbols=_SourceBytes(source),
+        sealing=keys.sealing_of(source.object_id, epoch),
         on_fact=on_fact,
     )
     pump.listen(socket)
     offer = Offer(
         item=item_of(item),
-        epoch=chance.randrange(1, 1 << 32),
+        epoch=epoch,
         object_id=source.object_id,
         length_bytes=source.layout.length_bytes,
         symbol_bytes=source.layout.symbol_bytes,
         block_symbols=tuple(map(source.layout.symbols_of, range(source.layout.blocks))),
         manifest_bytes=len(source.manifest_data),
         manifest_symbols=source.manifest_layout.symbols,
+        is_plain=keys.are_plain,
         receivers=receivers,
         wait_ms=round(wait_s * 1_000),
     )

@@ -202,10 +202,11 @@ class ObjectSink:
                 self._state.set_verified(block)
         elif verdict is Verdict.POISONED:
             self._kept.discard(block)
-            if len(target.source) == target.symbols:
-                # No repair symbol took part, and nothing tells which source symbol is false.
+            if target.was_poisoned or len(target.source) == target.symbols:
+                # It was no repair symbol, and nothing tells which source symbol is false.
                 target.source.remove(0, target.symbols)
                 target.is_blank = False
+            target.was_poisoned = True
 
     def decode(self, block: int) -> Verdict | None:
         """Decodes a block here and now; None if the manifest must come first."""
@@ -311,6 +312,7 @@ class _OpenBlock:
         "size_bytes",
         "source",
         "symbols",
+        "was_poisoned",
     )
 
     def __init__(
@@ -324,6 +326,7 @@ class _OpenBlock:
         # Source symbols in the file.
         self.source: Final = BitSet(self.symbols)
         self.is_decoding = False
+        self.was_poisoned = False
         # Whether the file has nothing but zeros where it has no symbols.
         self.is_blank = is_blank
 

@@ -16,19 +16,22 @@ _CHECKSUM: Final = Struct(">I")
 _PLACE: Final = slice(56, 64)
 _PLACE_AND_STAMP: Final = slice(56, 68)
 _NONCE_REST: Final = bytes(4)
+# The shortest thing that is a header and a tag.
+_TAG_ERRORS: Final = (InvalidTag, ValueError)
 
 
 class SymbolSealing(Protocol):
     """Protects symbols; a header is what is in front of one, encoded."""
 
-    # Behind each symbol.
-    tag_bytes: int
+    @property
+    def tag_bytes(self) -> int:
+        """Behind each symbol."""
 
     def seal(self, header: bytes, payload: bytes, /) -> bytes:
         """The payload as it is sent, with its tag."""
 
-    def open(self, header: bytes | memoryview, sealed: bytes | memoryview, /) -> bytes | None:
-        """The payload; None if it is not what was sealed."""
+    def open(self, datagram: bytes, sealed: bytes, /) -> bytes | None:
+        """The payload; None if it is not what was sealed. A header stands at the beginning."""
 
 
 class PlainSymbols:
@@ -42,11 +45,27 @@ class PlainSymbols:
         return payload + _CHECKSUM.pack(crc32(payload, crc32(header[_PLACE])))
 
     @staticmethod
-    def open(header: bytes | memoryview, sealed: bytes | memoryview) -> bytes | None:
+    def open(datagram: bytes, sealed: bytes) -> bytes | None:
         """The payload, if the checksum is right."""
-        payload = bytes(sealed[:-CHECKSUM_BYTES])
-        checksum = _CHECKSUM.pack(crc32(payload, crc32(header[_PLACE])))
-        return payload if sealed[-CHECKSUM_BYTES:] == checksum else None
+        payload = sealed[:-CHECKSUM_BYTES]
+        checksum = crc32(payload, crc32(datagram[_PLACE]))
+        return payload if checksum == int.from_bytes(sealed[-CHECKSUM_BYTES:]) else None
+
+
+class UnreadableSymbols:
+    """Before FIRST, nobody knows by which key: what comes counts as lost."""
+
+    tag_bytes: Final = TAG_BYTES
+
+    @staticmethod
+    def seal(_header: bytes, _payload: bytes) -> bytes:
+        """Nobody sends before FIRST."""
+        raise AssertionError("symbols without a key")
+
+    @staticmethod
+    def open(_datagram: bytes, _sealed: bytes) -> bytes | None:
+        """Nothing."""
+        return None
 
 
 class EncryptedSymbols:
@@ -63,11 +82,11 @@ class EncryptedSymbols:
         nonce = header[_PLACE] + _NONCE_REST
         return self._cipher.encrypt(nonce, payload, self._object_id + header[_PLACE_AND_STAMP])
 
-    def open(self, header: bytes | memoryview, sealed: bytes | memoryview) -> bytes | None:
+    def open(self, datagram: bytes, sealed: bytes) -> bytes | None:
         """Decrypted, if the key is right and nothing was changed."""
-        place = bytes(header[_PLACE_AND_STAMP])
+        place = datagram[_PLACE_AND_STAMP]
         nonce = place[:8] + _NONCE_REST
         try:
-            return self._cipher.decrypt(nonce, bytes(sealed), self._object_id + place)
-        except InvalidTag:
+            return self._cipher.decrypt(nonce, sealed, self._object_id + place)
+        except _TAG_ERRORS:
             return None

@@ -9,6 +9,7 @@ from secrets import choice
 from typing import Final
 
 from penstock.kernel.errors import UsageError
+from penstock.live.cast.cast_keys import CastKeys
 
 LETTERS: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 LENGTH: Final = 20
@@ -29,6 +30,11 @@ def read_ticket(text: str) -> str:
             f"{text!r} is no ticket: it has {LENGTH} letters and digits, as 'cast send' printed it"
         )
     return ticket
+
+
+def keys_of(ticket: str) -> CastKeys:
+    """What follows from a ticket."""
+    return CastKeys(ticket.encode())
 
 
 def split_ticket(text: str) -> tuple[str, str | None]:
