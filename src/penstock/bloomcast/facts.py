@@ -92,7 +92,7 @@ class TransferStopped:
 
 @dataclass(frozen=True, slots=True)
 class EpochBegan:
-    """At the publisher: there were as many generations as there can be; it resumes."""
+    """The publisher resumes, or has started again: symbols are sealed under another key now."""
 
     item: Item
     epoch: int

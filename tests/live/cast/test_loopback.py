@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -17,6 +18,7 @@ from penstock.live.cast.cast_receiver import CastReceiver
 from penstock.live.cast.cast_sender import CastOutcome, send_object
 from penstock.live.cast.lan_sockets import LanAddress
 from penstock.live.cast.object_source import ObjectSource
+from penstock.live.cast.symbol_sealing import EncryptedSymbols
 
 LOSS = 0.05
 
@@ -167,3 +169,39 @@ def test_who_has_another_ticket_gets_nothing(tmp_path: Path) -> None:
     source.close()
     assert (right / "thing").read_bytes() == path.read_bytes()
     assert list(wrong.iterdir()) == []
+
+
+def test_no_symbol_is_sealed_twice_under_one_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without generations for repairs the publisher begins an epoch for each of them."""
+    monkeypatch.setattr("penstock.bloomcast.publisher.publisher._GENERATION_MAX", 0)
+    path = tmp_path / "source"
+    path.write_bytes(os.urandom(1_000_000))
+    [directory] = made(tmp_path, 1)
+    network = lan()
+    source = ObjectSource.of(path)
+    keys = CastKeys(b"secret")
+    seal = EncryptedSymbols.seal
+    sealed: Counter[tuple[int, bytes]] = Counter()
+    used: list[EncryptedSymbols] = []
+
+    def noted(sealing: EncryptedSymbols, header: bytes, payload: bytes) -> bytes:
+        if sealing not in used:
+            used.append(sealing)
+        sealed[used.index(sealing), header[56:64]] += 1
+        return seal(sealing, header, payload)
+
+    monkeypatch.setattr(EncryptedSymbols, "seal", noted)
+
+    async def program() -> None:
+        receiver = CastReceiver("thing", directory, keys=keys, lan=network, drops=drops(1, LOSS))
+        sending = send_object(source, "thing", receivers=1, keys=keys, lan=network)
+        async with asyncio.timeout(60):
+            await asyncio.gather(sending, receiver.run(timeout_s=20))
+
+    asyncio.run(program())
+    source.close()
+    assert (directory / "thing").read_bytes() == path.read_bytes()
+    assert len(used) > 1
+    assert set(sealed.values()) == {1}

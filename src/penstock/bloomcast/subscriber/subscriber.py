@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from penstock.bloomcast.discovery.control import Control
 from penstock.bloomcast.facts import (
     BlockDecodable,
+    EpochBegan,
     Held,
     ObjectComplete,
     SymbolsArrived,
@@ -159,7 +160,7 @@ class Subscriber:
             if _what_is_sent(body) != _what_is_sent(self._first):
                 self._stop("the sender has another object now")
                 return
-            self._begin_epoch()
+            self._begin_epoch(body.epoch)
         self._first = body
         way = self._ways.use(header.segment)
         if way is None:
@@ -183,7 +184,7 @@ class Subscriber:
         self._order = SendingOrder(shape, frozenset(self._complete))
         self._out.tell(TransferOpened(self._item, first))
 
-    def _begin_epoch(self) -> None:
+    def _begin_epoch(self, epoch: int) -> None:
         """The publisher has begun again with the same object: what is there is kept."""
         assert self._shape is not None
         self._ways.clear()
@@ -191,6 +192,7 @@ class Subscriber:
         self._loss = LossShare()
         self._rate = self._new_rate()
         self._data_header = None
+        self._out.tell(EpochBegan(self._item, epoch))
 
     def _new_rate(self) -> RateReporter | None:
         settings = self._rate_settings

@@ -16,6 +16,7 @@ from typing import Final
 from penstock.bloomcast.facts import (
     BlockDecodable,
     CastFact,
+    EpochBegan,
     ObjectComplete,
     SymbolsArrived,
     TransferOpened,
@@ -190,6 +191,10 @@ class CastReceiver:
     def _on_fact(self, fact: CastFact) -> None:
         if isinstance(fact, TransferOpened):
             self._open(fact)
+        elif isinstance(fact, EpochBegan):
+            assert self._bytes.sink is not None
+            object_id = self._bytes.sink.object_id
+            self._pump.sealing = self._keys.sealing_of(object_id, fact.epoch)
         elif isinstance(fact, BlockDecodable):
             self._decode(fact.block)
         elif isinstance(fact, ObjectComplete):

@@ -9,7 +9,7 @@ from random import SystemRandom
 from time import monotonic, monotonic_ns, time
 from typing import Any, Final
 
-from penstock.bloomcast.facts import CastFact, Offer, SymbolsArrived, TransferFinished
+from penstock.bloomcast.facts import CastFact, EpochBegan, Offer, SymbolsArrived, TransferFinished
 from penstock.bloomcast.item_names import item_of
 from penstock.bloomcast.node import CastNode
 from penstock.bloomcast.settings import CastSettings
@@ -109,6 +109,9 @@ async def send_object(
     def on_fact(fact: CastFact) -> None:
         if isinstance(fact, TransferFinished) and not finished.done():
             finished.set_result(fact)
+        elif isinstance(fact, EpochBegan):
+            # Its symbols have the numbers of those before it: never under the same key.
+            pump.sealing = keys.sealing_of(source.object_id, fact.epoch)
 
     pump = CastPump(
         machine,
