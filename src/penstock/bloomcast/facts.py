@@ -91,6 +91,13 @@ class TransferStopped:
 
 
 @dataclass(frozen=True, slots=True)
+class TransferBegan:
+    """At the publisher: there is somebody to send to."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
 class EpochBegan:
     """The publisher resumes, or has started again: symbols are sealed under another key now."""
 
@@ -128,6 +135,7 @@ CastFact: TypeAlias = (
     | BlockDecodable
     | ObjectComplete
     | TransferStopped
+    | TransferBegan
     | EpochBegan
     | TransferFinished
     | ControlUnanswered

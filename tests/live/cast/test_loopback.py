@@ -205,3 +205,12 @@ def test_no_symbol_is_sealed_twice_under_one_key(
     assert (directory / "thing").read_bytes() == path.read_bytes()
     assert len(used) > 1
     assert set(sealed.values()) == {1}
+
+
+def test_a_sender_gives_up_when_nobody_joins(tmp_path: Path) -> None:
+    path = tmp_path / "source"
+    path.write_bytes(b"wanted by nobody")
+    source = ObjectSource.of(path)
+    with pytest.raises(UnreachableError, match=r"nobody has joined within 0\.3 s"):
+        asyncio.run(send_object(source, "thing", timeout_s=0.3, lan=lan()))
+    source.close()

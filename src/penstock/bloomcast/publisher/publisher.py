@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Final
 
-from penstock.bloomcast.facts import EpochBegan, Offer, TransferFinished
+from penstock.bloomcast.facts import EpochBegan, Offer, TransferBegan, TransferFinished
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.publisher.advertisement import advertisement
 from penstock.bloomcast.publisher.generation import (
@@ -146,6 +146,7 @@ class Publisher:
         if self.phase is Phase.WAITING:
             if self.head.is_configured:
                 self._timers.cancel(_Timer.ADVERTISE)
+                self._out.tell(TransferBegan(self.offer.item))
                 self._open(now)
         elif came:
             self._send_first(came, now)

@@ -63,6 +63,9 @@ def send(
             show_default="no limit",
         ),
     ] = None,
+    timeout: Annotated[
+        str, typer.Option(metavar="DURATION", help="Give up when nobody joins for so long.")
+    ] = "10m",
     interface: InterfaceOption = INTERFACE,
     group: GroupOption = GROUP,
     insecure: InsecureOption = False,
@@ -90,6 +93,7 @@ def send(
     name = item or path.resolve().name
     item_of(name)
     wait_s = to_seconds(duration_ns("--wait", wait or ("30s" if receivers else "5s")))
+    timeout_s = to_seconds(duration_ns("--timeout", timeout))
     rate_bps = bit_rate("--rate", rate) // 8 if rate else None
     rate_min_bps = bit_rate("--min-rate", min_rate) // 8 if min_rate else None
     if rate_bps and rate_min_bps and rate_min_bps > rate_bps:
@@ -122,6 +126,7 @@ def send(
                 name,
                 receivers=receivers,
                 wait_s=wait_s,
+                timeout_s=timeout_s,
                 rate_bps=rate_bps,
                 rate_min_bps=rate_min_bps,
                 keys=NO_KEYS if ticket is None else keys_of(ticket),

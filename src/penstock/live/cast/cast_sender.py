@@ -9,10 +9,18 @@ from random import SystemRandom
 from time import monotonic, monotonic_ns, time
 from typing import Any, Final
 
-from penstock.bloomcast.facts import CastFact, EpochBegan, Offer, SymbolsArrived, TransferFinished
+from penstock.bloomcast.facts import (
+    CastFact,
+    EpochBegan,
+    Offer,
+    SymbolsArrived,
+    TransferBegan,
+    TransferFinished,
+)
 from penstock.bloomcast.item_names import item_of
 from penstock.bloomcast.node import CastNode
 from penstock.bloomcast.settings import CastSettings
+from penstock.kernel.errors import UnreachableError
 from penstock.kernel.machine import Port
 from penstock.kernel.seeds import Seeds
 from penstock.live.cast.cast_keys import NO_KEYS, CastKeys
@@ -77,6 +85,8 @@ async def send_object(
     *,
     receivers: int = 0,
     wait_s: float = 30.0,
+    # For the first receiver.
+    timeout_s: float = 600.0,
     rate_bps: int | None = None,
     rate_min_bps: int | None = None,
     keys: CastKeys = NO_KEYS,
@@ -104,10 +114,13 @@ async def send_object(
         settings=settings,
     )
     loop = asyncio.get_running_loop()
+    began: asyncio.Future[None] = loop.create_future()
     finished: asyncio.Future[TransferFinished] = loop.create_future()
 
     def on_fact(fact: CastFact) -> None:
-        if isinstance(fact, TransferFinished) and not finished.done():
+        if isinstance(fact, TransferBegan) and not began.done():
+            began.set_result(None)
+        elif isinstance(fact, TransferFinished) and not finished.done():
             finished.set_result(fact)
         elif isinstance(fact, EpochBegan):
             # Its symbols have the numbers of those before it: never under the same key.
@@ -135,11 +148,16 @@ async def send_object(
         receivers=receivers,
         wait_ms=round(wait_s * 1_000),
     )
-    started = monotonic()
     pump.call(lambda node, _now: node.link_up(_LAN, kind=PortKind.LAN))
     pump.call(lambda node, now: node.publish(offer, now=now))
     try:
-        await _first_of(finished, pump)
+        if not await _is_done(began, pump, timeout_s):
+            raise UnreachableError(
+                f"nobody has joined within {timeout_s:g} s: run the receivers' command on the same"
+                " network, or choose another --interface"
+            )
+        started = monotonic()
+        await _is_done(finished, pump)
         seconds = monotonic() - started
         await asyncio.sleep(_LINGER_S)
     finally:
@@ -150,11 +168,14 @@ async def send_object(
     )
 
 
-async def _first_of(finished: asyncio.Future[TransferFinished], pump: CastPump) -> None:
-    """Waits for the end, or for an error that ends everything."""
+async def _is_done(
+    awaited: asyncio.Future[Any], pump: CastPump, timeout_s: float | None = None
+) -> bool:
+    """Waits for it, or for an error that ends everything; False when the time is up."""
     ended = asyncio.ensure_future(pump.ended.wait())
-    waited: set[asyncio.Future[Any]] = {finished, ended}
-    await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+    waited: set[asyncio.Future[Any]] = {awaited, ended}
+    await asyncio.wait(waited, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
     ended.cancel()
     if pump.error is not None:
         raise pump.error
+    return awaited.done()
