@@ -13,11 +13,12 @@ from typing import Final, Protocol, TypeVar
 from penstock.bloomcast.facts import CastFact, SymbolsArrived
 from penstock.bloomcast.node import CastNode
 from penstock.kernel.errors import PeerError
-from penstock.kernel.instant import SECOND, Instant
+from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Deliver, Port, Send
 from penstock.live.cast.datagram_trains import Address, DatagramTrains, Train
 from penstock.live.cast.symbol_datagrams import read_train, sealed_datagrams
 from penstock.live.cast.symbol_sealing import SymbolSealing
+from penstock.live.net.wakeup_timer import WakeupTimer
 from penstock.wire.codec.cast.cast_codec import CastCodec
 from penstock.wire.codec.cast.symbols import DATA_TYPE
 from penstock.wire.frames.cast.base import CastFrame, Item
@@ -72,8 +73,7 @@ class CastPump:
         self._drops: Final = drops
         self._sockets: Final[list[DatagramTrains]] = []
         self._loop: Final = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
-        self._armed_for: Instant = 0
+        self._timer: Final = WakeupTimer(self._loop, lambda: self._step(self._on_timer))
         # Of the train that is being handled, by number.
         self._at_hand: dict[int, bytes] = {}
         # Frames that were not valid, and symbols.
@@ -105,8 +105,7 @@ class CastPump:
         self.error = error
         for socket in list(self._sockets):
             self.forget(socket)
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
         self.ended.set()
 
     def _step(self, action: Callable[[], None]) -> None:
@@ -173,20 +172,9 @@ class CastPump:
             socket.send(self._codec.encode(frame), address)
 
     def _arm(self) -> None:
-        """Keeps one timer; one that fires too early is re-armed."""
-        wakeup = self._machine.next_wakeup()
-        if wakeup is None:
-            return
-        if self._timer is not None:
-            if self._armed_for <= wakeup:
-                return
-            self._timer.cancel()
-        self._armed_for = wakeup
-        delay_s = max(0, wakeup - monotonic_ns()) / SECOND
-        self._timer = self._loop.call_later(delay_s, self._step, self._on_timer)
+        self._timer.arm(self._machine.next_wakeup())
 
     def _on_timer(self) -> None:
-        self._timer = None
         wakeup, now = self._machine.next_wakeup(), monotonic_ns()
         if wakeup is not None and wakeup <= now:
             self._machine.wake(now=now)

@@ -32,6 +32,7 @@ from penstock.live.net.frame_connection import (
     FrameConnection,
 )
 from penstock.live.net.link import Link
+from penstock.live.net.wakeup_timer import WakeupTimer
 from penstock.wire.codec.guaranteed.broker_frames import BROKER_FRAMES
 from penstock.wire.codec.guaranteed.client_frames import CLIENT_FRAMES
 from penstock.wire.frames.guaranteed.base import BrokerFrame, check_stream_name
@@ -67,8 +68,7 @@ class StreamBroker:
         self._ended: Final[asyncio.Future[None]] = self._loop.create_future()
         self._server: asyncio.Server | None = None
         self._tasks: Final[list[asyncio.Task[None]]] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._armed_for: Instant = 0
+        self._timer: Final = WakeupTimer(self._loop, self._on_timer)
         self._is_turn_ending = False
         self._is_ended = False
         self._closing: asyncio.Task[None] | None = None
@@ -171,8 +171,7 @@ class StreamBroker:
             task.cancel()
         if self._server is not None:
             self._server.close()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
         self._links.close()
         if error is None:
             self.directory.close()
@@ -283,20 +282,9 @@ class StreamBroker:
             self._arm()
 
     def _arm(self) -> None:
-        wakeup = self.machine.next_wakeup()
-        if wakeup is None:
-            return
-        if self._timer is not None:
-            if self._armed_for <= wakeup:
-                return
-            self._timer.cancel()
-        self._armed_for = wakeup
-        delay_s = max(0, wakeup - monotonic_ns()) / SECOND
-        self._timer = self._loop.call_later(delay_s, self._on_timer)
+        self._timer.arm(self.machine.next_wakeup())
 
     def _on_timer(self) -> None:
-        self._timer = None
-
         def wake(broker: Broker, now: Instant) -> None:
             wakeup = broker.next_wakeup()
             if wakeup is not None and wakeup <= now:

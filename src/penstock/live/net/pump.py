@@ -14,9 +14,10 @@ from time import monotonic_ns
 from typing import Any, Final, Generic, TypeVar
 
 from penstock.kernel.errors import UsageError
-from penstock.kernel.instant import SECOND, Instant
+from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Deliver, Machine, Record, Send
 from penstock.live.net.datagram_socket import DatagramSocket
+from penstock.live.net.wakeup_timer import WakeupTimer
 
 M = TypeVar("M", bound=Machine[Any])
 T = TypeVar("T")
@@ -51,9 +52,8 @@ class Pump(Generic[M]):
         self._record: Final = record
         self._on_change: Final = on_change
         self._ended: Final = asyncio.Event()
-        self._timer: asyncio.TimerHandle | None = None
-        self._armed_for: Instant = 0
         self._loop: Final = asyncio.get_running_loop()
+        self._timer: Final = WakeupTimer(self._loop, lambda: self._run_step(self._on_timer))
         self._loop.add_reader(self._datagrams, self._run_step, self._receive)
         # The machine may already have output, but its receivers are not ready yet.
         self._loop.call_soon(self._run_step, self._drain)
@@ -79,8 +79,7 @@ class Pump(Generic[M]):
         self.is_closed, self.error = True, error
         self._loop.remove_reader(self._datagrams)
         self._datagrams.close()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
         self._ended.set()
         self._on_change()
 
@@ -119,20 +118,9 @@ class Pump(Generic[M]):
                 self._record(output.row)
 
     def _arm(self) -> None:
-        """Keeps one timer; one that fires too early is re-armed, so only earlier deadlines cost."""
-        wakeup = self.machine.next_wakeup()
-        if wakeup is None:
-            return
-        if self._timer is not None:
-            if self._armed_for <= wakeup:
-                return
-            self._timer.cancel()
-        self._armed_for = wakeup
-        delay_s = max(0, wakeup - monotonic_ns()) / SECOND
-        self._timer = self._loop.call_later(delay_s, self._run_step, self._on_timer)
+        self._timer.arm(self.machine.next_wakeup())
 
     def _on_timer(self) -> None:
-        self._timer = None
         wakeup, now = self.machine.next_wakeup(), monotonic_ns()
         if wakeup is not None and wakeup <= now:
             self.machine.wake(now=now)
