@@ -1,14 +1,14 @@
 """The papers' experiments: expectations hold, and each fails under its mutation.
 
 In the quick profile and with one seed. Of an experiment's mutations the first is tried
-each time, the others in `make soak`. An expectation of the paper profile alone must have a
-sibling here: same metric or same mutation.
+each time, the others in `make soak`, and so are some experiments as a whole. An expectation of the
+paper profile alone must have a sibling here: same metric or same mutation.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -18,6 +18,14 @@ from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from tests.quick_profiles import QuickRuns, needed, quick
 
 CATALOGUE = catalogue()
+# These take a minute and a half together. Of their kind are tried each time: G-F2 (a collapse),
+# G-E1 (both control loops) and G-X1 (LIVE).
+SOAKED = ("G-F4", "G-E1-500", "G-E2", "G-E3", "G-E4", "G-X2", "G-X3")
+
+
+def each(ids: Iterable[str]) -> list[ParameterSet]:
+    """All of them, some in `make soak` alone."""
+    return [pytest.param(id_, marks=[pytest.mark.soak] if id_ in SOAKED else []) for id_ in ids]
 
 
 def mutations() -> Iterator[ParameterSet]:
@@ -25,10 +33,11 @@ def mutations() -> Iterator[ParameterSet]:
     for id_, source in CATALOGUE.items():
         changes = dict.fromkeys(json.dumps(e.fails_with) for e in quick(source.experiment))
         for place, change in enumerate(changes):
-            yield pytest.param(id_, change, marks=[pytest.mark.soak] if place else [])
+            is_soaked = place > 0 or id_ in SOAKED
+            yield pytest.param(id_, change, marks=[pytest.mark.soak] if is_soaked else [])
 
 
-@pytest.mark.parametrize("id_", CATALOGUE)
+@pytest.mark.parametrize("id_", each(CATALOGUE))
 def test_what_is_expected_is_seen(id_: str, quick_run: QuickRuns) -> None:
     result = quick_run(id_).result
     assert [verdict for verdict in result.expect if not verdict.ok] == []
@@ -68,7 +77,7 @@ RECOVERING = [
 ]
 
 
-@pytest.mark.parametrize("id_", RECOVERING)
+@pytest.mark.parametrize("id_", each(RECOVERING))
 def test_no_recovery_is_shorter_than_its_bound(id_: str, quick_run: QuickRuns) -> None:
     for variant in quick_run(id_).result.variants.values():
         for name, ratio in variant.items():
