@@ -17,9 +17,9 @@ import typer
 from typer.testing import CliRunner
 
 from penstock import streams
-from penstock.cli import output
+from penstock.cli import output, progress
 from penstock.cli.main import app
-from penstock.cli.stream import progress, session, status
+from penstock.cli.stream import session, status
 
 from .broker_thread import running_broker
 from .conftest import Penstock

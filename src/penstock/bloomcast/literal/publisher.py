@@ -20,7 +20,8 @@ from penstock.bloomcast.publisher.publisher import Phase
 from penstock.bloomcast.segment.head_plan import HeadPlan, PlanPages
 from penstock.bloomcast.segment.segment_head import Forward
 from penstock.bloomcast.settings import CastSettings
-from penstock.kernel.instant import MICROSECOND, SECOND, Duration, Instant
+from penstock.bloomcast.stamps import stamp
+from penstock.kernel.instant import SECOND, Duration, Instant
 from penstock.kernel.timers import Timers
 from penstock.wire.frames.cast.base import MANIFEST_BLOCK, CastBody
 from penstock.wire.frames.cast.header import Flag, Header
@@ -30,7 +31,6 @@ from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.symbols import Symbols
 from penstock.wire.frames.cast.transfer import First, FirstRequest, Stop
 
-_STAMP_MASK: Final = 0xFFFF_FFFF
 _GENERATION_MAX: Final = 255
 _NO_FLAGS: Final = Flag(0)
 
@@ -249,5 +249,5 @@ class LiteralPublisher:
             flags=flags,
             generation=self._generation,
             block=block,
-            stamp_us=now // MICROSECOND & _STAMP_MASK,
+            stamp_us=stamp(now),
         )

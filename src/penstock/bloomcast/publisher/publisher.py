@@ -13,34 +13,31 @@ from typing import Final
 from penstock.bloomcast.facts import EpochBegan, Offer, TransferBegan, TransferFinished
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.publisher.advertisement import advertisement
+from penstock.bloomcast.publisher.announcements import Announcements
 from penstock.bloomcast.publisher.generation import (
     FreshSymbols,
     Generation,
     Repairs,
     SourceSymbols,
-    Train,
 )
 from penstock.bloomcast.publisher.pacing import Pacing
 from penstock.bloomcast.publisher.rate_control import RateControl
 from penstock.bloomcast.segment.head_plan import PlanPages
-from penstock.bloomcast.segment.segment_head import Forward, SegmentHead, round_of, with_way_back
+from penstock.bloomcast.segment.segment_head import Forward, SegmentHead, round_of
 from penstock.bloomcast.settings import CastSettings
-from penstock.kernel.instant import MICROSECOND, SECOND, Duration, Instant, earliest
+from penstock.bloomcast.stamps import stamp
+from penstock.kernel.instant import SECOND, Duration, Instant, earliest
 from penstock.kernel.timers import Timers
 from penstock.wire.frames.cast.base import FAILED_MAX, MANIFEST_BLOCK, CastBody
-from penstock.wire.frames.cast.header import Flag, Header
+from penstock.wire.frames.cast.header import Header
 from penstock.wire.frames.cast.membership import Unsubscribe
-from penstock.wire.frames.cast.plan import SegmentFilter, Start
+from penstock.wire.frames.cast.plan import Start
 from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.frames.cast.report import Report
-from penstock.wire.frames.cast.symbols import Symbols
-from penstock.wire.frames.cast.transfer import End, First, FirstRequest, Stop
-from penstock.wire.quantise import hold_100us
+from penstock.wire.frames.cast.transfer import FirstRequest, Stop
 
-_STAMP_MASK: Final = 0xFFFF_FFFF
 _GENERATION_MAX: Final = 255
 _DOUBLINGS_MAX: Final = 16
-_NO_FLAGS: Final = Flag(0)
 
 
 class Phase(Enum):
@@ -104,9 +101,8 @@ class Publisher:
         self._blocks.update(enumerate(offer.block_symbols))
         self.head.symbols_of = lambda block: self._blocks.get(block, 0)
         self._fresh: Final = FreshSymbols(self._blocks)
-        self._epoch = offer.epoch
+        self._say: Final = Announcements(self.head, offer)
         self._timers: Final[Timers[_Timer]] = Timers()
-        self._generation = 0
         self._trains: Generation | None = None
         self._copies_left = 0
         self._remind_ns: Duration = 0
@@ -129,7 +125,7 @@ class Publisher:
             # A controller that has restarted is to plan when it knows all of them again.
             _done, receivers = self.head.ends.counts()
         node = self._out.node
-        body = advertisement(offer, publisher=node, epoch=self._epoch, receivers=receivers)
+        body = advertisement(offer, publisher=node, epoch=self._say.epoch, receivers=receivers)
         self._send_up(body, now)
 
     def on_unanswered(self, now: Instant) -> None:
@@ -149,21 +145,21 @@ class Publisher:
                 self._out.tell(TransferBegan(self.offer.item))
                 self._open(now)
         elif came:
-            self._send_first(came, now)
+            self._say.first(came, now)
             if self.phase is Phase.COLLECTING:
-                self._send_end(came, now)
+                self._say.end(came, now)
 
     def on_report(self, header: Header, report: Report, now: Instant) -> None:
         """An end says what it needs."""
         if self.phase is Phase.STOPPED:
             # It has missed STOP.
-            self._send_stop([report.child], now)
+            self._say.stop([report.child], now)
             return
         if not self.head.on_report(header, report, now):
             return
         round_ = round_of(header)
         if self.phase is Phase.SENDING and isinstance(self._trains, Repairs):
-            if round_ == self._generation:
+            if round_ == self._say.generation:
                 self._trains.look_again()
                 self._cut_idling_short(now)
         elif round_ == self.head.rounds.latest and self.head.is_complete(round_):
@@ -172,7 +168,7 @@ class Publisher:
     def on_first_request(self, request: FirstRequest, now: Instant) -> None:
         """An end has missed FIRST."""
         if self.phase is not Phase.WAITING:
-            self._send_first([request.child], now)
+            self._say.first([request.child], now)
 
     def on_rate(self, header: Header, report: AllowedRate, now: Instant) -> None:
         """A receiver says what rate it allows."""
@@ -209,7 +205,7 @@ class Publisher:
 
     def _open(self, now: Instant) -> None:
         self.phase = Phase.OPENING
-        self.head.open_round(0, _stamp(now), now)
+        self.head.open_round(0, stamp(now), now)
         self._begin_copies(now)
 
     def _collected(self, now: Instant) -> None:
@@ -224,20 +220,20 @@ class Publisher:
         if self.phase is not Phase.COLLECTING:
             return
         self._timers.cancel(_Timer.COPY)
-        round_ = self._generation + 1
+        round_ = self._say.generation + 1
         if self._is_over(round_, now):
             self._stop(now)
             return
-        if self._generation == _GENERATION_MAX:
+        if self._say.generation == _GENERATION_MAX:
             self._begin_epoch(now)
             return
-        self._generation = round_
+        self._say.generation = round_
         needs_some = bool(self.head.rounds.most_needed(round_))
         self._idle = 0 if needs_some else self._idle + 1
         repairs = Repairs(
             self.head,
             self._fresh,
-            generation=self._generation,
+            generation=self._say.generation,
         )
         self._begin(repairs, now)
 
@@ -258,10 +254,10 @@ class Publisher:
 
     def _begin_epoch(self, now: Instant) -> None:
         """There are no more generations: begins again, with what is still needed."""
-        self._epoch = self._epoch + 1 & 0xFFFF_FFFF
-        self._generation = 0
+        self._say.epoch = self._say.epoch + 1 & 0xFFFF_FFFF
+        self._say.generation = 0
         self.head.begin_epoch()
-        self._out.tell(EpochBegan(self.offer.item, self._epoch))
+        self._out.tell(EpochBegan(self.offer.item, self._say.epoch))
         self._open(now)
 
     def _begin(self, trains: Generation, now: Instant) -> None:
@@ -278,22 +274,22 @@ class Publisher:
     def _cut_idling_short(self, now: Instant) -> None:
         """A late report says that there is something to do, or nothing any more."""
         if self._idle:
-            if self._is_over(self._generation, now):
+            if self._is_over(self._say.generation, now):
                 self._stop(now)
-            elif self.head.rounds.most_needed(self._generation):
+            elif self.head.rounds.most_needed(self._say.generation):
                 self._idle = 0
                 self._timers.set(_Timer.TRAIN, self._pacing.next_at(now))
 
     def _remind(self, now: Instant) -> None:
         """Without FIRST all of generation 0 is lost on an end, and no report finds its way."""
         is_collecting = self.phase is Phase.COLLECTING
-        if not is_collecting and (self.phase is not Phase.SENDING or self._generation):
+        if not is_collecting and (self.phase is not Phase.SENDING or self._say.generation):
             return
         silent = self.head.unanswered(self.head.rounds.latest)
         if silent:
-            self._send_first(silent, now)
+            self._say.first(silent, now)
             if is_collecting:
-                self._send_end(silent, now)
+                self._say.end(silent, now)
             self._remind_ns = min(2 * self._remind_ns, self._head_settings.remind_max_ns)
         self._timers.set(_Timer.REMIND, now + self._remind_ns)
 
@@ -303,7 +299,7 @@ class Publisher:
         if train is None:
             self._end(now)
             return
-        self._put(train, now)
+        self._say.symbols(train, now)
         self._pacing.sent(len(train.numbers) * self.offer.symbol_bytes, now)
         self._timers.set(_Timer.TRAIN, self._pacing.next_at(now))
 
@@ -320,11 +316,11 @@ class Publisher:
         self._rate.end(now)
         self._pacing.rate_bps = self._rate.rate_bps
         self._trains = None
-        silent = self.head.note_silence(self._generation, now)
+        silent = self.head.note_silence(self._say.generation, now)
         if silent:
-            self._send_first(silent, now)
-        self.head.open_round(self._generation + 1, _stamp(now), now)
-        if self.head.is_complete(self._generation + 1):
+            self._say.first(silent, now)
+        self.head.open_round(self._say.generation + 1, stamp(now), now)
+        if self.head.is_complete(self._say.generation + 1):
             self._collected(now)
         else:
             self._begin_copies(now)
@@ -354,11 +350,11 @@ class Publisher:
     def _say_rate(self, body: RateInForce | None, now: Instant) -> None:
         if body is not None:
             self._pacing.rate_bps = self._rate.rate_bps
-            self.head.send_all(self._header(now), lambda _segment: body)
+            self._say.rate(body, now)
 
     def _leave_behind(self, child: int, now: Instant) -> None:
         """A receiver is too slow for the others: it leaves the plan, and is told."""
-        self.head.send_to([child], self._header(now), lambda _segment: Stop(reason="slow"))
+        self._say.stop([child], now, reason="slow")
         if child in self._slow:
             return
         self._slow[child] = None
@@ -379,85 +375,8 @@ class Publisher:
         if self._copies_left:
             self._timers.set(_Timer.COPY, now + self.head.ends.round_trip_ns() // 2)
         if self.phase is Phase.OPENING or self.phase is Phase.SENDING:
-            self._send_first(None, now)
+            self._say.first(None, now)
         elif self.phase is Phase.COLLECTING:
-            self._send_end(self.head.asked(), now)
+            self._say.end(self.head.asked(), now)
         else:
-            self._send_stop(None, now)
-
-    def _send_stop(self, ends: list[int] | None, now: Instant) -> None:
-        done, _total = self.head.ends.counts()
-        stop = Stop(done=done)
-        if ends is None:
-            self.head.send_all(self._header(now), lambda _segment: stop)
-        else:
-            self.head.send_to(ends, self._header(now), lambda _segment: stop)
-
-    def _send_end(self, ends: list[int] | None, now: Instant) -> None:
-        body = End(
-            first_block=0,
-            last_block=max(0, len(self.offer.block_symbols) - 1),
-            hold_100us=hold_100us(self.head.hold_ns()),
-        )
-        if ends is None:
-            self.head.send_all(self._header(now), lambda _segment: body)
-        else:
-            self.head.send_to(ends, self._header(now), lambda _segment: body)
-
-    def _send_first(self, ends: list[int] | None, now: Instant) -> None:
-        offer, hold_ns = self.offer, self.head.hold_ns()
-        first = First(
-            up_choice=0,
-            up_links=0,
-            up_ttl=0,
-            epoch=self._epoch,
-            object_id=offer.object_id,
-            kind=offer.kind,
-            length_bytes=offer.length_bytes,
-            symbol_bytes=offer.symbol_bytes,
-            blocks=len(offer.block_symbols),
-            block_symbols=max(offer.block_symbols, default=0),
-            manifest_bytes=offer.manifest_bytes,
-            hold_100us=0,
-        )
-
-        def make(segment: SegmentFilter) -> CastBody:
-            return with_way_back(first, segment, hold_ns)
-
-        if ends is None:
-            self.head.send_all(self._header(now), make)
-        else:
-            self.head.send_to(ends, self._header(now), make)
-
-    def _put(self, train: Train, now: Instant) -> None:
-        body = Symbols(numbers=train.numbers)
-        flags = Flag.REPAIR if train.is_repair else _NO_FLAGS
-        header = self._header(
-            now,
-            block=train.block,
-            symbol=train.numbers[0],
-            flags=flags | Flag.PLAIN if self.offer.is_plain else flags,
-        )
-        if train.ends is None:
-            self.head.send_all(header, lambda _segment: body, has_origin=False)
-        else:
-            self.head.send_to(train.ends, header, lambda _segment: body, has_origin=False)
-
-    def _header(
-        self, now: Instant, *, block: int = 0, symbol: int = 0, flags: Flag = _NO_FLAGS
-    ) -> Header:
-        """Where it goes is the head's to say."""
-        return Header(
-            ttl=0,
-            choice=0,
-            links=0,
-            flags=flags,
-            generation=self._generation,
-            block=block,
-            symbol=symbol,
-            stamp_us=_stamp(now),
-        )
-
-
-def _stamp(now: Instant) -> int:
-    return now // MICROSECOND & _STAMP_MASK
+            self._say.stop(None, now)

@@ -19,13 +19,13 @@ from typing import Final
 
 from penstock.bloomcast.loss_event_rate import decode_loss_event_rate
 from penstock.bloomcast.settings import RateSettings
+from penstock.bloomcast.stamps import since_ns, stamp
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import MICROSECOND, SECOND, Duration, Instant
 from penstock.tfrc.throughput_equation import tcp_throughput
 from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.quantise import delta_ns
 
-_STAMP_MASK: Final = 0xFFFF_FFFF
 _RATE_MAX: Final = 0xFFFF_FFFF
 _RECEIVERS_MAX: Final = 1_024
 _ROUND_TRIP_MIN_NS: Final = 100 * MICROSECOND
@@ -171,9 +171,9 @@ class RateControl:
 
     def _measure(self, report: AllowedRate, now: Instant) -> bool:
         """Whether the echo is one."""
-        after_us = now // MICROSECOND - report.echo_us & _STAMP_MASK
-        sample_ns = max(after_us * MICROSECOND - delta_ns(report.hold_100us), _ROUND_TRIP_MIN_NS)
-        if sample_ns > _ROUND_TRIP_MAX_NS:
+        after_ns = since_ns(stamp(now), report.echo_us)
+        sample_ns = max(after_ns - delta_ns(report.hold_100us), _ROUND_TRIP_MIN_NS)
+        if after_ns < 0 or sample_ns > _ROUND_TRIP_MAX_NS:
             return False
         known_ns = self._round_trips_ns.get(report.child)
         if known_ns is not None:

@@ -16,11 +16,12 @@ from penstock.bloomcast.segment.head_plan import PlanPages
 from penstock.bloomcast.segment.report_parts import report_parts
 from penstock.bloomcast.segment.segment_head import Forward, SegmentHead, round_of, with_way_back
 from penstock.bloomcast.settings import CastSettings
+from penstock.bloomcast.stamps import held
 from penstock.bloomcast.subscriber.object_shape import ObjectShape
 from penstock.bloomcast.subscriber.way_back import is_later
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.errors import PeerError
-from penstock.kernel.instant import MICROSECOND, Duration, Instant, earliest
+from penstock.kernel.instant import Duration, Instant, earliest
 from penstock.wire.frames.cast.base import Item, Origin
 from penstock.wire.frames.cast.header import Flag, Header
 from penstock.wire.frames.cast.packet import Packet
@@ -31,7 +32,6 @@ from penstock.wire.frames.cast.symbols import Symbols
 from penstock.wire.frames.cast.transfer import End, First, FirstRequest, Stop
 from penstock.wire.quantise import hold_100us
 
-_STAMP_MASK: Final = 0xFFFF_FFFF
 _PAST_EPOCHS_MAX: Final = 16
 # Blocks of a generation whose repair symbols are counted.
 _COUNTED_BLOCKS_MAX: Final = 4_096
@@ -272,7 +272,7 @@ class RelayPoint:
 
     def _stamp_us(self, opening: Header, now: Instant) -> int:
         """The publisher's clock, as of the frame that opened the round."""
-        return opening.stamp_us + (now - self._opened_at) // MICROSECOND & _STAMP_MASK
+        return held(opening.stamp_us, now - self._opened_at)
 
     def _opening_again(self, opening: Header, now: Instant) -> Header:
         """Of a copy that this relay point makes: round trips begin with it."""

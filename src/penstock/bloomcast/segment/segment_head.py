@@ -17,7 +17,8 @@ from penstock.bloomcast.segment.head_plan import HeadPlan
 from penstock.bloomcast.segment.repair_count import with_margin
 from penstock.bloomcast.segment.round_table import RoundTable
 from penstock.bloomcast.settings import CastSettings
-from penstock.kernel.instant import MICROSECOND, Duration, Instant
+from penstock.bloomcast.stamps import since_ns
+from penstock.kernel.instant import Duration, Instant
 from penstock.wire.frames.cast.base import CastBody, Item, Origin
 from penstock.wire.frames.cast.header import Flag, Header
 from penstock.wire.frames.cast.packet import Packet
@@ -26,8 +27,6 @@ from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.transfer import First
 from penstock.wire.quantise import delta_ns, hold_100us
 
-_STAMP_MASK: Final = 0xFFFF_FFFF
-_HALF: Final = 0x8000_0000
 # Blocks with open needs that are kept for a round; the others wait for the next END.
 BLOCKS_MAX: Final = 1_024
 # Of an end at the head's own node: no link leads to it.
@@ -253,9 +252,9 @@ class SegmentHead:
         """The stamp is that of the frame answered, plus what the end waited."""
         end = self.ends.get(child)
         assert end is not None
-        after_us = header.stamp_us - self._opened_stamp_us & _STAMP_MASK
-        if after_us < _HALF:
-            end.measure(now - self._opened_at - after_us * MICROSECOND)
+        held_ns = since_ns(header.stamp_us, self._opened_stamp_us)
+        if held_ns >= 0:
+            end.measure(now - self._opened_at - held_ns)
 
     def is_complete(self, round_: int) -> bool:
         """Whether every end has reported, or has all."""

@@ -20,6 +20,7 @@ from typing import Final
 
 from penstock.bloomcast.loss_event_rate import encode_loss_event_rate
 from penstock.bloomcast.settings import RateSettings
+from penstock.bloomcast.stamps import since_ns
 from penstock.bloomcast.subscriber.symbol_gaps import SymbolGaps
 from penstock.kernel.instant import MICROSECOND, MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.seeds import Seeds
@@ -29,8 +30,6 @@ from penstock.wire.frames.cast.header import Header
 from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.quantise import hold_100us
 
-_STAMP_MASK: Final = 0xFFFF_FFFF
-_HALF: Final = 0x8000_0000
 _RATE_MAX: Final = 0xFFFF_FFFF
 _ROUND_TRIP_MIN_NS: Final = 100 * MICROSECOND
 # A round trip above twice the least plus 50 ms means that a queue has filled.
@@ -114,11 +113,11 @@ class RateReporter:
         self._symbol_bytes = symbol_bytes
         before_ns = self._clock_ns
         if self._stamp_us is not None:
-            ahead_us = header.stamp_us - self._stamp_us & _STAMP_MASK
-            if ahead_us < _HALF:
-                self._clock_ns += ahead_us * MICROSECOND
+            ahead_ns = since_ns(header.stamp_us, self._stamp_us)
+            if ahead_ns >= 0:
+                self._clock_ns += ahead_ns
                 self._stamp_us, self._arrived_at = header.stamp_us, now
-                self._follow_delay(ahead_us * MICROSECOND, now)
+                self._follow_delay(ahead_ns, now)
         else:
             self._stamp_us, self._arrived_at = header.stamp_us, now
             self._one_way_ns = float(now - self._clock_ns)

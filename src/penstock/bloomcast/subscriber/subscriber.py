@@ -23,6 +23,7 @@ from penstock.bloomcast.facts import (
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.segment.report_parts import report_parts
 from penstock.bloomcast.settings import RateSettings, SubscriberSettings
+from penstock.bloomcast.stamps import held
 from penstock.bloomcast.subscriber.block_state import BlockState
 from penstock.bloomcast.subscriber.loss_share import LossShare
 from penstock.bloomcast.subscriber.object_shape import ObjectShape
@@ -32,7 +33,7 @@ from penstock.bloomcast.subscriber.sending_order import SendingOrder
 from penstock.bloomcast.subscriber.way_back import WayBack
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.errors import PeerError
-from penstock.kernel.instant import MICROSECOND, Duration, Instant, earliest
+from penstock.kernel.instant import Duration, Instant, earliest
 from penstock.kernel.machine import Port
 from penstock.kernel.seeds import Seeds
 from penstock.kernel.timers import Timers
@@ -46,7 +47,6 @@ from penstock.wire.frames.cast.symbols import Symbols
 from penstock.wire.frames.cast.transfer import End, First, FirstRequest, Stop
 from penstock.wire.quantise import delta_ns
 
-_STAMP_MASK: Final = 0xFFFF_FFFF
 _NEEDS_MAX: Final = NEEDS_MAX * REPORT_PARTS_MAX
 _WAYS_MAX: Final = 4
 _PAST_EPOCHS_MAX: Final = 16
@@ -406,7 +406,7 @@ class Subscriber:
             needs = self._needs()
         else:
             flags |= Flag.ALL
-        stamp_us = header.stamp_us + (now - question.asked_at) // MICROSECOND & _STAMP_MASK
+        stamp_us = held(header.stamp_us, now - question.asked_at)
         for report in report_parts(
             needs,
             child=self._out.node,

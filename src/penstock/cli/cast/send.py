@@ -100,7 +100,7 @@ def send(
         raise UsageError(f"--min-rate {min_rate} is above --rate {rate}: lower it")
     lan = lan_of(interface, group)
 
-    from penstock.cli.stream.progress import progress_of_bytes
+    from penstock.cli.progress import progress_of_bytes
     from penstock.live.cast.cast_keys import NO_KEYS
     from penstock.live.cast.cast_sender import send_object
     from penstock.live.cast.object_source import ObjectSource

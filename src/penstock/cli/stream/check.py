@@ -30,7 +30,7 @@ def check(
     Example:
       penstock stream check streams
     """
-    from penstock.cli.stream.progress import progress_of_bytes
+    from penstock.cli.progress import progress_of_bytes
     from penstock.live.guaranteed.directory import stream_names
     from penstock.live.log.check import check_log
 

@@ -159,7 +159,7 @@ class _Publishing:
         """Sends all; returns when each is confirmed or refused."""
         import asyncio
 
-        from penstock.cli.stream.progress import progress_of
+        from penstock.cli.progress import progress_of
 
         self.has_begun = True
         queue: asyncio.Queue[tuple[str, Pending] | None] = asyncio.Queue()

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from penstock.live.cast.symbol_sealing import SymbolSealing
+from penstock.wire.codec.cast.framing import HEADER_BYTES
 from penstock.wire.codec.cast.header import SYMBOL_START, SYMBOL_STOP
 from penstock.wire.codec.cast.symbols import next_symbol, read_symbol, train_headers
 from penstock.wire.frames.cast.base import TRAIN_SYMBOLS_MAX
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.symbols import Symbols
 
-_HEADER_BYTES: Final = 68
 _number: Final = int.from_bytes
 
 
@@ -46,7 +46,7 @@ def read_train(
     for view in datagrams:
         # Comparing and slicing bytes takes less time than doing so with a view.
         datagram = bytes(view)
-        payload = sealing.open(datagram, datagram[_HEADER_BYTES:])
+        payload = sealing.open(datagram, datagram[HEADER_BYTES:])
         if payload is None:
             refused += 1
             continue

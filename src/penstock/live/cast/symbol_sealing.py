@@ -9,12 +9,10 @@ from zlib import crc32
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from penstock.wire.codec.cast.header import PLACE, PLACE_AND_STAMP
 from penstock.wire.codec.cast.symbols import CHECKSUM_BYTES, TAG_BYTES
 
 _CHECKSUM: Final = Struct(">I")
-# Of an encoded header: generation, block and symbol; and with the stamp. No router changes them.
-_PLACE: Final = slice(56, 64)
-_PLACE_AND_STAMP: Final = slice(56, 68)
 _NONCE_REST: Final = bytes(4)
 # The shortest thing that is a header and a tag.
 _TAG_ERRORS: Final = (InvalidTag, ValueError)
@@ -42,13 +40,13 @@ class PlainSymbols:
     @staticmethod
     def seal(header: bytes, payload: bytes) -> bytes:
         """The payload and its checksum."""
-        return payload + _CHECKSUM.pack(crc32(payload, crc32(header[_PLACE])))
+        return payload + _CHECKSUM.pack(crc32(payload, crc32(header[PLACE])))
 
     @staticmethod
     def open(datagram: bytes, sealed: bytes) -> bytes | None:
         """The payload, if the checksum is right."""
         payload = sealed[:-CHECKSUM_BYTES]
-        checksum = crc32(payload, crc32(datagram[_PLACE]))
+        checksum = crc32(payload, crc32(datagram[PLACE]))
         return payload if checksum == int.from_bytes(sealed[-CHECKSUM_BYTES:]) else None
 
 
@@ -79,12 +77,12 @@ class EncryptedSymbols:
 
     def seal(self, header: bytes, payload: bytes) -> bytes:
         """Encrypted, with its tag."""
-        nonce = header[_PLACE] + _NONCE_REST
-        return self._cipher.encrypt(nonce, payload, self._object_id + header[_PLACE_AND_STAMP])
+        nonce = header[PLACE] + _NONCE_REST
+        return self._cipher.encrypt(nonce, payload, self._object_id + header[PLACE_AND_STAMP])
 
     def open(self, datagram: bytes, sealed: bytes) -> bytes | None:
         """Decrypted, if the key is right and nothing was changed."""
-        place = datagram[_PLACE_AND_STAMP]
+        place = datagram[PLACE_AND_STAMP]
         nonce = place[:8] + _NONCE_REST
         try:
             return self._cipher.decrypt(nonce, sealed, self._object_id + place)

@@ -18,6 +18,9 @@ _FLAGS: Final = tuple(map(Flag, range(ALL_FLAGS + 1)))
 # Where the number of a symbol is: the headers of a train differ in nothing else.
 SYMBOL_START: Final = 60
 SYMBOL_STOP: Final = 64
+# Generation, block and symbol: which symbol of a transfer it is. No router changes them.
+PLACE: Final = slice(56, SYMBOL_STOP)
+PLACE_AND_STAMP: Final = slice(56, 68)
 
 
 class HeaderCodec:

@@ -17,7 +17,7 @@ from penstock.wire.codec.guaranteed.fields import (
 from penstock.wire.codec.reader import U8, U16, U32, Reader, decode_enum
 from penstock.wire.frames.cast.base import NAME_BYTES_MAX, OBJECT_ID_BYTES, TEXT_BYTES_MAX
 from penstock.wire.frames.cast.membership import Advertise, ObjectKind, Subscribe, Unsubscribe
-from penstock.wire.frames.guaranteed.base import text_bytes
+from penstock.wire.frames.texts import text_bytes
 
 _ADVERTISE: Final = Struct(f">II{OBJECT_ID_BYTES}sBQII")
 

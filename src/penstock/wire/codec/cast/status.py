@@ -28,7 +28,7 @@ from penstock.wire.frames.cast.status import (
     ReceiverState,
     Status,
 )
-from penstock.wire.frames.guaranteed.base import text_bytes
+from penstock.wire.frames.texts import text_bytes
 
 _RATE_AND_STATE: Final = Struct(">IB")
 _STATUS_BYTES: Final = U32.size + BLOCK_NUMBER_BYTES + _RATE_AND_STATE.size + U16.size

@@ -31,7 +31,7 @@ from penstock.wire.frames.cast.base import (
 )
 from penstock.wire.frames.cast.membership import ObjectKind
 from penstock.wire.frames.cast.transfer import ClosedBlock, End, First, FirstRequest, Stop
-from penstock.wire.frames.guaranteed.base import text_bytes
+from penstock.wire.frames.texts import text_bytes
 
 PUBLIC_KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64

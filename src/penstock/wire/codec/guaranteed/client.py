@@ -20,7 +20,6 @@ from penstock.wire.frames.guaranteed.base import (
     NAME_BYTES_MAX,
     RESULT_BYTES_MAX,
     TEXT_BYTES_MAX,
-    text_bytes,
 )
 from penstock.wire.frames.guaranteed.client import (
     Answer,
@@ -33,6 +32,7 @@ from penstock.wire.frames.guaranteed.client import (
     RefusedKind,
     Welcome,
 )
+from penstock.wire.frames.texts import text_bytes
 
 _NAME_FIELD_BYTES_MAX: Final = 1 + NAME_BYTES_MAX
 _CREDIT: Final = Struct(">BIIQ")

@@ -25,13 +25,9 @@ from penstock.content.filter import Predicate
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.wire.codec import filter as filter_codec
 from penstock.wire.codec.reader import U8, U16, U32, Reader
-from penstock.wire.frames.guaranteed.base import (
-    PREDICATE_BYTES_MAX,
-    ReaderId,
-    TickRange,
-    text_bytes,
-)
+from penstock.wire.frames.guaranteed.base import PREDICATE_BYTES_MAX, ReaderId, TickRange
 from penstock.wire.frames.guaranteed.subscription import Position
+from penstock.wire.frames.texts import text_bytes
 
 PAIR_BYTES: Final = 16
 NO_READER: Final = b"\0"

@@ -8,8 +8,9 @@ from typing import Final
 from penstock.wire.codec.codec_table import BODY_OFFSET
 from penstock.wire.codec.guaranteed.fields import read_long_text, write_long_text
 from penstock.wire.codec.reader import U16, Reader
-from penstock.wire.frames.guaranteed.base import MESSAGE_BYTES_MAX, TEXT_BYTES_MAX, text_bytes
+from penstock.wire.frames.guaranteed.base import MESSAGE_BYTES_MAX, TEXT_BYTES_MAX
 from penstock.wire.frames.guaranteed.poison import REASONS_MAX, Poison
+from penstock.wire.frames.texts import text_bytes
 
 _POISON: Final = Struct(">IQQQIB")
 

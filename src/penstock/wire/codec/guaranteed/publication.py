@@ -13,9 +13,9 @@ from penstock.wire.frames.guaranteed.base import (
     MESSAGE_BYTES_MAX,
     MESSAGES_MAX,
     NAME_BYTES_MAX,
-    text_bytes,
 )
 from penstock.wire.frames.guaranteed.publication import Confirm, Publish, StoredRun
+from penstock.wire.frames.texts import text_bytes
 
 _HEAD: Final = Struct(">HB")
 _HEAD_END: Final = BODY_OFFSET + _HEAD.size

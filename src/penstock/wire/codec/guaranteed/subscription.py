@@ -32,7 +32,6 @@ from penstock.wire.frames.guaranteed.base import (
     GapReason,
     Start,
     StartKind,
-    text_bytes,
 )
 from penstock.wire.frames.guaranteed.subscription import (
     ALL_ATTACH_FLAGS,
@@ -45,6 +44,7 @@ from penstock.wire.frames.guaranteed.subscription import (
     GapNotice,
     HandOut,
 )
+from penstock.wire.frames.texts import text_bytes
 
 _NAME_FIELD_BYTES_MAX: Final = 1 + NAME_BYTES_MAX
 _POSITIONS_BYTES_MAX: Final = U16.size + PAIR_BYTES * POSITIONS_MAX

@@ -13,7 +13,6 @@ import msgspec
 
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import check_unsigned
-from penstock.wire.frames.guaranteed.base import text_bytes
 
 FILTER_BITS: Final = 248
 FILTER_BYTES: Final = FILTER_BITS // 8
@@ -99,9 +98,3 @@ def check_length(what: str, data: bytes, *lengths: int) -> None:
     if len(data) not in lengths:
         wanted = " or ".join(map(str, lengths))
         raise UsageError(f"{what} has {wanted} bytes, not {len(data)}")
-
-
-def check_short_text(what: str, text: str, bytes_max: int) -> None:
-    """Refuses texts that are too long."""
-    if text_bytes(text) > bytes_max:
-        raise UsageError(f"{what} has at most {bytes_max} bytes, not {text_bytes(text)}")

@@ -11,8 +11,8 @@ from penstock.wire.frames.cast.base import (
     TEXT_BYTES_MAX,
     CastBody,
     check_length,
-    check_short_text,
 )
+from penstock.wire.frames.texts import check_text
 
 
 class ObjectKind(IntEnum):
@@ -56,7 +56,7 @@ class Subscribe(CastBody, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(32, subscriber=self.subscriber)
-        check_short_text("the name of a node", self.name, NAME_BYTES_MAX)
+        check_text("the name of a node", self.name, NAME_BYTES_MAX)
         check_length("an object id", self.object_id, 0, OBJECT_ID_BYTES)
 
 
@@ -68,4 +68,4 @@ class Unsubscribe(CastBody, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(32, subscriber=self.subscriber)
-        check_short_text("a reason", self.reason, TEXT_BYTES_MAX)
+        check_text("a reason", self.reason, TEXT_BYTES_MAX)

@@ -12,9 +12,9 @@ from penstock.wire.frames.cast.base import (
     CastFrame,
     Origin,
     check_length,
-    check_short_text,
 )
 from penstock.wire.frames.cast.packet import check_origin
+from penstock.wire.frames.texts import check_text
 
 
 class Hello(CastFrame, frozen=True, kw_only=True, gc=False):
@@ -54,7 +54,7 @@ class Beacon(CastFrame, frozen=True, kw_only=True, gc=False):
         check_length("a domain", self.domain, DOMAIN_BYTES)
         check_unsigned(32, controller=self.controller, tag_epoch=self.tag_epoch, number=self.number)
         check_unsigned(8, hops=self.hops)
-        check_short_text("an address", self.address, ADDRESS_BYTES_MAX)
+        check_text("an address", self.address, ADDRESS_BYTES_MAX)
         check_count("scopes", self.scopes, SCOPES_MAX)
         for scope in self.scopes:
             check_unsigned(64, scope=scope)
@@ -93,5 +93,5 @@ class ProbeAnswer(CastFrame, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_origin(self.origin)
-        check_short_text("the name of a host", self.name, ADDRESS_BYTES_MAX)
+        check_text("the name of a host", self.name, ADDRESS_BYTES_MAX)
         check_unsigned(32, buffer_bytes=self.buffer_bytes)

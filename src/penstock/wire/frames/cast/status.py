@@ -11,8 +11,8 @@ from penstock.wire.frames.cast.base import (
     TEXT_BYTES_MAX,
     CastBody,
     check_page,
-    check_short_text,
 )
+from penstock.wire.frames.texts import check_text
 
 ROWS_MAX: Final = 16
 
@@ -42,8 +42,8 @@ class Status(CastBody, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         check_unsigned(32, node=self.node, rate_bps=self.rate_bps)
         check_unsigned(24, blocks_done=self.blocks_done)
-        check_short_text("the name of a node", self.name, NAME_BYTES_MAX)
-        check_short_text("an error", self.error, TEXT_BYTES_MAX)
+        check_text("the name of a node", self.name, NAME_BYTES_MAX)
+        check_text("an error", self.error, TEXT_BYTES_MAX)
 
 
 class QueryKind(IntEnum):
@@ -77,4 +77,4 @@ class QueryAnswer(CastBody, frozen=True, kw_only=True, gc=False):
         check_page(self.page, self.pages)
         check_count("rows", self.rows, ROWS_MAX)
         for row in self.rows:
-            check_short_text("a row", row, TEXT_BYTES_MAX)
+            check_text("a row", row, TEXT_BYTES_MAX)

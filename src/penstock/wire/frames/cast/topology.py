@@ -16,8 +16,8 @@ from penstock.wire.frames.cast.base import (
     CastBody,
     check_length,
     check_page,
-    check_short_text,
 )
+from penstock.wire.frames.texts import check_text
 
 
 class PortKind(IntEnum):
@@ -68,7 +68,7 @@ class LinkState(CastBody, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         check_unsigned(32, node=self.node, number=self.number)
-        check_short_text("the name of a node", self.name, NAME_BYTES_MAX)
+        check_text("the name of a node", self.name, NAME_BYTES_MAX)
         if int(self.roles) >> _ROLE_BITS:
             raise UsageError(f"roles {int(self.roles):#04x} are not all known")
         check_page(self.page, self.pages)

@@ -15,9 +15,9 @@ from penstock.wire.frames.cast.base import (
     check_choice,
     check_length,
     check_links,
-    check_short_text,
 )
 from penstock.wire.frames.cast.membership import ObjectKind
+from penstock.wire.frames.texts import check_text
 
 
 class First(CastBody, frozen=True, kw_only=True, gc=False):
@@ -106,7 +106,7 @@ class Stop(CastBody, frozen=True, kw_only=True, gc=False):
     failed: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        check_short_text("a reason", self.reason, TEXT_BYTES_MAX)
+        check_text("a reason", self.reason, TEXT_BYTES_MAX)
         check_unsigned(32, done=self.done)
         check_count("failed nodes", self.failed, FAILED_MAX)
         for node in self.failed:

@@ -14,6 +14,7 @@ import msgspec
 
 from penstock.kernel.errors import UsageError
 from penstock.wire.frames.base import check_type, check_unsigned
+from penstock.wire.frames.texts import text_bytes
 
 # 2^64 - 1 is no tick: it can end a range of ticks, and in an ACK it withdraws a host.
 TICK_MAX: Final = 2**64 - 2
@@ -126,12 +127,6 @@ def check_stream_name(name: str) -> None:
         )
 
 
-def check_text(what: str, text: str, bytes_max: int) -> None:
-    """Refuses texts that are too long."""
-    if text_bytes(text) > bytes_max:
-        raise UsageError(f"{what} has at most {bytes_max} bytes, not {text_bytes(text)}")
-
-
 def cut_text(text: str) -> str:
     """As much of a text for a person as a frame takes."""
     encoded = text.encode(errors="replace")
@@ -174,16 +169,6 @@ def check_start(start: Start) -> None:
         check_unsigned(64, value=start.value)
     elif start.value:
         raise UsageError(f"a start of kind {start.kind.name} has the value 0, not {start.value}")
-
-
-def text_bytes(text: str) -> int:
-    """The length of a text in UTF-8."""
-    if text.isascii():
-        return len(text)
-    try:
-        return len(text.encode())
-    except UnicodeEncodeError:
-        raise UsageError("a name or text must be valid Unicode, without lone surrogates") from None
 
 
 def check_bodies(bodies: tuple[bytes, ...]) -> None:

@@ -13,9 +13,9 @@ from penstock.wire.frames.guaranteed.base import (
     ClientFrame,
     check_bytes,
     check_name,
-    check_text,
     cut_text,
 )
+from penstock.wire.frames.texts import check_text
 
 
 class Connect(ClientFrame, frozen=True, kw_only=True, gc=False):

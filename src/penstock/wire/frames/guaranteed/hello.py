@@ -17,9 +17,9 @@ from penstock.wire.frames.guaranteed.base import (
     TickRange,
     check_name,
     check_range,
-    check_text,
     check_ticks,
 )
+from penstock.wire.frames.texts import check_text
 
 
 class Role(IntFlag):

@@ -9,9 +9,9 @@ from penstock.wire.frames.guaranteed.base import (
     TEXT_BYTES_MAX,
     ClientFrame,
     check_body,
-    check_text,
     check_ticks,
 )
+from penstock.wire.frames.texts import check_text
 
 REASONS_MAX: Final = 16
 

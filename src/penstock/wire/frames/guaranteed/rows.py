@@ -14,9 +14,9 @@ from penstock.wire.frames.guaranteed.base import (
     check_name,
     check_serial,
     check_start,
-    check_text,
     check_ticks,
 )
+from penstock.wire.frames.texts import check_text
 
 
 class Hold(BrokerFrame, frozen=True, kw_only=True, gc=False):

@@ -21,9 +21,9 @@ from penstock.wire.frames.guaranteed.base import (
     check_name,
     check_range,
     check_start,
-    check_text,
     check_ticks,
 )
+from penstock.wire.frames.texts import check_text
 
 
 class Position(NamedTuple):

@@ -1,0 +1,115 @@
+"""What a publisher says around its symbols, and the headers of all that it sends.
+
+Where a packet goes is the head's to say.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.bloomcast.facts import Offer
+from penstock.bloomcast.publisher.generation import Train
+from penstock.bloomcast.segment.segment_head import SegmentHead, with_way_back
+from penstock.bloomcast.stamps import stamp
+from penstock.kernel.instant import Instant
+from penstock.wire.frames.cast.base import CastBody
+from penstock.wire.frames.cast.header import Flag, Header
+from penstock.wire.frames.cast.plan import SegmentFilter
+from penstock.wire.frames.cast.rate import RateInForce
+from penstock.wire.frames.cast.symbols import Symbols
+from penstock.wire.frames.cast.transfer import End, First, Stop
+from penstock.wire.quantise import hold_100us
+
+_NO_FLAGS: Final = Flag(0)
+
+
+class Announcements:
+    """Of one transfer; to some ends, or with None to all."""
+
+    def __init__(self, head: SegmentHead, offer: Offer) -> None:
+        self._head: Final = head
+        self._offer: Final = offer
+        self.epoch = offer.epoch
+        self.generation = 0
+
+    def first(self, ends: list[int] | None, now: Instant) -> None:
+        """FIRST: what is sent, and the way back."""
+        offer, hold_ns = self._offer, self._head.hold_ns()
+        first = First(
+            up_choice=0,
+            up_links=0,
+            up_ttl=0,
+            epoch=self.epoch,
+            object_id=offer.object_id,
+            kind=offer.kind,
+            length_bytes=offer.length_bytes,
+            symbol_bytes=offer.symbol_bytes,
+            blocks=len(offer.block_symbols),
+            block_symbols=max(offer.block_symbols, default=0),
+            manifest_bytes=offer.manifest_bytes,
+            hold_100us=0,
+        )
+
+        def make(segment: SegmentFilter) -> CastBody:
+            return with_way_back(first, segment, hold_ns)
+
+        header = self._header(now)
+        if ends is None:
+            self._head.send_all(header, make)
+        else:
+            self._head.send_to(ends, header, make)
+
+    def end(self, ends: list[int] | None, now: Instant) -> None:
+        """END: say what is missing."""
+        body = End(
+            first_block=0,
+            last_block=max(0, len(self._offer.block_symbols) - 1),
+            hold_100us=hold_100us(self._head.hold_ns()),
+        )
+        self._say(body, ends, self._header(now))
+
+    def stop(self, ends: list[int] | None, now: Instant, reason: str = "") -> None:
+        """STOP: it is over; with a reason, for those whom it concerns."""
+        done = 0 if reason else self._head.ends.counts()[0]
+        self._say(Stop(reason=reason, done=done), ends, self._header(now))
+
+    def rate(self, body: RateInForce, now: Instant) -> None:
+        """RATE on its way down."""
+        self._say(body, None, self._header(now))
+
+    def symbols(self, train: Train, now: Instant) -> None:
+        """DATA."""
+        flags = Flag.REPAIR if train.is_repair else _NO_FLAGS
+        header = self._header(
+            now,
+            block=train.block,
+            symbol=train.numbers[0],
+            flags=flags | Flag.PLAIN if self._offer.is_plain else flags,
+        )
+        ends = None if train.ends is None else list(train.ends)
+        self._say(Symbols(numbers=train.numbers), ends, header, has_origin=False)
+
+    def _say(
+        self, body: CastBody, ends: list[int] | None, header: Header, *, has_origin: bool = True
+    ) -> None:
+        def make(_segment: SegmentFilter) -> CastBody:
+            return body
+
+        if ends is None:
+            self._head.send_all(header, make, has_origin=has_origin)
+        else:
+            self._head.send_to(ends, header, make, has_origin=has_origin)
+
+    def _header(
+        self, now: Instant, *, block: int = 0, symbol: int = 0, flags: Flag = _NO_FLAGS
+    ) -> Header:
+        return Header(
+            ttl=0,
+            choice=0,
+            links=0,
+            flags=flags,
+            generation=self.generation,
+            block=block,
+            symbol=symbol,
+            stamp_us=stamp(now),
+        )
