@@ -13,7 +13,8 @@ from penstock.lab.experiment_runner import ExperimentPlan, run_experiment
 from penstock.lab.metrics import LAB_METRICS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
-FILE, TCP, ORDERINGS, STREAMS = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+_BLOCKS = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+FILE, TCP, ORDERINGS, STREAMS, CASTS = _BLOCKS
 
 
 def test_the_file_runs_as_it_stands(tmp_path: Path) -> None:
@@ -53,6 +54,15 @@ def test_the_file_of_streams_runs_as_it_stands(tmp_path: Path) -> None:
     )
     assert result.ok
     assert result.variants["off"]["reading_rate.SB1.cut"].mean == 0
+
+
+def test_the_file_of_casts_runs_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(CASTS)
+    plan = ExperimentPlan(processes=1, seeds=[1])
+    result = run_experiment(find_experiment(str(tmp_path / "mine.toml")), plan)
+    assert result.ok
+    literal, default = (result.variants[name] for name in ("literal", "default"))
+    assert literal["repairs_of_unicast"].mean > 1 > default["repairs_of_unicast"].mean
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,15 @@ NETWORK: dict[str, dict[str, tuple[float, str]]] = {
         "recovered_after.SB2.back": (2, "s"),
         "recovery_publish_rate.SB2.back": (130, "messages/s"),
     },
+    "cast_completion": {
+        "cast_setup": (0.4, "s"),
+        "cast_time": (20.3, "s"),
+        "cast_time_bound": (20.1, "s"),
+        "cast_time_over_bound": (1.01, ""),
+        "cast_unfinished": (0, "receivers"),
+        "completion_time": (20.2, "s"),
+    },
+    "cast_reports": {"aggregation.messages": (0.9, ""), "aggregation.bytes": (0.87, "")},
     "requests": {
         "repaired": (40, "deliveries"),
         "header_bytes": (130, "B"),

@@ -58,6 +58,7 @@ def test_a_mean_has_the_decimals_of_its_interval(
         (0.03, "3.0 %"),
         (0.9987, "99.87 %"),
         (-0.5, "-50 %"),
+        (3.186, "319 %"),
     ],
 )
 def test_nearly_all_is_not_all(share: float, said: str) -> None:

@@ -19,6 +19,7 @@ from penstock.lab.schema.base import (
     Part,
     Positive,
 )
+from penstock.lab.schema.casts import CastsPart
 from penstock.lab.schema.guaranteed import StreamsPart
 from penstock.lab.schema.network import ChannelPart, NetworkPart, TcpPart
 from penstock.lab.schema.transport import Ordering, TransportPart
@@ -106,10 +107,11 @@ class Experiment(Part, frozen=True, kw_only=True):
     calibrated: dict[str, str] = field(default_factory=dict)
     seeds: Annotated[int, Meta(ge=1, le=10_000)] = 1
     run: Times
-    # Exactly one of the three. Markets and clients belong to a network; the others have their own.
+    # Exactly one of the four. Markets and clients belong to a network; the others have their own.
     network: NetworkPart | None = None
     channel: ChannelPart | None = None
     streams: StreamsPart | None = None
+    casts: CastsPart | None = None
     markets: dict[str, Market] = field(default_factory=dict)
     clients: dict[Name, Group] = field(default_factory=dict)
     # Only with a network.

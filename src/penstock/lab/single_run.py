@@ -22,6 +22,7 @@ from penstock import __version__
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import seconds, to_seconds
 from penstock.kernel.seeds import Seeds
+from penstock.lab.builders.casts import CAST_TABLES
 from penstock.lab.builders.channel import PUBLISHER, RECEIVERS
 from penstock.lab.builders.network import build_scenario
 from penstock.lab.experiment import Experiment
@@ -153,6 +154,8 @@ def _recorded_tables(experiment: Experiment, metrics: Sequence[MetricType]) -> l
     if experiment.streams is not None:
         sampled = ("streams", "crossings", "alerts", "links", "queues")
         return [TABLES[name] for name in ("edges", *sampled * bool(experiment.run.sample_s))]
+    if experiment.casts is not None:
+        return [TABLES[name] for name in ("edges", *CAST_TABLES)]
     names = ["publications", "arrivals"]
     names += ["expected"] * record.expected + ["deliveries"] * record.deliveries
     names += ["losses"] * (record.losses and bool(experiment.orderings))

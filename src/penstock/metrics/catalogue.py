@@ -56,6 +56,11 @@ METRICS: Final[Mapping[str, str]] = MappingProxyType(
             "nack_window": "streams.nack_window:NackWindow",
             "alerts": "streams.alerts:Alerts",
             "link_goodput": "streams.goodput:LinkGoodput",
+            "cast_completion": "casts.completion:CastCompletion",
+            "cast_crossings": "casts.crossings:CastCrossings",
+            "cast_yardsticks": "casts.yardsticks:CastYardsticks",
+            "cast_reports": "casts.reports:CastReports",
+            "cast_nodes": "casts.nodes:CastNodes",
             "pair_delays": "laws.pair_delays:PairDelays",
             "delay_laws": "laws.delay_laws:DelayLaws",
         }.items()

@@ -7,6 +7,12 @@ from penstock.report.figures import (
     alert_rates,
     bottleneck,
     calibrated,
+    cast_aggregation,
+    cast_feedback,
+    cast_repairs,
+    cast_reports,
+    cast_sweep,
+    cast_times,
     delay_laws,
     detection_curves,
     detection_grid,
@@ -33,6 +39,12 @@ from penstock.report.report_data import ReportData
 
 # In the order of the page: comparisons first, then the workload.
 FAMILIES = (
+    cast_sweep,
+    cast_repairs,
+    cast_feedback,
+    cast_aggregation,
+    cast_reports,
+    cast_times,
     recovery_gain,
     streams,
     nack_windows,

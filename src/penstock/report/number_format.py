@@ -46,6 +46,8 @@ def format_percent(share: float) -> str:
     size = abs(share)
     if size in (0, 1):
         return f"{share * 100:.0f} %"
+    if size > 1:
+        return f"{format_number(share * 100)} %"
     places = 0 if 0.1 <= size <= 0.9 else 1 if 0.005 <= size <= 0.995 else 2
     return f"{share * 100:.{places}f} %"
 

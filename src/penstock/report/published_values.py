@@ -44,6 +44,14 @@ _FIGURE_NUMBERS: Final = {
     ("G-E3", "doubt-rate"): "14",
     ("G-E3", "stream-alerts"): "15",
     ("G-E4", "recovery-time"): "16",
+    ("P-F2", "cast-aggregation"): "2",
+    ("P-F2", "cast-reports"): "3 and 4",
+    ("P-F2", "cast-feedback"): "5",
+    ("P-F2", "cast-repairs"): "6",
+    ("P-F2-graph", "cast-aggregation"): "2",
+    ("P-F2-graph", "cast-reports"): "3 and 4",
+    ("P-F2-graph", "cast-feedback"): "5",
+    ("P-F2-graph", "cast-repairs"): "6",
     ("M-5.1", "response"): "5.1",
     ("M-5.7", "loss-events"): "5.7",
     ("M-5.9", "bottleneck"): "5.9",
@@ -97,9 +105,18 @@ QUEUE_LIMIT_KB: Final = {"G-E2": 1_000.0}
 DOUBT_RATE_PEAK: Final = {"G-E3": 5.0}
 # Between these recovery gains a recovery is the shorter, the larger the gain.
 RECOVERY_KNEES: Final = {"G-E4": (1.0, 1.8)}
+# Of casts, by number of routers, for objects of so many packets: relays in the mean, and what
+# network elements send by what they would send with unicast recovery, of NAKs and of repairs.
+CAST_PACKETS: Final = 20_000
+_OF_CASTS: Final = ("P-F2", "P-F2-graph")
+CAST_RELAYS: Final = {id_: {200: 15.6, 500: 28.6} for id_ in _OF_CASTS}
+CAST_FEEDBACK: Final = {id_: {200: 0.25, 500: 0.2} for id_ in _OF_CASTS}
+CAST_REPAIRS: Final = {id_: {200: 0.32, 500: 0.33} for id_ in _OF_CASTS}
 
 
 def redrawn_figure(experiment: str, figure: str) -> str:
     """A sentence for the caption; empty if the source has no such figure."""
     number = _FIGURE_NUMBERS.get((experiment, figure))
-    return "" if number is None else f"Redraws figure {number} of the source."
+    if number is None:
+        return ""
+    return f"Redraws figure{'s' * (' ' in number)} {number} of the source."

@@ -45,10 +45,18 @@ _METRIC_LABELS: Final = {
     "messages_with_2_or_fewer": "messages with ≤ 2 receivers",
     "pair_match_p80": "80 % of pairs match below",
     "violation_ratio": "share out of order",
+    "repairs_of_unicast": "repairs by links, of unicast",
+    "repair_nodes_of_unicast": "repairs by nodes, of unicast",
+    "needs_of_unicast": "reports of needs, of unicast",
+    "feedback_of_unicast": "all reports, of unicast",
+    "aggregation.messages": "reports aggregated",
+    "cast_time_over_bound": "time over its bound",
+    "cast_relays": "relays",
 }
 _SHARES: Final = (
     *("violations_removed", "false_negative_ratio", "violation_ratio"),
-    *("requests_not_duplicated", "repairs_not_duplicated"),
+    *("requests_not_duplicated", "repairs_not_duplicated", "aggregation.messages"),
+    *("repairs_of_unicast", "repair_nodes_of_unicast", "needs_of_unicast", "feedback_of_unicast"),
 )
 _COLUMNS_MAX: Final = 8
 _NAMES_SHOWN_MAX: Final = 6

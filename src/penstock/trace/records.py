@@ -15,6 +15,7 @@ import msgspec
 
 from penstock.kernel.instant import Duration, Instant
 from penstock.trace.alert_kind import AlertKind
+from penstock.trace.cast_words import CastKind, CastPart, Direction, Yardstick
 from penstock.trace.fates import (
     DropReason,
     HopDecision,
@@ -372,6 +373,78 @@ class StreamAlert(Row, frozen=True, gc=False):
     kind: Annotated[AlertKind, "whether these hosts keep up or recover what they missed"]
     doubt_rate: Annotated[
         float, "seconds of the stream that the doubt horizon of the slowest passes in a second"
+    ]
+
+
+class CastTransfer(Row, frozen=True, gc=False):
+    """One receiver of a cast; written when the run is over."""
+
+    TABLE: ClassVar[str] = "cast_transfers"
+
+    subscriber: Subscriber
+    publisher: Publisher
+    asked_ns: Annotated[Instant, "when it asked to take part"]
+    began_ns: Annotated[Instant, "when the first packet of data left the publisher"]
+    ended_ns: Annotated[Instant, "when the last packet of the first distribution left"]
+    sent_packets: Annotated[int, "packets of the first distribution"]
+    missed_packets: Annotated[int, "of these, those that did not come to it"]
+    bound_ns: Annotated[
+        Duration,
+        "shortest time from `began_ns` until it can have everything, given what it missed",
+    ]
+    completed_ns: Annotated[Instant | None, "when it had everything; null when it never did"]
+
+
+class CastCrossing(Row, frozen=True, gc=False):
+    """What crossed one direction of a link in a cast; written when the run is over."""
+
+    TABLE: ClassVar[str] = "cast_crossings"
+
+    link: Annotated[str, "name of the link, with its direction"]
+    kind: Annotated[CastKind, "what crossed it"]
+    generation: Annotated[int, "of the transfer: 0 is the first distribution"]
+    is_planned: Annotated[bool, "whether the tree of the transfer has the link, either way"]
+    crossed_packets: Annotated[int, "packets, each as often as it crossed the link"]
+    crossed_bytes: Annotated[int, "their bytes"]
+
+
+class CastNodeTotal(Row, frozen=True, gc=False):
+    """One node of a cast; written when the run is over."""
+
+    TABLE: ClassVar[str] = "cast_nodes"
+
+    node: Annotated[str, "name of the node"]
+    part: Annotated[CastPart, "what it does"]
+    filters: Annotated[int, "filters that it sends with; 0 for a node that only passes packets on"]
+    repair_packets: Annotated[int, "repair packets that it sent, by however many links"]
+
+
+class CastReport(Row, frozen=True, gc=False):
+    """Reports of one kind at one node of a cast, sent or received; written when the run is over."""
+
+    TABLE: ClassVar[str] = "cast_reports"
+
+    node: Annotated[str, "name of the node"]
+    part: Annotated[CastPart, "what it does"]
+    direction: Annotated[Direction, "whether it made them or was their addressee"]
+    kind: Annotated[CastKind, "what they say: ready, needs, done"]
+    reported_messages: Annotated[int, "how many reports"]
+    reported_bytes: Annotated[int, "their bytes"]
+    reported_packets: Annotated[int, "packets that they ask for"]
+
+
+class CastYardstick(Row, frozen=True, gc=False):
+    """What others would take for the same losses; bounds are expectations."""
+
+    TABLE: ClassVar[str] = "cast_yardsticks"
+
+    yardstick: Annotated[Yardstick, "other ways to recover, and bounds"]
+    report_crossings: Annotated[
+        float | None, "reports, or NAKs, times links that they cross; null for a bound of repairs"
+    ]
+    repair_crossings: Annotated[float | None, "repairs times links; null where only NAKs are known"]
+    repair_packets: Annotated[
+        float | None, "repairs times nodes that send them; null where only NAKs are known"
     ]
 
 

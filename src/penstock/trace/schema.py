@@ -19,7 +19,7 @@ from penstock.trace.records import Row
 
 # Major: older files cannot be read. Minor: columns or tables were added.
 SCHEMA_MAJOR: Final = 1
-SCHEMA_MINOR: Final = 6
+SCHEMA_MINOR: Final = 7
 SCHEMA_VERSION: Final = f"{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 
 # The last part of a column's name gives its unit.
@@ -118,6 +118,11 @@ TABLES: Final[Mapping[str, Table]] = MappingProxyType(
             records.StreamSample,
             records.CrossingSample,
             records.StreamAlert,
+            records.CastTransfer,
+            records.CastCrossing,
+            records.CastNodeTotal,
+            records.CastReport,
+            records.CastYardstick,
             records.Drop,
             records.Hop,
         )

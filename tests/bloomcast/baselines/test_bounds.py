@@ -10,7 +10,7 @@ from penstock.bloomcast.baselines.bounds import (
     RepairBound,
     caches_bound,
     publisher_only_bound,
-    time_bound_ns,
+    time_bounds_ns,
     uncoded_bound,
 )
 from penstock.bloomcast.baselines.loss_tree import LossTree
@@ -60,13 +60,18 @@ def test_who_may_do_more_has_a_lower_bound(seed: int) -> None:
     assert coded.nodes <= coded.links
 
 
-def test_the_last_subscriber_needs_all_packets_and_what_it_missed() -> None:
+def test_a_subscriber_needs_all_packets_and_as_many_as_it_missed() -> None:
     tree = LossTree(
         root=0, parents={1: 0, 2: 1, 3: 1}, subscribers=(2, 3), missed={1: 1, 2: 7, 3: 1}, loss=0.1
     )
-    bound_ns = time_bound_ns(tree, packets=20, packets_per_s=10, link_delay_ns=5 * MILLISECOND)
-    assert bound_ns == 2_300 * MILLISECOND + 2 * 5 * MILLISECOND
-    assert time_bound_ns(tree, packets=20, packets_per_s=23, link_delay_ns=0) == SECOND
+    delay_ns = 5 * MILLISECOND
+    for at_once in (1, 4):
+        bounds = time_bounds_ns(
+            tree, packets=20, packets_per_s=10, at_once=at_once, link_delay_ns=delay_ns
+        )
+        # One of them has missed three packets, the other one.
+        assert bounds[2] == (23 - at_once) * SECOND // 10 + 2 * delay_ns
+        assert bounds[3] == (21 - at_once) * SECOND // 10 + 2 * delay_ns
 
 
 def test_without_losses_nothing_need_be_repaired() -> None:

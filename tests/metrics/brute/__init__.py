@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.metrics.brute import congestion, delivery, network, recovery, streams
+from tests.metrics.brute import casts, congestion, delivery, network, recovery, streams
 from tests.metrics.brute.run import BruteRun, Key
 from tests.metrics.brute.traces import Trace
 
@@ -11,6 +11,6 @@ __all__ = ["Key", "brute_force"]
 
 def brute_force(trace: Trace) -> dict[Key, float]:
     run = BruteRun(trace)
-    for topic in (delivery, recovery, congestion, network, streams):
+    for topic in (delivery, recovery, congestion, network, streams, casts):
         topic.measure(run)
     return run.found

@@ -44,6 +44,7 @@ from penstock.trace.records import (
 )
 from penstock.trace.schema import TABLES
 from penstock.tracefile.writer import RunWriter
+from tests.metrics.brute.cast_rows import CastRows
 
 R = TypeVar("R", bound=Row)
 
@@ -140,6 +141,8 @@ class _Drawing:
             QueueSample: self.queue, StreamSample: self.stream, CrossingSample: self.crossing,
             StreamAlert: self.alert, Drop: self.drop,
         }  # fmt: skip
+        casts = CastRows(self._draw, self._subscriber, self._publishers[0], self._time)
+        makers |= casts.makers()
         for kind, make in makers.items():
             if self._draw.random() < 0.85:
                 made.tables[kind.TABLE] = self._rows(kind, make)

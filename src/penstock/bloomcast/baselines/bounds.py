@@ -42,12 +42,18 @@ def uncoded_bound(tree: LossTree) -> RepairBound:
     return _bound(tree, {node: packets.bit_count() for node, packets in union.items()})
 
 
-def time_bound_ns(
-    tree: LossTree, *, packets: int, packets_per_s: float, link_delay_ns: Duration
-) -> Duration:
-    """From the first packet to the last subscriber's last one, at this rate of the publisher."""
-    most = max(map(tree.missed_by, tree.subscribers), default=0)
-    return round((packets + most) * SECOND / packets_per_s) + tree.depth * link_delay_ns
+def time_bounds_ns(
+    tree: LossTree, *, packets: int, packets_per_s: float, at_once: int, link_delay_ns: Duration
+) -> dict[int, Duration]:
+    """By subscriber, from the first packet to its last one, at this rate of the publisher.
+
+    So many packets leave at once; the rate counts from one such train to the next.
+    """
+    return {
+        node: round(max(0, packets + tree.missed_by(node) - at_once) * SECOND / packets_per_s)
+        + tree.hops[node] * link_delay_ns
+        for node in tree.subscribers
+    }
 
 
 def _worst_below(tree: LossTree) -> dict[int, int]:

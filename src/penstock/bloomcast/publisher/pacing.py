@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from penstock.kernel.instant import MILLISECOND, SECOND, Instant
+from typing import Final
+
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 
 # How far behind its schedule a sender may catch up at once.
-_CATCH_UP_NS = 20 * MILLISECOND
+_CATCH_UP_NS: Final[Duration] = 20 * MILLISECOND
+# One that is further behind has had nothing to send: it begins anew.
+_PAUSE_NS: Final[Duration] = 200 * MILLISECOND
 
 
 class Pacing:
@@ -21,5 +25,6 @@ class Pacing:
 
     def sent(self, size_bytes: int, now: Instant) -> None:
         """A train has left."""
-        start = max(self._next_at, now - _CATCH_UP_NS)
+        behind_ns = now - self._next_at
+        start = now if behind_ns >= _PAUSE_NS else max(self._next_at, now - _CATCH_UP_NS)
         self._next_at = start + size_bytes * SECOND // self.rate_bps

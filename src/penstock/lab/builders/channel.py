@@ -86,14 +86,14 @@ def build_channel(
 
 def check_kind_of_network(experiment: Experiment, document: TomlDocument) -> None:
     """Raises a UsageError unless there is exactly one kind of network, with the keys it takes."""
-    kinds = ("network", "channel", "streams")
+    kinds = ("network", "channel", "streams", "casts")
     chosen = [kind for kind in kinds if getattr(experiment, kind) is not None]
     if len(chosen) != 1:
         raise document.error(
             (chosen[0],) if chosen else (),
-            "an experiment runs on a network, on a channel or on streams: write one of them",
+            "an experiment runs on a network, a channel, streams or casts: write one of them",
         )
-    if experiment.streams is not None:
+    if experiment.streams is not None or experiment.casts is not None:
         _check_nothing_of_endpoints(experiment, document)
         return
     if experiment.network is not None:
@@ -112,7 +112,8 @@ def _check_nothing_of_endpoints(experiment: Experiment, document: TomlDocument) 
     for key in ("clients", "markets", "tcp", "orderings", "transport"):
         if getattr(experiment, key):
             raise document.error(
-                (key,), f"streams have programs of their own and no transport: leave {key} out"
+                (key,),
+                f"streams and casts have programs of their own and no transport: leave {key} out",
             )
 
 

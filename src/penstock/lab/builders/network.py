@@ -19,6 +19,7 @@ from penstock.content.syntax import parse
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, Instant, seconds
 from penstock.kernel.seeds import Seeds
+from penstock.lab.builders.casts import build_casts
 from penstock.lab.builders.channel import build_channel
 from penstock.lab.builders.streams import build_streams
 from penstock.lab.builders.tcp import add_tcp_connections
@@ -58,6 +59,8 @@ def build_scenario(
     """Builds what the experiment runs on with all clients and publishers, at time 0."""
     if experiment.streams is not None:
         return build_streams(experiment.streams, experiment, document, seeds, recording)
+    if experiment.casts is not None:
+        return build_casts(experiment.casts, experiment, document, seeds, recording)
     if experiment.channel is not None:
         return build_channel(experiment.channel, experiment, document, seeds, recording)
     recorder = Recorder(recording)

@@ -67,7 +67,7 @@ class CastLink:
             left += size_bytes * 8 * SECOND // self._rate_bps
         self._free_at = left
         for node, (_arrive, loss) in self._receivers.items():
-            arrived = _survivor(frame, loss)
+            arrived = _survivor(frame, loss, self._events.now)
             if arrived is None:
                 continue
             at = left + self._delay_ns
@@ -100,12 +100,12 @@ class CastLink:
             receiver[0](frame)
 
 
-def _survivor(frame: CastFrame, loss: SymbolLoss) -> CastFrame | None:
+def _survivor(frame: CastFrame, loss: SymbolLoss, now: Instant) -> CastFrame | None:
     """What of a frame arrives."""
     numbers = _numbers_of(frame)
     if numbers is None:
-        return frame if loss.passes() else None
-    left = loss.survivors(numbers)
+        return frame if loss.passes(now) else None
+    left = loss.survivors(numbers, now)
     if not left:
         return None
     if len(left) == len(numbers):

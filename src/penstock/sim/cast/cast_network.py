@@ -40,6 +40,8 @@ class CastNetwork:
         delay_ns: Duration = 5 * MILLISECOND,
         rate_bps: int | None = None,
         loss: float = 0.0,
+        # How many symbols are lost in a row, on average.
+        burst: float = 1.0,
         # None: frames arrive as they are.
         through_codec: Callable[[CastFrame], CastFrame] | None = None,
         size_of: Callable[[CastFrame], int] = datagram_bytes,
@@ -57,11 +59,14 @@ class CastNetwork:
         self._delay_ns: Final = delay_ns
         self._rate_bps: Final = rate_bps
         self._loss: Final = loss
+        self._burst: Final = burst
         self._through_codec: Final = through_codec
 
-    def add_node(self, name: str, roles: CastRole = HOST) -> SimNode:
+    def add_node(
+        self, name: str, roles: CastRole = HOST, *, scopes: tuple[int, ...] = ()
+    ) -> SimNode:
         """Adds a node; without roles it is a host."""
-        node = self.nodes[name] = SimNode(self, name, len(self.nodes) + 1, roles)
+        node = self.nodes[name] = SimNode(self, name, len(self.nodes) + 1, roles, scopes)
         return node
 
     def connect(
@@ -115,7 +120,8 @@ class CastNetwork:
         def arrive(frame: CastFrame) -> None:
             node.arrive(frame if self._through_codec is None else self._through_codec(frame), via)
 
-        self._links[sender, port].connect(node.number, arrive, SymbolLoss(share, rng))
+        symbol_loss = SymbolLoss(share, rng, burst=self._burst)
+        self._links[sender, port].connect(node.number, arrive, symbol_loss)
 
     # What goes wrong, and is mended.
 

@@ -5,58 +5,35 @@ A *crossing* is one packet on one directed link, those that no tree needs includ
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Final
 
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
-from penstock.wire.frames.cast.base import CastFrame
-from penstock.wire.frames.cast.header import Flag
+from penstock.trace.cast_words import CastKind
+from penstock.wire.frames.cast.base import CastBody, CastFrame
+from penstock.wire.frames.cast.header import Flag, Header
 from penstock.wire.frames.cast.packet import Packet
+from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.symbols import Symbols
-
-
-class Feedback(Enum):
-    """What a REPORT says."""
-
-    # The answer to FIRST, before anything is sent.
-    OPENING = auto()
-    # A NAK is one, too.
-    NEEDS = auto()
-    # That nothing is needed.
-    DONE = auto()
+from penstock.wire.frames.cast.transfer import End, First, FirstRequest, Stop
 
 
 @dataclass(slots=True)
 class Amount:
-    """Of feedback; `numbers` are symbols that it asks for."""
+    """Of packets of one kind; `numbers` are symbols that reports ask for."""
 
-    messages: int = 0
+    packets: int = 0
     bytes: int = 0
     numbers: int = 0
 
-    def add(self, size_bytes: int, numbers: int) -> None:
-        """One more message."""
-        self.messages += 1
+    def add(self, size_bytes: int, packets: int = 1, numbers: int = 0) -> None:
+        """One more frame."""
+        self.packets += packets
         self.bytes += size_bytes
         self.numbers += numbers
-
-
-def feedback_of(header_flags: Flag, report: Report) -> Feedback:
-    """What a report is counted as."""
-    if header_flags & Flag.OPENING:
-        return Feedback.OPENING
-    return Feedback.NEEDS if report.needs or report.ranges else Feedback.DONE
-
-
-def numbers_of(report: Report) -> int:
-    """How many symbols a report asks for."""
-    listed = sum(stop - start for _, ranges in report.ranges for start, stop in ranges)
-    return listed + sum(need for _, need in report.needs)
 
 
 class PaperCounts:
@@ -68,42 +45,67 @@ class PaperCounts:
         # By node, its number; by segment, the number of its head: set by the scene.
         self.numbers: Mapping[str, int] = {}
         self.heads: Mapping[int, int] = {}
+        # The first and the last packet of the first distribution.
+        self._publisher = ""
         self.first_data_at: Instant | None = None
-        # By node, a bit for each packet of generation 0.
+        self.last_data_at: Instant | None = None
+        # By node, a bit for each packet of the first distribution.
         self.received: Final[dict[str, int]] = {}
-        # By node, generation and block, a bit for each repair packet that it transmitted.
-        self._transmitted: Final[dict[tuple[str, int, int], int]] = {}
-        # By node and port.
-        self.repairs: Final[Counter[tuple[str, Port]]] = Counter()
-        self.crossings: Final[dict[Feedback, Amount]] = {kind: Amount() for kind in Feedback}
-        # What nodes sent themselves, and what heads received: by node.
-        self.made: Final[dict[tuple[str, Feedback], Amount]] = {}
-        self.taken: Final[dict[tuple[str, Feedback], Amount]] = {}
+        # By node, generation and block, a bit for each repair packet that it sent.
+        self._repairs: Final[dict[tuple[str, int, int], int]] = {}
+        # By node, port, kind and generation.
+        self.crossings: Final[dict[tuple[str, Port, CastKind, int], Amount]] = {}
+        # Reports that nodes made, and that heads received: by node and kind.
+        self.made: Final[dict[tuple[str, CastKind], Amount]] = {}
+        self.taken: Final[dict[tuple[str, CastKind], Amount]] = {}
 
-    @property
-    def node_packets(self) -> int:
-        """Repair packets times nodes that transmitted them at least once."""
-        return sum(packets.bit_count() for packets in self._transmitted.values())
+    def repairs_by_node(self) -> dict[str, int]:
+        """How many repair packets each node sent, by however many links."""
+        found: dict[str, int] = {}
+        for (node, _, _), packets in self._repairs.items():
+            found[node] = found.get(node, 0) + packets.bit_count()
+        return found
 
     def sent(
         self, node: str, port: Port, frame: CastFrame, size_bytes: int, *, now: Instant
     ) -> None:
         """A node has sent a frame."""
         if not isinstance(frame, Packet):
+            self._cross(node, port, CastKind.CONTROL, 0).add(size_bytes)
             return
         header, body = frame.header, frame.body
+        kind = kind_of_packet(header, body)
+        crossing = self._cross(node, port, kind, header.generation)
         if isinstance(body, Symbols):
-            if header.flags & Flag.REPAIR:
-                self.repairs[node, port] += len(body.numbers)
+            crossing.add(size_bytes, len(body.numbers))
+            if kind is CastKind.REPAIR:
                 key = (node, header.generation, header.block)
-                self._transmitted[key] = self._transmitted.get(key, 0) | bits_of(body.numbers)
-            elif self.first_data_at is None:
-                self.first_data_at = now
+                self._repairs[key] = self._repairs.get(key, 0) | bits_of(body.numbers)
+            else:
+                self._note_data(node, now)
         elif isinstance(body, Report):
-            kind, numbers = feedback_of(header.flags, body), numbers_of(body)
-            self.crossings[kind].add(size_bytes, numbers)
+            numbers = numbers_of(body)
+            crossing.add(size_bytes, numbers=numbers)
             if body.child == self.numbers.get(node):
-                self.made.setdefault((node, kind), Amount()).add(size_bytes, numbers)
+                made = self.made.setdefault((node, kind), Amount())
+                made.add(size_bytes, numbers=numbers)
+        else:
+            crossing.add(size_bytes)
+
+    def _cross(self, node: str, port: Port, kind: CastKind, generation: int) -> Amount:
+        key = (node, port, kind, generation)
+        found = self.crossings.get(key)
+        if found is None:
+            found = self.crossings[key] = Amount()
+        return found
+
+    def _note_data(self, node: str, now: Instant) -> None:
+        if self.first_data_at is None:
+            # It is the publisher's.
+            self.first_data_at = now
+            self._publisher = node
+        if node == self._publisher:
+            self.last_data_at = now
 
     def arrived(self, node: str, frame: CastFrame, *, now: Instant) -> None:  # noqa: ARG002
         """A frame has come to a node."""
@@ -115,9 +117,29 @@ class PaperCounts:
                 came = bits_of(body.numbers) << header.block * self._block_symbols
                 self.received[node] = self.received.get(node, 0) | came
         elif isinstance(body, Report) and self.heads.get(header.segment) == self.numbers[node]:
-            kind = feedback_of(header.flags, body)
-            amount = self.taken.setdefault((node, kind), Amount())
-            amount.add(self._size_of(frame), numbers_of(body))
+            taken = self.taken.setdefault((node, kind_of_packet(header, body)), Amount())
+            taken.add(self._size_of(frame), numbers=numbers_of(body))
+
+
+def kind_of_packet(header: Header, body: CastBody) -> CastKind:
+    """What a packet is counted as."""
+    if isinstance(body, Symbols):
+        return CastKind.REPAIR if header.flags & Flag.REPAIR else CastKind.DATA
+    if isinstance(body, Report):
+        if header.flags & Flag.OPENING:
+            return CastKind.READY
+        return CastKind.NEEDS if body.needs or body.ranges else CastKind.DONE
+    if isinstance(body, AllowedRate | RateInForce):
+        return CastKind.RATE
+    if isinstance(body, First | FirstRequest | End | Stop):
+        return CastKind.TRANSFER
+    return CastKind.CONTROL
+
+
+def numbers_of(report: Report) -> int:
+    """How many symbols a report asks for."""
+    listed = sum(stop - start for _, ranges in report.ranges for start, stop in ranges)
+    return listed + sum(need for _, need in report.needs)
 
 
 def bits_of(numbers: tuple[int, ...]) -> int:

@@ -1,169 +1,99 @@
-"""The setting of paper 004, figure 6: one object on a scale-free network that loses a little.
-
-20 000 packets of 1 KB at 1 000 packets/s, 5 ms a link and no link rate; publisher and subscribers
-are hosts at drawn routers, whose links count and lose. The loss of a link is such that a share
-`reported` of the packets is lost somewhere in the tree.
-"""
+"""One run of an experiment of paper 004: who does what when, and what came of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import Enum, auto
+from collections.abc import Iterator
 from typing import Final
 
-from penstock.bloomcast.baselines.bounds import (
-    RepairBound,
-    caches_bound,
-    publisher_only_bound,
-    time_bound_ns,
-    uncoded_bound,
-)
-from penstock.bloomcast.baselines.exact_bitmaps import ExactBitmaps, exact_bitmaps
+from penstock.bloomcast.baselines.bounds import time_bounds_ns
 from penstock.bloomcast.baselines.loss_tree import LossTree
-from penstock.bloomcast.baselines.ncf import NcfSegment, NcfSuppression, ncf_suppression
-from penstock.bloomcast.baselines.unicast_recovery import UnicastRecovery, unicast_recovery
 from penstock.bloomcast.coding.block_layout import cut_into_blocks
-from penstock.bloomcast.controller.network import network_of
 from penstock.bloomcast.controller.segment_plan import TransferPlan
-from penstock.bloomcast.controller.tree import Tree, shortest_path_tree
 from penstock.bloomcast.facts import ObjectComplete, Offer, TransferFinished
 from penstock.bloomcast.literal.nak import nak_bytes
-from penstock.bloomcast.machines import with_bfs_relays
-from penstock.bloomcast.settings import CastSettings, Variant
 from penstock.kernel.errors import UsageError
-from penstock.kernel.instant import MILLISECOND, SECOND, Duration
+from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
 from penstock.kernel.seeds import Seeds
 from penstock.sim.cast.cast_network import CastNetwork
 from penstock.sim.cast.datagram_sizes import datagram_bytes
-from penstock.sim.cast.paper_counts import Amount, Feedback, PaperCounts
-from penstock.sim.topology import scale_free
-from penstock.wire.frames.cast.base import SECRET_BYTES, CastFrame, Item
+from penstock.sim.cast.paper_counts import PaperCounts
+from penstock.sim.cast.paper_places import PUBLISHER, PaperPlaces
+from penstock.sim.cast.paper_scene import LINK_DELAY_NS, PACKET_BYTES, PaperScene
+from penstock.sim.cast.paper_yardsticks import yardsticks
+from penstock.sim.events import EventQueue
+from penstock.trace.cast_words import CastPart, Direction
+from penstock.trace.records import (
+    CastCrossing,
+    CastNodeTotal,
+    CastReport,
+    CastTransfer,
+    CastYardstick,
+    Row,
+)
+from penstock.wire.frames.cast.base import CastFrame, Item
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.report import Report
-from penstock.wire.frames.cast.topology import CastRole, PortKind, PortState
 
-PACKET_BYTES: Final = 1_024
-LINK_DELAY_NS: Final[Duration] = 5 * MILLISECOND
-# For nodes to learn of each other, and the controller of all.
+# For nodes to learn of one another, and the controller of all.
 DISCOVERY_NS: Final[Duration] = 3 * SECOND
-_STEP_NS: Final[Duration] = 100 * MILLISECOND
+# How often the world is looked at: whether plans have changed, and whether all is over.
+_LOOK_NS: Final[Duration] = 100 * MILLISECOND
 _ITEM: Final = Item(1, 2)
-_PUBLISHER: Final = "publisher"
-_CONTROLLER: Final = CastRole.ROUTER | CastRole.RENDEZVOUS | CastRole.TOPOLOGY
 
 
-class PaperVariant(Enum):
-    """Which protocol."""
+class PaperWorld:
+    """Publisher, routers and subscribers; at first they only discover one another."""
 
-    DEFAULT = auto()
-    # As the default, but with the relays of the paper.
-    BFS = auto()
-    LITERAL = auto()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaperScene:
-    """One run."""
-
-    seed: int
-    routers: int = 200
-    subscribers: int = 50
-    variant: PaperVariant = PaperVariant.DEFAULT
-    # Another seed for graph and subscribers: runs of several seeds then differ in the position of
-    # the publisher alone, as published, and in what is lost.
-    graph_seed: int | None = None
-    packets: int = 20_000
-    packets_per_s: int = 1_000
-    # The share of packets that are lost somewhere in the tree.
-    reported_loss: float = 0.03
-    # Of a train, which leaves at once; the gap to the next keeps the rate. Three trains of 34 take
-    # what a relay point holds NAKs for, 0.1 s: about as many packets as when each leaves alone.
-    train_symbols: int = 34
-    time_max_ns: Duration = 300 * SECOND
-
-
-@dataclass(frozen=True, kw_only=True)
-class PaperResult:
-    """What one run counted, and what others would take for the same losses."""
-
-    scene: PaperScene
-    tree_links: int
-    link_loss: float
-    relays: int
-    # Of the publisher and of all relays.
-    filters: int
-    # From SUBSCRIBE to the first DATA.
-    setup_ns: Duration
-    # From the first DATA to the last subscriber's last block.
-    time_ns: Duration
-    # Crossings of links.
-    opening: Amount
-    needs: Amount
-    done: Amount
-    # Messages with needs or done, by who made or received them.
-    by_subscribers: Amount
-    to_publisher: Amount
-    to_relays: Amount
-    by_relays: Amount
-    # Of repair packets: all crossings, those of links that are none of the tree, and packets times
-    # nodes that transmitted them.
-    repair_links: int
-    repair_false_links: int
-    repair_nodes: int
-    unicast: UnicastRecovery
-    # With the relays of this run as its elements.
-    ncf: NcfSuppression
-    exact: ExactBitmaps
-    publisher_only: RepairBound
-    caches: RepairBound
-    uncoded: RepairBound
-    time_bound_ns: Duration
-
-
-def run_paper_scene(scene: PaperScene) -> PaperResult:
-    """Runs until every subscriber has the object and the publisher knows it."""
-    world = _PaperWorld(scene)
-    world.run()
-    return world.result()
-
-
-class _PaperWorld:
     def __init__(self, scene: PaperScene) -> None:
         self._scene: Final = scene
         self._seeds: Final = Seeds(scene.seed).child("paper")
-        places = _Places(scene)
-        self._tree: Final = places.tree
-        self._link_loss: Final = 1 - (1 - scene.reported_loss) ** (1 / len(places.tree.steps))
+        self.places: Final = PaperPlaces(scene)
+        places, tree = self.places, self.places.tree
+        self.link_loss: Final = scene.link_loss(
+            tree_links=len(tree.steps), mean_hops=sum(places.hops) / len(places.hops)
+        )
         self._layout: Final = cut_into_blocks(
             scene.packets * PACKET_BYTES, symbol_bytes=PACKET_BYTES
         )
         self._counts: Final = PaperCounts(_size_of, block_symbols=self._layout.block_symbols)
         self._network: Final = CastNetwork(
             self._seeds,
-            settings=_settings(scene, places.depth),
+            settings=scene.settings(max(places.hops)),
             delay_ns=LINK_DELAY_NS,
-            loss=self._link_loss,
+            loss=self.link_loss,
+            burst=scene.burst_packets,
             size_of=_size_of,
             observer=self._counts,
         )
-        self._subscribers: Final = places.subscribers
         for name, roles in places.roles.items():
             self._network.add_node(name, roles)
-        self._names: Final = {node.number: name for name, node in self._network.nodes.items()}
-        assert {name: number for number, name in self._names.items()} == places.numbers
-        self._counts.numbers = places.numbers
         for one, other in places.links:
             self._network.connect(one, other)
-        self._plan: TransferPlan | None = None
+        self._counts.numbers = places.numbers
         self._heads: Final[dict[int, int]] = {}
         self._counts.heads = self._heads
-        self._asked_at = 0
+        # The first plan; later ones are without those who have left.
+        self._plan: TransferPlan | None = None
+        self._latest_plan: TransferPlan | None = None
+        # Everybody who ever was a relay, with its filters.
+        self._filters: Final[dict[str, int]] = {}
+        self._asked_at: Final[dict[str, Instant]] = {}
+        self._is_sending = False
+        self.is_over = False
 
-    def run(self) -> None:
-        """All of it."""
-        network, layout, scene = self._network, self._layout, self._scene
-        network.run(DISCOVERY_NS)
-        self._asked_at = network.events.now
+    @property
+    def events(self) -> EventQueue:
+        """The clock of this world."""
+        return self._network.events
+
+    def start_at(self, at: Instant) -> None:
+        """When the transfer begins; nodes know one another by then."""
+        self.events.schedule(at, self._start)
+
+    def _start(self) -> None:
+        scene, layout, network = self._scene, self._layout, self._network
+        late = 0 if scene.late is None else scene.late.count
+        in_time = self.places.subscribers[: scene.subscribers - late]
         offer = Offer(
             item=_ITEM,
             epoch=1,
@@ -171,177 +101,198 @@ class _PaperWorld:
             length_bytes=layout.length_bytes,
             symbol_bytes=layout.symbol_bytes,
             block_symbols=tuple(map(layout.symbols_of, range(layout.blocks))),
-            receivers=scene.subscribers,
+            receivers=len(in_time),
         )
-        publisher = network.nodes[_PUBLISHER]
-        publisher.call(lambda node, now: node.publish(offer, now=now))
-        for name in self._subscribers:
-            network.nodes[name].call(lambda node, now: node.subscribe(_ITEM, now=now))
-        while not publisher.told(TransferFinished):
-            if network.events.now - self._asked_at > scene.time_max_ns:
-                raise UsageError(f"{scene} is not over after {scene.time_max_ns // SECOND} s")
-            network.run(_STEP_NS)
-            self._look()
+        network.nodes[PUBLISHER].call(lambda node, now: node.publish(offer, now=now))
+        for name in in_time:
+            self._subscribe(name)
+        self._look()
+
+    def _subscribe(self, name: str) -> None:
+        self._asked_at[name] = self.events.now
+        self._network.nodes[name].call(lambda node, now: node.subscribe(_ITEM, now=now))
 
     def _look(self) -> None:
-        """Segments change while subscribers leave."""
-        controller = next(iter(self._network.nodes.values()))
+        self._look_at_plan()
+        if self._network.nodes[PUBLISHER].told(TransferFinished):
+            self._end()
+            return
+        if self._counts.first_data_at is not None and not self._is_sending:
+            self._is_sending = True
+            self._on_data(self._counts.first_data_at)
+        self.events.schedule(self.events.now + _LOOK_NS, self._look)
+
+    def _on_data(self, began: Instant) -> None:
+        """The first distribution has begun: what is to happen during it has its time."""
+        scene, events = self._scene, self.events
+        if scene.late is not None:
+            at = began + round(scene.late.after * scene.sending_ns)
+            for name in self.places.subscribers[scene.subscribers - scene.late.count :]:
+                events.schedule(at, self._subscribe, name)
+        if scene.failure is not None:
+            at = began + scene.failure.after_ns
+            events.schedule(at, self._fail)
+
+    def _fail(self) -> None:
+        assert self._scene.failure is not None
+        node = self._network.nodes[self._who_fails()]
+        node.crash()
+        at = self.events.now + self._scene.failure.replaced_after_ns
+        self.events.schedule(at, node.restart)
+
+    def _who_fails(self) -> str:
+        """Never the controller, whose loss is another matter, nor a host."""
+        assert self._plan is not None
+        places = self.places
+        able = [
+            node
+            for node in places.tree.steps
+            if places.roles[places.names[node]] and places.names[node] != places.controller
+        ]
+        relays = [node for node in able if node in self._plan.relays]
+        return places.names[max(relays or able, key=places.below)]
+
+    def _look_at_plan(self) -> None:
+        """Segments change while subscribers join and leave."""
         found: list[TransferPlan | None] = []
+        controller = self._network.nodes[self.places.controller]
         controller.call(lambda node, _now: found.append(node.plan_of(_ITEM)))
         [plan] = found
-        if plan is not None and plan is not self._plan:
-            if self._plan is None:
-                links = sum(len(segment.links) for segment in plan.segments.values())
-                assert links == len(self._tree.steps), "the controller has yet to learn of links"
-                self._plan = plan
-            for number, segment in plan.segments.items():
-                self._heads[number] = segment.head
+        if plan is None or plan is self._latest_plan:
+            return
+        if self._plan is None:
+            links = sum(len(segment.links) for segment in plan.segments.values())
+            if self._scene.late is None and links != len(self.places.tree.steps):
+                # All bounds are those of the tree that would be planned with all links.
+                raise UsageError(
+                    "the controller has yet to learn of some links: let the warm-up be longer"
+                )
+            self._plan = plan
+        self._latest_plan = plan
+        for number, segment in plan.segments.items():
+            self._heads[number] = segment.head
+        for head, its in plan.heads.items():
+            name = self.places.names[head]
+            self._filters[name] = max(self._filters.get(name, 0), len(its.segments))
 
-    def result(self) -> PaperResult:
-        """What came of it."""
-        scene, counts, plan = self._scene, self._counts, self._plan
-        assert plan is not None
-        assert counts.first_data_at is not None
-        losses = self._losses()
-        tree_ports = {
-            (self._names[step.parent], self._names[step.node]) for step in self._tree.steps.values()
-        }
-        false = sum(n for link, n in counts.repairs.items() if link not in tree_ports)
-        relays = [self._names[node] for node in plan.relays]
-        complete = [self._complete_at(name) for name in self._subscribers]
-        return PaperResult(
-            scene=scene,
-            tree_links=len(self._tree.steps),
-            link_loss=self._link_loss,
-            relays=len(relays),
-            filters=len(plan.segments),
-            setup_ns=counts.first_data_at - self._asked_at,
-            time_ns=max(complete) - counts.first_data_at,
-            opening=counts.crossings[Feedback.OPENING],
-            needs=counts.crossings[Feedback.NEEDS],
-            done=counts.crossings[Feedback.DONE],
-            by_subscribers=_total(counts.made, self._subscribers),
-            to_publisher=_total(counts.taken, [_PUBLISHER]),
-            to_relays=_total(counts.taken, relays),
-            by_relays=_total(counts.made, relays),
-            repair_links=counts.repairs.total(),
-            repair_false_links=false,
-            repair_nodes=counts.node_packets,
-            unicast=unicast_recovery(losses, self._seeds.rng("unicast")),
-            ncf=ncf_suppression(
-                losses,
-                _ncf_segments(plan, self._tree),
-                self._seeds.rng("ncf"),
-                link_delay_ns=LINK_DELAY_NS,
-            ),
-            exact=exact_bitmaps(losses, self._seeds.rng("exact bitmaps")),
-            publisher_only=publisher_only_bound(losses),
-            caches=caches_bound(losses),
-            uncoded=uncoded_bound(losses),
-            time_bound_ns=time_bound_ns(
-                losses,
-                packets=scene.packets,
-                packets_per_s=scene.packets_per_s,
-                link_delay_ns=LINK_DELAY_NS,
-            ),
-        )
+    def _end(self) -> None:
+        """Nobody says anything any more."""
+        self.is_over = True
+        for node in self._network.nodes.values():
+            node.crash()
 
-    def _losses(self) -> LossTree:
-        tree, received = self._tree, self._counts.received
+    # What came of it.
+
+    def rows(self) -> Iterator[Row]:
+        """Of all tables of casts."""
+        assert self._plan is not None, "nobody has joined"
+        losses = self.losses()
+        yield from self._transfers(losses)
+        yield from self._crossings()
+        yield from self._nodes()
+        yield from self._reports()
+        yield from self._yardsticks(losses)
+
+    def losses(self) -> LossTree:
+        """What every node missed of the first distribution."""
+        tree, received = self.places.tree, self._counts.received
         whole = (1 << self._scene.packets) - 1
         return LossTree(
             root=tree.root,
             parents={node: step.parent for node, step in tree.steps.items()},
             subscribers=tree.ends,
-            missed={node: whole & ~received.get(self._names[node], 0) for node in tree.steps},
-            loss=self._link_loss,
+            missed={node: whole & ~received.get(self.places.names[node], 0) for node in tree.steps},
+            loss=self.link_loss,
         )
 
-    def _complete_at(self, name: str) -> int:
-        [(at, _)] = self._network.nodes[name].told(ObjectComplete)
-        return at
+    def _transfers(self, losses: LossTree) -> Iterator[CastTransfer]:
+        counts = self._counts
+        if counts.first_data_at is None or counts.last_data_at is None:
+            return
+        bounds = time_bounds_ns(
+            losses,
+            packets=self._scene.packets,
+            packets_per_s=self._scene.packets_per_s,
+            at_once=self._scene.train_symbols,
+            link_delay_ns=LINK_DELAY_NS,
+        )
+        for name, asked_at in self._asked_at.items():
+            number = self.places.numbers[name]
+            complete = self._network.nodes[name].told(ObjectComplete)
+            yield CastTransfer(
+                subscriber=name,
+                publisher=PUBLISHER,
+                asked_ns=asked_at,
+                began_ns=counts.first_data_at,
+                ended_ns=counts.last_data_at,
+                sent_packets=self._scene.packets,
+                missed_packets=losses.missed_by(number),
+                bound_ns=bounds[number],
+                completed_ns=complete[0][0] if complete else None,
+            )
 
+    def _crossings(self) -> Iterator[CastCrossing]:
+        names = self.places.names
+        planned = {(names[s.parent], names[s.node]) for s in self.places.tree.steps.values()}
+        for (node, port, kind, generation), amount in self._counts.crossings.items():
+            yield CastCrossing(
+                link=f"{node}-{port}",
+                kind=kind,
+                generation=generation,
+                is_planned=(node, port) in planned or (port, node) in planned,
+                crossed_packets=amount.packets,
+                crossed_bytes=amount.bytes,
+            )
 
-class _Places:
-    """Who is where, and the tree that follows from it."""
+    def _nodes(self) -> Iterator[CastNodeTotal]:
+        repairs = self._counts.repairs_by_node()
+        for name in self.places.roles:
+            filters = self._filters.get(name, 0)
+            yield CastNodeTotal(name, self.part_of(name), filters, repairs.get(name, 0))
 
-    def __init__(self, scene: PaperScene) -> None:
-        graph_seed = scene.seed if scene.graph_seed is None else scene.graph_seed
-        graph = scale_free(scene.routers, Seeds(graph_seed))
-        places = Seeds(graph_seed).rng("places")
-        self.subscribers: Final = [f"host{i}" for i in range(scene.subscribers)]
-        at = {name: places.choice(graph.nodes) for name in self.subscribers}
-        at[_PUBLISHER] = Seeds(scene.seed).rng("place of the publisher").choice(graph.nodes)
-        self.links: Final = [(edge.one, edge.other) for edge in graph.edges] + list(at.items())
-        self.roles: Final[dict[str, CastRole]] = dict.fromkeys(graph.nodes, CastRole.ROUTER)
-        self.roles[graph.nodes[0]] = _CONTROLLER
-        self.roles.update(dict.fromkeys(at, CastRole(0)))
-        self.numbers: Final = {name: place + 1 for place, name in enumerate(self.roles)}
-        self.tree: Final = self._find_tree()
-        # Hops to the farthest subscriber.
-        self.depth: Final = max(len(self.tree.path(self.tree.root, end)) for end in self.tree.ends)
+    def part_of(self, name: str) -> CastPart:
+        """What a node does in this transfer."""
+        if name == PUBLISHER:
+            return CastPart.PUBLISHER
+        if name in self._filters:
+            return CastPart.RELAY
+        return CastPart.ROUTER if self.places.roles[name] else CastPart.SUBSCRIBER
 
-    def _find_tree(self) -> Tree:
-        """As the controller finds it: trees do not depend on secrets, nor on numbers of ports."""
-        ports: dict[str, list[PortState]] = {name: [] for name in self.roles}
-        for link in self.links:
-            for one, other in (link, link[::-1]):
-                state = PortState(
-                    port=len(ports[one]),
-                    kind=PortKind.POINT_TO_POINT,
-                    neighbour=self.numbers[other],
-                    secret=bytes(SECRET_BYTES),
+    def _reports(self) -> Iterator[CastReport]:
+        counts = self._counts
+        for direction, amounts in (
+            (Direction.SENT, counts.made),
+            (Direction.RECEIVED, counts.taken),
+        ):
+            for (node, kind), amount in amounts.items():
+                yield CastReport(
+                    node=node,
+                    part=self.part_of(node),
+                    direction=direction,
+                    kind=kind,
+                    reported_messages=amount.packets,
+                    reported_bytes=amount.bytes,
+                    reported_packets=amount.numbers,
                 )
-                ports[one].append(state)
-        network = network_of(
-            (self.numbers[name], roles, tuple(ports[name])) for name, roles in self.roles.items()
-        )
-        ends = [self.numbers[name] for name in self.subscribers]
-        return shortest_path_tree(network, self.numbers[_PUBLISHER], ends)
+
+    def _yardsticks(self, losses: LossTree) -> Iterator[CastYardstick]:
+        plan = self._plan
+        if self._scene.late is not None or self._scene.failure is not None:
+            # Whom the segments of the first plan reach is not who takes part.
+            plan = None
+        yield from yardsticks(losses, self._seeds, plan, self.places.tree)
 
 
-def _settings(scene: PaperScene, hops: int) -> CastSettings:
-    settings = CastSettings()
-    settings = replace(settings, rate=replace(settings.rate, is_controlled=False))
-    if scene.variant is not PaperVariant.DEFAULT:
-        settings = with_bfs_relays(settings)
-    if scene.variant is PaperVariant.LITERAL:
-        literal = replace(settings.literal, hops=hops, link_delay_ns=LINK_DELAY_NS)
-        settings = replace(settings, variant=Variant.LITERAL, literal=literal)
-    publisher = replace(
-        settings.publisher,
-        rate_bps=scene.packets_per_s * PACKET_BYTES,
-        train_symbols=scene.train_symbols,
-    )
-    return replace(settings, publisher=publisher)
+def run_paper_scene(scene: PaperScene, *, until: Instant = 300 * SECOND) -> PaperWorld:
+    """Runs until every subscriber has the object and the publisher knows it, or time is up."""
+    world = PaperWorld(scene)
+    world.start_at(DISCOVERY_NS)
+    while not world.is_over and world.events.now < until:
+        world.events.run(world.events.now + SECOND)
+    return world
 
 
 def _size_of(frame: CastFrame) -> int:
     if isinstance(frame, Packet) and isinstance(frame.body, Report) and frame.body.ranges:
         return nak_bytes(frame.body)
     return datagram_bytes(frame, PACKET_BYTES)
-
-
-def _total(amounts: dict[tuple[str, Feedback], Amount], nodes: list[str]) -> Amount:
-    """Of these nodes, without what was said before anything was sent."""
-    total = Amount()
-    for node in nodes:
-        for kind in (Feedback.NEEDS, Feedback.DONE):
-            amount = amounts.get((node, kind))
-            if amount is not None:
-                total.messages += amount.messages
-                total.bytes += amount.bytes
-                total.numbers += amount.numbers
-    return total
-
-
-def _ncf_segments(plan: TransferPlan, tree: Tree) -> list[NcfSegment]:
-    return [
-        NcfSegment(
-            head,
-            len(plan.segments[number].links),
-            {end.node: len(tree.path(head, end.node)) for end in plan.segments[number].ends},
-        )
-        for head in plan.heads
-        for number in plan.heads[head].segments
-    ]

@@ -63,7 +63,7 @@ class SimDecoder:
             tainted = {number for number in tainted if number < symbols}
         if not tainted:
             return Verdict.COMPLETE
-        if source == symbols or key in self._were_poisoned:
+        if source == symbols:
             counts[0] = 0
             self._tainted.pop(key)
         else:

@@ -28,10 +28,18 @@ if TYPE_CHECKING:
 class SimNode:
     """One node, and what it told its driver."""
 
-    def __init__(self, network: CastNetwork, name: str, number: int, roles: CastRole) -> None:
+    def __init__(
+        self,
+        network: CastNetwork,
+        name: str,
+        number: int,
+        roles: CastRole,
+        scopes: tuple[int, ...] = (),
+    ) -> None:
         self.name: Final = name
         self.number: Final = number
         self.roles: Final = roles
+        self.scopes: Final = scopes
         self._network: Final = network
         self._events: Final = network.events
         self._links: Final[dict[Port, CastLink]] = {}
@@ -54,6 +62,7 @@ class SimNode:
             self.name,
             boot=self.boot,
             roles=self.roles,
+            scopes=self.scopes,
             seeds=seeds,
             now=self._events.now,
             settings=self._network.settings,
